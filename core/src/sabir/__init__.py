@@ -1,0 +1,1 @@
+"""One typed message vocabulary; every provider a plugin."""

@@ -1,0 +1,281 @@
+"""Builders: messages made step by step, on the pattern of the source document (PJ-35 … PJ-48, D-03, D-05 … D-07).
+
+    MessageBuilder.continue_step(last) ── add_text, add_image, … ──▶ to_message()    one `parts` message
+                                       └─ add_option_call ─────────▶ a message of its own, at once
+    OptionResultBuilder.response_to(call) ── success | error ──────▶ the result that answers it
+
+The policy is "user" unless given; the role hint is None unless given or set by a hook; nothing is taken over from
+the anchor but its step. Hooks act only on builders that were given them.
+"""
+
+from typing import Any, Self, TypeAlias, TypedDict, TypeVar, Unpack
+from uuid import uuid4
+
+from pydantic import ValidationError
+
+from sabir.arguments import describe
+from sabir.errors import BuilderError, one_line
+from sabir.hooks import HookPlugins, as_hooks
+from sabir.media import Modality, check_url, shorten
+from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload, RoleHint
+from sabir.parts import MediaPart, Part, TextPart
+from sabir.results import read_result
+from sabir.values import JSONValue
+
+Anchor: TypeAlias = Message | int | None
+"""What a step is counted from: a message, a step number, or nothing yet."""
+AnyPart = TypeVar("AnyPart", TextPart, MediaPart)
+
+
+class MediaDetails(TypedDict, total=False):
+    """What may be said of a medium besides its hint and URL."""
+
+    mime: str | None
+    id: str | None
+    name: str | None
+
+
+class _Maker:
+    """What both builders share: policy, role hint, step and hooks, and how a payload becomes a message."""
+
+    def __init__(self, policy: str, role_hint: RoleHint | None, step_num: int | None, hooks: HookPlugins) -> None:
+        if not policy:
+            raise BuilderError("a builder needs a policy: the name of who makes its messages")
+        self.policy = policy
+        self.role_hint = role_hint
+        self.step_num = step_num
+        self._hooks = as_hooks(hooks)
+
+    def _make(self, payload: PartsPayload | OptionCallPayload | OptionResultPayload) -> Message:
+        hint = self.role_hint if self.role_hint is not None else self._hooks.role_hint(self.policy, payload.kind)
+        try:
+            message = Message(policy=self.policy, role_hint_for_llm=hint, step_num=self.step_num, payload=payload)
+        except ValidationError as error:
+            raise BuilderError(f"no message: {one_line(describe(error))}") from None
+        return self._hooks.built(message)
+
+
+class MessageBuilder(_Maker):
+    """Collects parts into one message, and makes option calls; all share a policy and a step (PJ-40).
+
+    Media that are given no id are named `media-1`, `media-2`, … in their order (PJ-41). Each `add_…` returns what it
+    added. Raises BuilderError or MediaRefused, in one line, for what no message can hold.
+    """
+
+    def __init__(
+        self,
+        policy: str = "user",
+        role_hint: RoleHint | None = None,
+        step_num: int | None = None,
+        hooks: HookPlugins = (),
+    ) -> None:
+        super().__init__(policy, role_hint, step_num, hooks)
+        self._parts: list[Part] = []
+        self._calls: list[Message] = []
+        self._calls_before_parts = 0
+        self._built: Message | None = None
+
+    @classmethod
+    def next_step(
+        cls, anchor: Anchor, *, policy: str = "user", role_hint: RoleHint | None = None, hooks: HookPlugins = ()
+    ) -> Self:
+        """A builder for the step after the anchor's; an anchor without a step counts as step 0 (PJ-25, D-03)."""
+        return cls(policy, role_hint, (_step_of(anchor) or 0) + 1, hooks)
+
+    @classmethod
+    def continue_step(
+        cls, anchor: Anchor, *, policy: str = "user", role_hint: RoleHint | None = None, hooks: HookPlugins = ()
+    ) -> Self:
+        """A builder for the anchor's own step, or for none where it has none (PJ-26, D-03)."""
+        return cls(policy, role_hint, _step_of(anchor), hooks)
+
+    def add_text(self, text: str) -> TextPart:
+        """Append text (PJ-35)."""
+        return self._add(make_part(TextPart, text=text))
+
+    def add_image(
+        self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
+    ) -> MediaPart:
+        """Append an image: first what it shows, then its URL; `mime`, `id`, `name` by keyword (PJ-36, D-05)."""
+        return self._add_media("image", prompt_hint, url, details)
+
+    def add_audio(
+        self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
+    ) -> MediaPart:
+        """Append a sound, as `add_image` does an image."""
+        return self._add_media("audio", prompt_hint, url, details)
+
+    def add_video(
+        self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
+    ) -> MediaPart:
+        """Append a video, as `add_image` does an image."""
+        return self._add_media("video", prompt_hint, url, details)
+
+    def add_document(
+        self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
+    ) -> MediaPart:
+        """Append a document, as `add_image` does an image."""
+        return self._add_media("document", prompt_hint, url, details)
+
+    def add_option_call(self, name: str, arguments: JSONValue = None) -> Message:
+        """Choose an option: a message of its own, under a new invocation id (PJ-29, PJ-37, UP-01)."""
+        try:
+            payload = OptionCallPayload(invocation_id=uuid4().hex, option_name=name, arguments=arguments or {})
+        except ValidationError as error:
+            raise BuilderError(f"no option call: {one_line(describe(error))}") from None
+        call = self._make(payload)
+        if not self._parts:
+            self._calls_before_parts += 1
+        self._calls.append(call)
+        return call
+
+    @property
+    def last_option_call(self) -> Message:
+        """The option call added last; BuilderError where there is none."""
+        if not self._calls:
+            raise BuilderError("this builder has no option call yet; add one with add_option_call(name, arguments)")
+        return self._calls[-1]
+
+    def to_message(self) -> Message:
+        """One message of all parts in their order, without the option calls (PJ-38, D-06).
+
+        The same message again until something is added. BuilderError where there are no parts (PJ-39).
+        """
+        if not self._parts:
+            calls = "; its option calls are in to_messages()" if self._calls else ""
+            raise BuilderError(f"this builder has no parts; add some with add_text or add_image{calls}")
+        if self._built is None:
+            self._built = self._make(PartsPayload(parts=tuple(self._parts)))
+        return self._built
+
+    def to_messages(self) -> list[Message]:
+        """All messages in order; the parts stand where the first of them was added (D-06, UP-01)."""
+        if self._calls and not self._parts:
+            return list(self._calls)
+        before = self._calls_before_parts
+        return [*self._calls[:before], self.to_message(), *self._calls[before:]]
+
+    def _add_media(
+        self, modality: Modality, prompt_hint: str | None, url: str | None, details: MediaDetails
+    ) -> MediaPart:
+        if url is None or (_is_url(prompt_hint) and not _is_url(url)):
+            given = f"add_{modality}({shorten(prompt_hint or '')}{'' if url is None else ', …'})"
+            raise BuilderError(f"{given}: the hint comes first, then the URL: add_{modality}(prompt_hint, url)")
+        part = make_part(MediaPart, modality=modality, url=check_url(url), prompt_hint=prompt_hint, **details)
+        return self._add(part if part.id else part.model_copy(update={"id": self._media_id(part)}))
+
+    def _media_id(self, part: MediaPart) -> str:
+        media = [each for each in self._parts if isinstance(each, MediaPart)]
+        index = len(media) + 1
+        given = self._hooks.media_id(part, index)
+        if given:
+            return given
+        taken = {each.id for each in media}
+        while f"media-{index}" in taken:
+            index += 1
+        return f"media-{index}"
+
+    def _add(self, part: AnyPart) -> AnyPart:
+        self._parts.append(part)
+        self._built = None
+        return part
+
+
+class OptionResultBuilder(_Maker):
+    """Answers one option call: invocation id, option name and step are the call's, the policy is the option's.
+
+    Start with `response_to`. `invocation_id` and `option_name` can be read; setting another value raises BuilderError
+    (PJ-43, PJ-46).
+    """
+
+    def __init__(self, call: Message, policy: str | None = None, hooks: HookPlugins = ()) -> None:
+        payload = call.call if isinstance(call, Message) else None
+        if payload is None:
+            found = f"a message of kind {call.kind!r}" if isinstance(call, Message) else type(call).__name__
+            raise BuilderError(f"response_to answers an option call, not {found}; see reply.option_calls")
+        super().__init__(payload.option_name if policy is None else policy, None, call.step_num, hooks)
+        self._call = payload
+
+    @classmethod
+    def response_to(cls, call: Message, *, policy: str | None = None, hooks: HookPlugins = ()) -> Self:
+        """A builder for the result of a call; BuilderError for any other message (PJ-47).
+
+        `policy` is who answers: the option that ran unless given, for example `sabir.RUNTIME` (PJ-05, PJ-06).
+        """
+        return cls(call, policy, hooks)
+
+    @property
+    def invocation_id(self) -> str:
+        """The call's invocation id."""
+        return self._call.invocation_id
+
+    @invocation_id.setter
+    def invocation_id(self, value: str) -> None:
+        self._refuse_other("invocation_id", self._call.invocation_id, value)
+
+    @property
+    def option_name(self) -> str:
+        """The name of the option that was called."""
+        return self._call.option_name
+
+    @option_name.setter
+    def option_name(self, value: str) -> None:
+        self._refuse_other("option_name", self._call.option_name, value)
+
+    def success(self, result: object = None) -> Message:
+        """The option returned: a JSON value, falsy ones included, or text and media parts (PJ-44).
+
+        Raises NotJSON, in one line, for what no result can hold.
+        """
+        read = read_result(result)
+        return self._answer(result=read.value, parts=read.parts)
+
+    def error(self, error_type: str, error_message: str, retryable: bool = False) -> Message:
+        """The option failed, or never ran (PJ-45)."""
+        return self._answer(is_error=True, error_type=error_type, error_message=error_message, retryable=retryable)
+
+    def _answer(self, **outcome: Any) -> Message:
+        call = self._call
+        given = {"invocation_id": call.invocation_id, "option_name": call.option_name, **outcome}
+        try:
+            payload = OptionResultPayload.model_validate(given)
+        except ValidationError as error:
+            raise BuilderError(f"no option result: {one_line(describe(error))}") from None
+        return self._make(payload)
+
+    def _refuse_other(self, field: str, expected: str, value: str) -> None:
+        if value != expected:
+            remedy = "a result answers its call alone; start another builder with response_to"
+            raise BuilderError(f"{field} is {expected!r} and cannot become {value!r}: {remedy}")
+
+
+def make_part(kind: type[AnyPart], **fields: Any) -> AnyPart:
+    """A part of that type; BuilderError in one line where its fields do not fit, a lone surrogate included."""
+    try:
+        part = kind(**fields)
+    except ValidationError as error:
+        raise BuilderError(f"no {kind.__name__}: {one_line(describe(error))}") from None
+    for field, value in fields.items():
+        if isinstance(value, str) and not value.isascii():
+            _check_unicode(kind.__name__, field, value)
+    return part
+
+
+def _check_unicode(kind: str, field: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        found = f"lone surrogate U+{ord(text[error.start]):04X} at character {error.start}"
+        raise BuilderError(f"no {kind}: {field} holds a {found}; remove or replace it") from None
+
+
+def _step_of(anchor: Anchor) -> int | None:
+    if isinstance(anchor, Message):
+        return anchor.step_num
+    if anchor is None or (isinstance(anchor, int) and not isinstance(anchor, bool)):
+        return anchor
+    raise BuilderError(f"a step is counted from a message or a step number, not from {type(anchor).__name__}")
+
+
+def _is_url(text: str | None) -> bool:
+    return text is not None and text.startswith(("http://", "https://", "data:", "provider-file:"))

@@ -1,0 +1,57 @@
+"""What is known of a provider's models, as rows of data.
+
+[[models]]                      one row a family of names; the longest matching prefix counts
+prefix = "large-"
+family = "large"
+modalities = ["image"]
+"""
+
+import tomllib
+from collections.abc import Iterable
+
+from pydantic import ValidationError
+
+from sabir.arguments import describe
+from sabir.errors import PluginError, one_line
+from sabir.scope import ModelInfo
+
+UNKNOWN_MODEL = ModelInfo(prefix="")
+"""What is known of a model that no row names: nothing, so that nothing is refused."""
+
+
+def read_models(text: str) -> tuple[ModelInfo, ...]:
+    """The rows of a models.toml, longest prefixes first; PluginError names the row that is wrong."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PluginError(f"models.toml is no TOML: {one_line(str(error))}") from None
+    rows = document.pop("models", [])
+    if document or not isinstance(rows, list):
+        found = ", ".join(document) or "models"
+        raise PluginError(f"models.toml holds {found!r}; expected [[models]] rows alone")
+    infos: dict[str, ModelInfo] = {}
+    for number, row in enumerate(rows, start=1):
+        info = _read_row(row, number)
+        if info.prefix in infos:
+            raise PluginError(f"models.toml row {number}: prefix {info.prefix!r} has a row already; join the two")
+        infos[info.prefix] = info
+    return longest_first(infos.values())
+
+
+def longest_first(infos: Iterable[ModelInfo]) -> tuple[ModelInfo, ...]:
+    """Rows in the order in which they are tried."""
+    return tuple(sorted(infos, key=lambda info: (-len(info.prefix), info.prefix)))
+
+
+def find_model(infos: Iterable[ModelInfo], name: str) -> ModelInfo:
+    """The row with the longest prefix that begins the name; `ModelInfo(prefix="")` where none does."""
+    matching = (info for info in infos if name.startswith(info.prefix))
+    return max(matching, key=lambda info: len(info.prefix), default=UNKNOWN_MODEL)
+
+
+def _read_row(row: object, number: int) -> ModelInfo:
+    try:
+        return ModelInfo.model_validate(row)
+    except ValidationError as error:
+        prefix = row.get("prefix", "") if isinstance(row, dict) else ""
+        raise PluginError(f"models.toml row {number} ({prefix!r}): {one_line(describe(error))}") from None

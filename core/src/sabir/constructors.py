@@ -1,0 +1,137 @@
+"""Messages and media in one expression, for those who need no anchor.
+
+    sabir.user("What is this?", sabir.image("sky.jpg"))
+
+`user`, `system` and `assistant` differ in their policy alone ("user", "system", "llm"); no role hint is set, as
+adapters derive the role from the policy (D-07).
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias, TypedDict, Unpack
+
+from sabir.builders import make_part
+from sabir.errors import BuilderError, MediaRefused, Misnamed
+from sabir.media import FILE_CAP, Modality, check_url, read_source
+from sabir.messages import Message, PartsPayload
+from sabir.parts import KnownPart, MediaPart, TextPart
+from sabir.reply import Reply
+
+Content: TypeAlias = str | KnownPart
+"""What a message is made of: strings, and parts."""
+Source: TypeAlias = str | Path | bytes
+"""Where a medium comes from: a URL, a path, or its bytes."""
+
+
+class MediaSettings(TypedDict, total=False):
+    """What may be said of a medium besides its source; `cap` is the most bytes taken from a path or as bytes."""
+
+    mime: str | None
+    hint: str | None
+    name: str | None
+    id: str | None
+    cap: int
+
+
+def user(*content: Content, step_num: int | None = None) -> Message:
+    """A message of the user: strings and parts in their order."""
+    return _message("user", content, step_num)
+
+
+def system(*content: Content, step_num: int | None = None) -> Message:
+    """Instructions to the model."""
+    return _message("system", content, step_num)
+
+
+def assistant(*content: Content, policy: str = "llm", step_num: int | None = None) -> Message:
+    """Something that a model said; `policy` names the policy that it speaks for."""
+    return _message(policy, content, step_num)
+
+
+def image(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
+    """An image from a URL, a path or bytes; MediaRefused for what cannot be read or is no image.
+
+    Paths and bytes become a data URL; their MIME type is told from their first bytes unless `mime` says it. A path's
+    last part becomes the name unless `name` says another.
+    """
+    return _media("image", source, **settings)
+
+
+def audio(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
+    """A sound from a URL, a path or bytes, as `image` makes an image."""
+    return _media("audio", source, **settings)
+
+
+def video(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
+    """A video from a URL, a path or bytes, as `image` makes an image."""
+    return _media("video", source, **settings)
+
+
+def document(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
+    """A document from a URL, a path or bytes, as `image` makes an image."""
+    return _media("document", source, **settings)
+
+
+def as_messages(messages: str | Message | Iterable[Message]) -> list[Message]:
+    """The messages that a call was given: a text of the user, one message, or several.
+
+    Raises Misnamed for a vendor's role dictionaries and for anything else that is no message, naming its index.
+    """
+    if isinstance(messages, str):
+        return [user(messages)]
+    if isinstance(messages, Message):
+        return [messages]
+    if isinstance(messages, Reply | Mapping | bytes) or not isinstance(messages, Iterable):
+        raise Misnamed(_no_message("messages", messages))
+    given = list(messages)
+    for index, message in enumerate(given):
+        if not isinstance(message, Message):
+            raise Misnamed(_no_message(f"messages[{index}]", message))
+    return given
+
+
+def _no_message(place: str, value: Any) -> str:  # what callers pass by mistake has any type
+    if isinstance(value, Mapping) and "role" in value:
+        remedy = "write sabir.user(…), or read a vendor's history with sabir.dialect(name).decode_history(body)"
+        return f"{place} is a role dictionary, not a Message; {remedy}"
+    if isinstance(value, Reply):
+        return f"{place} is a Reply; append reply.messages to the conversation instead"
+    if isinstance(value, str):
+        return f"{place} is a str among messages; write sabir.user({value[:20]!r})"
+    return f"{place} is of type {type(value).__name__}, not a Message; make one with sabir.user(…)"
+
+
+def _message(policy: str, content: tuple[Content, ...], step_num: int | None) -> Message:
+    if not content:
+        raise BuilderError(f"a message of {policy!r} needs content: strings or parts")
+    parts = tuple(_part(item, index) for index, item in enumerate(content))
+    return Message(policy=policy, step_num=step_num, payload=PartsPayload(parts=parts))
+
+
+def _part(item: Content, index: int) -> KnownPart:
+    if isinstance(item, str):
+        return make_part(TextPart, text=item)
+    if isinstance(item, KnownPart):
+        return item
+    if isinstance(item, Mapping):
+        raise Misnamed(f"content[{index}] is a vendor's content block; give a str, or sabir.image(…) and its siblings")
+    remedy = "give a str, or a part such as sabir.image(path or bytes)"
+    raise Misnamed(f"content[{index}] is of type {type(item).__name__}; {remedy}")
+
+
+def _media(
+    modality: Modality,
+    source: Source,
+    *,
+    mime: str | None = None,
+    hint: str | None = None,
+    name: str | None = None,
+    id: str | None = None,
+    cap: int = FILE_CAP,
+) -> MediaPart:
+    if not isinstance(source, Source):
+        raise MediaRefused(f"the {modality} is of type {type(source).__name__}; give a URL, a path or bytes")
+    url = check_url(read_source(source, modality, mime, cap))
+    if name is None and not isinstance(source, bytes) and url != source:
+        name = Path(source).name
+    return make_part(MediaPart, modality=modality, url=url, mime=mime, prompt_hint=hint, name=name, id=id)

@@ -1,0 +1,227 @@
+"""The Protocols that a plugin implements, and the small one that users hold.
+
+    Provider ──dialect()──▶ Dialect ──decoder()──▶ Decoder          pure: bytes and tables
+        └────connect()──▶ Connection ──open()──▶ WireResponse       I/O: the vendor's SDK client
+
+Everything else (turns, pairing, ids, media policy, losses, framing, folding, retries) is core's.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from sabir.errors import CallError, SabirError
+from sabir.events import StreamEvent
+from sabir.models import Frozen
+from sabir.reply import Reply
+from sabir.scope import DecodeScope, LossLog, ModelInfo, RequestScope, Tables, Target, Turn, TurnScope
+from sabir.sse import ServerEvent
+from sabir.values import JSONValue
+
+SABIR_API = 1
+"""The version of this contract; core supports the current and the previous one."""
+SUPPORTED_APIS = frozenset({SABIR_API})
+
+ApiKey: TypeAlias = str | Callable[[], str]
+
+
+class TokenCount(Frozen):
+    """Input tokens of a request; `estimated` where the provider did not count them itself."""
+
+    input_tokens: int
+    estimated: bool
+
+
+class Decoder(Protocol):
+    """One stream's wire events → core events. Made anew for every stream; holds no I/O."""
+
+    def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
+        """Core events of one wire event, in order.
+
+        A wire event that reports a failure raises the CallError it stands for. The terminal marker gives ReplyEnd.
+        """
+        ...
+
+    def close(self) -> Iterable[StreamEvent]:
+        """What is still due at a clean end of the stream: BlockEnds, and ReplyEnd if the terminal marker came."""
+        ...
+
+
+class Dialect(Protocol):
+    """A wire format as pure functions and tables."""
+
+    name: str
+    """`<provider>.<short name>`, for example the name that its origin carries."""
+    tables: Tables
+    messages_field: str
+    """The request's field that holds the encoded turns."""
+    streaming_fields: Mapping[str, JSONValue]
+    """Fields that make the request ask for a stream."""
+
+    def path(self, target: Target, *, streaming: bool) -> str:
+        """The request's path below the endpoint, for example `/chat/completions`."""
+        ...
+
+    def family(self, model: str) -> str:
+        """The model family whose members read each other's signed state."""
+        ...
+
+    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
+        """The wire items of one turn, in order; a function of its arguments alone, and final once encoded."""
+        ...
+
+    def encode_request(self, scope: RequestScope) -> Mapping[str, JSONValue]:
+        """Every top-level field of the request but the messages: model, settings, options, hoisted system text."""
+        ...
+
+    def encode_count(self, body: Mapping[str, JSONValue]) -> tuple[str, Mapping[str, JSONValue]] | None:
+        """The path and body that ask the vendor to count a request's input tokens; None where it cannot."""
+        ...
+
+    def decode_count(self, body: bytes) -> int:
+        """The input tokens that the vendor counted."""
+        ...
+
+    def decode(self, body: bytes, scope: DecodeScope) -> Reply:
+        """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
+        ...
+
+    def decoder(self, scope: DecodeScope) -> Decoder:
+        """A decoder for one stream."""
+        ...
+
+    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
+        """The error that a response of status ≥ 400 stands for; header names are lower case."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WireRequest:
+    """Bytes to send. `timeout` in seconds; None leaves the SDK's own."""
+
+    path: str
+    body: bytes = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    timeout: float | None = None
+    streaming: bool = False
+
+
+class WireResponse(Protocol):
+    """An answer whose body has not been read; closing it gives its connection back."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """The body's bytes as they come, decompressed."""
+        ...
+
+    def close(self) -> None:
+        """Close it; twice is harmless."""
+        ...
+
+
+class AsyncWireResponse(Protocol):
+    """As WireResponse, for an event loop."""
+
+    status: int
+    headers: Mapping[str, str]
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body's bytes as they come, decompressed."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close it; twice is harmless."""
+        ...
+
+
+class Connection(Protocol):
+    """A provider's SDK clients, made at the first send. One `open` a kind; core drives both."""
+
+    def open_sync(self, request: WireRequest) -> WireResponse:
+        """Send; return at the response's headers, whatever the status."""
+        ...
+
+    async def open(self, request: WireRequest) -> AsyncWireResponse:
+        """Send; return at the response's headers, whatever the status."""
+        ...
+
+    def translate(self, error: Exception) -> SabirError | None:
+        """The library error for an exception that `open` or `chunks` raised; None for what is not the wire's."""
+        ...
+
+    def close(self) -> None:
+        """Close the sync client if this connection made it."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close both clients if this connection made them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a user reaches a provider: what is left None is the provider's default.
+
+    `api_key` may be a callable, asked at each connection's first send; it is never shown. `client` is the user's own
+    SDK client, sync or async, with its own endpoint and credentials.
+    """
+
+    api_key: ApiKey | None = field(default=None, repr=False)
+    base_url: str | None = None
+    client: Any = field(default=None, repr=False)
+    """The vendor SDK's client object; its type is the plugin's business, hence Any."""
+
+
+@runtime_checkable
+class Provider(Protocol):
+    """What an entry point of the group `sabir.providers` names: endpoint, credentials, client, dialects."""
+
+    name: str
+    api_version: int
+    dialects: tuple[str, ...]
+    """Short names, the default first."""
+    key_variables: tuple[str, ...]
+    """Environment variables that hold the key, in the order in which they are read; empty where none is needed."""
+
+    def dialect(self, short_name: str) -> Dialect:
+        """The dialect of that short name; only called with one of `dialects`."""
+        ...
+
+    def endpoint(self, access: Access) -> str:
+        """The endpoint's URL, without making a client."""
+        ...
+
+    def connect(self, access: Access) -> Connection:
+        """A connection; makes no client and reads no key before its first `open`."""
+        ...
+
+    def quirks(self, access: Access) -> frozenset[str]:
+        """Deviations of this endpoint from its dialect, by the dialect's names."""
+        ...
+
+    def models(self) -> tuple[ModelInfo, ...]:
+        """What is known of the provider's models, longest prefixes first."""
+        ...
+
+
+class FetchedMedia(Frozen):
+    """Bytes behind a URL. `url` is where they came from after redirects."""
+
+    data: bytes
+    mime: str
+    url: str
+
+
+class Fetcher(Protocol):
+    """Fetches media for targets that take only bytes; nothing fetches unless the user gave one (UP-22)."""
+
+    def fetch_sync(self, url: str) -> FetchedMedia:
+        """The bytes behind a web URL; MediaRefused where fetching is not allowed or fails."""
+        ...
+
+    async def fetch(self, url: str) -> FetchedMedia:
+        """The bytes behind a web URL; MediaRefused where fetching is not allowed or fails."""
+        ...

@@ -1,0 +1,183 @@
+"""Drivers: they perform a script's actions on a connection, waiting or in an event loop.
+
+    drive_sync(script, SyncWire(connection))        await drive(script, Wire(connection))
+
+Nothing is decided here: both drivers do the same few things to the script, and each wire knows one kind of I/O.
+No loop is started, so that the waiting kind works inside a running loop, as in a notebook. Every way out but an
+Emit closes the open response: a result, an error, a cancellation.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Generic, NamedTuple, TypeAlias
+
+from sabir.contracts import AsyncWireResponse, Connection, WireResponse
+from sabir.errors import SabirError
+from sabir.exchange import Action, Close, Emit, Failed, Head, Next, Open, Outcome, Pause, Read, Result, Script
+
+logger = logging.getLogger("sabir")
+
+Watch: TypeAlias = Callable[[Open | Failed], None]
+"""Told of every request before it is sent, and of every attempt that failed."""
+
+
+class Done(NamedTuple, Generic[Result]):
+    """A script's result."""
+
+    result: Result
+
+
+class SyncWire:
+    """Performs actions by waiting for them; holds the open response."""
+
+    def __init__(self, connection: Connection, watch: Watch | None = None) -> None:
+        self._connection = connection
+        self._watch = watch
+        self._response: WireResponse | None = None
+        self._chunks: Iterator[bytes] = iter(())
+
+    def perform(self, action: Action) -> Outcome:
+        """Do what an action says; the answer that its class documents."""
+        match action:
+            case Next():
+                return next(self._chunks, None)
+            case Read():
+                return b"".join(self._chunks)
+            case Open(request):
+                _tell(self._watch, action)
+                self._response = response = self._connection.open_sync(request)
+                self._chunks = iter(response.chunks())
+                return Head(response.status, response.headers)
+            case Pause():
+                time.sleep(_between(action))
+            case Close():
+                self.close()
+            case Failed():
+                _tell(self._watch, action)
+        return None
+
+    def translate(self, error: Exception) -> Exception:
+        """The library's error for what performing an action raised."""
+        return _translate(self._connection, error)
+
+    def close(self) -> None:
+        """Close the open response, if there is one; a failure of that is no concern of the call's."""
+        response, self._response, self._chunks = self._response, None, iter(())
+        if response is not None:
+            try:
+                response.close()
+            except Exception as error:
+                logger.debug("closing a response failed: %r", error)
+
+
+class Wire:
+    """Performs actions in an event loop; holds the open response."""
+
+    def __init__(self, connection: Connection, watch: Watch | None = None) -> None:
+        self._connection = connection
+        self._watch = watch
+        self._response: AsyncWireResponse | None = None
+        self._chunks: AsyncIterator[bytes] | None = None
+
+    async def perform(self, action: Action) -> Outcome:
+        """Do what an action says; the answer that its class documents."""
+        match action:
+            case Next():
+                return None if self._chunks is None else await anext(self._chunks, None)
+            case Read():
+                return b"" if self._chunks is None else b"".join([chunk async for chunk in self._chunks])
+            case Open(request):
+                _tell(self._watch, action)
+                self._response = response = await self._connection.open(request)
+                self._chunks = aiter(response.chunks())
+                return Head(response.status, response.headers)
+            case Pause():
+                await asyncio.sleep(_between(action))
+            case Close():
+                await self.close()
+            case Failed():
+                _tell(self._watch, action)
+        return None
+
+    def translate(self, error: Exception) -> Exception:
+        """The library's error for what performing an action raised."""
+        return _translate(self._connection, error)
+
+    async def close(self) -> None:
+        """Close the open response, if there is one; a failure of that is no concern of the call's."""
+        response, self._response, self._chunks = self._response, None, None
+        if response is not None:
+            try:
+                await response.aclose()
+            except Exception as error:
+                logger.debug("closing a response failed: %r", error)
+
+
+def _between(pause: Pause) -> float:
+    return random.uniform(pause.shortest, pause.longest)
+
+
+def _tell(watch: Watch | None, action: Open | Failed) -> None:
+    if watch is not None:
+        watch(action)
+
+
+def _translate(connection: Connection, error: Exception) -> Exception:
+    if isinstance(error, SabirError):
+        return error
+    translated = connection.translate(error)
+    if translated is None:
+        return error
+    translated.__cause__ = error
+    return translated
+
+
+def drive_sync(script: Script[Result], wire: SyncWire) -> Emit | Done[Result]:
+    """Start a script, or go on after its last Emit, until it emits or is done; raises what it raises."""
+    try:
+        action = next(script)
+        while not isinstance(action, Emit):
+            try:
+                outcome = wire.perform(action)
+            except Exception as error:
+                action = script.throw(wire.translate(error))
+            else:
+                action = script.send(outcome)
+        return action
+    except StopIteration as stop:
+        wire.close()
+        return Done(stop.value)
+    except BaseException:
+        script.close()
+        wire.close()
+        raise
+
+
+async def drive(script: Script[Result], wire: Wire) -> Emit | Done[Result]:
+    """Start a script, or go on after its last Emit, until it emits or is done; raises what it raises."""
+    try:
+        action = next(script)
+        while not isinstance(action, Emit):
+            try:
+                outcome = await wire.perform(action)
+            except Exception as error:
+                action = script.throw(wire.translate(error))
+            else:
+                action = script.send(outcome)
+        return action
+    except StopIteration as stop:
+        await wire.close()
+        return Done(stop.value)
+    except BaseException:
+        script.close()
+        await wire.close()
+        raise
+
+
+def result_of(step: Emit | Done[Result]) -> Result:
+    """The result of a script that emits nothing."""
+    assert isinstance(step, Done)
+    return step.result

@@ -1,0 +1,227 @@
+"""Every error that sabir raises, as one tree.
+
+    SabirError
+    ├── HistoryInvalid · SettingsInvalid · OptionInvalid · MediaRefused · Misnamed · BuilderError   (the input)
+    ├── PluginError
+    │   ├── ProviderMissing · DialectMissing · ProviderBroken · PluginConflict
+    ├── RenderingRefused                 strict: carries the losses
+    ├── OutputError                      carry the reply
+    │   ├── OutputInvalid · OutputRefused · OutputTruncated
+    └── CallError                        retryable, retry_after, request_id, status, provider
+        ├── CredentialsMissing · AuthenticationFailed · PermissionDenied · ModelNotFound
+        ├── InvalidRequest · ContextTooLong · RequestTooLarge · ContentFiltered
+        ├── QuotaExceeded · RateLimited · Overloaded · Unavailable · ServerFailed
+        ├── ConnectionFailed · CallTimedOut
+        └── ResponseInvalid
+            └── StreamBroken             carries the partial reply
+
+Each message is one line: the offender, what was expected, the remedy. Those that are also ValueErrors can be
+raised by validators.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from sabir.losses import Loss
+    from sabir.reply import Reply
+
+
+def one_line(text: str, limit: int = 500) -> str:
+    """A text as one line of at most `limit` characters, for an error's message."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+class SabirError(Exception):
+    """The root of the library's errors."""
+
+
+class HistoryInvalid(SabirError, ValueError):
+    """A file or text is no history of messages."""
+
+
+class SettingsInvalid(SabirError, ValueError):
+    """A setting is unknown, wrong for its provider, or contradicts another."""
+
+
+class OptionInvalid(SabirError, ValueError):
+    """Something offered as an option is none, or cannot be run in the way asked for."""
+
+
+class MediaRefused(SabirError, ValueError):
+    """A medium that must not or cannot be carried, or fetched."""
+
+
+class BuilderError(SabirError, ValueError):
+    """A builder was asked for what it cannot build."""
+
+
+class Misnamed(SabirError, TypeError):
+    """An argument under another library's name; the message names sabir's."""
+
+
+class PluginError(SabirError):
+    """A plugin is missing, broken, or in conflict with another."""
+
+
+class ProviderMissing(PluginError, LookupError):
+    """No installed plugin offers the provider asked for."""
+
+
+class DialectMissing(PluginError, LookupError):
+    """A provider does not speak the dialect asked for."""
+
+
+class ProviderBroken(PluginError):
+    """An installed provider cannot be loaded."""
+
+
+class PluginConflict(PluginError):
+    """Two plugins claim the same name."""
+
+
+class RenderingRefused(SabirError):
+    """A strict rendering met losses that it was told to refuse; `losses` lists them."""
+
+    def __init__(self, message: str, losses: Sequence["Loss"]) -> None:
+        super().__init__(message)
+        self.losses = tuple(losses)
+
+
+class OutputError(SabirError):
+    """A reply is not what `parse` was asked for; `reply` is that reply."""
+
+    def __init__(self, message: str, reply: "Reply") -> None:
+        super().__init__(message)
+        self.reply = reply
+
+
+class OutputInvalid(OutputError):
+    """A reply's text does not validate."""
+
+
+class OutputRefused(OutputError):
+    """The model refused, or its provider filtered the reply."""
+
+
+class OutputTruncated(OutputError):
+    """A reply ended at a length limit before its output was whole."""
+
+
+class CallError(SabirError):
+    """A call to a provider failed.
+
+    `retryable` says whether the same request may succeed later, `retry_after` when (seconds, as the provider
+    said), `status` the HTTP status, `request_id` and `code` the provider's own.
+    """
+
+    retryable: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str = "",
+        status: int | None = None,
+        code: str | None = None,
+        request_id: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(one_line(message))
+        self.provider = provider
+        self.status = status
+        self.code = code
+        self.request_id = request_id
+        self.retry_after = retry_after
+
+
+class CredentialsMissing(CallError):
+    """No key was given, and none of the documented variables is set."""
+
+
+class AuthenticationFailed(CallError):
+    """The provider does not know the key (401)."""
+
+
+class PermissionDenied(CallError):
+    """The key may not do this (403)."""
+
+
+class ModelNotFound(CallError):
+    """The provider knows no such model or path (404)."""
+
+
+class InvalidRequest(CallError):
+    """The provider rejects the request as malformed (400, 422)."""
+
+
+class ContextTooLong(InvalidRequest):
+    """The request exceeds the model's context window."""
+
+
+class RequestTooLarge(InvalidRequest):
+    """The request body exceeds the provider's limit (413)."""
+
+
+class ContentFiltered(InvalidRequest):
+    """The provider's filter rejects the request."""
+
+
+class QuotaExceeded(CallError):
+    """Credit or a spending limit is used up; unlike a rate limit, waiting does not help."""
+
+
+class RateLimited(CallError):
+    """Too many requests or tokens for now (429)."""
+
+    retryable = True
+
+
+class Overloaded(CallError):
+    """The provider is overloaded (529, some 503)."""
+
+    retryable = True
+
+
+class Unavailable(CallError):
+    """The provider is unavailable (503)."""
+
+    retryable = True
+
+
+class ServerFailed(CallError):
+    """The provider failed (other 5xx)."""
+
+    retryable = True
+
+
+class ConnectionFailed(CallError):
+    """No connection, or it broke before an answer began."""
+
+    retryable = True
+
+
+class CallTimedOut(CallError):
+    """No answer within the timeout."""
+
+    retryable = True
+
+
+class ResponseInvalid(CallError):
+    """The provider answered with what its dialect cannot be: HTML, an empty body, broken JSON."""
+
+
+class StreamBroken(ResponseInvalid):
+    """A stream ended without its terminal marker, or failed midway; `partial` holds what had arrived."""
+
+    def __init__(self, message: str, *, partial: "Reply", cause: CallError | None = None, provider: str = "") -> None:
+        super().__init__(
+            message,
+            provider=provider or (cause.provider if cause else ""),
+            status=cause.status if cause else None,
+            code=cause.code if cause else None,
+            request_id=cause.request_id if cause else None,
+            retry_after=cause.retry_after if cause else None,
+        )
+        self.partial = partial

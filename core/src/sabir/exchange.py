@@ -1,0 +1,197 @@
+"""One call to a provider as a script without I/O: it says what to do next and is told what came of it.
+
+    script ── Open · Read · Next · Close · Pause · Failed ──▶ driver ──▶ Connection
+       ▲                                                        │
+       └────────── Head, bytes or None; or an error ◀───────────┘     Emit hands an event of a stream to the user
+
+Retries happen here and nowhere else, by the RetryPolicy, and never after a stream's first event was handed out.
+The open response belongs to the driver, which closes it on every way out; a script closes it before it retries.
+"""
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from sabir.contracts import Dialect, TokenCount, WireRequest
+from sabir.errors import CallError, ResponseInvalid, ServerFailed
+from sabir.events import StreamEvent
+from sabir.incoming import StreamState, answers_only, finished, shown
+from sabir.losses import Loss
+from sabir.reply import Reply
+from sabir.scope import DecodeScope
+from sabir.settings import RetryPolicy
+
+Result = TypeVar("Result")
+
+REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-correlation-id")
+"""Response headers that hold the provider's id of a request; the first found counts."""
+LEAST_JITTER = 0.5
+"""The least that a delay of the policy's own is scaled by, so that many callers do not come back at once."""
+
+
+class Open(NamedTuple):
+    """Send the request, for the attempt of that number (from 1); the answer is a Head."""
+
+    request: WireRequest
+    attempt: int = 1
+
+
+class Read(NamedTuple):
+    """Read the open response's whole body; the answer is its bytes."""
+
+
+class Next(NamedTuple):
+    """Read the open response's next chunk; the answer is its bytes, or None at the end."""
+
+
+class Close(NamedTuple):
+    """Close the open response."""
+
+
+class Pause(NamedTuple):
+    """Wait a random time between two numbers of seconds."""
+
+    shortest: float
+    longest: float
+
+
+class Failed(NamedTuple):
+    """Tell who watches that an attempt failed."""
+
+    error: CallError
+    attempt: int
+
+
+class Emit(NamedTuple):
+    """Hand one event of a stream to the user; go on when he asks for the next."""
+
+    event: StreamEvent
+
+
+class Head(NamedTuple):
+    """A response's status and headers (names in lower case)."""
+
+    status: int
+    headers: Mapping[str, str]
+
+
+Action: TypeAlias = Open | Read | Next | Close | Pause | Failed | Emit
+Outcome: TypeAlias = Head | bytes | None
+Script: TypeAlias = Generator[Action, Outcome, Result]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What a script needs to know: the bytes to send, who reads the answer, and when to send again."""
+
+    request: WireRequest
+    dialect: Dialect
+    scope: DecodeScope
+    retries: RetryPolicy = RetryPolicy()
+    losses: tuple[Loss, ...] = ()
+    """The rendering's losses; they come first in the reply's."""
+
+
+def call_script(exchange: Exchange) -> Script[Reply]:
+    """A call whose answer comes at once."""
+
+    def once(attempt: int) -> Script[Reply]:
+        scope = yield from _opened(exchange, attempt)
+        body = yield from _body()
+        with answers_only(scope, body):
+            return finished(exchange.dialect.decode(body, scope), exchange.losses, attempt)
+
+    return _repeated(once, exchange)
+
+
+def count_script(exchange: Exchange) -> Script[TokenCount]:
+    """A call that asks how many tokens a request has."""
+
+    def once(attempt: int) -> Script[TokenCount]:
+        scope = yield from _opened(exchange, attempt)
+        body = yield from _body()
+        with answers_only(scope, body):
+            return TokenCount(input_tokens=exchange.dialect.decode_count(body), estimated=False)
+
+    return _repeated(once, exchange)
+
+
+def stream_script(exchange: Exchange, state: StreamState) -> Script[Reply]:
+    """A call whose answer comes as a stream; `state` shows how far it is."""
+
+    def once(attempt: int) -> Script[Reply]:
+        state.begin(exchange.scope, attempt, exchange.losses)
+        scope = yield from _opened(exchange, attempt)
+        state.begin(scope, attempt)
+        try:
+            while (chunk := (yield Next())) is not None:
+                assert isinstance(chunk, bytes)
+                for event in state.feed(chunk):
+                    yield Emit(event)
+            for event in state.close():
+                yield Emit(event)
+        except CallError as error:
+            # Reading on after the terminal marker only frees the connection for the next call.
+            if not state.ended:
+                raise state.failure(_labelled(error, scope)) from error.__cause__
+        return state.reply()
+
+    return _repeated(once, exchange)
+
+
+def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
+    """Send; the scope of what was answered. Raises what a status of 400 and above stands for."""
+    head = yield Open(exchange.request, attempt)
+    assert isinstance(head, Head)
+    request_id = next((head.headers[name] for name in REQUEST_ID_HEADERS if name in head.headers), None)
+    scope = replace(exchange.scope, request_id=request_id)
+    if head.status < 400:
+        return scope
+    try:
+        body = yield from _body()
+    except CallError:
+        body = b""  # the status says enough
+    raise _labelled(_refusal(exchange.dialect, head, body, scope), scope, head.status)
+
+
+def _body() -> Script[bytes]:
+    body = yield Read()
+    assert isinstance(body, bytes)
+    return body
+
+
+def _refusal(dialect: Dialect, head: Head, body: bytes, scope: DecodeScope) -> CallError:
+    try:
+        return dialect.decode_error(head.status, head.headers, body, scope.target.provider)
+    except CallError as error:
+        return error
+    except Exception as unexpected:
+        kind = ServerFailed if head.status >= 500 else ResponseInvalid
+        error = kind(f"{scope.target} answered {head.status} with {shown(body)}, which its dialect cannot read")
+        error.__cause__ = unexpected
+        return error
+
+
+def _labelled(error: CallError, scope: DecodeScope, status: int | None = None) -> CallError:
+    """The error, saying whose it is where it did not."""
+    error.provider = error.provider or scope.target.provider
+    error.request_id = error.request_id or scope.request_id
+    error.status = error.status or status
+    return error
+
+
+def _repeated(once: Callable[[int], Script[Result]], exchange: Exchange) -> Script[Result]:
+    attempt = 1
+    while True:
+        try:
+            return (yield from once(attempt))
+        except CallError as error:
+            _labelled(error, exchange.scope)
+            yield Failed(error, attempt)
+            longest = exchange.retries.delay(attempt, error)
+            if longest is None:
+                raise
+            shortest = exchange.retries.delay(attempt, error, LEAST_JITTER) or 0.0
+        yield Close()
+        yield Pause(shortest, longest)
+        attempt += 1

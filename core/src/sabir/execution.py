@@ -1,0 +1,141 @@
+"""How one option answers one call: the same steps whether a caller awaits or not.
+
+    call ──prepare──▶ Run ──(function)──▶ Outcome ──finish──▶ option result
+           └─ arguments refused ─────────────────────────────▶ error result, the function never ran (PJ-34)
+
+An exception of the function becomes an error result; cancellation and interrupts go on to the caller.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sabir.arguments import ArgumentsRefused, Bound, bind_schema
+from sabir.errors import OptionInvalid, one_line
+from sabir.messages import Message, OptionCallPayload
+from sabir.signatures import is_asynchronous
+from sabir.values import NotJSON
+
+if TYPE_CHECKING:
+    from sabir.options import Option
+
+INVALID_ARGUMENTS = "invalid_arguments"
+"""The error type of a call whose arguments do not fit."""
+RESULT_INVALID = "result_invalid"
+"""The error type of a result that no message can hold."""
+
+
+class Run(NamedTuple):
+    """A function with the validated arguments that it waits for."""
+
+    function: Callable[..., Any]
+    bound: Bound
+
+    def __call__(self) -> "Outcome":
+        """Run it; an exception is an outcome too."""
+        try:
+            return Outcome(self.function(*self.bound.positional, **self.bound.named))
+        except Exception as error:
+            return Outcome(error=error)
+
+
+class Outcome(NamedTuple):
+    """What came of a run: a value, or an exception."""
+
+    value: Any = None
+    error: Exception | None = None
+
+
+def answer_call_sync(option: "Option", call: Message) -> Message:
+    """Run an option for a call, in this thread. OptionInvalid, before anything runs, where it needs a loop."""
+    check_runs(option, asynchronous=False)
+    prepared = _prepare(option, call)
+    if isinstance(prepared, Message):
+        return prepared
+    outcome = prepared()
+    if inspect.iscoroutine(outcome.value):
+        outcome.value.close()
+        raise OptionInvalid(_await_instead(option.name))
+    return _finish(call, outcome)
+
+
+async def answer_call(option: "Option", call: Message) -> Message:
+    """Run an option for a call: a coroutine function here, any other function in a thread of its own."""
+    check_runs(option, asynchronous=True)
+    prepared = _prepare(option, call)
+    if isinstance(prepared, Message):
+        return prepared
+    outcome = prepared() if is_asynchronous(prepared.function) else await asyncio.to_thread(prepared)
+    if inspect.isawaitable(outcome.value):
+        outcome = await _settle(outcome.value)
+    return _finish(call, outcome)
+
+
+async def _settle(value: Awaitable[Any]) -> Outcome:
+    try:
+        return Outcome(await value)
+    except Exception as error:
+        return Outcome(error=error)
+
+
+def check_runs(option: "Option", *, asynchronous: bool) -> None:
+    """OptionInvalid for an option without a function, or with one that cannot run without a loop."""
+    if option.function is None:
+        remedy = "answer its calls yourself: OptionResultBuilder.response_to(call).success(…)"
+        raise OptionInvalid(f"option {option.name!r} has no function to run; {remedy}")
+    if not asynchronous and is_asynchronous(option.function):
+        raise OptionInvalid(_await_instead(option.name))
+
+
+def _await_instead(name: str) -> str:
+    return f"option {name!r} is asynchronous; use `await option.answer(call)` or `await sabir.answer(reply, options)`"
+
+
+def _prepare(option: "Option", call: Message) -> Run | Message:
+    payload = _call_of(option, call)
+    if payload.invalid_arguments:
+        text = one_line(payload.raw_arguments or "", 100)
+        return error_result(call, INVALID_ARGUMENTS, f"the arguments are no JSON object: {text!r}")
+    binder = option.binder or bind_schema(option.parameters)
+    try:
+        bound = binder(payload.arguments_json)
+    except ArgumentsRefused as error:
+        return error_result(call, INVALID_ARGUMENTS, str(error))
+    assert option.function is not None  # check_runs came first
+    return Run(option.function, bound)
+
+
+def _call_of(option: "Option", call: Message) -> OptionCallPayload:
+    if not isinstance(call, Message) or call.call is None:
+        found = f"a message of kind {call.kind!r}" if isinstance(call, Message) else type(call).__name__
+        raise OptionInvalid(f"option {option.name!r} answers option calls, not {found}; see reply.option_calls")
+    if call.call.option_name != option.name:
+        raise OptionInvalid(f"option {option.name!r} was given a call of {call.call.option_name!r}; use sabir.answer")
+    return call.call
+
+
+def _finish(call: Message, outcome: Outcome) -> Message:
+    from sabir.builders import OptionResultBuilder
+
+    if outcome.error is not None:
+        return error_result(call, type(outcome.error).__name__, _text_of(outcome.error))
+    try:
+        return OptionResultBuilder.response_to(call).success(outcome.value)
+    except NotJSON as error:
+        return error_result(call, RESULT_INVALID, str(error))
+
+
+def error_result(call: Message, error_type: str, text: str, *, policy: str | None = None) -> Message:
+    """An error result for a call, its text in one line; by the option itself unless a policy is given."""
+    from sabir.builders import OptionResultBuilder
+
+    return OptionResultBuilder.response_to(call, policy=policy).error(error_type, one_line(text))
+
+
+def _text_of(error: Exception) -> str:
+    try:
+        text = str(error) or type(error).__name__
+    except Exception:
+        text = type(error).__name__
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,276 @@
+"""Law 8, fold = whole: a reply is built in one way, whether it came at once or as a stream.
+
+    whole body ──decode──▶ parts and calls ──▶ ReplyBuilder ──finish──▶ Reply
+    stream     ──events──▶ Fold (the blocks' ends are the truth) ──▶ ReplyBuilder ──▶ Reply
+
+Neighbouring parts become one message of the kind `parts`, each call a message of its own, in the order given.
+A part that carries nothing (no text, no state, no citation) is left out.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+from sabir.errors import ResponseInvalid, StreamBroken
+from sabir.events import BlockDelta, BlockEnd, BlockKind, BlockStart, ReplyEnd, ReplyStart, StreamEvent
+from sabir.losses import Loss
+from sabir.messages import Message, OptionCallPayload, Origin, PartsPayload
+from sabir.parts import KnownPart, Part, ReasoningPart, RefusalPart, TextPart
+from sabir.reply import Alternative, FinishReason, Reply, Usage
+from sabir.scope import DecodeScope
+from sabir.values import JSONText, JSONValue, NotJSON, decode_json, encode_json
+
+_TEXT_PARTS: Mapping[str, type[TextPart] | type[ReasoningPart] | type[RefusalPart]] = {
+    "text": TextPart,
+    "reasoning": ReasoningPart,
+    "refusal": RefusalPart,
+}
+
+
+def is_empty(part: Part) -> bool:
+    """Whether a part carries nothing: a text without characters, state or citations."""
+    if not isinstance(part, TextPart | ReasoningPart | RefusalPart):
+        return False
+    cited = isinstance(part, TextPart) and bool(part.citations)
+    return not (part.text or cited or part.state_json is not None)
+
+
+class ReplyBuilder:
+    """Collects the parts and calls of one answer, in order; `finish` makes the reply."""
+
+    def __init__(self, scope: DecodeScope) -> None:
+        self._scope = scope
+        self._payloads: list[OptionCallPayload | list[Part]] = []
+
+    def add_part(self, part: KnownPart) -> None:
+        """The next part; one that carries nothing is left out."""
+        self._add(part)
+
+    def add_call(self, payload: OptionCallPayload) -> None:
+        """The next option call."""
+        self._payloads.append(payload)
+
+    def _add(self, part: Part) -> None:
+        if is_empty(part):
+            return
+        if self._payloads and isinstance(self._payloads[-1], list):
+            self._payloads[-1].append(part)
+        else:
+            self._payloads.append([part])
+
+    def messages(self, origin: Origin) -> tuple[Message, ...]:
+        """The messages so far, each with a new id, by the scope's policy; an Alternative holds such too."""
+        policy = self._scope.policy
+        return tuple(
+            Message(
+                policy=policy,
+                origin=origin,
+                payload=PartsPayload(parts=tuple(payload)) if isinstance(payload, list) else payload,
+            )
+            for payload in self._payloads
+        )
+
+    def finish(
+        self,
+        *,
+        finish_reason: FinishReason,
+        raw_finish_reason: str | None = None,
+        usage: Usage | None = None,
+        origin: Origin,
+        losses: Iterable[Loss] = (),
+        alternatives: Iterable[Alternative] = (),
+        details: JSONValue = None,
+    ) -> Reply:
+        """The reply; `details` is a JSON object of the response's fields without a neutral place, or None."""
+        return Reply(
+            messages=self.messages(origin),
+            finish_reason=finish_reason,
+            raw_finish_reason=raw_finish_reason,
+            usage=usage or Usage(),
+            origin=origin,
+            losses=tuple(losses),
+            alternatives=tuple(alternatives),
+            details=details,
+        )
+
+
+def decode_call(
+    wire_id: str | None,
+    wire_name: str,
+    arguments: str | Mapping[str, JSONValue] | None,
+    scope: DecodeScope,
+    state: JSONValue = None,
+) -> OptionCallPayload:
+    """An option call as a wire reports it.
+
+    The name is mapped back through `scope.option_names`. Argument text is kept as it came in `raw_arguments`;
+    text that is no JSON object marks the call `invalid_arguments`; empty text or None means no arguments. A
+    missing id is made up. Raises ResponseInvalid for a call without a name.
+    """
+    if not wire_name:
+        call = repr(wire_id) if wire_id else "without id"
+        message = f"{scope.target} chose an option but named none (call {call}); send the request again"
+        raise ResponseInvalid(message, provider=scope.target.provider, request_id=scope.request_id)
+    raw, parsed = _read_arguments(arguments)
+    return OptionCallPayload(
+        invocation_id=wire_id or f"call_{uuid4().hex}",
+        option_name=scope.option_names.get(wire_name, wire_name),
+        arguments=JSONText("{}") if parsed is None else parsed,
+        raw_arguments=raw,
+        invalid_arguments=parsed is None,
+        state=state,
+    )
+
+
+def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[str | None, JSONText | None]:
+    """The raw text, where there is one, and the canonical text; None where they are no JSON object."""
+    if isinstance(arguments, str):
+        if not arguments.strip():
+            return arguments, JSONText("{}")
+        try:
+            value = decode_json(arguments)
+            return arguments, encode_json(value, sort_keys=True) if isinstance(value, dict) else None
+        except NotJSON:
+            return arguments, None
+    try:
+        if arguments is None or isinstance(arguments, Mapping):
+            return None, encode_json(dict(arguments or {}), sort_keys=True)
+    except NotJSON:
+        pass
+    # A body that was parsed leniently, or holds another type than it may: keep what it said.
+    return json.dumps(arguments, separators=(",", ":"), default=str), None
+
+
+@dataclass(slots=True)
+class _Block:
+    start: BlockStart
+    texts: list[str] = field(default_factory=list)
+    end: BlockEnd | None = None
+
+
+class Fold:
+    """Folds one stream's events into its reply; the blocks' order is that of their indices.
+
+    Raises ResponseInvalid for events out of order: every block starts, grows and ends under one index and
+    kind, between one ReplyStart and one ReplyEnd.
+    """
+
+    def __init__(self, scope: DecodeScope) -> None:
+        self._scope = scope
+        self._blocks: dict[int, _Block] = {}
+        self._start: ReplyStart | None = None
+        self._end: ReplyEnd | None = None
+        self._reply: Reply | None = None
+
+    @property
+    def started(self) -> bool:
+        """Whether any block has begun."""
+        return bool(self._blocks)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the terminal marker came."""
+        return self._end is not None
+
+    def feed(self, event: StreamEvent) -> None:
+        """Take the next event."""
+        if self._end is not None or (self._start is None) is not isinstance(event, ReplyStart):
+            raise self._out_of_order(event)
+        if isinstance(event, BlockDelta):
+            self._open(event, event.kind).texts.append(event.text)
+        elif isinstance(event, BlockStart):
+            if event.index in self._blocks:
+                raise self._out_of_order(event)
+            self._blocks[event.index] = _Block(event)
+        elif isinstance(event, BlockEnd):
+            self._open(event, event.kind).end = event
+        elif isinstance(event, ReplyStart):
+            self._start = event
+        else:
+            if any(block.end is None for block in self._blocks.values()):
+                raise self._out_of_order(event)
+            self._end = event
+
+    def _open(self, event: BlockDelta | BlockEnd, kind: BlockKind | str) -> _Block:
+        block = self._blocks.get(event.index)
+        if block is None or block.end is not None or block.start.kind != kind:
+            raise self._out_of_order(event)
+        return block
+
+    def _out_of_order(self, event: StreamEvent) -> ResponseInvalid:
+        index, target = getattr(event, "index", None), self._scope.target
+        where = f" of block {index}" if index is not None else ""
+        message = f"{target} streamed {event.type}{where} out of order; send the request again"
+        return ResponseInvalid(message, provider=target.provider, request_id=self._scope.request_id)
+
+    def partial(self) -> Reply:
+        """What has arrived so far; the whole reply once the terminal marker came.
+
+        An unfinished text, reasoning or refusal is a part with the characters that came. An unfinished option
+        call is no message, for nobody may run it: it is a loss, and `details["unfinished_calls"]` holds its
+        id, its name and the argument text so far. An unfinished medium or opaque block is a loss too. The
+        finish reason is `other`.
+        """
+        if self._end is not None:
+            return self.reply()
+        builder, losses, calls = ReplyBuilder(self._scope), [], []
+        for block in self._in_order():
+            kind, text = block.start.kind, "".join(block.texts)
+            if block.end is not None:
+                _add_block(builder, block.end.block)
+            elif kind in _TEXT_PARTS:
+                builder.add_part(_TEXT_PARTS[kind](text=text))
+            else:
+                losses.append(_unfinished(block.start, text))
+                if kind == "option_call":
+                    calls.append(_call_so_far(block.start, text))
+        origin = self._start.origin if self._start else self._scope.origin()
+        details = {"unfinished_calls": calls} if calls else None
+        return builder.finish(finish_reason="other", origin=origin, losses=losses, details=details)
+
+    def reply(self) -> Reply:
+        """The whole reply, the same object each time; StreamBroken where the terminal marker has not come."""
+        if self._reply is None:
+            self._reply = self._build()
+        return self._reply
+
+    def _build(self) -> Reply:
+        end = self._end
+        if end is None or self._start is None:
+            target = self._scope.target
+            message = f"{target} ended its stream without the terminal marker; what came is in `partial`"
+            raise StreamBroken(message, partial=self.partial(), provider=target.provider)
+        builder = ReplyBuilder(self._scope)
+        for block in self._in_order():
+            if block.end is not None:
+                _add_block(builder, block.end.block)
+        return builder.finish(
+            finish_reason=end.finish_reason,
+            raw_finish_reason=end.raw_finish_reason,
+            usage=end.usage,
+            origin=end.origin or self._start.origin,
+            losses=end.losses,
+            alternatives=end.alternatives,
+            details=end.details_json,
+        )
+
+    def _in_order(self) -> list[_Block]:
+        return [self._blocks[index] for index in sorted(self._blocks)]
+
+
+def _add_block(builder: ReplyBuilder, block: Part | OptionCallPayload) -> None:
+    if isinstance(block, OptionCallPayload):
+        builder.add_call(block)
+    else:
+        builder._add(block)
+
+
+def _unfinished(start: BlockStart, text: str) -> Loss:
+    name = f" of {start.option_name!r}" if start.option_name else ""
+    reason = f"the {start.kind}{name} was cut off after {len(text)} characters"
+    return Loss(kind="dropped", path=f"blocks[{start.index}]", reason=reason)
+
+
+def _call_so_far(start: BlockStart, text: str) -> dict[str, str]:
+    return {"invocation_id": start.invocation_id, "option_name": start.option_name, "arguments": text}

@@ -1,0 +1,190 @@
+"""Histories at rest: a JSON array, or JSON Lines, of messages.
+
+    messages ──dumps, save──▶ [            one message a line
+                              {…},         fields that are None are left out, unless a newer writer's fields are there
+                              {…}
+                              ]
+             ◀──loads, load── the same, or one object a line
+
+Loading is tolerant: unknown part kinds and unknown fields are kept verbatim and written back. What is no history is
+refused in one line that names the file, the message and what is wrong with it.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from sabir.arguments import describe
+from sabir.constructors import as_messages
+from sabir.errors import HistoryInvalid, one_line
+from sabir.messages import Message
+from sabir.models import LOADING, AtRest
+from sabir.parts import KNOWN_KINDS
+from sabir.signatures import PlainSchema
+
+SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def dumps(messages: Iterable[Message]) -> str:
+    """A history as the text of a JSON array; `loads` gives equal messages. HistoryInvalid names a message that JSON cannot hold."""
+    lines = list(_dump(messages))
+    return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
+
+
+def dumps_lines(messages: Iterable[Message]) -> str:
+    """A history as JSON Lines, to which a recorder can append."""
+    return "".join(f"{line}\n" for line in _dump(messages))
+
+
+def save(path: str | Path, messages: Iterable[Message]) -> None:
+    """Write a history: JSON Lines where the name ends in `.jsonl`, else a JSON array; a file is replaced as a whole."""
+    path = Path(path)
+    text = dumps_lines(messages) if path.suffix == ".jsonl" else dumps(messages)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | Path) -> list[Message]:
+    """The history in a file, whichever of the two forms it has; HistoryInvalid names the file and what is wrong."""
+    try:
+        data = Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise HistoryInvalid(f"{str(path)!r} cannot be read: {reason}; give the path of a history") from None
+    try:
+        return loads(data)
+    except HistoryInvalid as error:
+        raise HistoryInvalid(f"{str(path)!r}: {error}") from None
+
+
+def loads(text: str | bytes) -> list[Message]:
+    """The history in a text: a JSON array or JSON Lines of messages; an empty text is an empty history.
+
+    Raises HistoryInvalid, in one line, for anything else.
+    """
+    decoded = _decode(text)
+    start = _after_space(decoded, 0)
+    if decoded.startswith("[", start):
+        value, end = _parse(decoded, start)
+        if _after_space(decoded, end) != len(decoded):
+            raise HistoryInvalid(
+                f"{_line(decoded, end)}: text follows the JSON array; a history is one array, or JSON Lines"
+            )
+        return [_message(item, f"messages[{index}]") for index, item in enumerate(value)]
+    return [_message(item, place) for place, item in _objects(decoded, start)]
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a history: what this version reads, and what it writes."""
+    document = TypeAdapter(list[Message]).json_schema(schema_generator=PlainSchema)
+    definitions = document["$defs"]
+    for definition in definitions.values():
+        if "const" in definition["properties"].get("kind", {}):
+            definition["required"] = ["kind", *definition.get("required", ())]
+    # What a newer writer adds is kept: any kind but those known.
+    definitions["UnknownPart"]["properties"]["kind"]["not"] = {"enum": list(KNOWN_KINDS)}
+    return {"$schema": SCHEMA_DIALECT, "title": "History", **document}
+
+
+def _dump(messages: Iterable[Message]) -> Iterator[str]:
+    for index, message in enumerate(as_messages(messages)):
+        try:
+            line = message.model_dump_json(exclude_none=not _holds_unknown(message))
+            line.encode()
+        except (PydanticSerializationError, UnicodeEncodeError) as error:
+            reason = one_line(str(error), 200)
+            raise HistoryInvalid(f"messages[{index}] cannot be written as JSON: {reason}") from None
+        yield line
+
+
+def _holds_unknown(value: AtRest) -> bool:
+    """Whether a newer writer's fields, whose every None must be kept, stand anywhere in a value."""
+    if value.__pydantic_extra__:
+        return True
+    for held in vars(value).values():
+        items = held if isinstance(held, tuple) else (held,)
+        if any(isinstance(item, AtRest) and _holds_unknown(item) for item in items):
+            return True
+    return False
+
+
+def _decode(text: str | bytes) -> str:
+    if isinstance(text, str):
+        return text.removeprefix("\ufeff")
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        raise HistoryInvalid(f"line {line}: byte {error.start} is no UTF-8; a history is UTF-8 text") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_PARSER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def _parse(text: str, start: int) -> tuple[Any, int]:
+    try:
+        value, end = _PARSER.raw_decode(text, start)
+        return value, end
+    except json.JSONDecodeError as error:
+        raise HistoryInvalid(
+            f"{_line(text, error.pos)}: no JSON: {error.msg}; a history is a JSON array or JSON Lines"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise HistoryInvalid(f"{_line(text, start)}: no JSON: {one_line(str(error), 200)}") from None
+
+
+def _objects(text: str, start: int) -> Iterator[tuple[str, Any]]:
+    while start < len(text):
+        place = _line(text, start)
+        value, end = _parse(text, start)
+        yield place, value
+        start = _after_space(text, end)
+
+
+def _after_space(text: str, start: int) -> int:
+    while start < len(text) and text[start] in " \t\r\n":
+        start += 1
+    return start
+
+
+def _line(text: str, position: int) -> str:
+    return f"line {text.count(chr(10), 0, position) + 1}"
+
+
+def _message(item: Any, place: str) -> Message:
+    if not isinstance(item, dict):
+        raise HistoryInvalid(f"{place} is a {_json_type(item)}; a history holds messages, which are objects")
+    if "payload" not in item and ("role" in item or "messages" in item or "contents" in item):
+        remedy = "read it with sabir.dialect(name).decode_history(body)"
+        raise HistoryInvalid(f"{place} has a vendor's shape ({', '.join(sorted(item))}); {remedy}")
+    try:
+        json.dumps(item, ensure_ascii=False).encode()
+        return Message.model_validate(item, context=LOADING)
+    except ValidationError as error:
+        raise HistoryInvalid(f"{place} is no message: {one_line(describe(error), 300)}") from None
+    except UnicodeEncodeError as error:
+        found = f"lone surrogate U+{ord(error.object[error.start]):04X}"
+        raise HistoryInvalid(f"{place} holds a {found}; a history is valid Unicode") from None
+    except RecursionError:
+        raise HistoryInvalid(f"{place} is nested too deeply") from None
+
+
+def _json_type(value: object) -> str:
+    names = {str: "string", bool: "boolean", int: "number", float: "number", list: "array", type(None): "null"}
+    return names[type(value)]

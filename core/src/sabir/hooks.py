@@ -1,0 +1,182 @@
+"""Hooks at work: plugins that were registered, asked one by one.
+
+    Hooks([plugin, …])   builder hooks and telemetry of these plugins
+    installed_hooks()    those of the entry-point group `sabir.hooks`, loaded at first use
+
+A registration is refused with its reason: an unknown hook, a forgotten marker, a coroutine function.
+"""
+
+import difflib
+import inspect
+import logging
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import pluggy
+
+from sabir import hookspecs
+from sabir.errors import BuilderError, CallError, PluginConflict, PluginError, one_line
+from sabir.messages import Kind, Message, RoleHint
+from sabir.parts import MediaPart
+
+if TYPE_CHECKING:
+    from sabir.rendering import Rendering
+    from sabir.reply import Reply
+
+PREFIX = "sabir_"
+KNOWN_HOOKS = tuple(name for name in vars(hookspecs) if name.startswith(PREFIX))
+HookPlugins: TypeAlias = "Iterable[object] | Hooks | Literal['installed']"
+"""What builders take: plugins (modules or objects), hooks made of them, or those that are installed."""
+
+logger = logging.getLogger("sabir")
+
+
+class Hooks:
+    """Plugins that implement hooks of `sabir.hookspecs`, asked in the order of their registration."""
+
+    def __init__(self, plugins: Iterable[object] = ()) -> None:
+        self._manager = pluggy.PluginManager(hookspecs.PROJECT)
+        self._manager.add_hookspecs(hookspecs)
+        self._names: list[str] = []
+        for plugin in plugins:
+            self.register(plugin)
+
+    def register(self, plugin: object, name: str | None = None) -> None:
+        """Add a plugin. PluginError names a hook that cannot be one, PluginConflict a plugin that is there already."""
+        shown = name or _name_of(plugin)
+        _check_implementations(plugin, shown)
+        try:
+            registered = self._manager.register(plugin, name or f"{shown}#{len(self._names)}")
+        except ValueError as error:
+            remedy = "register it once, under one name"
+            raise PluginConflict(
+                f"hook plugin {shown} is registered already: {one_line(str(error))}; {remedy}"
+            ) from None
+        except pluggy.PluginValidationError as error:
+            self._manager.unregister(error.plugin)
+            raise PluginError(f"hook plugin {shown} does not fit: {one_line(str(error))}") from None
+        self._check_pending(plugin, shown)
+        if registered is not None:
+            self._names.append(registered)
+
+    def role_hint(self, policy: str, kind: Kind) -> RoleHint | None:
+        """The first hint that a plugin gives a message of that policy and kind."""
+        given = self._ask("sabir_default_role_hint", policy=policy, kind=kind)
+        return next((hint for _, hint in given if hint is not None), None)
+
+    def media_id(self, part: MediaPart, index: int) -> str | None:
+        """The first id that a plugin gives a media part."""
+        given = self._ask("sabir_media_id", part=part, index=index)
+        return next((media_id for _, media_id in given if media_id is not None), None)
+
+    def built(self, message: Message) -> Message:
+        """A message as the plugins leave it; what one of them raises is its veto."""
+        for name in self._names:
+            for _, changed in self._ask("sabir_message_built", only=name, message=message):
+                if changed is not None:
+                    message = _checked(changed, message, name)
+        return message
+
+    def call_started(self, rendering: "Rendering", attempt: int) -> None:
+        """Tell telemetry that a request is about to be sent."""
+        self._tell("sabir_call_started", rendering=rendering, attempt=attempt)
+
+    def call_ended(self, rendering: "Rendering", reply: "Reply") -> None:
+        """Tell telemetry that a reply is whole."""
+        self._tell("sabir_call_ended", rendering=rendering, reply=reply)
+
+    def call_failed(self, rendering: "Rendering", error: CallError, attempt: int) -> None:
+        """Tell telemetry that an attempt failed."""
+        self._tell("sabir_call_failed", rendering=rendering, error=error, attempt=attempt)
+
+    def _tell(self, hook: str, **given: Any) -> None:
+        for name in self._names:
+            try:
+                for _ in self._ask(hook, only=name, **given):
+                    pass
+            except Exception as error:
+                reason = one_line(f"{type(error).__name__}: {error}")
+                logger.warning("hook plugin %s failed in %s and was passed over: %s", name, hook, reason)
+
+    def _ask(self, hook: str, only: str | None = None, **given: Any) -> Iterator[tuple[str, Any]]:
+        """Each plugin's answers, in the order of registration."""
+        plugins = {name: self._manager.get_plugin(name) for name in self._names}
+        implementing = {
+            implementation.plugin_name for implementation in getattr(self._manager.hook, hook).get_hookimpls()
+        }
+        for name in self._names if only is None else (only,):
+            if name in implementing:
+                others = [plugin for other, plugin in plugins.items() if other != name]
+                for answer in self._manager.subset_hook_caller(hook, others)(**given):
+                    yield name, answer
+
+    def _check_pending(self, plugin: object, shown: str) -> None:
+        try:
+            self._manager.check_pending()
+        except pluggy.PluginValidationError as error:
+            self._manager.unregister(plugin)
+            unknown = next((name for name in _marked(plugin) if name not in KNOWN_HOOKS), one_line(str(error)))
+            raise PluginError(
+                f"hook plugin {shown} implements {unknown}, which is no hook; {_nearest(unknown)}"
+            ) from None
+
+
+def as_hooks(hooks: HookPlugins) -> Hooks:
+    """Hooks of whatever a builder was given."""
+    if isinstance(hooks, Hooks):
+        return hooks
+    if hooks == "installed":
+        return installed_hooks()
+    if isinstance(hooks, str):
+        raise PluginError(f"hooks={hooks!r} is unknown; give a list of plugins, or 'installed'")
+    return Hooks(hooks)
+
+
+def installed_hooks() -> Hooks:
+    """The hooks of the entry-point group `sabir.hooks`, loaded once; a broken plugin is logged and passed over."""
+    from sabir.registry import default_registry
+
+    return default_registry.hooks()
+
+
+def _check_implementations(plugin: object, shown: str) -> None:
+    marked = set(_marked(plugin))
+    for name in KNOWN_HOOKS:
+        function = getattr(plugin, name, None)
+        if function is None or not callable(function):
+            continue
+        if name not in marked:
+            raise PluginError(f"hook plugin {shown} defines {name} without the mark @sabir.hookspecs.hookimpl; add it")
+        if inspect.iscoroutinefunction(function):
+            raise PluginError(f"hook plugin {shown}: {name} is a coroutine function; hooks are plain functions")
+
+
+def _marked(plugin: object) -> Iterator[str]:
+    for name in dir(plugin):
+        function = getattr(plugin, name, None)
+        if inspect.isroutine(function) and getattr(function, f"{hookspecs.PROJECT}_impl", None):
+            yield name
+
+
+def _nearest(unknown: str) -> str:
+    near = difflib.get_close_matches(unknown, KNOWN_HOOKS, n=1)
+    return f"did you mean {near[0]}?" if near else f"hooks are {', '.join(KNOWN_HOOKS)}"
+
+
+def _checked(changed: object, message: Message, name: str) -> Message:
+    if not isinstance(changed, Message):
+        found = type(changed).__name__
+        raise BuilderError(f"hook plugin {name} returned {found} from sabir_message_built; return a Message or None")
+    if _identity(changed) != _identity(message):
+        raise BuilderError(f"hook plugin {name} changed a message's kind or invocation id; pairing depends on them")
+    return changed
+
+
+def _identity(message: Message) -> tuple[str, str]:
+    payload = message.payload
+    return payload.kind, "" if payload.kind == "parts" else payload.invocation_id
+
+
+def _name_of(plugin: object) -> str:
+    name = getattr(plugin, "__name__", None) or type(plugin).__qualname__
+    return str(name)

@@ -1,0 +1,147 @@
+"""The message: atomic, deeply immutable, of exactly three kinds (PJ-01 … PJ-34).
+
+    Message ── id, policy, role_hint_for_llm, step_num, origin
+       └── payload ── parts          what was said or shown
+                   ├─ option_call    what a policy chose
+                   └─ option_result  what came of it
+
+`==` includes the id; `same_content` ignores id and origin. Nothing but adapters reads the role hint (law 7).
+"""
+
+from functools import cached_property
+from typing import Annotated, Literal, TypeAlias
+from uuid import uuid4
+
+from pydantic import Field, model_validator
+
+from sabir.models import AtRest
+from sabir.parts import NonEmpty, Part, Stateful
+from sabir.values import FrozenDict, JSONObjectField, JSONText, JSONValue, JSONValueField
+
+RoleHint: TypeAlias = Literal["user", "assistant", "tool", "system"]
+Kind: TypeAlias = Literal["parts", "option_call", "option_result"]
+
+RUNTIME = "runtime"
+"""The policy of results and errors that the executor itself generates (PJ-06)."""
+SCHEMA = 1
+"""The number of the message schema that this version writes."""
+
+
+class Origin(AtRest):
+    """Who produced a message. Signed or server-bound state goes back only where it came from."""
+
+    provider: NonEmpty
+    dialect: NonEmpty
+    endpoint: str = ""
+    model: str = ""
+    response_id: str | None = None
+
+
+class PartsPayload(AtRest):
+    """Text and media in the order given (PJ-20), and what else a model says: reasoning, refusal, opaque blocks."""
+
+    kind: Literal["parts"] = "parts"
+    parts: tuple[Part, ...]
+
+
+class OptionCallPayload(Stateful):
+    """A policy's choice of an option (PJ-28). Arguments are any JSON object; core never checks them (PJ-33).
+
+    A call decoded from a wire keeps the argument text as it came in `raw_arguments`. Text that is no JSON object
+    is kept too, `invalid_arguments` is set, and answering the call gives an error result.
+    """
+
+    kind: Literal["option_call"] = "option_call"
+    invocation_id: NonEmpty
+    option_name: NonEmpty
+    arguments_json: JSONObjectField = Field(default=JSONText("{}"), alias="arguments")
+    raw_arguments: str | None = None
+    invalid_arguments: bool = False
+
+    @cached_property
+    def arguments(self) -> FrozenDict:
+        """The arguments as an immutable mapping."""
+        view: FrozenDict = self.arguments_json.view()
+        return view
+
+
+class OptionResultPayload(AtRest):
+    """What an option returned, or how it failed (PJ-30, PJ-32).
+
+    `parts` holds text and media for the model where the option returned such; `result` is None then.
+    """
+
+    kind: Literal["option_result"] = "option_result"
+    invocation_id: NonEmpty
+    option_name: NonEmpty
+    result_json: JSONValueField = Field(default=JSONText("null"), alias="result")
+    parts: tuple[Part, ...] = ()
+    is_error: bool = False
+    error_type: str | None = None
+    error_message: str | None = None
+    retryable: bool | None = None
+
+    @cached_property
+    def result(self) -> JSONValue:
+        """The result as an immutable JSON view."""
+        return self.result_json.view()
+
+    @model_validator(mode="after")
+    def _errors_are_whole(self) -> "OptionResultPayload":
+        if self.is_error and not (self.error_type and self.error_message is not None):
+            raise ValueError("an error result needs `error_type` and `error_message`")
+        if not self.is_error and (self.error_type, self.error_message, self.retryable) != (None, None, None):
+            raise ValueError("a success carries no error_type, error_message or retryable; set is_error=True")
+        return self
+
+
+Payload = Annotated[PartsPayload | OptionCallPayload | OptionResultPayload, Field(discriminator="kind")]
+
+
+def _new_id() -> str:
+    return uuid4().hex
+
+
+class Message(AtRest):
+    """One message. `policy` made it: the decider of a call, the option that ran for a result (PJ-02 … PJ-05)."""
+
+    schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
+    id: NonEmpty = Field(default_factory=_new_id)
+    policy: NonEmpty
+    role_hint_for_llm: RoleHint | None = None
+    step_num: int | None = None
+    origin: Origin | None = None
+    payload: Payload
+
+    @property
+    def kind(self) -> Kind:
+        """Which of the three kinds this message is."""
+        return self.payload.kind
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of a `parts` message or of a result that has some; empty for a call."""
+        return () if self.payload.kind == "option_call" else self.payload.parts
+
+    @property
+    def call(self) -> OptionCallPayload | None:
+        """The option call, or None where this message is none."""
+        return self.payload if self.payload.kind == "option_call" else None
+
+    @property
+    def result(self) -> OptionResultPayload | None:
+        """The option result, or None where this message is none."""
+        return self.payload if self.payload.kind == "option_result" else None
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined."""
+        return "".join(part.text for part in self.parts if part.kind == "text")
+
+    def same_content(self, other: "Message") -> bool:
+        """Whether two messages say the same: everything but id and origin is equal."""
+        return self._content() == other._content()
+
+    def _content(self) -> tuple[object, ...]:
+        extra = self.__pydantic_extra__ or None
+        return self.policy, self.role_hint_for_llm, self.step_num, self.payload, extra

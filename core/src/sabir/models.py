@@ -1,0 +1,67 @@
+"""The two bases of sabir's data: frozen models, and frozen models that keep what a newer writer added.
+
+Law 11, deep immutability: no attribute, item or nested value of a model can be changed; a changed copy
+is made by `model_copy(update=...)`, which validates. Construction is strict everywhere. Loading
+(`sabir.loads`, `sabir.load`) passes a context that lets models at rest keep unknown fields verbatim.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
+from pydantic_core import PydanticCustomError
+
+from sabir.values import FrozenDict, freeze
+
+LOADING: dict[str, Any] = {"sabir": "loading"}
+"""The validation context under which unknown fields and unknown part kinds are kept."""
+
+
+def is_loading(info: ValidationInfo) -> bool:
+    """Whether a validation runs on behalf of a loader rather than a constructor."""
+    return info.context is LOADING
+
+
+class Frozen(BaseModel):
+    """A deeply immutable value; unknown fields are errors."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", serialize_by_alias=True, ser_json_bytes="utf8", val_json_bytes="utf8"
+    )
+
+    # The parameter's type is pydantic's own.
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with the given fields changed; the result is validated (pydantic.ValidationError)."""
+        if not update:
+            return super().model_copy(deep=deep)
+        fields = type(self).model_fields
+        current = {(field.alias or name): getattr(self, name) for name, field in fields.items()}
+        renamed = {(fields[name].alias or name if name in fields else name): value for name, value in update.items()}
+        changed = type(self)(**{**current, **renamed})
+        if self.__pydantic_extra__:
+            object.__setattr__(changed, "__pydantic_extra__", self.__pydantic_extra__)
+        return changed
+
+
+class AtRest(Frozen):
+    """A frozen value that is stored: what a newer writer added to it survives a load and a save."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @model_validator(mode="after")
+    def _keep_unknown_fields_only_when_loading(self, info: ValidationInfo) -> Self:
+        unknown = self.__pydantic_extra__
+        if unknown:
+            if not is_loading(info):
+                raise PydanticCustomError(
+                    "extra_forbidden",
+                    "{model} has no field {unknown}; its fields are {fields}",
+                    {
+                        "model": type(self).__name__,
+                        "unknown": ", ".join(repr(name) for name in unknown),
+                        "fields": ", ".join(field.alias or name for name, field in type(self).model_fields.items()),
+                    },
+                )
+            if type(unknown) is not FrozenDict:
+                object.__setattr__(self, "__pydantic_extra__", freeze(unknown))
+        return self

@@ -1,0 +1,195 @@
+"""Law 1, no orphan, and the closed prefix: messages → blocks of complete pairs.
+
+    message ─▶ side ─▶ block            a block is one turn; an assistant block also holds the results of its calls
+    result  ─▶ nearest earlier unanswered call of its id (UP-13)
+
+A user or system message abandons open calls; a result that comes later takes its call to its own place. A prefix
+closes where every call in it is answered or abandoned and a message of another side follows; closed blocks are
+final. State that outlives a rendering holds positions, never messages.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sabir.losses import Loss
+from sabir.messages import Message
+from sabir.scope import LossLog, Side, Tables
+
+NO_RESULT = "the option call has no result; only complete pairs are sent"
+HALF_PAIR = "the provider's own call and its output are sent only together; the other half is missing"
+
+
+@dataclass(slots=True)
+class Block:
+    """One turn being gathered: positions of its messages and, for calls that have one, of their results."""
+
+    side: Side
+    positions: list[int] = field(default_factory=list)
+    answers: dict[int, int] = field(default_factory=dict)
+    omitted: set[tuple[int, int]] = field(default_factory=set)
+    """(position, part index) of opaque parts whose other half is missing."""
+
+
+class Waiting(NamedTuple):
+    """What a closed prefix leaves behind: positions of abandoned calls by invocation id, latest last."""
+
+    abandoned: dict[str, tuple[int, ...]]
+    is_leading: bool = True
+    """Whether nothing but system messages has come yet."""
+
+
+class Closed(NamedTuple):
+    """Blocks that are final, the losses that belong to them, and what they leave behind."""
+
+    blocks: list[Block]
+    losses: list[Loss]
+    waiting: Waiting
+
+
+def side_of(message: Message, speaks_as: str) -> Side:
+    """Whose turn a message belongs to (D-07): a hint wins for parts; calls are the assistant's."""
+    kind = message.payload.kind
+    if kind != "parts":
+        return "assistant" if kind == "option_call" else "results"
+    hint = message.role_hint_for_llm
+    if hint is not None:
+        return "user" if hint == "tool" else hint
+    if message.policy == speaks_as:
+        return "assistant"
+    return "system" if message.policy == "system" else "user"
+
+
+class Pairing:
+    """Gathers blocks from messages taken one by one, and tells which became final."""
+
+    def __init__(self, messages: Sequence[Message], tables: Tables, speaks_as: str, waiting: Waiting) -> None:
+        self._messages = messages
+        self._tables = tables
+        self._speaks_as = speaks_as
+        self._abandoned = dict(waiting.abandoned)
+        self._is_leading = waiting.is_leading
+        self._open_calls: dict[str, list[int]] = {}
+        self._homes: dict[int, Block] = {}
+        self._open_pairs: dict[str, tuple[Block, int, int]] = {}
+        self._blocks: list[Block] = []
+        self._log = LossLog()
+
+    def take(self, position: int) -> Closed | None:
+        """Take the message at a position; returns what it closes, which never includes itself."""
+        message = self._messages[position]
+        side = side_of(message, self._speaks_as)
+        if side == "results":
+            return self._take_result(position, message)
+        is_late = side == "system" and not self._is_leading and self._tables.later_system == "user"
+        side = "user" if is_late else side
+        unmatched = self._match_closers(message)
+        if side != "assistant":
+            self._abandon()
+        closed = self._place(position, side)
+        if is_late:
+            reason = "a system message after the start renders as user on this wire"
+            self._log.add("downgraded", reason, message=message)
+        if message.role_hint_for_llm == "tool" and message.payload.kind == "parts":
+            self._log.add("downgraded", "parts with the hint 'tool' render as user", message=message)
+        self._open(position, message, unmatched)
+        return closed
+
+    def finish(self) -> Closed:
+        """The blocks that are still open, with every loss that a later message could undo."""
+        self._omit_open_pairs()
+        dropped = [at for calls in (self._abandoned, self._open_calls) for places in calls.values() for at in places]
+        for position in sorted(dropped):
+            self._log.add("dropped", NO_RESULT, message=self._messages[position])
+        return Closed(self._blocks, self._log.losses, Waiting(self._abandoned, self._is_leading))
+
+    def _place(self, position: int, side: Side) -> Closed | None:
+        last = self._blocks[-1] if self._blocks else None
+        closed = None
+        if last is None or last.side != side or last.answers:
+            if last is not None and not self._open_calls and not self._open_pairs:
+                closed = Closed(self._blocks, self._log.losses, Waiting(dict(self._abandoned), self._is_leading))
+                self._blocks, self._log, self._homes = [], LossLog(), {}
+            last = Block(side)
+            self._blocks.append(last)
+        last.positions.append(position)
+        return closed
+
+    def _open(self, position: int, message: Message, unmatched: Sequence[int]) -> None:
+        block = self._blocks[-1]
+        self._is_leading = self._is_leading and block.side == "system"
+        payload = message.payload
+        if payload.kind == "option_call":
+            self._open_calls.setdefault(payload.invocation_id, []).append(position)
+            self._homes[position] = block
+            return
+        for index in unmatched:
+            self._omit(block, position, index)
+        for index, part in enumerate(payload.parts):
+            if part.kind != "opaque" or part.pair_id is None:
+                continue
+            earlier = self._open_pairs.pop(part.pair_id, None)
+            if part.pair == "opens":
+                if earlier is not None:
+                    self._omit(*earlier)
+                self._open_pairs[part.pair_id] = block, position, index
+
+    def _take_result(self, position: int, message: Message) -> Closed | None:
+        invocation_id = message.payload.invocation_id if message.payload.kind == "option_result" else ""
+        closed = None
+        if invocation_id in self._open_calls:
+            call = _pop_latest(self._open_calls, invocation_id)
+            block = self._homes.pop(call)
+        elif invocation_id in self._abandoned:
+            call = self._abandoned[invocation_id][-1]
+            closed = self._place(call, "assistant")
+            self._abandoned[invocation_id] = self._abandoned[invocation_id][:-1]
+            if not self._abandoned[invocation_id]:
+                del self._abandoned[invocation_id]
+            block = self._blocks[-1]
+            reason = "its result came after a later turn; call and result render there"
+            self._log.add("relocated", reason, message=self._messages[call])
+        else:
+            reason = f"no earlier unanswered call has the invocation id {invocation_id!r}"
+            self._log.add("dropped", reason, message=message)
+            return None
+        if block is not self._blocks[-1]:
+            self._log.add("relocated", "the result renders right after the turn of its call", message=message)
+        block.answers[call] = position
+        return closed
+
+    def _abandon(self) -> None:
+        for invocation_id, calls in self._open_calls.items():
+            self._abandoned[invocation_id] = (*self._abandoned.get(invocation_id, ()), *calls)
+        self._open_calls = {}
+        self._omit_open_pairs()
+
+    def _match_closers(self, message: Message) -> list[int]:
+        unmatched = []
+        opened_here = set()
+        for index, part in enumerate(message.parts):
+            if part.kind != "opaque" or part.pair_id is None:
+                continue
+            if part.pair == "opens":
+                opened_here.add(part.pair_id)
+            elif part.pair_id in opened_here:
+                opened_here.discard(part.pair_id)
+            elif self._open_pairs.pop(part.pair_id, None) is None:
+                unmatched.append(index)
+        return unmatched
+
+    def _omit_open_pairs(self) -> None:
+        for block, position, index in self._open_pairs.values():
+            self._omit(block, position, index)
+        self._open_pairs = {}
+
+    def _omit(self, block: Block, position: int, index: int) -> None:
+        block.omitted.add((position, index))
+        self._log.add("dropped", HALF_PAIR, message=self._messages[position], path=f"parts[{index}]")
+
+
+def _pop_latest(calls: dict[str, list[int]], invocation_id: str) -> int:
+    latest = calls[invocation_id].pop()
+    if not calls[invocation_id]:
+        del calls[invocation_id]
+    return latest

@@ -1,0 +1,179 @@
+"""What a message of the kind `parts` is made of.
+
+    text · media · reasoning · refusal · opaque · (unknown: kept by a reader older than the writer)
+
+A part's `state` is signed or server-bound data that its maker wants back with it; it is returned only to
+where the message came from (`Message.origin`).
+"""
+
+import json
+from functools import cached_property
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import (
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+
+from sabir.media import Modality, check_url
+from sabir.models import AtRest, Frozen, is_loading
+from sabir.values import FrozenDict, JSONDocumentField, JSONText, JSONValue
+
+NonEmpty = Annotated[str, StringConstraints(min_length=1)]
+State: TypeAlias = JSONDocumentField | None
+
+
+class Stateful(AtRest):
+    """A value that may carry signed or server-bound state of its maker."""
+
+    state_json: State = Field(default=None, alias="state")
+
+    @cached_property
+    def state(self) -> JSONValue:
+        """The maker's state as an immutable JSON view, or None."""
+        return None if self.state_json is None else self.state_json.view()
+
+
+class Citation(AtRest):
+    """Where a stretch of a text comes from. Offsets are characters of the text, end exclusive."""
+
+    kind: NonEmpty
+    """The maker's own name of the form, for example `url_citation`."""
+    url: str | None = None
+    title: str | None = None
+    cited_text: str | None = None
+    file_id: str | None = None
+    start: int | None = None
+    end: int | None = None
+    source_json: State = Field(default=None, alias="source")
+    """The maker's own citation, verbatim."""
+
+    @cached_property
+    def source(self) -> JSONValue:
+        """The maker's own citation as an immutable JSON view, or None."""
+        return None if self.source_json is None else self.source_json.view()
+
+
+class TextPart(Stateful):
+    """Text, with the citations that support it (PJ-14)."""
+
+    kind: Literal["text"] = "text"
+    text: str
+    citations: tuple[Citation, ...] = ()
+
+
+class MediaPart(Stateful):
+    """An image, a sound, a video or a document, named by one URL (PJ-15 … PJ-19, D-02).
+
+    The URL is `http(s)`, a `data:` URL of an allowed type, or `provider-file:<provider>/<id>`; it keeps the
+    string given. `mime` is a free hint, `prompt_hint` a label without meaning to core, `id` a correlation aid.
+    """
+
+    kind: Literal["media"] = "media"
+    modality: Modality
+    url: str
+    mime: str | None = None
+    prompt_hint: str | None = None
+    id: str | None = None
+    name: str | None = None
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: str) -> str:
+        return check_url(url)
+
+
+class ReasoningPart(Stateful):
+    """What a model thought. `text` may be empty where the maker hides it and returns only `state`."""
+
+    kind: Literal["reasoning"] = "reasoning"
+    text: str = ""
+
+
+class RefusalPart(Stateful):
+    """A model's refusal, in its words."""
+
+    kind: Literal["refusal"] = "refusal"
+    text: str
+
+
+class OpaquePart(AtRest):
+    """A provider's own block, verbatim, sent back only in its dialect and to where it came from.
+
+    A block may open or close a pair (a vendor's own call and its output); both sides carry the same
+    `pair_id`, and law 1 holds for them as for option calls.
+    """
+
+    kind: Literal["opaque"] = "opaque"
+    dialect: NonEmpty
+    block_json: JSONDocumentField = Field(alias="block")
+    pair_id: NonEmpty | None = None
+    pair: Literal["opens", "closes"] | None = None
+
+    @cached_property
+    def block(self) -> JSONValue:
+        """The block as an immutable JSON view."""
+        return self.block_json.view()
+
+    @model_validator(mode="after")
+    def _pair_is_whole(self) -> "OpaquePart":
+        if (self.pair_id is None) != (self.pair is None):
+            raise ValueError("an opaque part has both `pair_id` and `pair`, or neither")
+        return self
+
+
+class UnknownPart(Frozen):
+    """A part of a kind that this version does not know, kept verbatim by loading; never constructed otherwise."""
+
+    kind: Literal["unknown"] = "unknown"
+    document_json: JSONDocumentField = Field(alias="document")
+
+    @cached_property
+    def document(self) -> FrozenDict:
+        """The part as it was stored, its own kind included."""
+        view: FrozenDict = self.document_json.view()
+        return view
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_loaded(cls, value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, dict) and is_loading(info) and isinstance(value.get("kind"), str):
+            return {"document": value}
+        kind = value.get("kind") if isinstance(value, dict) else value
+        raise ValueError(f"kind {kind!r} is unknown; known kinds are {', '.join(KNOWN_KINDS)}")
+
+    @model_serializer
+    def _write_back(self) -> dict[str, Any]:
+        return json.loads(self.document_json)  # type: ignore[no-any-return]
+
+
+KnownPart: TypeAlias = TextPart | MediaPart | ReasoningPart | RefusalPart | OpaquePart
+KNOWN_KINDS = ("text", "media", "reasoning", "refusal", "opaque")
+
+
+def _tag(value: Any) -> str:
+    kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
+    return kind if isinstance(kind, str) and kind in KNOWN_KINDS else "unknown"
+
+
+Part = Annotated[
+    Annotated[TextPart, Tag("text")]
+    | Annotated[MediaPart, Tag("media")]
+    | Annotated[ReasoningPart, Tag("reasoning")]
+    | Annotated[RefusalPart, Tag("refusal")]
+    | Annotated[OpaquePart, Tag("opaque")]
+    | Annotated[UnknownPart, Tag("unknown")],
+    Discriminator(_tag),
+]
+"""One part of a message: text, media, reasoning, refusal, opaque, or a kind kept from a newer writer."""
+
+__all__ = [
+    "KNOWN_KINDS", "Citation", "JSONText", "KnownPart", "MediaPart", "NonEmpty", "OpaquePart", "Part",
+    "ReasoningPart", "RefusalPart", "Stateful", "TextPart", "UnknownPart",
+]  # fmt: skip

@@ -1,0 +1,269 @@
+"""Discovery: which providers, hooks and commands are installed, found by their entry points.
+
+    importlib.metadata ──enumerate──▶ claims ──provider(name)──▶ loaded, checked, registered with pluggy
+    register(name, provider) ────────────────▶ the same place, at run time
+
+Enumerating imports nothing. A plugin is loaded when it is asked for, alone: a broken one is reported by its name and
+stops no other (CD-03 … CD-05, CD-13).
+"""
+
+import difflib
+import logging
+import threading
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal, NamedTuple
+
+import pluggy
+
+from sabir.catalogue import longest_first
+from sabir.contracts import SUPPORTED_APIS, Dialect, Provider
+from sabir.errors import (
+    DialectMissing,
+    PluginConflict,
+    PluginError,
+    ProviderBroken,
+    ProviderMissing,
+    SettingsInvalid,
+    one_line,
+)
+from sabir.hooks import Hooks
+from sabir.hookspecs import PROJECT
+from sabir.models import Frozen
+from sabir.scope import ModelInfo
+
+PROVIDERS, HOOKS, COMMANDS = "sabir.providers", "sabir.hooks", "sabir.commands"
+
+logger = logging.getLogger("sabir")
+
+
+class ProviderStatus(Frozen):
+    """What is known of one provider: whether it is installed, failed to load, or was registered at run time."""
+
+    name: str
+    distribution: str = ""
+    version: str = ""
+    state: Literal["installed", "failed", "registered"]
+    error: str | None = None
+    dialects: tuple[str, ...] = ()
+    key_variables: tuple[str, ...] = ()
+
+
+class ModelName(NamedTuple):
+    """`provider[.dialect]:model`, taken apart; `dialect` is a short name, or None for the provider's first."""
+
+    provider: str
+    dialect: str | None
+    model: str
+
+
+class Registry:
+    """Plugins by name. Thread-safe; everything is found and loaded at first use, once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._manager = pluggy.PluginManager(PROJECT)
+        self._claims: dict[str, Mapping[str, tuple[EntryPoint, ...]]] = {}
+        self._failures: dict[str, PluginError] = {}
+        self._registered: set[str] = set()
+        self._hooks: Hooks | None = None
+
+    def provider(self, name: str) -> Provider:
+        """The provider of that name, loaded; ProviderMissing, ProviderBroken or PluginConflict say why there is none."""
+        with self._lock:
+            found: Provider | None = self._manager.get_plugin(name)
+            if found is not None:
+                return found
+            if name in self._failures:
+                raise self._failures[name]
+            claims = self._claimed(PROVIDERS).get(name)
+            if claims is None:
+                raise self._missing(name)
+            try:
+                loaded = _load_provider(_only(claims))
+            except PluginError as error:
+                self._failures[name] = error
+                raise
+            self._manager.register(loaded, name)
+            return loaded
+
+    def register(self, name: str, provider: Provider) -> None:
+        """Add a provider at run time; PluginConflict where the name belongs to another."""
+        with self._lock:
+            _check_provider(provider, name, "sabir.register")
+            holder = self._manager.get_plugin(name)
+            if holder is provider:
+                return
+            claims = self._claimed(PROVIDERS).get(name)
+            if holder is not None or claims:
+                by = _distribution(claims[0]) if claims else "an earlier sabir.register"
+                raise PluginConflict(
+                    f"provider {name!r} is there already, from {by}; register yours under another name"
+                )
+            self._manager.register(provider, name)
+            self._registered.add(name)
+
+    def unregister(self, name: str) -> None:
+        """Take back what `register` added; ProviderMissing for a name that it did not."""
+        with self._lock:
+            if name not in self._registered:
+                raise ProviderMissing(f"provider {name!r} was not registered at run time, so it stays")
+            self._manager.unregister(name=name)
+            self._registered.discard(name)
+
+    def providers(self) -> tuple[ProviderStatus, ...]:
+        """Every provider by name, loaded to see what it can; those that fail say why."""
+        with self._lock:
+            names = sorted({*self._claimed(PROVIDERS), *self._registered})
+            return tuple(self._status(name) for name in names)
+
+    def models(self, provider: str) -> tuple[ModelInfo, ...]:
+        """What is known of a provider's models, longest prefixes first."""
+        return longest_first(self.provider(provider).models())
+
+    def commands(self) -> tuple[EntryPoint, ...]:
+        """The entry points of further commands, not loaded; PluginConflict for two of one name."""
+        with self._lock:
+            return tuple(_only(claims) for claims in self._claimed(COMMANDS).values())
+
+    def hooks(self) -> Hooks:
+        """The installed hook plugins, loaded at first use; a broken one is logged and passed over."""
+        with self._lock:
+            if self._hooks is None:
+                self._hooks = Hooks()
+                for name, claims in self._claimed(HOOKS).items():
+                    try:
+                        self._hooks.register(_load(_only(claims)), name)
+                    except PluginError as error:
+                        logger.warning("hook plugin %s was passed over: %s", name, error)
+            return self._hooks
+
+    def split_model(self, name: str) -> ModelName:
+        """`provider[.dialect]:model`, split at the first colon.
+
+        Raises SettingsInvalid for another form, ProviderMissing and DialectMissing for what is not there.
+        """
+        prefix, colon, model = name.partition(":")
+        provider, dot, dialect = prefix.partition(".")
+        if not colon or not provider or not model or (dot and not dialect):
+            raise SettingsInvalid(f"{name!r} names no model; write provider:model or provider.dialect:model")
+        found = ModelName(provider, dialect or None, model)
+        _check_dialect(self.provider(provider), found.dialect)
+        return found
+
+    def dialect(self, name: str) -> tuple[Provider, Dialect]:
+        """The dialect `provider[.dialect]` with its provider; the provider's first where none is named."""
+        provider_name, _, short_name = name.partition(".")
+        provider = self.provider(provider_name)
+        _check_dialect(provider, short_name or None)
+        return provider, provider.dialect(short_name or provider.dialects[0])
+
+    def _claimed(self, group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
+        if group not in self._claims:
+            claims: dict[str, tuple[EntryPoint, ...]] = {}
+            for point in sorted(entry_points(group=group), key=lambda point: (point.name, _distribution(point))):
+                if point not in claims.get(point.name, ()):
+                    claims[point.name] = (*claims.get(point.name, ()), point)
+            self._claims[group] = claims
+        return self._claims[group]
+
+    def _status(self, name: str) -> ProviderStatus:
+        claims = self._claimed(PROVIDERS).get(name, ())
+        place = {"name": name, "distribution": _name(claims), "version": _version(claims)}
+        try:
+            provider = self.provider(name)
+        except PluginError as error:
+            return ProviderStatus(**place, state="failed", error=str(error))
+        return ProviderStatus(
+            **place,
+            state="registered" if name in self._registered else "installed",
+            dialects=tuple(provider.dialects),
+            key_variables=tuple(provider.key_variables),
+        )
+
+    def _missing(self, name: str) -> ProviderMissing:
+        installed = sorted({*self._claimed(PROVIDERS), *self._registered})
+        near = difflib.get_close_matches(name, installed, n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"perhaps: pip install sabir-{name}"
+        return ProviderMissing(
+            f"provider {name!r} is not installed; installed: {', '.join(installed) or 'none'}; {remedy}"
+        )
+
+
+def _only(claims: tuple[EntryPoint, ...]) -> EntryPoint:
+    if len(claims) == 1:
+        return claims[0]
+    who = " and ".join(_distribution(point) for point in claims)
+    raise PluginConflict(f"{claims[0].group} {claims[0].name!r} is claimed by {who}; uninstall one of them")
+
+
+def _load(point: EntryPoint) -> Any:  # an entry point may name anything
+    try:
+        return point.load()
+    except (Exception, SystemExit) as error:
+        reason = one_line(f"{type(error).__name__}: {error}", 300)
+        where = f"{_distribution(point)} ({point.value})"
+        raise ProviderBroken(f"{point.name!r} of {where} cannot be loaded: {reason}; reinstall or remove it") from error
+
+
+def _load_provider(point: EntryPoint) -> Provider:
+    loaded = _load(point)
+    _check_provider(loaded, point.name, _distribution(point))
+    provider: Provider = loaded
+    return provider
+
+
+def _check_provider(provider: object, name: str, source: str) -> None:
+    if isinstance(provider, type):
+        raise ProviderBroken(f"provider {name!r} of {source} is the class {provider.__name__}; give an instance of it")
+    missing = [each for each in _MEMBERS if not hasattr(provider, each)]
+    if missing:
+        raise ProviderBroken(f"provider {name!r} of {source} lacks {', '.join(missing)}; see sabir.contracts.Provider")
+    assert isinstance(provider, Provider)
+    if provider.api_version not in SUPPORTED_APIS:
+        supported = ", ".join(str(version) for version in sorted(SUPPORTED_APIS))
+        remedy = "update it, or sabir"
+        raise ProviderBroken(
+            f"provider {name!r} of {source} is written for api_version {provider.api_version}; this sabir supports "
+            f"{supported}: {remedy}"
+        )
+    if provider.name != name:
+        raise ProviderBroken(
+            f"provider {name!r} of {source} calls itself {provider.name!r}; the two names must be equal"
+        )
+    if not provider.dialects:
+        raise ProviderBroken(f"provider {name!r} of {source} speaks no dialect; its `dialects` must name one")
+
+
+_MEMBERS = sorted(name for name in {*Provider.__annotations__, *vars(Provider)} if not name.startswith("_"))
+
+
+def _check_dialect(provider: Provider, short_name: str | None) -> None:
+    if short_name is not None and short_name not in provider.dialects:
+        spoken = ", ".join(provider.dialects)
+        raise DialectMissing(f"provider {provider.name!r} does not speak {short_name!r}; it speaks {spoken}")
+
+
+def _distribution(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown distribution"
+
+
+def _name(claims: tuple[EntryPoint, ...]) -> str:
+    return claims[0].dist.name if claims and claims[0].dist else ""
+
+
+def _version(claims: tuple[EntryPoint, ...]) -> str:
+    return claims[0].dist.version if claims and claims[0].dist else ""
+
+
+default_registry = Registry()
+"""The registry of this process."""
+
+provider = default_registry.provider
+register = default_registry.register
+unregister = default_registry.unregister
+providers = default_registry.providers
+models = default_registry.models
+commands = default_registry.commands
+split_model = default_registry.split_model
+find_dialect = default_registry.dialect

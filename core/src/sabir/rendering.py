@@ -1,0 +1,283 @@
+"""Rendering: messages + options + settings → request bytes and losses, before any network call.
+
+    messages ─▶ pairing ─▶ turns ─▶ dialect.encode_turn ─▶ items ┐
+    options, settings ─▶ dialect.encode_request ─▶ head          ┴▶ {head…, "messages": [kept prefix, tail]}
+
+Law 6, pure: a function of its arguments alone. Laws 4 and 5: what a closed prefix rendered to is kept and never
+changes, and a kept prefix gives the bytes that rendering from nothing gives.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from threading import Lock
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+from pydantic_core import to_json
+
+from sabir.contracts import Dialect
+from sabir.errors import RenderingRefused, SettingsInvalid
+from sabir.identifiers import Identifiers
+from sabir.losses import Loss
+from sabir.messages import Message
+from sabir.models import Frozen
+from sabir.options import Option
+from sabir.pairing import Block, Closed, Pairing
+from sabir.prefixes import Boundary, Prefix, PrefixIndex
+from sabir.scope import LossLog, ModelInfo, RequestScope, Side, Target, Turn, TurnScope
+from sabir.settings import RetryPolicy, Settings, SettingsReader
+from sabir.turns import TurnMaker
+from sabir.values import FrozenDict, JSONValue, decode_json, freeze
+
+NameMap = Annotated[Mapping[str, str], AfterValidator(FrozenDict)]
+"""An immutable mapping of strings."""
+
+
+class Rendering(Frozen):
+    """A request as it will be sent, and everything that it could not carry.
+
+    `body_bytes` are the very bytes; `body` shows them as JSON. `unchecked` says that `extra_body` or
+    `extra_headers` put something in that no dialect looked at. `option_names` maps names on the wire to option
+    names where the wire could not take those.
+    """
+
+    target: Target
+    path: str
+    body_bytes: bytes = Field(repr=False)
+    losses: tuple[Loss, ...] = ()
+    headers: NameMap = Field(default=FrozenDict(), repr=False)
+    timeout: float | None = None
+    retries: RetryPolicy = RetryPolicy()
+    option_names: NameMap = FrozenDict()
+    unchecked: bool = False
+    streaming: bool = False
+    stream_path: str = ""
+    stream_fields: str = "{}"
+
+    @cached_property
+    def body(self) -> JSONValue:
+        """The body as an immutable JSON view."""
+        return freeze(decode_json(self.body_bytes))
+
+    def for_stream(self) -> "Rendering":
+        """The same request asking for a stream of events."""
+        if self.streaming:
+            return self
+        fields = self.stream_fields[1:-1].encode()
+        body = self.body_bytes[:-1] + (b"," if fields and len(self.body_bytes) > 2 else b"") + fields + b"}"
+        return self.model_copy(update={"path": self.stream_path, "body_bytes": body, "streaming": True})
+
+
+class _Pass:
+    """One rendering of one history: extends the kept prefix by what closed, and makes the open tail beside it."""
+
+    def __init__(self, dialect: Dialect, scope: TurnScope, messages: Sequence[Message], prefix: Prefix) -> None:
+        self.dialect = dialect
+        self.scope = scope
+        self.messages = messages
+        self.prefix = prefix
+        self.family_of = lru_cache(maxsize=256)(dialect.family)
+
+    def maker(self, call_ids: Identifiers, names: Identifiers, media_count: int) -> TurnMaker:
+        return TurnMaker(self.messages, self.scope, self.family_of, call_ids, names, media_count)
+
+    def extend(self, index: PrefixIndex) -> Closed:
+        """Close what can be closed; returns what is still open."""
+        tables, speaks_as = self.scope.tables, self.scope.speaks_as
+        start = self.prefix.last
+        pairing = Pairing(self.messages, tables, speaks_as, start.waiting)
+        for position in range(start.position, len(self.messages)):
+            closed = pairing.take(position)
+            if closed is not None:
+                index.enter(self.prefix, self.messages, self._commit(closed, position))
+        return pairing.finish()
+
+    def _commit(self, closed: Closed, position: int) -> Boundary:
+        prefix, last = self.prefix, self.prefix.last
+        maker = self.maker(prefix.call_ids, prefix.names, last.media_count)
+        turns, system = self.divide(maker, closed.blocks, last.system, last.position)
+        prefix.body += self.encode(turns, maker.log, bool(prefix.body))
+        prefix.losses += [*closed.losses, *maker.log.losses]
+        return Boundary(
+            position=position,
+            offset=len(prefix.body),
+            losses=len(prefix.losses),
+            call_ids=len(prefix.call_ids),
+            names=len(prefix.names),
+            media_count=maker.media_count,
+            waiting=closed.waiting,
+            system=system,
+            last_side=turns[-1].side if turns else last.last_side,
+        )
+
+    def divide(
+        self, maker: TurnMaker, blocks: list[Block], system: tuple[int, ...], start: int
+    ) -> tuple[list[Turn], tuple[int, ...]]:
+        """The turns of blocks; a leading system block is set apart where the dialect hoists it."""
+        turns: list[Turn] = []
+        for block in blocks:
+            if start == 0 and block is blocks[0] and self._is_hoisted(block):
+                system = tuple(block.positions)
+            else:
+                turns += maker.make(block)
+        return turns, system
+
+    def _is_hoisted(self, block: Block) -> bool:
+        return block.side == "system" and self.scope.tables.leading_system == "hoisted"
+
+    def encode(self, turns: list[Turn], log: LossLog, continues: bool) -> bytes:
+        """The wire items of some turns, joined; with a leading comma where they continue others."""
+        encode_turn = self.dialect.encode_turn
+        items = b",".join(to_json(item) for turn in turns for item in encode_turn(turn, self.scope, log))
+        return b"," + items if continues and items else items
+
+
+class Renderer:
+    """Renders histories for one target, keeping the closed prefix of each; safe to share between threads."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        target: Target,
+        *,
+        speaks_as: str = "llm",
+        model_info: ModelInfo | None = None,
+        quirks: frozenset[str] = frozenset(),
+    ) -> None:
+        self._dialect = dialect
+        self._target = target
+        self._speaks_as = speaks_as
+        self._model_info = model_info or ModelInfo(prefix="")
+        self._quirks = quirks
+        self._indexes: dict[tuple[object, ...], PrefixIndex] = {}
+        self._lock = Lock()
+
+    def render(
+        self, messages: Sequence[Message], options: Sequence[Option] = (), settings: Settings | None = None
+    ) -> Rendering:
+        """The request for a history; RenderingRefused where nothing of it is left to send."""
+        settings = settings or Settings()
+        messages = tuple(messages)
+        names = self._option_names(options)
+        scope = self._turn_scope(settings, names)
+        with self._lock:
+            index = self._index(scope)
+            prefix = index.find(messages) or self._new_prefix(scope)
+            one_pass = _Pass(self._dialect, scope, messages, prefix)
+            tail = one_pass.extend(index)
+            last = prefix.last
+            maker = one_pass.maker(prefix.call_ids.fork(), prefix.names.fork(), last.media_count)
+            turns, system = one_pass.divide(maker, tail.blocks, last.system, last.position)
+            ending = one_pass.encode(turns, maker.log, bool(last.offset))
+            prefix_losses = prefix.losses[: last.losses]
+            log = LossLog()
+            system_maker = one_pass.maker(prefix.call_ids.fork(), prefix.names.fork(), 0)
+            hoisted = system_maker.make(Block("system", list(system))) if system else []
+            log.losses = [*system_maker.log.losses, *prefix_losses, *tail.losses, *maker.log.losses]
+            if not (last.offset or ending or hoisted):
+                reason = f"nothing is left to send to {self._target}: {len(messages)} messages given, none rendered"
+                raise RenderingRefused(f"{reason}; give at least one user message", log.losses)
+            last_side = turns[-1].side if turns else last.last_side
+            request = self._request_scope(options, names, settings, tuple(hoisted), log, last_side)
+            head = self._head(request, settings)
+            body = self._join(head, memoryview(prefix.body)[: last.offset], ending)
+        return self._rendering(head, body, log, settings, names)
+
+    def _turn_scope(self, settings: Settings, names: Mapping[str, str]) -> TurnScope:
+        needs_mapping = any(name != wire for name, wire in names.items())
+        return TurnScope(
+            target=self._target,
+            tables=self._dialect.tables,
+            speaks_as=self._speaks_as,
+            family=self._dialect.family(self._target.model),
+            model_info=self._model_info,
+            media_labels=bool(settings.media_labels),
+            unsupported_media=settings.unsupported_media or "placeholder",
+            quirks=self._quirks,
+            declared_names=tuple(names) if needs_mapping else (),
+        )
+
+    def _index(self, scope: TurnScope) -> PrefixIndex:
+        key = (scope.media_labels, scope.unsupported_media, scope.declared_names)
+        index = self._indexes.pop(key, None) or PrefixIndex()
+        self._indexes[key] = index
+        while len(self._indexes) > 16:
+            del self._indexes[next(iter(self._indexes))]
+        return index
+
+    def _new_prefix(self, scope: TurnScope) -> Prefix:
+        tables = scope.tables
+        return Prefix(Identifiers(tables.call_ids), self._names(scope.declared_names))
+
+    def _names(self, declared: Sequence[str]) -> Identifiers:
+        names = Identifiers(self._dialect.tables.option_names)
+        for name in declared:
+            names.name(name)
+        return names
+
+    def _option_names(self, options: Sequence[Option]) -> dict[str, str]:
+        names = Identifiers(self._dialect.tables.option_names)
+        return {option.name: names.name(option.name) for option in options}
+
+    def _request_scope(
+        self,
+        options: Sequence[Option],
+        names: Mapping[str, str],
+        settings: Settings,
+        system: tuple[Turn, ...],
+        log: LossLog,
+        last_side: Side | None,
+    ) -> RequestScope:
+        for index, (name, wire) in enumerate(names.items()):
+            if name != wire:
+                log.add(
+                    "rewritten",
+                    f"{self._target.dialect} takes {wire!r} for {name!r}",
+                    path=f"options[{index}]",
+                )
+        return RequestScope(
+            target=self._target,
+            settings=SettingsReader(settings),
+            options=tuple(options),
+            option_names=names,
+            system=system,
+            vendor=settings.vendor.get(self._target.provider, FrozenDict()),
+            losses=log,
+            model_info=self._model_info,
+            quirks=self._quirks,
+            last_side=last_side,
+        )
+
+    def _head(self, request: RequestScope, settings: Settings) -> dict[str, Any]:
+        head = dict(self._dialect.encode_request(request))
+        for name in request.settings.untouched():
+            reason = f"{self._target.dialect} never looked at it"
+            request.losses.add("dropped", reason, path=f"settings.{name}")
+        field = self._dialect.messages_field
+        if field in settings.extra_body:
+            raise SettingsInvalid(f"extra_body replaces {field!r}, the messages themselves; pass messages instead")
+        return {**head, **settings.extra_body}
+
+    def _join(self, head: Mapping[str, Any], prefix: memoryview, ending: bytes) -> bytes:
+        opening = to_json(head)[:-1]
+        name = to_json(self._dialect.messages_field)
+        return b"".join((opening, b"," if head else b"", name, b":[", prefix, ending, b"]}"))
+
+    def _rendering(
+        self, head: Mapping[str, Any], body: bytes, log: LossLog, settings: Settings, names: Mapping[str, str]
+    ) -> Rendering:
+        target, dialect = self._target, self._dialect
+        fields = {key: value for key, value in dialect.streaming_fields.items() if key not in settings.extra_body}
+        return Rendering(
+            target=target,
+            path=dialect.path(target, streaming=False),
+            body_bytes=body,
+            losses=tuple(log.losses),
+            headers=settings.extra_headers,
+            timeout=settings.timeout,
+            retries=settings.retries or RetryPolicy(),
+            option_names={wire: name for name, wire in names.items() if wire != name},
+            unchecked=bool(settings.extra_body or settings.extra_headers),
+            stream_path=dialect.path(target, streaming=True),
+            stream_fields=to_json(fields).decode(),
+        )

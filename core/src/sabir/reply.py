@@ -1,0 +1,131 @@
+"""What a call returns: messages, finish reason, usage, origin, and the losses of the request and of the decoding.
+
+reply.messages ──▶ append to the conversation, all of them, before any result
+"""
+
+from functools import cached_property
+from typing import Literal, TypeAlias, TypeVar
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from sabir.errors import OutputInvalid, OutputRefused, OutputTruncated, one_line
+from sabir.losses import Loss
+from sabir.messages import Message, Origin
+from sabir.models import Frozen
+from sabir.parts import MediaPart
+from sabir.values import JSONDocumentField, JSONValue
+
+FinishReason: TypeAlias = Literal["stop", "option_calls", "length", "content_filter", "paused", "error", "other"]
+Output = TypeVar("Output")
+
+
+class Usage(Frozen):
+    """Tokens of one call; None where the provider did not say.
+
+    `input_tokens` includes what was read from or written to a cache, `output_tokens` includes reasoning.
+    `details` holds the provider's own figures, verbatim.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    details_json: JSONDocumentField | None = Field(default=None, alias="details")
+
+    @property
+    def total_tokens(self) -> int | None:
+        """Input and output together, or None where either is unknown."""
+        if self.input_tokens is None or self.output_tokens is None:
+            return None
+        return self.input_tokens + self.output_tokens
+
+    @cached_property
+    def details(self) -> JSONValue:
+        """The provider's own figures as an immutable JSON view, or None."""
+        return None if self.details_json is None else self.details_json.view()
+
+    def __str__(self) -> str:
+        """The figures in one line."""
+        return f"{_figure(self.input_tokens)} in, {_figure(self.output_tokens)} out"
+
+
+def _figure(tokens: int | None) -> str:
+    return "?" if tokens is None else str(tokens)
+
+
+class Alternative(Frozen):
+    """A further answer of the same response, where more than one was asked for."""
+
+    messages: tuple[Message, ...]
+    finish_reason: FinishReason
+    raw_finish_reason: str | None = None
+
+
+class Reply(Frozen):
+    """A provider's whole answer to one request.
+
+    `finish_reason` is neutral, `raw_finish_reason` the provider's word. `details` holds fields of the response
+    that have no neutral place (a service tier, log probabilities), verbatim. `attempts` counts requests sent.
+    """
+
+    messages: tuple[Message, ...]
+    finish_reason: FinishReason
+    raw_finish_reason: str | None = None
+    usage: Usage = Usage()
+    origin: Origin
+    losses: tuple[Loss, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+    details_json: JSONDocumentField | None = Field(default=None, alias="details")
+    attempts: int = 1
+
+    @cached_property
+    def details(self) -> JSONValue:
+        """The response's further fields as an immutable JSON view, or None."""
+        return None if self.details_json is None else self.details_json.view()
+
+    @cached_property
+    def text(self) -> str:
+        """All text of the reply, joined."""
+        return "".join(message.text for message in self.messages)
+
+    @cached_property
+    def reasoning(self) -> str:
+        """All reasoning text of the reply, joined."""
+        parts = (part for message in self.messages for part in message.parts)
+        return "".join(part.text for part in parts if part.kind == "reasoning")
+
+    @cached_property
+    def refusal(self) -> str | None:
+        """The model's refusal in its own words, or None."""
+        parts = (part for message in self.messages for part in message.parts)
+        return "".join(part.text for part in parts if part.kind == "refusal") or None
+
+    @cached_property
+    def media(self) -> tuple[MediaPart, ...]:
+        """The media that the reply holds."""
+        return tuple(part for message in self.messages for part in message.parts if part.kind == "media")
+
+    @cached_property
+    def option_calls(self) -> tuple[Message, ...]:
+        """The option calls that the model chose, in order."""
+        return tuple(message for message in self.messages if message.kind == "option_call")
+
+    def parse(self, output: type[Output]) -> Output:
+        """The reply's text as an instance of a pydantic model or any type that pydantic validates.
+
+        Raises OutputRefused for a refusal or a filtered reply, OutputTruncated at a length limit, OutputInvalid for
+        text that does not validate; each carries the reply.
+        """
+        if self.refusal is not None or self.finish_reason == "content_filter":
+            raise OutputRefused(f"the model refused: {one_line(self.refusal or self.text or 'no text', 200)}", self)
+        try:
+            return TypeAdapter(output).validate_json(self.text)
+        except ValidationError as error:
+            name = getattr(output, "__name__", str(output))
+            if self.finish_reason == "length":
+                message = f"the reply for {name} was cut off at {len(self.text)} characters; raise max_output_tokens"
+                raise OutputTruncated(message, self) from None
+            first = error.errors(include_url=False)[0]
+            place = ".".join(str(step) for step in first["loc"]) or "the text"
+            raise OutputInvalid(f"the reply is no {name}: {place}: {first['msg']}", self) from error

@@ -1,0 +1,43 @@
+"""What an option returned, as an option result holds it.
+
+JSON value                     ──▶ result
+text and media parts, messages ──▶ parts      (strings may stand among them)
+anything else                  ──▶ NotJSON
+"""
+
+from typing import Any, NamedTuple
+
+from sabir.messages import Message
+from sabir.parts import MediaPart, Part, TextPart
+from sabir.values import JSONText, NotJSON, encode_json
+
+NULL = JSONText("null")
+
+
+class Result(NamedTuple):
+    """A result's two places; one of them is empty."""
+
+    value: JSONText = NULL
+    parts: tuple[Part, ...] = ()
+
+
+def read_result(returned: object) -> Result:
+    """The result that a returned value stands for; NotJSON, in one line, for what no result can hold."""
+    items = returned if isinstance(returned, list | tuple) else (returned,)
+    if any(isinstance(item, TextPart | MediaPart | Message) for item in items):
+        return Result(parts=tuple(part for item in items for part in _parts_of(item)))
+    return Result(encode_json(returned, sort_keys=True))
+
+
+def _parts_of(item: Any) -> tuple[Part, ...]:
+    if isinstance(item, str):
+        return (TextPart(text=item),)
+    if isinstance(item, TextPart | MediaPart):
+        return (item,)
+    if isinstance(item, Message) and item.kind == "parts":
+        foreign = [part.kind for part in item.parts if not isinstance(part, TextPart | MediaPart)]
+        if not foreign:
+            return item.parts
+        raise NotJSON(f"a message with a part of kind {foreign[0]!r} is no result; return its text and media")
+    found = f"a message of kind {item.kind!r}" if isinstance(item, Message) else type(item).__name__
+    raise NotJSON(f"{found} stands among parts; a result is one JSON value, or text and media parts")

@@ -1,0 +1,176 @@
+"""What encoders and decoders are told, and what they are given to encode.
+
+Turn = side + entries          Entry = message + pieces (what this wire takes of it) + wire id + wire name
+TurnScope    for a turn        equal scopes and equal turns give equal bytes
+RequestScope for the rest      settings, options, hoisted system turns
+DecodeScope  for an answer     who answered, for which policy, under which option names
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from sabir.losses import Loss, LossKind
+from sabir.media import MediaRule, Modality
+from sabir.messages import Message, Origin
+from sabir.models import Frozen
+from sabir.parts import KnownPart
+from sabir.settings import SettingsReader, UnsupportedMedia
+from sabir.values import FrozenDict
+
+if TYPE_CHECKING:
+    from sabir.options import Option
+
+Side: TypeAlias = Literal["system", "user", "assistant", "results"]
+"""Whose turn it is, as a wire sees it; results always follow the assistant turn whose calls they answer."""
+
+
+class Target(Frozen):
+    """Where a rendering goes."""
+
+    provider: str
+    dialect: str
+    model: str = ""
+    endpoint: str = ""
+
+    def __str__(self) -> str:
+        """Provider and model, as a user writes them."""
+        return f"{self.provider}:{self.model}" if self.model else self.dialect
+
+
+class ModelInfo(Frozen):
+    """What is known of the models whose names begin with `prefix`; data, user-overridable.
+
+    `modalities` are those the model reads; None where it is not known, and then nothing is refused. `rejects` names
+    the wire settings that these models refuse. `family` groups models that read each other's signed state.
+    """
+
+    prefix: str
+    family: str = ""
+    modalities: tuple[Modality, ...] | None = None
+    context_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning: bool | None = None
+    rejects: tuple[str, ...] = ()
+
+
+class Entry(NamedTuple):
+    """One message of a turn, with what is left of it for this wire."""
+
+    message: Message
+    pieces: tuple[KnownPart, ...] = ()
+    """Parts that the target takes as they are, in order; unsupported ones are already replaced or reported."""
+    wire_id: str = ""
+    """A call's or result's id within the dialect's characters and length."""
+    wire_name: str = ""
+    """A call's or result's option name within the dialect's characters and length."""
+    keeps_state: bool = False
+    """Whether the message came from this very target, so that its signed or server-bound state goes back."""
+
+
+class Turn(NamedTuple):
+    """Neighbouring messages of one side; results are in the order of their calls."""
+
+    side: Side
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifierRule:
+    """Which identifiers a wire takes: expressions for one character and for the first, and the longest length."""
+
+    characters: str = r"[A-Za-z0-9_-]"
+    longest: int = 64
+    first: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What a dialect takes, as data; core decides by it, before any leaf function runs.
+
+    `media` maps (side, modality) to a rule; a missing row means that this side never takes that modality; the row
+    ("results", …) is for option results. `native` maps a side to the part kinds that its leaf functions encode
+    besides text and media: "reasoning", "refusal", "opaque". `citations` says whether a text part's citations go
+    back to their maker. `sides` lists the sides that the wire has; a system turn that is not leading renders as
+    user where `later_system` is "user".
+    """
+
+    media: Mapping[tuple[Side, Modality], MediaRule]
+    native: Mapping[Side, frozenset[str]] = field(default_factory=dict)
+    call_ids: IdentifierRule = IdentifierRule()
+    option_names: IdentifierRule = IdentifierRule()
+    citations: Literal["native", "dropped"] = "dropped"
+    leading_system: Literal["inline", "hoisted"] = "inline"
+    later_system: Literal["inline", "user"] = "inline"
+
+
+class LossLog:
+    """Where encoders write down what the target cannot take."""
+
+    __slots__ = ("losses",)
+
+    def __init__(self) -> None:
+        self.losses: list[Loss] = []
+
+    def add(self, kind: LossKind, reason: str, *, message: Message | None = None, path: str = "") -> None:
+        """Write down one loss."""
+        self.losses.append(Loss(kind=kind, message_id=message.id if message else "", path=path, reason=reason))
+
+
+@dataclass(frozen=True, slots=True)
+class TurnScope:
+    """All that the encoding of a turn may depend on besides the turn itself."""
+
+    target: Target
+    tables: Tables
+    speaks_as: str = "llm"
+    family: str = ""
+    model_info: ModelInfo = ModelInfo(prefix="")
+    media_labels: bool = False
+    unsupported_media: UnsupportedMedia = "placeholder"
+    quirks: frozenset[str] = frozenset()
+    """Deviations of this endpoint from the dialect, by names that the dialect defines."""
+    declared_names: tuple[str, ...] = ()
+    """Names of offered options that the wire cannot take as they are."""
+
+
+@dataclass(slots=True)
+class RequestScope:
+    """What the rest of a request is made of: everything but the turns."""
+
+    target: Target
+    settings: SettingsReader
+    options: tuple["Option", ...]
+    option_names: Mapping[str, str]
+    """Option name → the name on this wire, for every option offered."""
+    system: tuple[Turn, ...]
+    """The leading system turns, where the dialect hoists them; else empty."""
+    vendor: FrozenDict
+    """The settings under this provider's own name."""
+    losses: LossLog
+    model_info: ModelInfo = ModelInfo(prefix="")
+    quirks: frozenset[str] = frozenset()
+    last_side: Side | None = None
+    """The side of the last turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeScope:
+    """Who answered, on behalf of which policy, and which options stand behind the wire's names."""
+
+    target: Target
+    policy: str = "llm"
+    option_names: Mapping[str, str] = field(default_factory=dict)
+    """Name on the wire → option name, where they differ."""
+    request_id: str | None = None
+
+    def origin(self, model: str | None = None, response_id: str | None = None) -> Origin:
+        """The origin of what this scope decodes."""
+        target = self.target
+        return Origin(
+            provider=target.provider,
+            dialect=target.dialect,
+            endpoint=target.endpoint,
+            model=model or target.model,
+            response_id=response_id,
+        )

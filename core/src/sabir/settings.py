@@ -1,0 +1,168 @@
+"""One neutral set of settings, strict; a vendor's own under the provider's name.
+
+A call's settings are laid over the adapter's: a field that the call sets wins. Dialects read settings through a
+SettingsReader, which knows which were looked at; one that was set and not looked at is a loss, never silence.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
+
+from sabir.errors import CallError, SettingsInvalid
+from sabir.models import Frozen
+from sabir.values import FrozenDict, JSONObjectDocumentField, JSONObjectField, JSONText
+
+ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+UnsupportedMedia: TypeAlias = Literal["placeholder", "drop"]
+
+WIRE_SETTINGS = (
+    "max_output_tokens", "temperature", "top_p", "stop", "seed", "reasoning_effort", "option_choice",
+    "parallel_options", "response_format",
+)  # fmt: skip
+"""The settings that dialects encode; core itself obeys the others."""
+
+
+class RetryPolicy(Frozen):
+    """When a failed call is sent again; pure: it says how long to wait, its driver waits.
+
+    `attempts` counts all requests, the first included. Delays are seconds: the provider's retry-after where it
+    gave one of at most `longest_retry_after`, else `first_delay` doubled at each attempt up to `longest_delay`.
+    """
+
+    attempts: int = Field(default=3, ge=1)
+    first_delay: float = Field(default=0.5, ge=0, allow_inf_nan=False)
+    longest_delay: float = Field(default=8.0, ge=0, allow_inf_nan=False)
+    longest_retry_after: float = Field(default=120.0, ge=0, allow_inf_nan=False)
+
+    def delay(self, attempt: int, error: CallError, jitter: float = 1.0) -> float | None:
+        """Seconds to wait before the attempt after number `attempt` (from 1), or None to give up.
+
+        `jitter` (0.5 … 1.0, say) scales a delay of the policy's own; a provider's retry-after is obeyed as it is.
+        """
+        if attempt >= self.attempts or not error.retryable:
+            return None
+        if error.retry_after is not None:
+            return error.retry_after if error.retry_after <= self.longest_retry_after else None
+        doubled: float = self.first_delay * 2.0 ** min(attempt - 1, 60)
+        return min(doubled, self.longest_delay) * jitter
+
+
+class ResponseFormat(Frozen):
+    """The JSON schema that the reply's text must satisfy."""
+
+    name: str = Field(min_length=1)
+    schema_document: JSONObjectDocumentField = Field(alias="schema")
+    description: str | None = None
+
+    @property
+    def schema_view(self) -> FrozenDict:
+        """The schema as an immutable mapping, its keys in the order given."""
+        view: FrozenDict = self.schema_document.view()
+        return view
+
+
+def _as_response_format(value: object) -> object:
+    if isinstance(value, type) and issubclass(value, BaseModel):
+        schema = value.model_json_schema()
+        return ResponseFormat(name=value.__name__, schema=schema, description=schema.get("description"))
+    if isinstance(value, Mapping) and not {"name", "schema"} <= set(value):
+        return ResponseFormat(name=str(value.get("title") or "output"), schema=dict(value))
+    return value
+
+
+def _as_tuple(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+def _as_retry_policy(value: object) -> object:
+    return RetryPolicy(attempts=value + 1) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+class Settings(Frozen):
+    """How a call shall be made; every field may be left out.
+
+    `stop` takes one string or several; `option_choice` is "auto", "none", "required" or an option's name;
+    `response_format` a pydantic model class or a JSON schema; `timeout` seconds; `retries` a RetryPolicy or the
+    number of repetitions. `vendor` maps a provider's name to its own settings, validated by its plugin and never
+    sent to another. `extra_body` and `extra_headers` are sent verbatim, unchecked.
+    """
+
+    max_output_tokens: int | None = Field(default=None, gt=0)
+    temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    top_p: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    stop: Annotated[tuple[str, ...] | None, BeforeValidator(_as_tuple)] = None
+    seed: int | None = None
+    reasoning_effort: ReasoningEffort | None = None
+    option_choice: str | None = Field(default=None, min_length=1)
+    parallel_options: bool | None = None
+    response_format: Annotated[ResponseFormat | None, BeforeValidator(_as_response_format)] = None
+    timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    retries: Annotated[RetryPolicy | None, BeforeValidator(_as_retry_policy)] = None
+    media_labels: bool | None = None
+    unsupported_media: UnsupportedMedia | None = None
+    vendor_json: JSONObjectField = Field(default=JSONText("{}"), alias="vendor")
+    extra_body_json: JSONObjectField = Field(default=JSONText("{}"), alias="extra_body")
+    extra_headers_json: JSONObjectField = Field(default=JSONText("{}"), alias="extra_headers")
+
+    @model_validator(mode="after")
+    def _vendor_sections_are_objects(self) -> "Settings":
+        for name, section in self.vendor.items():
+            if not isinstance(section, dict):
+                raise ValueError(f"vendor[{name!r}] must be a mapping of that provider's own settings")
+        for name, value in self.extra_headers.items():
+            if not isinstance(value, str):
+                raise ValueError(f"extra_headers[{name!r}] must be a string")
+        return self
+
+    @property
+    def vendor(self) -> FrozenDict:
+        """Provider name → its own settings."""
+        view: FrozenDict = self.vendor_json.view()
+        return view
+
+    @property
+    def extra_body(self) -> FrozenDict:
+        """Fields sent verbatim in the request's body."""
+        view: FrozenDict = self.extra_body_json.view()
+        return view
+
+    @property
+    def extra_headers(self) -> FrozenDict:
+        """Headers sent verbatim."""
+        view: FrozenDict = self.extra_headers_json.view()
+        return view
+
+    def laid_over(self, defaults: "Settings") -> "Settings":
+        """These settings where they are set, the defaults elsewhere."""
+        if not self.model_fields_set or not defaults.model_fields_set:
+            return self if self.model_fields_set else defaults
+        fields = type(self).model_fields
+        merged: dict[str, Any] = {}
+        for layer in (defaults, self):
+            merged.update({fields[name].alias or name: getattr(layer, name) for name in layer.model_fields_set})
+        return Settings(**merged)
+
+
+class SettingsReader:
+    """Settings as a dialect reads them: it remembers what was looked at."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._looked_at: set[str] = set()
+
+    def take(self, name: str) -> Any:
+        """The value of a wire setting, None where it is not set; the type is that of the field in Settings."""
+        if name not in WIRE_SETTINGS:
+            raise SettingsInvalid(f"{name!r} is no wire setting; they are {', '.join(WIRE_SETTINGS)}")
+        self._looked_at.add(name)
+        return getattr(self._settings, name)
+
+    def untouched(self) -> tuple[str, ...]:
+        """Wire settings that are set and were not looked at: a fault of the dialect."""
+        unread = (name for name in WIRE_SETTINGS if name not in self._looked_at)
+        return tuple(name for name in unread if getattr(self._settings, name) is not None)
+
+    def unread(self) -> tuple[str, ...]:
+        """All wire settings that were not looked at, set or not; a dialect's tests demand none."""
+        return tuple(name for name in WIRE_SETTINGS if name not in self._looked_at)

@@ -1,0 +1,200 @@
+"""A function's signature and docstring, read as an option's name, description and parameters.
+
+    def weather(city: str, unit: Literal["C", "F"] = "C") -> str:
+        "Current weather in a city."                              ──▶ name, description, JSON schema, binder
+
+The schema comes from pydantic (UP-31). What it says of a parameter comes from `Annotated[…, Field(description=…)]`
+or from the docstring's `Args:` section or `:param name:` fields.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema
+
+from sabir.arguments import Binder, Parameter, bind_parameters
+from sabir.errors import OptionInvalid, one_line
+
+AnyFunction = Callable[..., Any]
+
+
+class Signature(NamedTuple):
+    """What a function says of itself."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    binder: Binder
+
+
+class PlainSchema(GenerateJsonSchema):
+    """JSON schemas without titles made of field names, which tell a model nothing."""
+
+    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 (pydantic's own attribute)
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # pydantic's own signature
+        return False
+
+
+def read_function(function: AnyFunction, name: str | None = None) -> Signature:
+    """The signature of a function, method, partial or callable object.
+
+    Raises OptionInvalid, in one line, for what cannot be described to a model.
+    """
+    inner = unwrap(function)
+    name = name or getattr(inner, "__name__", None)
+    if not name or name == "<lambda>":
+        raise OptionInvalid(f"{_shown(function)} has no name to offer; give one: sabir.option(name=…)")
+    if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
+        raise OptionInvalid(f"option {name!r} yields its values; return one value, for example a list")
+    documentation = inspect.getdoc(inner) or ""
+    fields, parameters = _read_parameters(function, name, _parameter_documentation(documentation))
+    schema, model = _model_of(name, fields)
+    return Signature(name, first_paragraph(documentation), schema, bind_parameters(model, parameters))
+
+
+def unwrap(function: AnyFunction) -> AnyFunction:
+    """The function behind partials."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def is_asynchronous(function: AnyFunction) -> bool:
+    """Whether a call of the function gives a coroutine."""
+    inner = unwrap(function)
+    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
+
+
+def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of a pydantic model's fields; OptionInvalid where it has none or is not of an object."""
+    try:
+        schema = model.model_json_schema(schema_generator=PlainSchema)
+    except (PydanticUserError, RecursionError) as error:
+        raise OptionInvalid(f"{model.__name__} has no JSON schema: {_first_sentence(error)}") from None
+    if schema.get("type") != "object" and "$ref" not in schema:
+        raise OptionInvalid(f"{model.__name__} is no JSON object; an option's parameters are the fields of one")
+    for known_elsewhere in ("title", "description"):
+        schema.pop(known_elsewhere, None)
+    return schema
+
+
+def first_paragraph(documentation: str) -> str:
+    """The first paragraph of a docstring, in one line."""
+    return " ".join(re.split(r"\n\s*\n", documentation.strip(), maxsplit=1)[0].split())
+
+
+def _read_parameters(
+    function: AnyFunction, name: str, documentation: Mapping[str, str]
+) -> tuple[dict[str, Any], tuple[Parameter, ...]]:
+    bound = function.keywords if isinstance(function, partial) else {}
+    hints = _type_hints(function, name)
+    fields: dict[str, Any] = {}
+    parameters = []
+    for index, parameter in enumerate(inspect.signature(function).parameters.values()):
+        if parameter.name in bound:  # the author's own choice, not the model's
+            continue
+        _refuse_open_ended(parameter, name, hints)
+        annotation = hints[parameter.name]
+        field = f"parameter_{index}"
+        fields[field] = _field(parameter, annotation, documentation.get(parameter.name))
+        parameters.append(Parameter(parameter.name, field, parameter.kind is parameter.POSITIONAL_ONLY))
+    return fields, tuple(parameters)
+
+
+def _type_hints(function: AnyFunction, name: str) -> dict[str, Any]:
+    inner = unwrap(function)
+    target = inner if inspect.isroutine(inner) else type(inner).__call__
+    try:
+        return get_type_hints(target, include_extras=True)
+    except NameError as error:
+        remedy = "import it, or define it at the module's top level"
+        raise OptionInvalid(f"option {name!r} is annotated with an unknown name: {error}; {remedy}") from None
+    except TypeError as error:
+        raise OptionInvalid(f"option {name!r} has annotations that are no types: {one_line(str(error))}") from None
+
+
+def _refuse_open_ended(parameter: inspect.Parameter, name: str, hints: Mapping[str, Any]) -> None:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        remedy = "name each parameter, or use Option.from_schema"
+        raise OptionInvalid(f"option {name!r} takes {parameter}, which no schema can describe; {remedy}")
+    if parameter.name in ("self", "cls") and parameter.name not in hints:
+        raise OptionInvalid(f"option {name!r} is an unbound method; offer the bound one: sabir.option(object.{name})")
+    if parameter.name not in hints:
+        remedy = f"annotate it, for example {parameter.name}: str"
+        raise OptionInvalid(f"option {name!r} has no type for its parameter {parameter.name!r}; {remedy}")
+
+
+def _field(parameter: inspect.Parameter, annotation: Any, documented: str | None) -> tuple[Any, Any]:
+    """A pydantic field definition; a docstring's words count where no Field describes the parameter."""
+    default = parameter.default
+    if isinstance(default, FieldInfo):
+        annotation, default = Annotated[annotation, default], parameter.empty
+    described = [each for each in _metadata(annotation) if isinstance(each, FieldInfo)]
+    settings: dict[str, Any] = {"alias": next((each.alias for each in described if each.alias), parameter.name)}
+    if documented and not any(each.description for each in described):
+        settings["description"] = documented
+    if default is not parameter.empty:
+        settings["default"] = default
+    return annotation, Field(**settings)
+
+
+def _metadata(annotation: Any) -> tuple[Any, ...]:
+    return get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+
+
+def _model_of(name: str, fields: dict[str, Any]) -> tuple[dict[str, Any], type[BaseModel]]:
+    try:
+        model = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+    except (PydanticUserError, TypeError, ValueError) as error:
+        raise OptionInvalid(f"option {name!r} cannot be described: {_first_sentence(error)}") from None
+    try:
+        return schema_of_model(model), model
+    except OptionInvalid as error:
+        raise OptionInvalid(f"option {error}") from None
+
+
+def _first_sentence(error: Exception) -> str:
+    return one_line(str(error).split("\n")[0].split(". ")[0], 200)
+
+
+def _shown(function: AnyFunction) -> str:
+    return one_line(repr(function), 80)
+
+
+_SECTION = re.compile(r"^(?:Args|Arguments|Parameters):\s*$")
+_GOOGLE_ENTRY = re.compile(r"^(\s+)\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s*(.*)$")
+_SPHINX_ENTRY = re.compile(r"^\s*:param\s+(?:[^:]*\s)?\*{0,2}(\w+):\s*(.*)$")
+
+
+def _parameter_documentation(documentation: str) -> dict[str, str]:
+    """Parameter name → what the docstring says of it."""
+    return {name: " ".join(text.split()) for name, text in _entries(documentation.splitlines())}
+
+
+def _entries(lines: list[str]) -> Iterator[tuple[str, str]]:
+    in_section, name, texts, indent = False, "", [""], 0
+    for line in [*lines, ""]:
+        sphinx = _SPHINX_ENTRY.match(line)
+        google = _GOOGLE_ENTRY.match(line) if in_section else None
+        if google and name and len(google[1]) > indent:
+            google = None  # deeper than its entry: the entry goes on
+        depth = len(line) - len(line.lstrip())
+        if name and not sphinx and not google and line.strip() and depth > indent:
+            texts.append(line)
+            continue
+        if name:
+            yield name, " ".join(texts)
+        name = ""
+        if sphinx:
+            name, texts, indent = sphinx[1], [sphinx[2]], depth
+        elif google:
+            name, texts, indent = google[2], [google[3]], depth
+        elif line.strip():
+            in_section = bool(_SECTION.match(line))

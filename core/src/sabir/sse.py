@@ -1,0 +1,77 @@
+"""Server-sent events: bytes in any chunks → events.
+
+    b"data: a\\n" + b"data: b\\n\\n"  ──▶  ServerEvent(data="a\\nb")
+
+After the WHATWG algorithm: lines end in LF, CR or CRLF; a leading byte order mark is dropped; lines that begin
+with a colon are comments; several data lines join with LF; an event without data is none. A last event that no
+blank line ends is still given at the close, as vendors' streams sometimes end so.
+"""
+
+from codecs import getincrementaldecoder
+from typing import NamedTuple
+
+
+class ServerEvent(NamedTuple):
+    """One event of a stream: its name ("" for none) and its data."""
+
+    data: str
+    event: str = ""
+
+
+class ServerEventReader:
+    """Cuts a byte stream into events; invalid UTF-8 becomes U+FFFD.
+
+    Each byte is looked at once, however small the chunks are: a long line is kept in pieces until it ends.
+    """
+
+    def __init__(self) -> None:
+        self._decoder = getincrementaldecoder("utf-8")(errors="replace")
+        self._pieces: list[str] = []
+        self._started = False
+        self._after_return = False
+        self._data: list[str] = []
+        self._event = ""
+
+    def feed(self, chunk: bytes) -> list[ServerEvent]:
+        """The events that are whole after this chunk."""
+        return self._read(self._decoder.decode(chunk))
+
+    def close(self) -> list[ServerEvent]:
+        """The events that the end of the stream completes."""
+        return self._read(self._decoder.decode(b"", final=True) + "\n\n")
+
+    def _read(self, text: str) -> list[ServerEvent]:
+        if text and not self._started:
+            self._started = True
+            text = text.removeprefix("\ufeff")
+        if not text:
+            return []
+        # A CR ends its line at once, so that no event waits for a next byte; an LF after it belongs to it.
+        if self._after_return:
+            text = text.removeprefix("\n")
+        self._after_return = text.endswith("\r")
+        lines = _lines(text)
+        if len(lines) > 1 and self._pieces:
+            lines[0] = "".join((*self._pieces, lines[0]))
+            self._pieces = []
+        if rest := lines.pop():
+            self._pieces.append(rest)
+        return [event for line in lines if (event := self._take(line)) is not None]
+
+    def _take(self, line: str) -> ServerEvent | None:
+        if not line:
+            event = ServerEvent("\n".join(self._data), self._event) if self._data else None
+            self._data, self._event = [], ""
+            return event
+        name, _, value = line.partition(":")
+        if name == "data":
+            self._data.append(value.removeprefix(" "))
+        elif name == "event":
+            self._event = value.removeprefix(" ")
+        return None
+
+
+def _lines(text: str) -> list[str]:
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.split("\n")

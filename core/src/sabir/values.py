@@ -1,0 +1,182 @@
+"""JSON values that cannot change.
+
+A value is held as text and seen through an immutable view that is made at first access:
+
+    given value ──encode──▶ JSONText (compact; keys sorted for values, kept for documents)
+    JSONText ──view──▶ str, int, float, bool, None, FrozenList, FrozenDict
+
+Values (`arguments`, `result`) are canonical: equal values have equal text. Documents (a provider's own
+block, a schema) keep the order of their keys. Non-finite numbers and lone surrogates are refused (D-01).
+"""
+
+import json
+from typing import Annotated, Any, NoReturn, TypeAlias
+
+from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+JSONValue: TypeAlias = Any
+"""Any JSON value: its type is known only to whoever made it, hence `Any`."""
+
+
+def _refuse(self: object, *_: object, **__: object) -> NoReturn:
+    raise TypeError(f"{type(self).__name__} is immutable; make a changed copy instead")
+
+
+class FrozenDict(dict[str, Any]):
+    """A JSON object that refuses every change; it compares equal to the same plain dict."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        """Equal objects hash alike."""
+        return hash(frozenset(self.items()))
+
+    def __copy__(self) -> "FrozenDict":
+        """Itself: there is nothing to copy for."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> "FrozenDict":
+        """Itself: there is nothing to copy for."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by way of a plain dict."""
+        return freeze, (dict(self),)
+
+
+class FrozenList(list[Any]):
+    """A JSON array that refuses every change; it compares equal to the same plain list."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        """Equal arrays hash alike."""
+        return hash(tuple(self))
+
+    def __copy__(self) -> "FrozenList":
+        """Itself: there is nothing to copy for."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> "FrozenList":
+        """Itself: there is nothing to copy for."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by way of a plain list."""
+        return freeze, (list(self),)
+
+
+def freeze(value: JSONValue) -> JSONValue:
+    """The immutable view of a JSON value; a view is returned as it is."""
+    if type(value) is dict:
+        return FrozenDict((key, freeze(item)) for key, item in value.items())
+    if type(value) is list or type(value) is tuple:
+        return FrozenList(freeze(item) for item in value)
+    return value
+
+
+class JSONText(str):
+    """JSON text of one value. A plain `str` in its place is the JSON string of those characters."""
+
+    __slots__ = ()
+
+    def view(self) -> JSONValue:
+        """The immutable view of the value."""
+        return freeze(json.loads(self))
+
+
+class NotJSON(ValueError):
+    """A value that JSON cannot hold: non-finite, not serialisable, or not valid Unicode."""
+
+
+def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
+    """Compact JSON text of a value; pydantic models, dates, bytes, tuples, sets become JSON first.
+
+    Raises NotJSON in one line for what JSON cannot hold.
+    """
+    if type(value) is JSONText:
+        return value
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys)
+        text.encode()
+    except TypeError:
+        return _encode_foreign(value, sort_keys)
+    except (ValueError, RecursionError) as error:
+        raise NotJSON(f"{_shorten(value)} is no JSON value: {_reason(error)}") from None
+    return JSONText(text)
+
+
+def _encode_foreign(value: JSONValue, sort_keys: bool) -> JSONText:
+    try:
+        plain = to_jsonable_python(value, inf_nan_mode="constants")
+        text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys)
+        text.encode()
+    except (PydanticSerializationError, TypeError, ValueError, RecursionError) as error:
+        raise NotJSON(f"{_shorten(value)} is no JSON value: {_reason(error)}") from None
+    return JSONText(text)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeEncodeError):
+        return f"lone surrogate U+{ord(error.object[error.start]):04X}"
+    if "Out of range float" in str(error):
+        return "numbers must be finite"
+    return str(error).split("\n")[0] or type(error).__name__
+
+
+def _shorten(value: object) -> str:
+    text = ascii(value) if isinstance(value, str) else repr(value).encode("ascii", "backslashreplace").decode()
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def decode_json(text: str | bytes) -> JSONValue:
+    """Parse strict JSON text into plain Python values; NotJSON for anything else, non-finite numbers included."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise NotJSON(f"{_shorten(text)} is no JSON text: {_reason(error)}") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _encode_value(value: JSONValue) -> JSONText:
+    return encode_json(value, sort_keys=True)
+
+
+def _encode_object(value: JSONValue) -> JSONText:
+    text = encode_json(value, sort_keys=True)
+    if not text.startswith("{"):
+        raise ValueError(f"expected a JSON object, got {_shorten(value)}")
+    return text
+
+
+def _encode_document(value: JSONValue) -> JSONText:
+    return encode_json(value)
+
+
+def _encode_object_document(value: JSONValue) -> JSONText:
+    text = encode_json(value)
+    if not text.startswith("{"):
+        raise ValueError(f"expected a JSON object, got {_shorten(value)}")
+    return text
+
+
+_as_json = PlainSerializer(lambda text: None if text is None else json.loads(text), return_type=Any)
+
+JSONValueField = Annotated[Any, PlainValidator(_encode_value), _as_json, WithJsonSchema({})]
+"""Takes any JSON value (hence Any), held as canonical JSONText."""
+JSONObjectField = Annotated[Any, PlainValidator(_encode_object), _as_json, WithJsonSchema({"type": "object"})]
+"""Takes a JSON object, held as canonical JSONText."""
+JSONDocumentField = Annotated[Any, PlainValidator(_encode_document), _as_json, WithJsonSchema({})]
+"""Takes any JSON value, held as JSONText with its keys in the order given."""
+JSONObjectDocumentField = Annotated[
+    Any, PlainValidator(_encode_object_document), _as_json, WithJsonSchema({"type": "object"})
+]
+"""Takes a JSON object, held as JSONText with its keys in the order given."""

@@ -1,0 +1,1 @@
+"""The sabir command: chat, render, providers, models and a demonstration."""

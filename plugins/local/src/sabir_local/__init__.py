@@ -1,0 +1,1 @@
+"""An embedded model for sabir: no key, no network."""

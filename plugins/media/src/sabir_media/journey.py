@@ -1,0 +1,205 @@
+"""One fetch as a generator without I/O: it yields steps, is sent what came of them, and returns the medium.
+
+    URL ──▶ Target ──LookUp──▶ addresses, all judged ──Open──▶ status, headers ──Read, Read, …──▶ FetchedMedia
+               ▲                                                     │
+               └───────────────────── redirect ──────────────────────┘
+
+Every decision is made here, once; the drivers only look names up, open connections and read. What goes wrong
+in a driver is thrown into the generator, which names the URL that it was about. The addresses of a step
+`Open` are those that were judged: a name is looked up once a hop and never again (UP-22).
+"""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import httpcore2
+from sabir.contracts import FetchedMedia
+
+from sabir_media.addresses import Address, address_refusal, first_refusal
+from sabir_media.errors import AddressRefused, FetchFailed, FetchTimedOut, SizeRefused, refusal
+from sabir_media.mimes import claimed_mime, settled_mime
+from sabir_media.rules import Rules
+from sabir_media.targets import Target, read_target, redirected
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """Look a host up. Answer: its addresses as texts, `Sequence[str]`."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Ask for a target at one of these addresses, leaving what was open. Answer: a `Head`."""
+
+    target: Target
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Read on. Answer: the next bytes of the body, empty at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A response before its body."""
+
+    status: int
+    headers: Sequence[tuple[bytes, bytes]]
+
+    def header(self, name: bytes) -> str | None:
+        """The values of a header, joined by commas; None where it is absent."""
+        values = [value for key, value in self.headers if key.lower() == name]
+        return b", ".join(values).decode("utf-8", "surrogateescape") if values else None
+
+
+Step: TypeAlias = LookUp | Open | Read
+# An answer's type is stated at its step; a generator has one type for all that is sent to it, hence Any.
+Journey: TypeAlias = Generator[Step, Any, FetchedMedia]
+
+
+class Walk:
+    """A journey under way: the step that is due, and None at its end, where `media` is what it brought."""
+
+    step: Step | None
+    media: FetchedMedia
+
+    def __init__(self, steps: Journey) -> None:
+        self._steps = steps
+        self._move(steps.send, None)
+
+    def answer(self, answer: Sequence[str] | Head | bytes) -> None:
+        """What came of the step."""
+        self._move(self._steps.send, answer)
+
+    def fail(self, error: Exception) -> None:
+        """What went wrong in the step, one of FAILURES; raises the refusal that it comes to."""
+        self._move(self._steps.throw, error)
+
+    def _move(self, move: Callable[[Any], Step], value: object) -> None:
+        try:
+            self.step = move(value)
+        except StopIteration as end:
+            self.step, self.media = None, end.value
+
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_LATER = "try again later"
+_STATUS_REMEDIES = {
+    401: "it needs credentials, which a fetch never sends: download it yourself and pass the bytes",
+    403: "it needs credentials, which a fetch never sends: download it yourself and pass the bytes",
+    404: "check the URL",
+    410: "check the URL",
+    429: _LATER,
+}
+_FAILURES: tuple[tuple[type[Exception], type[FetchFailed], str, str], ...] = (
+    (TimeoutError, FetchTimedOut, "the time limit passed", "raise timeout, or download it yourself"),
+    (
+        httpcore2.TimeoutException,
+        FetchTimedOut,
+        "the time limit passed",
+        "raise timeout, or download it yourself",
+    ),
+    (httpcore2.ConnectError, FetchFailed, "no connection ({error})", "check the URL and the network"),
+    (httpcore2.NetworkError, FetchFailed, "the connection broke ({error})", _LATER),
+    (
+        httpcore2.ProtocolError,
+        FetchFailed,
+        "the server broke off or speaks no HTTP ({error})",
+        "check the URL",
+    ),
+    (OSError, FetchFailed, "its host was not found ({error})", "check the URL and the network"),
+    (UnicodeError, FetchFailed, "its host was not found ({error})", "check the URL"),
+)
+"""What drivers meet → the refusal, its reason and its remedy; the first that fits counts."""
+FAILURES = tuple(kind for kind, *_ in _FAILURES)
+"""The exceptions that a driver throws into a journey; all others are not about the URL."""
+
+
+def journey(url: str, rules: Rules) -> Journey:
+    """The steps from a URL to its medium; raises a MediaRefused at the first rule that is broken."""
+    target = read_target(url, rules)
+    for _ in range(rules.max_redirects + 1):
+        with _failures_of(target):
+            head = yield from _opened(target)
+            if head.status not in _REDIRECTS:
+                return (yield from _received(target, head, rules))
+        target = _next_target(target, head, rules)
+    reason = f"it redirects more than {rules.max_redirects} times"
+    raise refusal(FetchFailed, url, reason, "use the final URL, or raise max_redirects")
+
+
+def _opened(target: Target) -> Generator[Step, Any, Head]:
+    answers: Sequence[str] = (target.host,)
+    if target.address is None:
+        answers = yield LookUp(target.host, target.port)
+    if not answers:
+        raise refusal(FetchFailed, target.url, "its host has no address", "check the URL")
+    refused = first_refusal(answers, _no_refusal if target.permitted else address_refusal)
+    if refused:
+        remedy = f"if you mean it, add '{target.host}:{target.port}' to allow_hosts"
+        raise refusal(AddressRefused, target.url, f"its host has the address {refused}", remedy)
+    head: Head = yield Open(target, tuple(dict.fromkeys(answers)))
+    return head
+
+
+def _no_refusal(address: Address) -> None:
+    """Judges the addresses of a host that allow_hosts names."""
+
+
+def _received(target: Target, head: Head, rules: Rules) -> Generator[Step, Any, FetchedMedia]:
+    _check_status(target, head)
+    claimed = claimed_mime(target.url, head.header(b"content-type"), rules.allowed_mimes)
+    announced = head.header(b"content-length") or "0"
+    if announced.isdecimal() and int(announced) > rules.max_bytes:
+        raise _too_large(target, f"it has {announced} bytes", rules)
+    body = bytearray()
+    while True:
+        chunk: bytes = yield Read()
+        if not chunk:
+            break
+        body += chunk
+        if len(body) > rules.max_bytes:
+            raise _too_large(target, "its body goes on", rules)
+    data = bytes(body)
+    mime = settled_mime(target.url, claimed, data, rules.allowed_mimes)
+    return FetchedMedia(data=data, mime=mime, url=target.url)
+
+
+def _check_status(target: Target, head: Head) -> None:
+    if head.status != 200:
+        remedy = _STATUS_REMEDIES.get(head.status, _LATER if head.status >= 500 else "check the URL")
+        raise refusal(FetchFailed, target.url, f"the server answers {head.status}", remedy)
+    encoding = head.header(b"content-encoding") or "identity"
+    if encoding.lower() != "identity":
+        reason = f"the server compresses it ({encoding[:40]!r}) although it was asked not to"
+        raise refusal(FetchFailed, target.url, reason, "download it yourself and pass the bytes")
+
+
+def _next_target(target: Target, head: Head, rules: Rules) -> Target:
+    location = head.header(b"location")
+    if not location:
+        raise refusal(
+            FetchFailed, target.url, f"the server answers {head.status} without a Location", "check the URL"
+        )
+    return redirected(target, location, rules)
+
+
+def _too_large(target: Target, reason: str, rules: Rules) -> Exception:
+    remedy = "raise max_bytes, or upload the file to the provider"
+    return refusal(SizeRefused, target.url, f"{reason}, beyond the limit of {rules.max_bytes} bytes", remedy)
+
+
+@contextmanager
+def _failures_of(target: Target) -> Iterator[None]:
+    """What a driver throws, as a refusal that names the target."""
+    try:
+        yield
+    except FAILURES as error:
+        _, kind, reason, remedy = next(row for row in _FAILURES if isinstance(error, row[0]))
+        raise refusal(kind, target.url, reason.format(error=error), remedy) from error

@@ -1,0 +1,149 @@
+"""What a medium is: the server's word, checked against the bytes.
+
+    Content-Type ──▶ claimed (None: says nothing) ──┐
+                                                    ├──▶ the type, or a refusal
+    bytes ──▶ core's signatures, ISO brands ────────┘
+
+A claim and the bytes must agree. A server that says nothing (no Content-Type, octet-stream) leaves the word
+to the bytes. Text has no signature: it must be UTF-8 without NUL, and no markup that a browser would run
+(UP-22).
+"""
+
+import re
+
+from sabir.media import sniff_mime
+
+from sabir_media.errors import TypeRefused, refusal
+
+ALLOWED_MIMES = frozenset({
+    "application/json", "application/pdf",
+    "audio/flac", "audio/mp4", "audio/mpeg", "audio/ogg", "audio/wav", "audio/webm",
+    "image/avif", "image/bmp", "image/gif", "image/heic", "image/heif", "image/jpeg", "image/png",
+    "image/webp",
+    "text/csv", "text/markdown", "text/plain",
+    "video/mp4", "video/ogg", "video/quicktime", "video/webm",
+})  # fmt: skip
+"""The types that a fetcher allows unless told otherwise. Those that are not text all have a signature."""
+
+NEVER_ALLOWED = frozenset({
+    "application/javascript", "application/xhtml+xml", "application/xml", "image/svg+xml", "text/html",
+    "text/javascript", "text/xml",
+})  # fmt: skip
+"""Types that can carry scripts: refused whatever the settings."""
+
+_SAYS_NOTHING = frozenset({"application/octet-stream", "binary/octet-stream", "application/force-download"})
+_TYPE = re.compile(r"\s*([a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+)\s*(?:;.*)?", re.IGNORECASE | re.DOTALL)
+_ALIASES = {
+    "application/x-pdf": "application/pdf",
+    "audio/m4a": "audio/mp4",
+    "audio/mp3": "audio/mpeg",
+    "audio/opus": "audio/ogg",
+    "audio/vnd.wave": "audio/wav",
+    "audio/wave": "audio/wav",
+    "audio/x-flac": "audio/flac",
+    "audio/x-m4a": "audio/mp4",
+    "audio/x-mpeg": "audio/mpeg",
+    "audio/x-wav": "audio/wav",
+    "application/ogg": "audio/ogg",
+    "image/jpg": "image/jpeg",
+    "image/pjpeg": "image/jpeg",
+    "image/x-ms-bmp": "image/bmp",
+    "image/x-png": "image/png",
+    "text/x-markdown": "text/markdown",
+    "video/x-m4v": "video/mp4",
+}
+_BRANDS = {
+    b"avif": "image/avif", b"avis": "image/avif",
+    b"heic": "image/heic", b"heix": "image/heic", b"heif": "image/heif", b"mif1": "image/heif",
+    b"M4A ": "audio/mp4", b"M4B ": "audio/mp4", b"qt  ": "video/quicktime",
+}  # fmt: skip
+"""Major brands of ISO base media files (the four bytes after `ftyp`); every other brand is a video."""
+_ALSO = {
+    "audio/mp4": frozenset({"video/mp4"}),
+    "audio/ogg": frozenset({"video/ogg"}),
+    "image/heic": frozenset({"image/heif"}),
+    "image/heif": frozenset({"image/avif", "image/heic"}),
+    "video/mp4": frozenset({"audio/mp4", "video/quicktime"}),
+    "video/quicktime": frozenset({"video/mp4"}),
+    "video/webm": frozenset({"audio/webm"}),
+}
+"""What a container, told by its signature, may rightly be called besides."""
+_SIGNED = frozenset(mime for mime in ALLOWED_MIMES if not mime.startswith("text/")) - {"application/json"}
+_MARKUP = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?>\s+|<!--.*?-->)*+<(?:!doctype|html|head|body|script|iframe|svg|\?xml)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Markup after a byte order mark, spaces and comments; atomic, so that its time grows with the body alone."""
+_OWN_WAY = "download it yourself, convert it, and pass the bytes"
+
+
+def plain_mime(text: str) -> str | None:
+    """A Content-Type's type in lower case, without parameters, under its usual name; None if it is none."""
+    match = _TYPE.fullmatch(text)
+    if match is None:
+        return None
+    mime = match[1].lower()
+    return _ALIASES.get(mime, mime)
+
+
+def claimed_mime(url: str, content_type: str | None, allowed: frozenset[str]) -> str | None:
+    """The type that the server claims, None where it says nothing; TypeRefused if it is not allowed."""
+    if content_type is None or not content_type.strip():
+        return None
+    mime = plain_mime(content_type)
+    if mime is None:
+        raise refusal(
+            TypeRefused, url, f"the server calls it {content_type[:80]!r}, which is no type", _OWN_WAY
+        )
+    if mime in _SAYS_NOTHING:
+        return None
+    return _allowed(url, mime, allowed)
+
+
+def settled_mime(url: str, claimed: str | None, data: bytes, allowed: frozenset[str]) -> str:
+    """The type of a whole body that agrees with the server's claim; TypeRefused where the two differ."""
+    if not data:
+        raise refusal(TypeRefused, url, "the body is empty", "check the URL")
+    if _MARKUP.match(data):
+        raise refusal(TypeRefused, url, "the body is HTML, SVG or XML, which can carry scripts", _OWN_WAY)
+    seen = _seen_mime(data)
+    if claimed is None:
+        if seen is None:
+            raise refusal(TypeRefused, url, "neither the server nor the bytes tell its type", _OWN_WAY)
+        return _allowed(url, seen, allowed)
+    if _agree(claimed, seen, data):
+        return claimed
+    found = f"are {seen}" if seen else "are not"
+    raise refusal(TypeRefused, url, f"the server calls it {claimed}, but the bytes {found}", _OWN_WAY)
+
+
+def _agree(claimed: str, seen: str | None, data: bytes) -> bool:
+    if claimed.startswith("text/") or claimed == "application/json":
+        return _is_text(data)
+    if seen is None:
+        return claimed not in _SIGNED
+    return claimed == seen or claimed in _ALSO.get(seen, ())
+
+
+def _seen_mime(data: bytes) -> str | None:
+    if data[4:8] == b"ftyp":
+        return _BRANDS.get(data[8:12], "video/mp4")
+    return sniff_mime(data)
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\x00" not in data and not data.startswith(b"%PDF-")
+
+
+def _allowed(url: str, mime: str, allowed: frozenset[str]) -> str:
+    if mime in NEVER_ALLOWED:
+        raise refusal(TypeRefused, url, f"it is {mime}, which can carry scripts", _OWN_WAY)
+    if mime not in allowed:
+        raise refusal(
+            TypeRefused, url, f"its type {mime} is not allowed", "add it to allowed_mimes if it should be"
+        )
+    return mime

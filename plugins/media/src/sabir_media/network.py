@@ -1,0 +1,193 @@
+"""Connections that go where they were told: to given addresses, never to a name, and never past a deadline.
+
+httpcore2 asks its network backend to connect to a URL's host. These backends connect to the addresses that
+were judged instead, so that no second look-up can answer otherwise (DNS rebinding); Host header, TLS server
+name and certificate check stay those of the URL. No proxy, cookie jar, cache or environment variable is
+involved.
+"""
+
+import queue
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import httpcore2
+
+from sabir_media.targets import Target
+
+Resolver: TypeAlias = Callable[[str, int], Sequence[str]]
+"""A host name and a port → its IP addresses as texts, best first. May block; OSError where there are none."""
+
+_SocketOptions: TypeAlias = Iterable[httpcore2.SOCKET_OPTION] | None
+
+
+def system_resolver(host: str, port: int) -> Sequence[str]:
+    """The addresses that the operating system knows for a host name."""
+    return [str(answer[4][0]) for answer in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A moment on the monotonic clock, in seconds."""
+
+    moment: float
+
+    @classmethod
+    def after(cls, seconds: float) -> "Deadline":
+        """The moment that many seconds from now."""
+        return cls(time.monotonic() + seconds)
+
+    def remaining(self) -> float:
+        """Seconds left, more than 0; TimeoutError where none is."""
+        seconds = self.moment - time.monotonic()
+        if seconds <= 0:
+            raise TimeoutError("the deadline has passed")
+        return seconds
+
+    def shares(self, addresses: Sequence[str]) -> Iterator[tuple[str, float]]:
+        """Each address with the seconds it may take: an even share of what is left."""
+        for index, address in enumerate(addresses):
+            yield address, self.remaining() / (len(addresses) - index)
+
+
+def request_to(target: Target) -> httpcore2.Request:
+    """The one request that is ever sent to a target: it carries no credentials and no cookies."""
+    headers: dict[bytes | str, bytes | str] = {
+        "Host": target.host_header,
+        "Accept": "*/*",
+        "Accept-Encoding": "identity",
+        "Connection": "close",
+        "User-Agent": "sabir-media",
+    }
+    url = httpcore2.URL(
+        scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path
+    )
+    return httpcore2.Request("GET", url, headers=headers)
+
+
+def look_up_within(resolver: Resolver, host: str, port: int, seconds: float) -> Sequence[str]:
+    """A resolver's answer; TimeoutError if it comes too late (the look-up itself cannot be stopped)."""
+    answers: queue.SimpleQueue[Sequence[str] | Exception] = queue.SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            answers.put(resolver(host, port))
+        except Exception as error:
+            answers.put(error)
+
+    threading.Thread(target=look_up, name=f"sabir-media look-up of {host}", daemon=True).start()
+    try:
+        answer = answers.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError(f"no answer for {host}") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+class TimedStream(httpcore2.NetworkStream):
+    """A connection whose every operation may take what is left of the deadline, whatever it is given."""
+
+    def __init__(self, stream: httpcore2.NetworkStream, deadline: Deadline) -> None:
+        self._stream = stream
+        self._deadline = deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Read what comes first, within the deadline."""
+        return self._stream.read(max_bytes, self._deadline.remaining())
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Write all, within the deadline."""
+        self._stream.write(buffer, self._deadline.remaining())
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.NetworkStream:
+        """The connection with TLS, its handshake within the deadline."""
+        secured = self._stream.start_tls(ssl_context, server_hostname, self._deadline.remaining())
+        return TimedStream(secured, self._deadline)
+
+    # What an item of information is depends on its name; httpcore2 types it so.
+    def get_extra_info(self, info: str) -> Any:
+        """What the connection knows under that name."""
+        return self._stream.get_extra_info(info)
+
+
+class PinnedBackend(httpcore2.NetworkBackend):
+    """Connects to the given addresses, in order, and to nothing else."""
+
+    def __init__(self, addresses: Sequence[str], deadline: Deadline) -> None:
+        self._addresses = addresses
+        self._deadline = deadline
+        self._backend = httpcore2.SyncBackend()
+        self._opened: httpcore2.NetworkStream | None = None
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: _SocketOptions = None,
+    ) -> httpcore2.NetworkStream:
+        """A connection to the first address that takes one; `host` is not looked up."""
+        failure: Exception = httpcore2.ConnectError("no address")
+        for address, seconds in self._deadline.shares(self._addresses):
+            try:
+                self._opened = self._backend.connect_tcp(
+                    address, port, seconds, local_address, socket_options or ()
+                )
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failure = error
+            else:
+                return TimedStream(self._opened, self._deadline)
+        raise failure
+
+    def close(self) -> None:
+        """Close what was connected, even if its TLS handshake never ended."""
+        if self._opened is not None:
+            self._opened.close()
+
+
+class AsyncPinnedBackend(httpcore2.AsyncNetworkBackend):
+    """As PinnedBackend, for an event loop, where cancellation keeps the deadline once connected."""
+
+    def __init__(self, addresses: Sequence[str], deadline: Deadline) -> None:
+        self._addresses = addresses
+        self._deadline = deadline
+        self._backend = httpcore2.AnyIOBackend()
+        self._opened: httpcore2.AsyncNetworkStream | None = None
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: _SocketOptions = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """A connection to the first address that takes one; `host` is not looked up."""
+        failure: Exception = httpcore2.ConnectError("no address")
+        for address, seconds in self._deadline.shares(self._addresses):
+            try:
+                self._opened = await self._backend.connect_tcp(
+                    address, port, seconds, local_address, socket_options or ()
+                )
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failure = error
+            else:
+                return self._opened
+        raise failure
+
+    async def aclose(self) -> None:
+        """Close what was connected, even if its TLS handshake never ended."""
+        if self._opened is not None:
+            await self._opened.aclose()

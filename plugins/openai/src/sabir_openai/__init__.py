@@ -1,0 +1,1 @@
+"""OpenAI, and every endpoint compatible with it, for sabir."""

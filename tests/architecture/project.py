@@ -1,0 +1,108 @@
+"""The project as its tests see it: its packages, its files, and the syntax trees of its modules."""
+
+import ast
+import functools
+import subprocess
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Package:
+    """One folder that builds to its own wheel."""
+
+    folder: Path
+
+    def __str__(self) -> str:
+        return self.folder.name
+
+    @functools.cached_property
+    def metadata(self) -> dict[str, Any]:
+        """The [project] table of its pyproject.toml."""
+        table: dict[str, Any] = read_toml(self.folder / "pyproject.toml")["project"]
+        return table
+
+    @property
+    def name(self) -> str:
+        """The name that users install."""
+        return str(self.metadata["name"])
+
+    @property
+    def module(self) -> str:
+        """The name that users import."""
+        return self.name.replace("-", "_")
+
+    @property
+    def source(self) -> Path:
+        """The folder of its modules."""
+        return self.folder / "src" / self.module
+
+    @property
+    def providers(self) -> dict[str, str]:
+        """Its entry points of the group sabir.providers."""
+        return dict(self.metadata.get("entry-points", {}).get("sabir.providers", {}))
+
+    def modules(self) -> list[Path]:
+        """Its Python files."""
+        return sorted(self.source.rglob("*.py"))
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML file's content."""
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+@functools.cache
+def project_files() -> tuple[Path, ...]:
+    """Every file that belongs to the project: what git holds, or would hold at the next `git add`."""
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        capture_output=True,
+        check=True,
+    ).stdout.decode()
+    paths = (ROOT / name for name in listed.split("\0") if name)
+    return tuple(sorted(path for path in paths if path.is_file()))
+
+
+def python_files(*folders: str) -> list[Path]:
+    """The project's Python files below those top-level folders."""
+    return [
+        path
+        for path in project_files()
+        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in folders
+    ]
+
+
+@functools.cache
+def syntax_tree(path: Path) -> ast.Module:
+    """The module's syntax tree."""
+    return ast.parse(path.read_text("utf-8"), str(path))
+
+
+def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Every function and method of the module, nested ones included."""
+    return [
+        node
+        for node in ast.walk(syntax_tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
+def line_count(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines from `def` to the last one."""
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def shown(path: Path) -> str:
+    """The path as a failing test names it."""
+    return path.relative_to(ROOT).as_posix()
+
+
+CORE = Package(ROOT / "core")
+PLUGINS = [Package(path.parent) for path in sorted(ROOT.glob("plugins/*/pyproject.toml"))]
+PACKAGES = [CORE, *PLUGINS]
+PROVIDERS = [package for package in PLUGINS if package.providers]

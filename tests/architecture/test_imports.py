@@ -1,0 +1,82 @@
+"""The minimal core, and SDKs that stay out until they are needed, proved by what importing loads."""
+
+import ast
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.architecture.project import CORE, PROVIDERS, Package, shown, syntax_tree
+
+CORE_MAY_LOAD = {
+    "annotated_types",
+    "pluggy",
+    "pydantic",
+    "pydantic_core",
+    "sabir",
+    "typing_extensions",
+    "typing_inspection",
+}
+"""Core itself, its two requirements, and what those require."""
+
+LOADED_BY = """
+import json, sys
+before = set(sys.modules)
+import {module}
+loaded = {{name.partition(".")[0] for name in set(sys.modules) - before}}
+print(json.dumps(sorted(loaded - set(sys.stdlib_module_names))))
+"""
+
+
+def loaded_by(module: str) -> set[str]:
+    """Top-level modules outside the standard library that a fresh interpreter loads for `import module`."""
+    command = [sys.executable, "-I", "-W", "error", "-c", LOADED_BY.format(module=module)]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    return set(json.loads(finished.stdout))
+
+
+def test_importing_core_loads_pydantic_and_pluggy_and_theirs_alone() -> None:
+    """CD-02, PJ-55: the proof looks at what was loaded, not at what the sources say."""
+    assert loaded_by("sabir") <= CORE_MAY_LOAD
+
+
+def test_no_line_of_core_imports_anything_else() -> None:
+    """PJ-55: imports inside functions, which importing core does not run, are read from the sources."""
+    foreign = [
+        f"{shown(path)}: {name}"
+        for path in CORE.modules()
+        for node in ast.walk(syntax_tree(path))
+        for name in imported_names(node)
+        if name not in CORE_MAY_LOAD | sys.stdlib_module_names
+    ]
+
+    assert foreign == []
+
+
+def imported_names(node: ast.AST) -> set[str]:
+    """Top-level names that one import statement asks for; relative imports stay inside the package."""
+    if isinstance(node, ast.Import):
+        return {alias.name.partition(".")[0] for alias in node.names}
+    if isinstance(node, ast.ImportFrom) and node.level == 0:
+        return {str(node.module).partition(".")[0]}
+    return set()
+
+
+@pytest.mark.parametrize("package", PROVIDERS, ids=str)
+def test_importing_a_provider_loads_no_sdk(package: Package) -> None:
+    """CD-04: discovery imports `plugin` modules; what a provider needs at its first send is loaded then."""
+    siblings = {candidate.module for candidate in PROVIDERS}
+
+    assert loaded_by(f"{package.module}.plugin") <= CORE_MAY_LOAD | siblings
+
+
+@pytest.mark.parametrize("package", PROVIDERS, ids=str)
+def test_importing_a_providers_wire_code_loads_no_sdk(package: Package) -> None:
+    """Rendering and decoding are pure: no module but `provider` and what it loads may name an SDK."""
+    siblings = {candidate.module for candidate in PROVIDERS}
+    pure = [path.stem for path in package.modules() if path.stem not in {"__init__", "provider"}]
+    modules = ", ".join(f"{package.module}.{stem}" for stem in pure)
+
+    assert loaded_by(modules) <= CORE_MAY_LOAD | siblings

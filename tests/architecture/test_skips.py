@@ -1,0 +1,76 @@
+"""The guard of tests/conftest.py: in CI a skip that nobody allowed is a failure."""
+
+import pytest
+
+from tests.architecture.project import ROOT
+
+SKIPPING = """
+import pytest
+
+def test_allowed():
+    pytest.skip("SABIR_VENDOR_CASSETTES is not set")
+
+def test_unexpected():
+    pytest.skip("not today")
+
+@pytest.mark.xfail(strict=True, reason="known")
+def test_expected_failure():
+    assert False
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A project of its own under the same guard."""
+    pytester.makeconftest((ROOT / "tests" / "conftest.py").read_text("utf-8"))
+    return pytester
+
+
+def test_a_skip_that_nobody_allowed_fails_in_ci(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An allowed skip and an expected failure stay what they are."""
+    monkeypatch.setenv("CI", "true")
+    project.makepyfile(SKIPPING)
+
+    result = project.runpytest_subprocess()
+
+    result.assert_outcomes(failed=1, skipped=1, xfailed=1)
+    result.stdout.fnmatch_lines(["*not today*no allowed reason for a skip in CI*"])
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_a_skipped_module_fails_in_ci(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that skips itself at import takes all of its tests with it."""
+    monkeypatch.setenv("CI", "true")
+    project.makepyfile("import pytest\npytest.importorskip('no_such_module')\ndef test_one(): assert True")
+
+    result = project.runpytest_subprocess()
+
+    result.assert_outcomes(errors=1)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+
+
+def test_outside_ci_a_skip_is_a_skip(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a desk, what a machine lacks does not stand in the way."""
+    monkeypatch.delenv("CI", raising=False)
+    project.makepyfile(SKIPPING)
+
+    result = project.runpytest_subprocess()
+
+    result.assert_outcomes(skipped=2, xfailed=1)
+
+
+@pytest.mark.parametrize(("ci", "examples"), [("true", 1000), ("", 100)])
+def test_laws_are_tried_on_a_thousand_examples_in_ci(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, ci: str, examples: int
+) -> None:
+    """The property tests of the laws run on ≥ 1,000 examples in CI."""
+    monkeypatch.setenv("CI", ci)
+    project.makepyfile(
+        f"from hypothesis import settings\ndef test_profile(): assert settings().max_examples == {examples}"
+    )
+
+    result = project.runpytest_subprocess()
+
+    result.assert_outcomes(passed=1)

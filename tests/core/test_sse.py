@@ -1,0 +1,105 @@
+"""Server-sent events are cut after the WHATWG algorithm, wherever the chunks of the network fall."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sabir.sse import ServerEvent, ServerEventReader
+
+
+def read(*chunks: bytes) -> list[ServerEvent]:
+    reader = ServerEventReader()
+    events = [event for chunk in chunks for event in reader.feed(chunk)]
+    return events + reader.close()
+
+
+def read_naively(stream: bytes) -> list[ServerEvent]:
+    """The same algorithm over the whole text at once, in the words of the standard."""
+    text = stream.decode("utf-8", errors="replace").removeprefix("\ufeff")
+    events: list[ServerEvent] = []
+    data: list[str] = []
+    name = ""
+    for line in [*re.split(r"\r\n|\n|\r", text), "", ""]:
+        if not line:
+            if data:
+                events.append(ServerEvent("\n".join(data), name))
+            data, name = [], ""
+        elif ":" in line:
+            field, value = line.split(":", 1)
+            value = value[1:] if value.startswith(" ") else value
+            data = [*data, value] if field == "data" else data
+            name = value if field == "event" else name
+        else:
+            data = [*data, ""] if line == "data" else data
+            name = "" if line == "event" else name
+    return events
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_lines_end_in_lf_cr_or_crlf(end: str) -> None:
+    """All three line ends give the same events."""
+    stream = end.join(["event: one", "data: a", "data: b", "", "data: c", "", ""]).encode()
+
+    assert [ServerEvent("a\nb", "one"), ServerEvent("c")] == read(stream)
+
+
+@pytest.mark.parametrize(
+    ("stream", "events"),
+    [
+        (b"\xef\xbb\xbfdata: a\n\n", ["a"]),
+        (b"data: \xef\xbb\xbfa\n\n", ["\ufeffa"]),
+        (b": keep-alive\n\ndata: a\n: within\ndata: b\n\n", ["a\nb"]),
+        (b"data:a\n\ndata:  a\n\n", ["a", " a"]),
+        (b"data\n\n", [""]),
+        (b"event: ping\n\ndata: a\n\n", ["a"]),
+        (b"id: 7\nretry: 10\nother: x\ndata: a\n\n", ["a"]),
+        (b"data: a:b: c\n\n", ["a:b: c"]),
+        (b"data: a", ["a"]),
+        (b"data: a\n", ["a"]),
+        (b"data: a\r", ["a"]),
+        (b"data: \xff\n\n", ["\ufffd"]),
+        (b"data: \xe2\x82", ["\ufffd"]),
+        (b"data: \xe2\x80\xa8\x0b\x0c\n\n", ["\u2028\x0b\x0c"]),
+        (b"<html><body>502</body></html>", []),
+        (b"", []),
+        (b"\xef\xbb\xbf", []),
+    ],
+)  # fmt: skip
+def test_details_of_the_standard_hold(stream: bytes, events: list[str]) -> None:
+    """Byte order marks, comments, one optional space, unknown fields, empty data, invalid UTF-8, missing ends."""
+    assert events == [event.data for event in read(stream)]
+
+
+def test_an_event_does_not_wait_for_the_byte_after_its_last_line_end() -> None:
+    """A stream whose lines end in CR gives an event at its blank line, and the LF of a split CRLF is no line."""
+    reader = ServerEventReader()
+
+    assert [ServerEvent("a")] == reader.feed(b"data: a\r\r")
+    assert [] == reader.feed(b"\n")
+    assert [] == reader.feed(b"data: b\r")
+    assert [] == reader.feed(b"\ndata: c\r")
+    assert [ServerEvent("b\nc")] == reader.feed(b"\n\r")
+
+
+def test_a_name_belongs_to_one_event_only() -> None:
+    """The event after a named one has no name."""
+    assert [ServerEvent("a", "one"), ServerEvent("b", "")] == read(b"event: one\ndata: a\n\ndata: b\n\n")
+
+
+PIECES = st.sampled_from(
+    [b"data", b"event", b":", b" ", b"\n", b"\r", b"\r\n", b"\n\n", b"data: x\n", b"event: e\n", b"\xef\xbb\xbf",
+     "é€😀\u2028".encode(), b"\xff", b"\xe2\x82", b"\xf0\x9f", b"[DONE]"]
+)  # fmt: skip
+
+
+@given(st.lists(PIECES | st.binary(max_size=6), max_size=40), st.data())
+def test_chunk_boundaries_never_matter(pieces: list[bytes], data: st.DataObject) -> None:
+    """Any bytes in any chunks give what the standard's algorithm gives for the whole (law 10)."""
+    stream = b"".join(pieces)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=12), label="cuts"))
+    chunks = [stream[start:end] for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+
+    assert read_naively(stream) == read(*chunks)
+    assert read_naively(stream) == read(*(stream[index : index + 1] for index in range(len(stream))))

@@ -1,0 +1,140 @@
+"""Run inside an environment that holds one package from its wheels: is it complete, and alone?
+
+    python -I tests/isolation/check.py core|openai|local|echo|media|cli
+
+Needs what is under test, and no network, key or model. Exits 1 with one line for each fault.
+"""
+
+import importlib
+import importlib.metadata
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+CORE_BRINGS = {
+    "annotated-types",
+    "pluggy",
+    "pydantic",
+    "pydantic-core",
+    "sabir",
+    "typing-extensions",
+    "typing-inspection",
+}
+INSTALLERS = {"pip", "setuptools", "wheel"}
+SDKS = {"anthropic", "cohere", "google-genai", "groq", "mistralai", "openai", "xllamacpp"}
+SDK_MODULES = (
+    "anthropic",
+    "cohere",
+    "google.genai",
+    "groq",
+    "httpx",
+    "httpx2",
+    "mistralai",
+    "openai",
+    "xllamacpp",
+)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What one package brings: sabir packages, vendors' libraries, and what is tried on it."""
+
+    packages: frozenset[str]
+    sdks: frozenset[str] = frozenset()
+    alone: bool = False
+    """Whether core's own requirements are all that there is."""
+    extra: Callable[[], Iterator[str]] | None = None
+
+
+def installed() -> set[str]:
+    """Names of all installed distributions, without what only installs others."""
+    names = {distribution.name for distribution in importlib.metadata.distributions()}
+    return {name.lower().replace("_", "-") for name in names} - INSTALLERS
+
+
+def installed_faults(expected: Expected) -> Iterator[str]:
+    """CD-02, CD-03: the declared packages and vendors' libraries, and no other."""
+    names = installed()
+    packages = {name for name in names if name == "sabir" or name.startswith("sabir-")}
+    if packages != expected.packages:
+        yield f"installed are {sorted(packages)}, expected {sorted(expected.packages)}"
+    if names & SDKS != expected.sdks:
+        yield f"vendors' libraries are {sorted(names & SDKS)}, expected {sorted(expected.sdks)}"
+    if expected.alone and names != CORE_BRINGS | expected.packages:
+        yield f"beside core's own requirements there are {sorted(names - CORE_BRINGS - expected.packages)}"
+
+
+def import_faults(expected: Expected) -> Iterator[str]:
+    """Every package can be imported and exports what it says."""
+    for name in sorted(expected.packages):
+        module = importlib.import_module(name.replace("-", "_"))
+        if not Path(str(module.__file__)).is_relative_to(sys.prefix):
+            yield f"{name} was imported from {module.__file__}, not from its wheel"
+        for exported in getattr(module, "__all__", ()):
+            if not hasattr(module, exported):
+                yield f"{name} exports {exported}, which it does not have"
+
+
+def provider_faults() -> Iterator[str]:
+    """CD-03, CD-05: core lists just the installed providers; each renders without key, network or SDK."""
+    import sabir
+
+    declared = {entry.name for entry in importlib.metadata.entry_points(group="sabir.providers")}
+    listed = {row.name for row in sabir.providers()}
+    if listed != declared:
+        yield f"sabir.providers() lists {sorted(listed)}, the installed packages declare {sorted(declared)}"
+    for name in sorted(declared):
+        rendering = sabir.adapter(f"{name}:some-model").render(
+            [sabir.system("Be brief."), sabir.user("Umbrella today?")]
+        )
+        if b"Umbrella today?" not in rendering.body_bytes:
+            yield f"{name} rendered a request without its text: {rendering.body_bytes!r}"
+    loaded = [module for module in SDK_MODULES if module in sys.modules]
+    if loaded:
+        yield f"listing and rendering imported {loaded}"
+    try:
+        sabir.adapter("nowhere:some-model")
+    except sabir.SabirError as error:
+        if "sabir-nowhere" not in str(error) or any(name not in str(error) for name in declared):
+            yield f"the error for a missing provider names not what to install and what is installed: {error}"
+    else:
+        yield "a provider that is not installed was accepted"
+
+
+def command_faults() -> Iterator[str]:
+    """The `sabir` command is installed beside the interpreter and starts."""
+    command = Path(sysconfig.get_path("scripts")) / "sabir"
+    for arguments in (["--help"], ["--version"], ["providers", "--json"]):
+        finished = subprocess.run([command, *arguments], capture_output=True, text=True, check=False)
+        if finished.returncode != 0 or not finished.stdout.strip():
+            yield f"`sabir {' '.join(arguments)}` exited {finished.returncode}: {finished.stderr.strip()}"
+
+
+EXPECTED = {
+    "core": Expected(packages=frozenset({"sabir"}), alone=True),
+    "echo": Expected(packages=frozenset({"sabir", "sabir-echo"}), alone=True),
+    "openai": Expected(packages=frozenset({"sabir", "sabir-openai"}), sdks=frozenset({"openai"})),
+    "local": Expected(
+        packages=frozenset({"sabir", "sabir-local", "sabir-openai"}), sdks=frozenset({"openai", "xllamacpp"})
+    ),
+    "media": Expected(packages=frozenset({"sabir", "sabir-media"})),
+    "cli": Expected(packages=frozenset({"sabir", "sabir-cli"}), extra=command_faults),
+}
+
+
+def main(package: str) -> int:
+    """Print what is wrong with the environment of that package; 1 when anything is."""
+    expected = EXPECTED[package]
+    # Providers first: the check that rendering imports no SDK must not meet one that another check imported.
+    faults = [*installed_faults(expected), *provider_faults(), *import_faults(expected)]
+    if expected.extra is not None:
+        faults += expected.extra()
+    print("\n".join(faults) or f"{package}: alone, complete, and nothing else is installed")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

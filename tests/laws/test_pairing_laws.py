@@ -1,0 +1,263 @@
+"""Laws 1, 2, 4, 5, 6 and 7 of core alone, read off two toy wires."""
+
+import json
+import random
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sabir.errors import RenderingRefused
+from sabir.messages import Message
+from sabir.pairing import side_of
+from sabir.rendering import Renderer, Rendering
+from sabir.scope import Target
+from sabir.settings import Settings
+
+from tests.laws.histories import hints, histories, messages, texts
+from tests.laws.wires import HOISTED, INLINE, ToyDialect
+
+WIRES = [INLINE, HOISTED]
+wires = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
+
+
+def renderer(wire: ToyDialect) -> Renderer:
+    return Renderer(wire, Target(provider="toy", dialect=wire.name, model="m-1"))
+
+
+def render(wire: ToyDialect, history: Sequence[Message], with_renderer: Renderer | None = None) -> Rendering | None:
+    try:
+        return (with_renderer or renderer(wire)).render(history)
+    except RenderingRefused:
+        return None
+
+
+def items(rendering: Rendering | None) -> list[dict[str, Any]]:
+    return [] if rendering is None else json.loads(rendering.body_bytes)["turns"]
+
+
+@wires
+@given(history=histories)
+def test_every_history_renders_to_complete_pairs_only(wire: ToyDialect, history: list[Message]) -> None:
+    """Law 1: each call's results follow its turn at once, each id once, no empty piece (PJ-53, UP-14, UP-15)."""
+    waiting: dict[str, str] = {}
+    seen: set[str] = set()
+    previous = None
+    for item in items(render(wire, history)):
+        if item["side"] != "results":
+            assert not waiting or previous == item["side"] == "assistant", "a call's result must follow its turn"
+        if "call" in item:
+            assert item["call"] not in seen
+            seen.add(item["call"])
+            waiting[item["call"]] = item["name"]
+        elif item["side"] == "results":
+            assert waiting.pop(item["result"]) == item["name"]
+        else:
+            assert item["pieces"]
+        assert all(piece.get("text", "x") or "state" in piece for piece in item["pieces"])
+        previous = item["side"]
+    assert not waiting
+
+
+@wires
+@given(history=histories)
+def test_nothing_is_lost_silently(wire: ToyDialect, history: list[Message]) -> None:
+    """Law 2: each call, result and part is in the body as it was, or its message is in the losses."""
+    try:
+        rendering = renderer(wire).render(history)
+        body, losses = json.loads(rendering.body_bytes), rendering.losses
+    except RenderingRefused as refused:
+        body, losses = {"turns": [], "system": []}, refused.losses
+    lost = {loss.message_id for loss in losses}
+    shown = [piece for item in body["system"] + body["turns"] for piece in item["pieces"]]
+    calls = sum("call" in item for item in body["turns"])
+    results = sum("result" in item for item in body["turns"])
+    assert calls == results
+    for message in history:
+        if message.id in lost:
+            continue
+        if message.call is not None:
+            assert any(item.get("arguments") == message.call.arguments for item in body["turns"] if "call" in item)
+        for part in message.parts:
+            assert part.model_dump(mode="json", exclude_defaults=True) | {"kind": part.kind} in shown
+
+
+@wires
+@given(history=histories, more=histories)
+def test_appending_never_changes_what_a_closed_prefix_rendered_to(
+    wire: ToyDialect, history: list[Message], more: list[Message]
+) -> None:
+    """Law 4: a message of the user's closes what stands before it, whatever comes after (PJ-22, UP-14)."""
+    closer = Message(policy="user", payload={"kind": "parts", "parts": [{"kind": "text", "text": "§"}]})
+    if side_of(history[-1], "llm") in ("user", "system"):
+        history = history[:-1] or [closer.model_copy(update={"policy": "llm", "id": "x"})]
+    closed = items(render(wire, [*history, closer]))
+    closed = closed[
+        : next(at for at, item in enumerate(closed) if item["pieces"][-1:] == [{"kind": "text", "text": "§"}])
+    ]
+
+    later = items(render(wire, [*history, closer, *more]))
+
+    assert later[: len(closed)] == closed
+
+
+@wires
+@given(data=st.data())
+def test_a_kept_prefix_gives_the_bytes_of_a_fresh_rendering(wire: ToyDialect, data: st.DataObject) -> None:
+    """Law 5, over random appends, truncations, forks, edits and reused message objects."""
+    kept = renderer(wire)
+    conversations: list[list[Message]] = [data.draw(histories)]
+    pool = list(conversations[0])
+    for _ in range(data.draw(st.integers(1, 8))):
+        conversation = data.draw(st.sampled_from(conversations))
+        match data.draw(st.sampled_from(["append", "append", "truncate", "fork", "edit", "reuse"])):
+            case "append":
+                conversation += data.draw(st.lists(messages, min_size=1, max_size=3))
+            case "truncate":
+                del conversation[data.draw(st.integers(1, len(conversation))) :]
+            case "fork":
+                conversations.append(conversation[: data.draw(st.integers(1, len(conversation)))])
+            case "edit":
+                conversation[data.draw(st.integers(0, len(conversation) - 1))] = data.draw(messages)
+            case "reuse":
+                conversation.append(data.draw(st.sampled_from(pool)))
+        pool += conversation[-1:]
+        incremental, fresh = render(wire, conversation, kept), render(wire, conversation)
+        assert (incremental is None) == (fresh is None)
+        if incremental is not None and fresh is not None:
+            assert incremental.body_bytes == fresh.body_bytes
+            assert incremental.losses == fresh.losses
+
+
+@contextmanager
+def no_clock_no_chance_no_network() -> Iterator[None]:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("rendering must be pure")
+
+    targets = [
+        (time, "time"),
+        (time, "monotonic"),
+        (random, "random"),
+        (socket, "socket"),
+        (socket, "create_connection"),
+    ]
+    with mock.patch("builtins.open", refuse), mock.patch("os.urandom", refuse):
+        patches = [mock.patch.object(owner, name, refuse) for owner, name in targets]
+        for patch in patches:
+            patch.start()
+        try:
+            yield
+        finally:
+            for patch in patches:
+                patch.stop()
+
+
+@wires
+@given(history=histories)
+def test_rendering_is_pure(wire: ToyDialect, history: list[Message]) -> None:
+    """Law 6: no clock, no randomness, no network, no disk; its messages stay as they were, its bytes repeat."""
+    before = [message.model_dump_json() for message in history]
+    make = renderer(wire)
+    with no_clock_no_chance_no_network():
+        first, second = render(wire, history, make), render(wire, history, renderer(wire))
+
+    assert [message.model_dump_json() for message in history] == before
+    assert (first and first.body_bytes) == (second and second.body_bytes)
+
+
+@wires
+@given(history=histories, shuffled=st.lists(hints, min_size=10, max_size=10))
+def test_role_hints_change_no_pairing(wire: ToyDialect, history: list[Message], shuffled: list[Any]) -> None:
+    """Law 7: whatever the hints say, the same results answer the same calls (PJ-08)."""
+
+    def pairs(of: list[Message]) -> list[tuple[Any, ...]]:
+        numbered = [
+            message.model_copy(update={"payload": message.payload.model_copy(update={"arguments": {"n": n}})})
+            if message.call
+            else message.model_copy(update={"payload": message.payload.model_copy(update={"result": n})})
+            if message.result and not message.result.is_error and not message.result.parts
+            else message
+            for n, message in zip(count(), of, strict=False)
+        ]
+        shown = items(render(wire, numbered))
+        calls = {item["call"]: item["arguments"] for item in shown if "call" in item}
+        return sorted((calls[item["result"]]["n"], str(item["value"])) for item in shown if "result" in item)
+
+    hinted = [
+        message.model_copy(update={"role_hint_for_llm": hint}) for message, hint in zip(history, shuffled, strict=False)
+    ]
+
+    assert pairs(hinted) == pairs(history)
+
+
+def test_an_abandoned_call_renders_again_where_its_result_comes() -> None:
+    """A late result takes its call to its own place: relocated, not lost (design: the closed prefix)."""
+    call = Message(policy="llm", payload={"kind": "option_call", "invocation_id": "a", "option_name": "f"})
+    user = Message(policy="user", payload={"kind": "parts", "parts": [{"kind": "text", "text": "well?"}]})
+    result = Message(
+        policy="f", payload={"kind": "option_result", "invocation_id": "a", "option_name": "f", "result": 1}
+    )
+    make = renderer(INLINE)
+    assert [loss.kind for loss in make.render([call, user]).losses] == ["dropped"]
+
+    late = make.render([call, user, result])
+
+    assert [item["side"] for item in items(late)] == ["user", "assistant", "results"]
+    assert [(loss.kind, loss.message_id) for loss in late.losses] == [("relocated", call.id)]
+
+
+def test_a_result_answers_the_nearest_earlier_unanswered_call_of_its_id() -> None:
+    """A provider that reuses call ids in a later turn confuses nothing, and each pair has its own wire id (UP-13)."""
+
+    def call(n: int) -> Message:
+        payload = {
+            "kind": "option_call",
+            "invocation_id": "call-1",
+            "option_name": "f",
+            "arguments": {"n": n},
+        }
+        return Message(policy="llm", payload=payload)
+
+    def result(n: int) -> Message:
+        payload = {"kind": "option_result", "invocation_id": "call-1", "option_name": "f", "result": n}
+        return Message(policy="f", payload=payload)
+
+    shown = items(renderer(INLINE).render([call(1), result(1), call(2), result(2)]))
+
+    assert [item.get("arguments", item.get("value")) for item in shown] == [{"n": 1}, 1, {"n": 2}, 2]
+    assert shown[0]["call"] == shown[1]["result"] == "call-1"
+    assert shown[2]["call"] == shown[3]["result"] != "call-1"
+
+
+def test_a_prefix_dies_with_its_messages() -> None:
+    """Caches are keyed by identity and keep no message alive."""
+    make = renderer(INLINE)
+
+    def converse() -> int:
+        history = [
+            Message(policy=policy, payload={"kind": "parts", "parts": [{"kind": "text", "text": policy}]})
+            for policy in ["user", "llm"] * 20
+        ]
+        make.render(history)
+        return sum(len(index) for index in make._indexes.values())
+
+    assert converse() > 30
+    assert sum(len(index) for index in make._indexes.values()) == 0
+
+
+@wires
+@given(text=texts)
+def test_a_setting_that_the_dialect_never_looked_at_is_a_loss(wire: ToyDialect, text: str) -> None:
+    """Law 2 for settings; the toy wires look at all of them, so nothing is reported."""
+    history = [Message(policy="user", payload={"kind": "parts", "parts": [{"kind": "text", "text": text + "x"}]})]
+
+    rendering = renderer(wire).render(history, settings=Settings(seed=1, temperature=0.5))
+
+    assert not rendering.losses
+    assert rendering.body["seed"] == 1

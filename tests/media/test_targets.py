@@ -1,0 +1,278 @@
+"""How a URL is read: strictly, and refused rather than repaired (UP-22)."""
+
+import re
+import string
+from ipaddress import IPv4Address, IPv6Address
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from sabir.errors import MediaRefused
+from sabir_media import ALLOWED_MIMES, AddressRefused
+from sabir_media.errors import public_name
+from sabir_media.rules import Rules, read_rules
+from sabir_media.targets import read_target, redirected
+
+
+def rules(*allow_hosts: str) -> Rules:
+    """The usual rules, with some hosts permitted."""
+    return read_rules(
+        max_bytes=1000, max_redirects=3, allowed_mimes=ALLOWED_MIMES, allow_hosts=allow_hosts
+    )
+
+
+def refused(url: str, *allow_hosts: str) -> str:
+    """The message with which a URL is refused."""
+    with pytest.raises(AddressRefused) as caught:
+        read_target(url, rules(*allow_hosts))
+    return str(caught.value)
+
+
+def test_a_public_url_is_read_as_it_goes_on_the_wire() -> None:
+    """Host in lower case without its final dot, default port, encoded path with query; no fragment."""
+    target = read_target("HTTPS://Media.Example.COM./a%20b/ü.png?q=1&r=ü#part", rules())
+
+    assert (target.scheme, target.host, target.port) == ("https", "media.example.com", 443)
+    assert target.path == b"/a%20b/%C3%BC.png?q=1&r=%C3%BC"
+    assert target.host_header == "media.example.com"
+    assert "#" not in target.url
+    assert target.address is None
+
+
+def test_a_name_in_another_script_becomes_its_ascii_form() -> None:
+    """IDNA: the name that is looked up and sent is the encoded one."""
+    assert read_target("http://bücher.example/", rules()).host == "xn--bcher-kva.example"
+
+
+@pytest.mark.parametrize(
+    ("url", "header"),
+    [
+        ("http://example.com:443/", "example.com:443"),
+        ("http://example.com:80/", "example.com"),
+        ("http://[2606:4700:4700::1111]/", "[2606:4700:4700::1111]"),
+        ("https://[2606:4700:4700::1111]:80/", "[2606:4700:4700::1111]:80"),
+        ("http://8.8.8.8/", "8.8.8.8"),
+    ],
+)
+def test_the_host_header_names_host_and_port(url: str, header: str) -> None:
+    """RFC 9110 §7.2: brackets around IPv6, a port only where it is not the scheme's own."""
+    assert read_target(url, rules()).host_header == header
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("ftp://example.com/a.png", "only http:// and https:// are fetched"),
+        ("file:///etc/passwd", "only http:// and https:// are fetched"),
+        ("javascript:alert(1)", "only http:// and https:// are fetched"),
+        ("data:image/png;base64,AAAA", "only http:// and https:// are fetched"),
+        ("provider-file:acme/1", "only http:// and https:// are fetched"),
+        ("//example.com/a.png", "only http:// and https:// are fetched"),
+        ("http:example.com", "only http:// and https:// are fetched"),
+        ("", "only http:// and https:// are fetched"),
+        ("http:///a.png", "no plain host and port"),
+        ("http://:80/", "no plain host and port"),
+        ("http://user:secret@example.com/", "user name or password"),
+        ("http://@example.com/", "user name or password"),
+        ("http://example.com\\@127.0.0.1/", "backslash"),
+        ("http://example.com/\x00", "control character"),
+        ("http://example.com/%00.png", "%00"),
+        ("http://example.com/a b.png", "space"),
+        ("http://example.com\r\nHost: x/", "control character"),
+        ("http://ex%61mple.com/", "no plain host and port"),
+        ("http://127.0.0.1%2f@example.com/", "user name or password"),
+        ("http://[fe80::1%25eth0]/", "no plain host and port"),
+        ("http://[::1/", "no plain host and port"),
+        ("http://[1.2.3.4]/", "no URL"),
+        ("http://exa<mple.com/", "no host name"),
+        ("http://-example.com/", "no host name"),
+        ("http://example..com/", "no host name"),
+        ("http://example.com:+80/", "no plain host and port"),
+        ("http://example.com:８０/", "no plain host and port"),
+        ("http://example.com:80:80/", "no plain host and port"),
+        ("http://example.com:22/", "its port 22 is not 80 or 443"),
+        ("http://example.com:0/", "its port 0 is not 80 or 443"),
+        ("http://example.com:65536/", "its port 65536 is not 80 or 443"),
+        ("http://" + "a" * 64 + ".com/", "no host name"),
+        ("http://" + "a." * 127 + "com/", "no host name"),
+        ("http://example.com/\ud800", "no URL"),
+    ],
+)
+def test_what_is_no_plain_web_url_is_refused(url: str, reason: str) -> None:
+    """UP-22, D-02: schemes, users, unsafe characters, hosts and ports that parsers disagree about."""
+    assert reason in refused(url)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost", "LOCALHOST", "localhost.", "printer", "db.localhost", "nas.local", "vault.internal",
+        "router.home.arpa", "host.localdomain", "metadata", "metadata.google.internal",
+        "METADATA.Google.Internal.", "metadata.goog", "instance-data", "metadata.tencentyun.com",
+    ],
+)  # fmt: skip
+def test_local_and_metadata_names_are_refused_before_any_look_up(host: str) -> None:
+    """They name this machine, its network, or a cloud's credentials."""
+    message = refused(f"http://{host}/latest/meta-data/")
+
+    assert "a local name" in message or "a cloud metadata service" in message
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "0x7f000001", "0X7F.1", "2130706433", "017700000001", "0177.0.0.1", "127.1", "127.0.1", "0x7f.0.0.0x1",
+        "1.2.3.4.5", "256.256.256.256", "010.8.8.8", "a.0x7f", "example.1", "127.0.0.1..", "0x", "8.8",
+        "127。0。0。1", "8。8。8。8", "①②⑦.0.0.1", "127.0.0.1", "[::ffff:7f00:1]", "[::127.0.0.1]",
+        "[0:0:0:0:0:ffff:169.254.169.254]", "127.0.0.1.",
+    ],
+)  # fmt: skip
+def test_no_spelling_of_an_address_gets_past(host: str) -> None:
+    """Numeric, octal, hexadecimal and short hosts, other scripts' digits and dots, wrapped and padded IPv6."""
+    assert "\n" not in refused(f"http://{host}/")
+
+
+def spellings(address: IPv4Address) -> list[str]:
+    """The ways in which URLs of attacks write an IPv4 address."""
+    number = int(address)
+    octets = address.packed
+    hexadecimal = f"{octets[0]:02x}{octets[1]:02x}:{octets[2]:02x}{octets[3]:02x}"
+    return [
+        str(address),
+        f"{address}.",
+        str(number),
+        hex(number),
+        f"0{number:o}",
+        ".".join(hex(octet) for octet in octets),
+        ".".join(f"0{octet:o}" for octet in octets),
+        f"{octets[0]}.{number & 0xFFFFFF}",
+        f"{octets[0]}.{octets[1]}.{number & 0xFFFF}",
+        f"[::ffff:{address}]",
+        f"[::ffff:{hexadecimal}]",
+        f"[::{hexadecimal}]",
+        f"[64:ff9b::{hexadecimal}]",
+        f"[2002:{hexadecimal}::1]",
+        f"[{IPv6Address(0xFFFF << 32 | number).exploded}]",
+    ]
+
+
+PRIVATE = st.one_of(
+    st.ip_addresses(v=4, network="10.0.0.0/8"),
+    st.ip_addresses(v=4, network="127.0.0.0/8"),
+    st.ip_addresses(v=4, network="169.254.0.0/16"),
+    st.ip_addresses(v=4, network="172.16.0.0/12"),
+    st.ip_addresses(v=4, network="192.168.0.0/16"),
+    st.ip_addresses(v=4, network="100.64.0.0/10"),
+)
+
+
+@given(PRIVATE, st.sampled_from(["http", "https", "HTTP"]), st.sampled_from(["", ":80", ":443"]))
+def test_every_spelling_of_every_private_address_is_refused(
+    address: IPv4Address, scheme: str, port: str
+) -> None:
+    """UP-22, whatever the notation."""
+    for host in spellings(address):
+        assert "is not fetched" in refused(f"{scheme}://{host}{port}/x")
+
+
+@given(st.ip_addresses(v=4).filter(lambda address: address.is_global and not address.is_multicast))
+def test_an_allowed_numeric_host_is_the_one_plain_spelling(address: IPv4Address) -> None:
+    """Even of a public address, every other IPv4 spelling is refused: no two parsers may differ about it."""
+    for host in spellings(address)[2:9]:
+        if host != str(address):
+            assert re.search("in disguise|Invalid IPv4 address", refused(f"http://{host}/"))
+
+
+@given(st.text(max_size=60), st.sampled_from(["", "http://", "https://", "http://example.com/", "http://["]))
+@example("example.com:" + "9" * 5000, "http://")
+def test_any_text_is_a_target_or_one_refusal_of_one_line(text: str, prefix: str) -> None:
+    """Law 10: no other exception, whatever the text."""
+    try:
+        target = read_target(prefix + text, rules())
+    except AddressRefused as error:
+        assert "\n" not in str(error)
+        assert len(str(error)) <= 500
+    else:
+        assert re.fullmatch(r"[a-z0-9._:-]+", target.host)
+        assert target.port in (80, 443)
+
+
+WORDS = st.text(string.ascii_letters + string.digits, min_size=12, max_size=20)
+
+
+@given(WORDS, WORDS, WORDS, st.sampled_from(["http", "https", "ftp", "gopher"]))
+def test_a_refusal_shows_no_credentials_and_no_query(user: str, password: str, token: str, scheme: str) -> None:
+    """Signed URLs and passwords do not reach a log by way of an error."""
+    message = refused(f"{scheme}://{user}:{password}@127.0.0.1:22/a.png?token={token}#{token}")
+
+    assert f"{scheme}://127.0.0.1:22/a.png" in message
+    assert not any(secret in message for secret in (user, password, token))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:secret/word@host/a", "http://user:secret\\@host/a", "user:secret@host/a",
+        "http://user:se@cret@host/a", "mailto:secret@host", "http://host/a?secret", "http://host/a#secret",
+        "http://[secret@host/a", "http:/user:secret@host/", "data:text/plain,secret",
+    ],
+)  # fmt: skip
+def test_a_malformed_url_shows_no_secret_either(url: str) -> None:
+    """Where it cannot be told what is a password, only the scheme is shown."""
+    assert "secret" not in public_name(url)
+
+
+def test_a_long_url_is_cut_short_in_an_error() -> None:
+    """One line that can be read."""
+    assert len(public_name("http://example.com/" + "a" * 1000)) < 130
+
+
+def test_allow_hosts_permits_a_host_and_port_and_no_other() -> None:
+    """For a test's server or a file server of one's own; everything else is refused as before."""
+    permitted = rules("127.0.0.1:8080", "files.intranet:80", "[::1]:8080")
+
+    assert read_target("http://127.0.0.1:8080/a", permitted).permitted
+    assert read_target("http://FILES.intranet/a", permitted).permitted
+    assert read_target("http://[::1]:8080/a", permitted).permitted
+    assert not read_target("http://example.com/a", permitted).permitted
+    for url in ("http://127.0.0.1:8081/", "http://127.0.0.1/", "http://2130706433:8080/", "https://files.intranet/"):
+        assert "is not fetched" in refused(url, "127.0.0.1:8080", "files.intranet:80")
+
+
+def test_the_remedy_names_what_to_allow() -> None:
+    """Host and port, in the form that allow_hosts takes."""
+    assert "'127.0.0.1:8080' to allow_hosts" in refused("http://127.0.0.1:8080/a")
+    assert "'[::1]:80' to allow_hosts" in refused("http://[::1]/a")
+
+
+@pytest.mark.parametrize(
+    ("location", "arrives"),
+    [
+        ("/b.png", "https://example.com/b.png"),
+        ("b.png?x=1", "https://example.com/a/b.png?x=1"),
+        ("//cdn.example.com/b.png", "https://cdn.example.com/b.png"),
+        ("http://cdn.example.com", "http://cdn.example.com/"),
+    ],
+)
+def test_a_redirect_is_read_relative_to_where_it_came_from(location: str, arrives: str) -> None:
+    """RFC 9110 §10.2.2."""
+    start = read_target("https://example.com/a/a.png?secret=1", rules())
+
+    assert redirected(start, location, rules()).url.rstrip("/") == arrives.rstrip("/")
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://127.0.0.1/", "//169.254.169.254/latest/", "http://2130706433/", "file:///etc/passwd",
+        "http://user:x@example.com/", "http://example.com:22/", "http://metadata.google.internal/", "//[::1]/",
+        "http://example.com\\@127.0.0.1/", "/a b", "data:text/html,x", "http://[::1", "//", "/\udcff",
+    ],
+)  # fmt: skip
+def test_a_redirect_is_refused_by_the_same_rules_as_the_first_url(location: str) -> None:
+    """UP-22: a public page must not lead into the private network."""
+    start = read_target("https://example.com/a.png", rules())
+
+    with pytest.raises(MediaRefused, match="is not fetched"):
+        redirected(start, location, rules())

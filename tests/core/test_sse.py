@@ -103,3 +103,15 @@ def test_chunk_boundaries_never_matter(pieces: list[bytes], data: st.DataObject)
 
     assert read_naively(stream) == read(*chunks)
     assert read_naively(stream) == read(*(stream[index : index + 1] for index in range(len(stream))))
+
+
+@given(st.lists(PIECES | st.binary(max_size=6), max_size=20))
+def test_invalid_utf8_is_told(pieces: list[bytes]) -> None:
+    """The reader says whether it replaced anything, wherever the chunks fall."""
+    stream = b"".join(pieces)
+    reader = ServerEventReader()
+    for index in range(len(stream)):
+        reader.feed(stream[index : index + 1])
+    reader.close()
+
+    assert (stream.decode(errors="ignore").encode() != stream) == reader.was_invalid

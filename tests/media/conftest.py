@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import pytest
-
 from sabir.contracts import FetchedMedia
 from sabir_media import GuardedFetcher
 

@@ -4,19 +4,17 @@ import contextlib
 import socketserver
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 
 Writer = Callable[[bytes], None]
-Answer = bytes | Callable[[Writer], None]
+Answer = bytes | Callable[[Writer], object]
 """What is written for a request: some bytes, or a function that writes as it likes."""
 
 
-def response(
-    body: bytes = PNG, mime: str | None = "image/png", status: str = "200 OK", **headers: str | int
-) -> bytes:
+def response(body: bytes = PNG, mime: str | None = "image/png", status: str = "200 OK", **headers: str | int) -> bytes:
     """A whole HTTP/1.1 response; a header is named as a keyword, `content_length=3`."""
     lines = [f"HTTP/1.1 {status}"]
     if mime is not None:
@@ -46,6 +44,7 @@ def dripping(data: bytes, pause: float) -> Callable[[Writer], None]:
 class _Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
     allow_reuse_address = True
+    request_queue_size = 64
 
 
 @dataclass
@@ -67,9 +66,9 @@ class Loopback:
 
 
 @contextlib.contextmanager
-def serving(answers: dict[str, Answer]) -> Iterator[Loopback]:
+def serving(answers: Mapping[str, Answer]) -> Iterator[Loopback]:
     """A server with these answers, on a port that the system chooses."""
-    loopback = Loopback(answers)
+    loopback = Loopback(dict(answers))
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:

@@ -5,7 +5,6 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from sabir_media.addresses import address_refusal
 
 REFUSED = {
@@ -83,14 +82,13 @@ def test_public_addresses_may_be_visited(text: str) -> None:
 def near(networks: list[str]) -> st.SearchStrategy[IPv4Address]:
     """Addresses at and beside the edges of some ranges, where a wrong prefix length shows."""
     edges = [int(IPv4Network(text)[end]) for text in networks for end in (0, -1)]
-    return st.builds(
-        lambda edge, step: IPv4Address((edge + step) % 2**32), st.sampled_from(edges), st.integers(-2, 2)
-    )
+    return st.builds(lambda edge, step: IPv4Address((edge + step) % 2**32), st.sampled_from(edges), st.integers(-2, 2))
 
 
 SPECIAL = [
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
-    "192.0.2.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+    "192.0.2.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4",
+    "240.0.0.0/4",
 ]  # fmt: skip
 
 

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from sabir_media import ALLOWED_MIMES, TypeRefused
 from sabir_media.mimes import NEVER_ALLOWED, claimed_mime, settled_mime
+
 from tests.media.server import PNG
 
 URL = "https://example.com/a"

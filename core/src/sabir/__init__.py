@@ -1,1 +1,168 @@
-"""One typed message vocabulary; every provider a plugin."""
+"""One typed message vocabulary; every provider a plugin.
+
+    llm = sabir.adapter("provider:model")
+    reply = llm.complete_sync([sabir.system("Be brief."), sabir.user("Hello!")])
+
+The names of this module are the public surface; the reference is in docs/reference.
+"""
+
+from sabir.adapter import Adapter, ModelAdapter, adapter
+from sabir.answers import answer, answer_sync
+from sabir.builders import MessageBuilder, OptionResultBuilder
+from sabir.constructors import assistant, audio, document, image, system, user, video
+from sabir.contracts import SABIR_API, FetchedMedia, Fetcher, TokenCount
+from sabir.errors import (
+    AuthenticationFailed,
+    BuilderError,
+    CallError,
+    CallTimedOut,
+    ConnectionFailed,
+    ContentFiltered,
+    ContextTooLong,
+    CredentialsMissing,
+    DialectMissing,
+    HistoryInvalid,
+    InvalidRequest,
+    MediaRefused,
+    Misnamed,
+    ModelNotFound,
+    OptionInvalid,
+    OutputError,
+    OutputInvalid,
+    OutputRefused,
+    OutputTruncated,
+    Overloaded,
+    PermissionDenied,
+    PluginConflict,
+    PluginError,
+    ProviderBroken,
+    ProviderMissing,
+    QuotaExceeded,
+    RateLimited,
+    RenderingRefused,
+    RequestTooLarge,
+    ResponseInvalid,
+    SabirError,
+    ServerFailed,
+    SettingsInvalid,
+    StreamBroken,
+    Unavailable,
+)
+from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
+from sabir.history import dumps, dumps_lines, load, loads, save, schema
+from sabir.hookspecs import hookimpl
+from sabir.losses import Loss
+from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.options import Option, option
+from sabir.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart, UnknownPart
+from sabir.pure import PureDialect, dialect
+from sabir.registry import ProviderStatus, commands, models, provider, providers, register, unregister
+from sabir.rendering import Rendering
+from sabir.reply import Alternative, Reply, Usage
+from sabir.scope import ModelInfo, Target
+from sabir.settings import ResponseFormat, RetryPolicy, Settings
+from sabir.stream import ReplyStream, SyncReplyStream
+
+__all__ = [
+    "SABIR_API",
+    "Adapter",
+    "Alternative",
+    "AuthenticationFailed",
+    "BlockDelta",
+    "BlockEnd",
+    "BlockStart",
+    "BuilderError",
+    "CallError",
+    "CallTimedOut",
+    "Citation",
+    "ConnectionFailed",
+    "ContentFiltered",
+    "ContextTooLong",
+    "CredentialsMissing",
+    "DialectMissing",
+    "FetchedMedia",
+    "Fetcher",
+    "HistoryInvalid",
+    "InvalidRequest",
+    "Loss",
+    "MediaPart",
+    "MediaRefused",
+    "Message",
+    "MessageBuilder",
+    "Misnamed",
+    "ModelAdapter",
+    "ModelInfo",
+    "ModelNotFound",
+    "OpaquePart",
+    "Option",
+    "OptionCallPayload",
+    "OptionInvalid",
+    "OptionResultBuilder",
+    "OptionResultPayload",
+    "Origin",
+    "OutputError",
+    "OutputInvalid",
+    "OutputRefused",
+    "OutputTruncated",
+    "Overloaded",
+    "PartsPayload",
+    "PermissionDenied",
+    "PluginConflict",
+    "PluginError",
+    "ProviderBroken",
+    "ProviderMissing",
+    "ProviderStatus",
+    "PureDialect",
+    "QuotaExceeded",
+    "RateLimited",
+    "ReasoningPart",
+    "RefusalPart",
+    "Rendering",
+    "RenderingRefused",
+    "Reply",
+    "ReplyEnd",
+    "ReplyStart",
+    "ReplyStream",
+    "RequestTooLarge",
+    "ResponseFormat",
+    "ResponseInvalid",
+    "RetryPolicy",
+    "SabirError",
+    "ServerFailed",
+    "Settings",
+    "SettingsInvalid",
+    "StreamBroken",
+    "StreamEvent",
+    "SyncReplyStream",
+    "Target",
+    "TextPart",
+    "TokenCount",
+    "Unavailable",
+    "UnknownPart",
+    "Usage",
+    "adapter",
+    "answer",
+    "answer_sync",
+    "assistant",
+    "audio",
+    "commands",
+    "dialect",
+    "document",
+    "dumps",
+    "dumps_lines",
+    "hookimpl",
+    "image",
+    "load",
+    "loads",
+    "models",
+    "option",
+    "provider",
+    "providers",
+    "register",
+    "save",
+    "schema",
+    "system",
+    "unregister",
+    "user",
+    "video",
+]

@@ -9,7 +9,7 @@ never run (PJ-06, D-08).
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from sabir.errors import Misnamed, OptionInvalid
+from sabir.constructors import as_messages
 from sabir.execution import answer_call, answer_call_sync, check_runs, error_result
 from sabir.messages import RUNTIME, Message
 from sabir.options import Option, OptionLike, as_options
@@ -27,7 +27,7 @@ class _Task(NamedTuple):
     refusal: Message | None
 
 
-def answer_sync(reply: Reply | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
+def answer_sync(reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
     """Answer every unanswered option call of a reply, or of a history, in order; one result a call.
 
     Raises OptionInvalid, before anything runs, for an option that was called but has no function, or an asynchronous
@@ -37,7 +37,7 @@ def answer_sync(reply: Reply | Iterable[Message], options: Iterable[OptionLike])
     return [task.refusal or answer_call_sync(_option_of(task), task.call) for task in tasks]
 
 
-async def answer(reply: Reply | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
+async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
     """As `answer_sync`, one call after another; asynchronous options are awaited, others run in threads."""
     tasks = _tasks(reply, options, asynchronous=True)
     return [task.refusal or await answer_call(_option_of(task), task.call) for task in tasks]
@@ -58,7 +58,9 @@ def unanswered(messages: Iterable[Message]) -> list[Message]:
     return calls
 
 
-def _tasks(reply: Reply | Iterable[Message], options: Iterable[OptionLike], *, asynchronous: bool) -> list[_Task]:
+def _tasks(
+    reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike], *, asynchronous: bool
+) -> list[_Task]:
     offered = {option.name: option for option in as_options(options)}
     tasks = [_task(call, offered) for call in unanswered(_messages_of(reply))]
     for task in tasks:
@@ -86,15 +88,5 @@ def _id(call: Message) -> str:
     return call.call.invocation_id if call.call else ""
 
 
-def _messages_of(reply: Reply | Iterable[Message]) -> Sequence[Message]:
-    if isinstance(reply, Reply):
-        return reply.messages
-    messages = [reply] if isinstance(reply, Message) else list(reply)
-    for index, message in enumerate(messages):
-        if not isinstance(message, Message):
-            found = type(message).__name__
-            raise Misnamed(f"sabir.answer takes a reply or its messages; messages[{index}] is {found}")
-    return messages
-
-
-__all__ = ["OPTION_NOT_OFFERED", "OptionInvalid", "answer", "answer_sync", "unanswered"]
+def _messages_of(reply: Reply | Message | Iterable[Message]) -> Sequence[Message]:
+    return reply.messages if isinstance(reply, Reply) else as_messages(reply)

@@ -90,19 +90,19 @@ def describe(error: ValidationError) -> str:
     return "; ".join(misfits)
 
 
+def _is_number(value: JSONValue) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 _TYPES: Mapping[str, Callable[[JSONValue], bool]] = {
     "string": lambda value: isinstance(value, str),
     "boolean": lambda value: isinstance(value, bool),
     "null": lambda value: value is None,
     "integer": lambda value: _is_number(value) and value == int(value),
-    "number": lambda value: _is_number(value),
+    "number": _is_number,
     "array": lambda value: isinstance(value, list),
     "object": lambda value: isinstance(value, dict),
 }
-
-
-def _is_number(value: JSONValue) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _misfits(value: JSONValue, schema: JSONValue, place: str) -> Iterator[str]:

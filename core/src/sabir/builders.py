@@ -19,7 +19,7 @@ from sabir.hooks import HookPlugins, as_hooks
 from sabir.media import Modality, check_url, shorten
 from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload, RoleHint
 from sabir.parts import MediaPart, Part, TextPart
-from sabir.results import read_result
+from sabir.results import name_kind, read_result
 from sabir.values import JSONValue
 
 Anchor: TypeAlias = Message | int | None
@@ -189,10 +189,7 @@ class OptionResultBuilder(_Maker):
     """
 
     def __init__(self, call: Message, policy: str | None = None, hooks: HookPlugins = ()) -> None:
-        payload = call.call if isinstance(call, Message) else None
-        if payload is None:
-            found = f"a message of kind {call.kind!r}" if isinstance(call, Message) else type(call).__name__
-            raise BuilderError(f"response_to answers an option call, not {found}; see reply.option_calls")
+        payload = _call_of(call)
         super().__init__(payload.option_name if policy is None else policy, None, call.step_num, hooks)
         self._call = payload
 
@@ -269,12 +266,20 @@ def _check_unicode(kind: str, field: str, text: str) -> None:
         raise BuilderError(f"no {kind}: {field} holds a {found}; remove or replace it") from None
 
 
-def _step_of(anchor: Anchor) -> int | None:
+def _call_of(message: object) -> OptionCallPayload:
+    if isinstance(message, Message) and message.call is not None:
+        return message.call
+    raise BuilderError(f"response_to answers an option call, not {name_kind(message)}; see reply.option_calls")
+
+
+def _step_of(anchor: object) -> int | None:
     if isinstance(anchor, Message):
         return anchor.step_num
-    if anchor is None or (isinstance(anchor, int) and not isinstance(anchor, bool)):
+    if anchor is None:
+        return None
+    if isinstance(anchor, int) and not isinstance(anchor, bool):
         return anchor
-    raise BuilderError(f"a step is counted from a message or a step number, not from {type(anchor).__name__}")
+    raise BuilderError(f"a step is counted from a message or a step number, not from {name_kind(anchor)}")
 
 
 def _is_url(text: str | None) -> bool:

@@ -81,16 +81,20 @@ def as_messages(messages: str | Message | Iterable[Message]) -> list[Message]:
         return [user(messages)]
     if isinstance(messages, Message):
         return [messages]
-    if isinstance(messages, Reply | Mapping | bytes) or not isinstance(messages, Iterable):
-        raise Misnamed(_no_message("messages", messages))
-    given = list(messages)
+    given = _listed(messages)
     for index, message in enumerate(given):
         if not isinstance(message, Message):
             raise Misnamed(_no_message(f"messages[{index}]", message))
     return given
 
 
-def _no_message(place: str, value: Any) -> str:  # what callers pass by mistake has any type
+def _listed(messages: object) -> list[Any]:  # what callers pass by mistake holds anything
+    if isinstance(messages, Reply | Mapping | bytes) or not isinstance(messages, Iterable):
+        raise Misnamed(_no_message("messages", messages))
+    return list(messages)
+
+
+def _no_message(place: str, value: object) -> str:
     if isinstance(value, Mapping) and "role" in value:
         remedy = "write sabir.user(…), or read a vendor's history with sabir.dialect(name).decode_history(body)"
         return f"{place} is a role dictionary, not a Message; {remedy}"
@@ -108,7 +112,7 @@ def _message(policy: str, content: tuple[Content, ...], step_num: int | None) ->
     return Message(policy=policy, step_num=step_num, payload=PartsPayload(parts=parts))
 
 
-def _part(item: Content, index: int) -> KnownPart:
+def _part(item: object, index: int) -> KnownPart:
     if isinstance(item, str):
         return make_part(TextPart, text=item)
     if isinstance(item, KnownPart):

@@ -2,16 +2,16 @@
 
     drive_sync(script, SyncWire(connection))        await drive(script, Wire(connection))
 
-Nothing is decided here: both drivers do the same few things to the script, and each wire knows one kind of I/O.
-No loop is started, so that the waiting kind works inside a running loop, as in a notebook. Every way out but an
-Emit closes the open response: a result, an error, a cancellation.
+Nothing is decided here: each wire knows one kind of I/O, and the drivers hand its answers to the script. No loop is
+started, so that the waiting kind works inside a running loop, as in a notebook. An error or a cancellation closes
+the open response on its way out.
 """
 
 import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from typing import Generic, NamedTuple, TypeAlias
 
 from sabir.contracts import AsyncWireResponse, Connection, WireResponse
@@ -30,6 +30,12 @@ class Done(NamedTuple, Generic[Result]):
     result: Result
 
 
+class Raised(NamedTuple):
+    """What performing an action raised, as the library's error where it is the wire's."""
+
+    error: Exception
+
+
 class SyncWire:
     """Performs actions by waiting for them; holds the open response."""
 
@@ -39,8 +45,14 @@ class SyncWire:
         self._response: WireResponse | None = None
         self._chunks: Iterator[bytes] = iter(())
 
-    def perform(self, action: Action) -> Outcome:
-        """Do what an action says; the answer that its class documents."""
+    def perform(self, action: Action) -> Outcome | Raised:
+        """Do what an action says; the answer that its class documents, or what it raised."""
+        try:
+            return self._perform(action)
+        except Exception as error:
+            return _translated(self._connection, error)
+
+    def _perform(self, action: Action) -> Outcome:
         match action:
             case Next():
                 return next(self._chunks, None)
@@ -59,18 +71,17 @@ class SyncWire:
                 _tell(self._watch, action)
         return None
 
-    def translate(self, error: Exception) -> Exception:
-        """The library's error for what performing an action raised."""
-        return _translate(self._connection, error)
-
     def close(self) -> None:
         """Close the open response, if there is one; a failure of that is no concern of the call's."""
-        response, self._response, self._chunks = self._response, None, iter(())
-        if response is not None:
-            try:
+        response, self._response = self._response, None
+        chunks, self._chunks = self._chunks, iter(())
+        try:
+            if isinstance(chunks, Generator):
+                chunks.close()
+            if response is not None:
                 response.close()
-            except Exception as error:
-                logger.debug("closing a response failed: %r", error)
+        except Exception as error:
+            logger.debug("closing a response failed: %r", error)
 
 
 class Wire:
@@ -82,8 +93,14 @@ class Wire:
         self._response: AsyncWireResponse | None = None
         self._chunks: AsyncIterator[bytes] | None = None
 
-    async def perform(self, action: Action) -> Outcome:
-        """Do what an action says; the answer that its class documents."""
+    async def perform(self, action: Action) -> Outcome | Raised:
+        """Do what an action says; the answer that its class documents, or what it raised."""
+        try:
+            return await self._perform(action)
+        except Exception as error:
+            return _translated(self._connection, error)
+
+    async def _perform(self, action: Action) -> Outcome:
         match action:
             case Next():
                 return None if self._chunks is None else await anext(self._chunks, None)
@@ -102,18 +119,17 @@ class Wire:
                 _tell(self._watch, action)
         return None
 
-    def translate(self, error: Exception) -> Exception:
-        """The library's error for what performing an action raised."""
-        return _translate(self._connection, error)
-
     async def close(self) -> None:
         """Close the open response, if there is one; a failure of that is no concern of the call's."""
-        response, self._response, self._chunks = self._response, None, None
-        if response is not None:
-            try:
+        response, self._response = self._response, None
+        chunks, self._chunks = self._chunks, None
+        try:
+            if isinstance(chunks, AsyncGenerator):
+                await chunks.aclose()
+            if response is not None:
                 await response.aclose()
-            except Exception as error:
-                logger.debug("closing a response failed: %r", error)
+        except Exception as error:
+            logger.debug("closing a response failed: %r", error)
 
 
 def _between(pause: Pause) -> float:
@@ -125,31 +141,31 @@ def _tell(watch: Watch | None, action: Open | Failed) -> None:
         watch(action)
 
 
-def _translate(connection: Connection, error: Exception) -> Exception:
+def _translated(connection: Connection, error: Exception) -> Raised:
     if isinstance(error, SabirError):
-        return error
+        return Raised(error)
     translated = connection.translate(error)
     if translated is None:
-        return error
+        return Raised(error)
     translated.__cause__ = error
-    return translated
+    return Raised(translated)
+
+
+def resume(script: Script[Result], answer: Outcome | Raised) -> Action | Done[Result]:
+    """Start a script, or tell it what came of its last action; its next action, or its result."""
+    try:
+        return script.throw(answer.error) if isinstance(answer, Raised) else script.send(answer)
+    except StopIteration as stop:
+        return Done(stop.value)
 
 
 def drive_sync(script: Script[Result], wire: SyncWire) -> Emit | Done[Result]:
     """Start a script, or go on after its last Emit, until it emits or is done; raises what it raises."""
     try:
-        action = next(script)
-        while not isinstance(action, Emit):
-            try:
-                outcome = wire.perform(action)
-            except Exception as error:
-                action = script.throw(wire.translate(error))
-            else:
-                action = script.send(outcome)
-        return action
-    except StopIteration as stop:
-        wire.close()
-        return Done(stop.value)
+        step = resume(script, None)
+        while not isinstance(step, Emit | Done):
+            step = resume(script, wire.perform(step))
+        return step
     except BaseException:
         script.close()
         wire.close()
@@ -159,18 +175,10 @@ def drive_sync(script: Script[Result], wire: SyncWire) -> Emit | Done[Result]:
 async def drive(script: Script[Result], wire: Wire) -> Emit | Done[Result]:
     """Start a script, or go on after its last Emit, until it emits or is done; raises what it raises."""
     try:
-        action = next(script)
-        while not isinstance(action, Emit):
-            try:
-                outcome = await wire.perform(action)
-            except Exception as error:
-                action = script.throw(wire.translate(error))
-            else:
-                action = script.send(outcome)
-        return action
-    except StopIteration as stop:
-        await wire.close()
-        return Done(stop.value)
+        step = resume(script, None)
+        while not isinstance(step, Emit | Done):
+            step = resume(script, await wire.perform(step))
+        return step
     except BaseException:
         script.close()
         await wire.close()
@@ -179,5 +187,5 @@ async def drive(script: Script[Result], wire: Wire) -> Emit | Done[Result]:
 
 def result_of(step: Emit | Done[Result]) -> Result:
     """The result of a script that emits nothing."""
-    assert isinstance(step, Done)
+    assert not isinstance(step, Emit)
     return step.result

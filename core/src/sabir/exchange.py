@@ -5,7 +5,8 @@
        └────────── Head, bytes or None; or an error ◀───────────┘     Emit hands an event of a stream to the user
 
 Retries happen here and nowhere else, by the RetryPolicy, and never after a stream's first event was handed out.
-The open response belongs to the driver, which closes it on every way out; a script closes it before it retries.
+The open response belongs to the driver; a script closes it when it ends and before it retries, the driver when
+anything else ends it.
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -15,8 +16,9 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from sabir.contracts import Dialect, TokenCount, WireRequest
 from sabir.errors import CallError, ResponseInvalid, ServerFailed
 from sabir.events import StreamEvent
-from sabir.incoming import StreamState, answers_only, finished, shown
+from sabir.incoming import StreamState, finished, labelled, raise_unreadable, shown
 from sabir.losses import Loss
+from sabir.mending import mend
 from sabir.reply import Reply
 from sabir.scope import DecodeScope
 from sabir.settings import RetryPolicy
@@ -87,7 +89,7 @@ class Exchange:
     request: WireRequest
     dialect: Dialect
     scope: DecodeScope
-    retries: RetryPolicy = RetryPolicy()
+    retries: RetryPolicy
     losses: tuple[Loss, ...] = ()
     """The rendering's losses; they come first in the reply's."""
 
@@ -97,9 +99,12 @@ def call_script(exchange: Exchange) -> Script[Reply]:
 
     def once(attempt: int) -> Script[Reply]:
         scope = yield from _opened(exchange, attempt)
-        body = yield from _body()
-        with answers_only(scope, body):
-            return finished(exchange.dialect.decode(body, scope), exchange.losses, attempt)
+        body, was_broken = yield from _body()
+        try:
+            reply = exchange.dialect.decode(body, scope)
+            return finished(reply, exchange.losses, attempt, was_broken=was_broken)
+        except Exception as error:
+            raise_unreadable(scope, body, error)
 
     return _repeated(once, exchange)
 
@@ -109,9 +114,11 @@ def count_script(exchange: Exchange) -> Script[TokenCount]:
 
     def once(attempt: int) -> Script[TokenCount]:
         scope = yield from _opened(exchange, attempt)
-        body = yield from _body()
-        with answers_only(scope, body):
+        body, _ = yield from _body()
+        try:
             return TokenCount(input_tokens=exchange.dialect.decode_count(body), estimated=False)
+        except Exception as error:
+            raise_unreadable(scope, body, error)
 
     return _repeated(once, exchange)
 
@@ -124,16 +131,18 @@ def stream_script(exchange: Exchange, state: StreamState) -> Script[Reply]:
         scope = yield from _opened(exchange, attempt)
         state.begin(scope, attempt)
         try:
-            while (chunk := (yield Next())) is not None:
+            # What follows the terminal marker is not waited for: a server may keep its connection open.
+            while not state.ended and (chunk := (yield Next())) is not None:
                 assert isinstance(chunk, bytes)
                 for event in state.feed(chunk):
                     yield Emit(event)
             for event in state.close():
                 yield Emit(event)
         except CallError as error:
-            # Reading on after the terminal marker only frees the connection for the next call.
-            if not state.ended:
-                raise state.failure(_labelled(error, scope)) from error.__cause__
+            failure = state.failure(labelled(error, scope))
+            if failure is error:
+                raise
+            raise failure from error
         return state.reply()
 
     return _repeated(once, exchange)
@@ -148,16 +157,17 @@ def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
     if head.status < 400:
         return scope
     try:
-        body = yield from _body()
+        body, _ = yield from _body()
     except CallError:
         body = b""  # the status says enough
-    raise _labelled(_refusal(exchange.dialect, head, body, scope), scope, head.status)
+    raise labelled(_refusal(exchange.dialect, head, body, scope), scope, head.status)
 
 
-def _body() -> Script[bytes]:
+def _body() -> Script[tuple[bytes, bool]]:
+    """The body as valid Unicode, and whether it was not."""
     body = yield Read()
     assert isinstance(body, bytes)
-    return body
+    return mend(body)
 
 
 def _refusal(dialect: Dialect, head: Head, body: bytes, scope: DecodeScope) -> CallError:
@@ -167,31 +177,25 @@ def _refusal(dialect: Dialect, head: Head, body: bytes, scope: DecodeScope) -> C
         return error
     except Exception as unexpected:
         kind = ServerFailed if head.status >= 500 else ResponseInvalid
-        error = kind(f"{scope.target} answered {head.status} with {shown(body)}, which its dialect cannot read")
-        error.__cause__ = unexpected
-        return error
-
-
-def _labelled(error: CallError, scope: DecodeScope, status: int | None = None) -> CallError:
-    """The error, saying whose it is where it did not."""
-    error.provider = error.provider or scope.target.provider
-    error.request_id = error.request_id or scope.request_id
-    error.status = error.status or status
-    return error
+        failed = kind(f"{scope.target} answered {head.status} with {shown(body)}, which its dialect cannot read")
+        failed.__cause__ = unexpected
+        return failed
 
 
 def _repeated(once: Callable[[int], Script[Result]], exchange: Exchange) -> Script[Result]:
     attempt = 1
     while True:
         try:
-            return (yield from once(attempt))
+            result = yield from once(attempt)
+            yield Close()
+            return result
         except CallError as error:
-            _labelled(error, exchange.scope)
+            labelled(error, exchange.scope)
             yield Failed(error, attempt)
+            yield Close()
             longest = exchange.retries.delay(attempt, error)
             if longest is None:
                 raise
             shortest = exchange.retries.delay(attempt, error, LEAST_JITTER) or 0.0
-        yield Close()
         yield Pause(shortest, longest)
         attempt += 1

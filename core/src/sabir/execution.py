@@ -9,11 +9,13 @@ An exception of the function becomes an error result; cancellation and interrupt
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.arguments import ArgumentsRefused, Bound, bind_schema
 from sabir.errors import OptionInvalid, one_line
 from sabir.messages import Message, OptionCallPayload
+from sabir.results import name_kind
 from sabir.signatures import is_asynchronous
 from sabir.values import NotJSON
 
@@ -26,8 +28,9 @@ RESULT_INVALID = "result_invalid"
 """The error type of a result that no message can hold."""
 
 
-class Run(NamedTuple):
-    """A function with the validated arguments that it waits for."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A function with its validated arguments."""
 
     function: Callable[..., Any]
     bound: Bound
@@ -106,13 +109,15 @@ def _prepare(option: "Option", call: Message) -> Run | Message:
     return Run(option.function, bound)
 
 
-def _call_of(option: "Option", call: Message) -> OptionCallPayload:
-    if not isinstance(call, Message) or call.call is None:
-        found = f"a message of kind {call.kind!r}" if isinstance(call, Message) else type(call).__name__
-        raise OptionInvalid(f"option {option.name!r} answers option calls, not {found}; see reply.option_calls")
-    if call.call.option_name != option.name:
-        raise OptionInvalid(f"option {option.name!r} was given a call of {call.call.option_name!r}; use sabir.answer")
-    return call.call
+def _call_of(option: "Option", call: object) -> OptionCallPayload:
+    payload = call.call if isinstance(call, Message) else None
+    if payload is None:
+        raise OptionInvalid(
+            f"option {option.name!r} answers option calls, not {name_kind(call)}; see reply.option_calls"
+        )
+    if payload.option_name != option.name:
+        raise OptionInvalid(f"option {option.name!r} was given a call of {payload.option_name!r}; use sabir.answer")
+    return payload
 
 
 def _finish(call: Message, outcome: Outcome) -> Message:

@@ -11,11 +11,12 @@ refused in one line that names the file, the message and what is wrong with it.
 """
 
 import json
+import math
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
+from uuid import uuid4
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
@@ -28,11 +29,20 @@ from sabir.models import LOADING, AtRest
 from sabir.parts import KNOWN_KINDS
 from sabir.signatures import PlainSchema
 
-SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_UNKNOWN_PART = {
+    "description": "A part of a kind that this version does not know, kept verbatim.",
+    "type": "object",
+    "properties": {"kind": {"type": "string", "not": {"enum": list(KNOWN_KINDS)}}},
+    "required": ["kind"],
+}
+_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def dumps(messages: Iterable[Message]) -> str:
-    """A history as the text of a JSON array; `loads` gives equal messages. HistoryInvalid names a message that JSON cannot hold."""
+    """A history as the text of a JSON array; `loads` gives equal messages.
+
+    HistoryInvalid names a message that JSON cannot hold.
+    """
     lines = list(_dump(messages))
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
 
@@ -44,15 +54,17 @@ def dumps_lines(messages: Iterable[Message]) -> str:
 
 def save(path: str | Path, messages: Iterable[Message]) -> None:
     """Write a history: JSON Lines where the name ends in `.jsonl`, else a JSON array; a file is replaced as a whole."""
-    path = Path(path)
+    path = Path(path).resolve()
     text = dumps_lines(messages) if path.suffix == ".jsonl" else dumps(messages)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+        with temporary.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
-        os.replace(temporary, path)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -90,12 +102,11 @@ def schema() -> dict[str, Any]:
     """The JSON schema of a history: what this version reads, and what it writes."""
     document = TypeAdapter(list[Message]).json_schema(schema_generator=PlainSchema)
     definitions = document["$defs"]
+    definitions["UnknownPart"] = _UNKNOWN_PART
     for definition in definitions.values():
         if "const" in definition["properties"].get("kind", {}):
             definition["required"] = ["kind", *definition.get("required", ())]
-    # What a newer writer adds is kept: any kind but those known.
-    definitions["UnknownPart"]["properties"]["kind"]["not"] = {"enum": list(KNOWN_KINDS)}
-    return {"$schema": SCHEMA_DIALECT, "title": "History", **document}
+    return {"$schema": _SCHEMA_DIALECT, "title": "History", **document}
 
 
 def _dump(messages: Iterable[Message]) -> Iterator[str]:
@@ -134,7 +145,14 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-_PARSER = json.JSONDecoder(parse_constant=_refuse_constant)
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits} is no finite number")
+    return number
+
+
+_PARSER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 
 
 def _parse(text: str, start: int) -> tuple[Any, int]:
@@ -169,7 +187,7 @@ def _line(text: str, position: int) -> str:
 
 def _message(item: Any, place: str) -> Message:
     if not isinstance(item, dict):
-        raise HistoryInvalid(f"{place} is a {_json_type(item)}; a history holds messages, which are objects")
+        raise HistoryInvalid(f"{place} is {_json_type(item)}; a history holds messages, which are objects")
     if "payload" not in item and ("role" in item or "messages" in item or "contents" in item):
         remedy = "read it with sabir.dialect(name).decode_history(body)"
         raise HistoryInvalid(f"{place} has a vendor's shape ({', '.join(sorted(item))}); {remedy}")
@@ -186,5 +204,7 @@ def _message(item: Any, place: str) -> Message:
 
 
 def _json_type(value: object) -> str:
-    names = {str: "string", bool: "boolean", int: "number", float: "number", list: "array", type(None): "null"}
-    return names[type(value)]
+    return "null" if value is None else _JSON_TYPES[type(value)]
+
+
+_JSON_TYPES = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "an array"}

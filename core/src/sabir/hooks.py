@@ -43,21 +43,18 @@ class Hooks:
 
     def register(self, plugin: object, name: str | None = None) -> None:
         """Add a plugin. PluginError names a hook that cannot be one, PluginConflict a plugin that is there already."""
-        shown = name or _name_of(plugin)
+        shown = name or self._free_name(plugin)
         _check_implementations(plugin, shown)
+        if self._manager.is_registered(plugin):
+            raise PluginConflict(f"hook plugin {shown} is registered already; register it once")
         try:
-            registered = self._manager.register(plugin, name or f"{shown}#{len(self._names)}")
-        except ValueError as error:
-            remedy = "register it once, under one name"
-            raise PluginConflict(
-                f"hook plugin {shown} is registered already: {one_line(str(error))}; {remedy}"
-            ) from None
-        except pluggy.PluginValidationError as error:
-            self._manager.unregister(error.plugin)
-            raise PluginError(f"hook plugin {shown} does not fit: {one_line(str(error))}") from None
-        self._check_pending(plugin, shown)
-        if registered is not None:
-            self._names.append(registered)
+            self._manager.register(plugin, shown)
+            self._manager.check_pending()
+        except (ValueError, pluggy.PluginValidationError) as error:
+            if self._manager.is_registered(plugin):
+                self._manager.unregister(plugin)
+            raise PluginError(f"hook plugin {shown} does not fit: {_reason(plugin, error)}") from None
+        self._names.append(shown)
 
     def role_hint(self, policy: str, kind: Kind) -> RoleHint | None:
         """The first hint that a plugin gives a message of that policy and kind."""
@@ -110,15 +107,9 @@ class Hooks:
                 for answer in self._manager.subset_hook_caller(hook, others)(**given):
                     yield name, answer
 
-    def _check_pending(self, plugin: object, shown: str) -> None:
-        try:
-            self._manager.check_pending()
-        except pluggy.PluginValidationError as error:
-            self._manager.unregister(plugin)
-            unknown = next((name for name in _marked(plugin) if name not in KNOWN_HOOKS), one_line(str(error)))
-            raise PluginError(
-                f"hook plugin {shown} implements {unknown}, which is no hook; {_nearest(unknown)}"
-            ) from None
+    def _free_name(self, plugin: object) -> str:
+        name = str(getattr(plugin, "__name__", None) or type(plugin).__name__)
+        return f"{name}#{len(self._names)}" if name in self._names else name
 
 
 def as_hooks(hooks: HookPlugins) -> Hooks:
@@ -140,6 +131,8 @@ def installed_hooks() -> Hooks:
 
 
 def _check_implementations(plugin: object, shown: str) -> None:
+    if isinstance(plugin, type):
+        raise PluginError(f"hook plugin {shown} is a class; give an instance of it")
     marked = set(_marked(plugin))
     for name in KNOWN_HOOKS:
         function = getattr(plugin, name, None)
@@ -149,6 +142,8 @@ def _check_implementations(plugin: object, shown: str) -> None:
             raise PluginError(f"hook plugin {shown} defines {name} without the mark @sabir.hookspecs.hookimpl; add it")
         if inspect.iscoroutinefunction(function):
             raise PluginError(f"hook plugin {shown}: {name} is a coroutine function; hooks are plain functions")
+    if not marked:
+        raise PluginError(f"hook plugin {shown} implements no hook; hooks are {', '.join(KNOWN_HOOKS)}")
 
 
 def _marked(plugin: object) -> Iterator[str]:
@@ -158,9 +153,14 @@ def _marked(plugin: object) -> Iterator[str]:
             yield name
 
 
-def _nearest(unknown: str) -> str:
+def _reason(plugin: object, error: Exception) -> str:
+    """What is wrong with a plugin that pluggy refuses."""
+    unknown = next((name for name in _marked(plugin) if name not in KNOWN_HOOKS), None)
+    if unknown is None:
+        return one_line(str(error))
     near = difflib.get_close_matches(unknown, KNOWN_HOOKS, n=1)
-    return f"did you mean {near[0]}?" if near else f"hooks are {', '.join(KNOWN_HOOKS)}"
+    remedy = f"did you mean {near[0]}?" if near else f"hooks are {', '.join(KNOWN_HOOKS)}"
+    return f"it implements {unknown}, which is no hook; {remedy}"
 
 
 def _checked(changed: object, message: Message, name: str) -> Message:
@@ -175,8 +175,3 @@ def _checked(changed: object, message: Message, name: str) -> Message:
 def _identity(message: Message) -> tuple[str, str]:
     payload = message.payload
     return payload.kind, "" if payload.kind == "parts" else payload.invocation_id
-
-
-def _name_of(plugin: object) -> str:
-    name = getattr(plugin, "__name__", None) or type(plugin).__qualname__
-    return str(name)

@@ -8,44 +8,53 @@ block an error is raised as it is and the call may be repeated; afterwards it be
 what had arrived.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from typing import NoReturn
 
 from sabir.contracts import Decoder, Dialect
 from sabir.errors import CallError, ResponseInvalid, StreamBroken, one_line
 from sabir.events import BlockDelta, BlockEnd, ReplyStart, StreamEvent
 from sabir.fold import Fold
 from sabir.losses import Loss
+from sabir.mending import mend_escapes
 from sabir.parts import TextPart
 from sabir.reply import Reply
 from sabir.scope import DecodeScope
-from sabir.sse import ServerEventReader
+from sabir.sse import ServerEvent, ServerEventReader
 
-SHOWN_BYTES = 200
-"""How much of an answer that is no event stream is kept to show it in the error."""
+SHOWN_CHARACTERS = 200
+"""How much of an answer that cannot be read is kept to show it in the error."""
 
 
-def shown(body: bytes) -> str:
+def shown(body: bytes | str) -> str:
     """The beginning of an answer, as an error names it."""
-    text = one_line(body[:SHOWN_BYTES].decode("utf-8", errors="replace"), 80)
-    return repr(text) if text else "an empty body"
+    start = body[:SHOWN_CHARACTERS]
+    text = one_line(start.decode("utf-8", errors="replace") if isinstance(start, bytes) else start, 80)
+    return ascii(text) if text else "an empty body"
 
 
-@contextmanager
-def answers_only(scope: DecodeScope, body: bytes) -> Iterator[None]:
-    """Let nothing out of a dialect's decoding but CallErrors; anything else becomes ResponseInvalid."""
-    try:
-        yield
-    except CallError:
-        raise
-    except Exception as error:
-        reason = one_line(f"{type(error).__name__}: {error}", 160)
-        message = f"{scope.target} answered with what {scope.target.dialect} cannot be, {shown(body)}: {reason}"
-        raise ResponseInvalid(message, provider=scope.target.provider, request_id=scope.request_id) from error
+def labelled(error: CallError, scope: DecodeScope, status: int | None = None) -> CallError:
+    """The error, saying whose it is where it did not."""
+    error.provider = error.provider or scope.target.provider
+    error.request_id = error.request_id or scope.request_id
+    error.status = error.status or status
+    return error
 
 
-def finished(reply: Reply, losses: tuple[Loss, ...], attempt: int) -> Reply:
+def raise_unreadable(scope: DecodeScope, body: bytes | str, error: Exception) -> NoReturn:
+    """Raise what a dialect raised while decoding: a CallError as it is, ResponseInvalid for all else."""
+    if isinstance(error, CallError):
+        raise labelled(error, scope)
+    target, reason = scope.target, one_line(f"{type(error).__name__}: {error}", 160)
+    message = f"{target} answered with what {target.dialect} cannot be, {shown(body)}: {reason}"
+    raise ResponseInvalid(message, provider=target.provider, request_id=scope.request_id) from error
+
+
+def finished(reply: Reply, losses: tuple[Loss, ...], attempt: int, *, was_broken: bool = False) -> Reply:
     """A decoded reply with the rendering's losses before its own, and the number of requests that it took."""
+    if was_broken:
+        reason = f"{reply.origin.provider} answered with broken Unicode; U+FFFD stands for it"
+        losses = (*losses, Loss(kind="rewritten", path="reply", reason=reason))
     if not losses and attempt == reply.attempts:
         return reply
     return reply.model_copy(update={"losses": (*losses, *reply.losses), "attempts": attempt})
@@ -69,7 +78,7 @@ class StreamState:
         self._decoder: Decoder | None = None
         self._held: ReplyStart | None = None
         self._seen = b""
-        self._saw_event = False
+        self._was_broken = False
         self._grown: set[int] = set()
 
     @property
@@ -80,32 +89,37 @@ class StreamState:
     @property
     def partial(self) -> Reply:
         """What has arrived so far, as Fold.partial gives it; the whole reply after its end."""
-        return finished(self._fold.partial(), self._losses, self._attempt)
+        return self._finished(self._fold.partial())
 
     def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
         """The events that a chunk completes. What follows the terminal marker is not looked at."""
-        if not self._saw_event and len(self._seen) < SHOWN_BYTES:
-            self._seen += chunk[:SHOWN_BYTES]
+        if self._decoder is None and len(self._seen) < SHOWN_CHARACTERS:
+            self._seen += chunk[:SHOWN_CHARACTERS]
         for wire_event in self._reader.feed(chunk):
-            yield from self._take(wire_event.data, lambda decoder, event=wire_event: decoder.feed(event))
+            yield from self._take(wire_event)
 
     def close(self) -> Iterator[StreamEvent]:
         """The events that the end of the bytes completes."""
         for wire_event in self._reader.close():
-            yield from self._take(wire_event.data, lambda decoder, event=wire_event: decoder.feed(event))
-        if self._saw_event:
-            yield from self._take("", lambda decoder: decoder.close())
+            yield from self._take(wire_event)
+        if self._decoder is not None:
+            yield from self._take(None)
 
-    def _take(self, data: str, read: Callable[[Decoder], Iterable[StreamEvent]]) -> Iterator[StreamEvent]:
+    def _take(self, wire_event: ServerEvent | None) -> Iterator[StreamEvent]:
+        """The events of one wire event, or of the end of the bytes."""
         if self._fold.ended:
             return
-        self._saw_event = True
-        with answers_only(self._scope, data[:SHOWN_BYTES].encode("utf-8", "replace")):
+        if wire_event is not None:
+            data, was_broken = mend_escapes(wire_event.data)
+            if was_broken:
+                self._was_broken, wire_event = True, wire_event._replace(data=data)
+        try:
             if self._decoder is None:
                 self._decoder = self._dialect.decoder(self._scope)
-            for event in read(self._decoder):
+            decoder = self._decoder
+            for event in decoder.close() if wire_event is None else decoder.feed(wire_event):
                 self._fold.feed(event)
-                # Whoever saw the start could not be given another one by a repetition: it waits for company.
+                # Whoever saw a start could not be given another by a repetition: it waits for what follows it.
                 if isinstance(event, ReplyStart):
                     self._held = event
                     continue
@@ -113,25 +127,29 @@ class StreamState:
                     yield self._held
                     self._held = None
                 yield event
+        except Exception as error:
+            raise_unreadable(self._scope, wire_event.data if wire_event else "", error)
 
     def reply(self) -> Reply:
         """The whole reply; StreamBroken where the terminal marker is missing."""
         if self._fold.ended:
-            return finished(self._fold.reply(), self._losses, self._attempt)
+            return self._finished(self._fold.reply())
         target = self._scope.target
-        if self._saw_event:
+        if self._decoder is not None:
             reason = "ended its stream without the terminal marker"
         else:
             reason = f"answered with no event stream but {shown(self._seen)}"
         raise self._broken(f"{target} {reason}; what came is in `partial`")
 
+    def _finished(self, reply: Reply) -> Reply:
+        was_broken = self._was_broken or self._reader.was_invalid
+        return finished(reply, self._losses, self._attempt, was_broken=was_broken)
+
     def failure(self, error: CallError) -> CallError:
         """What an error of the stream is for its reader: itself before the first block, else StreamBroken."""
         if isinstance(error, StreamBroken) or not self._fold.started:
             return error
-        broken = self._broken(f"{self._scope.target} broke off its stream: {error}", error)
-        broken.__cause__ = error
-        return broken
+        return self._broken(f"{self._scope.target} broke off its stream: {error}", error)
 
     def left(self) -> StreamBroken:
         """The error of one who asks for more after leaving the stream."""

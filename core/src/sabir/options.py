@@ -8,7 +8,7 @@ Arguments are validated before a function sees them; what it raises becomes an e
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from pydantic import BaseModel, Field, SkipValidation, ValidationError, field_validator
 from pydantic.json_schema import SkipJsonSchema
@@ -68,13 +68,14 @@ class Option(Frozen):
         receives validated, typed arguments. Raises OptionInvalid for a signature that no schema can describe.
         """
         signature = read_function(function, name)
-        return _make(
+        made = _make(
             signature.name,
             signature.description if description is None else description,
             signature.parameters,
             function,
             signature.binder,
         )
+        return cast("CallableOption[Parameters, Returned]", made)
 
     @classmethod
     def from_model(
@@ -141,6 +142,10 @@ if TYPE_CHECKING:
             """Call the function as it was written."""
             ...
 
+else:
+    CallableOption = Option
+    """At run time every option is an Option."""
+
 
 OptionLike: TypeAlias = Option | Callable[..., Any] | type[BaseModel]
 """What may be offered: an option, a typed function, or a pydantic model class."""
@@ -185,7 +190,7 @@ def as_options(options: Iterable[OptionLike]) -> tuple[Option, ...]:
     return tuple(found.values())
 
 
-def _as_option(candidate: OptionLike, index: int) -> Option:
+def _as_option(candidate: object, index: int) -> Option:
     if isinstance(candidate, Option):
         return candidate
     if isinstance(candidate, type) and issubclass(candidate, BaseModel):
@@ -202,7 +207,7 @@ def _make(
     parameters: Mapping[str, JSONValue],
     function: Callable[..., Any] | None,
     binder: Binder | None,
-) -> Any:  # an Option, seen by type checkers as a CallableOption where it has a function
+) -> Option:
     given = {"name": name, "description": description, "parameters": parameters}
     try:
         return Option.model_validate({**given, "function": function, "binder": binder})

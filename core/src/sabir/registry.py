@@ -69,14 +69,20 @@ class Registry:
         self._hooks: Hooks | None = None
 
     def provider(self, name: str) -> Provider:
-        """The provider of that name, loaded; ProviderMissing, ProviderBroken or PluginConflict say why there is none."""
+        """The provider of that name, loaded.
+
+        ProviderMissing, ProviderBroken or PluginConflict say why there is none.
+        """
         with self._lock:
             found: Provider | None = self._manager.get_plugin(name)
             if found is not None:
                 return found
             if name in self._failures:
-                raise self._failures[name]
+                raise self._failures[name].with_traceback(None)
             claims = self._claimed(PROVIDERS).get(name)
+            if claims is None:
+                del self._claims[PROVIDERS]  # it may have been installed since
+                claims = self._claimed(PROVIDERS).get(name)
             if claims is None:
                 raise self._missing(name)
             try:
@@ -169,17 +175,23 @@ class Registry:
 
     def _status(self, name: str) -> ProviderStatus:
         claims = self._claimed(PROVIDERS).get(name, ())
-        place = {"name": name, "distribution": _name(claims), "version": _version(claims)}
+        distribution = claims[0].dist if claims else None
+        known = ProviderStatus(
+            name=name,
+            distribution=distribution.name if distribution else "",
+            version=distribution.version if distribution else "",
+            state="installed",
+        )
         try:
             provider = self.provider(name)
         except PluginError as error:
-            return ProviderStatus(**place, state="failed", error=str(error))
-        return ProviderStatus(
-            **place,
-            state="registered" if name in self._registered else "installed",
-            dialects=tuple(provider.dialects),
-            key_variables=tuple(provider.key_variables),
-        )
+            return known.model_copy(update={"state": "failed", "error": str(error)})
+        found = {
+            "state": "registered" if name in self._registered else "installed",
+            "dialects": tuple(provider.dialects),
+            "key_variables": tuple(provider.key_variables),
+        }
+        return known.model_copy(update=found)
 
     def _missing(self, name: str) -> ProviderMissing:
         installed = sorted({*self._claimed(PROVIDERS), *self._registered})
@@ -246,14 +258,6 @@ def _check_dialect(provider: Provider, short_name: str | None) -> None:
 
 def _distribution(point: EntryPoint) -> str:
     return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown distribution"
-
-
-def _name(claims: tuple[EntryPoint, ...]) -> str:
-    return claims[0].dist.name if claims and claims[0].dist else ""
-
-
-def _version(claims: tuple[EntryPoint, ...]) -> str:
-    return claims[0].dist.version if claims and claims[0].dist else ""
 
 
 default_registry = Registry()

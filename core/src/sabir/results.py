@@ -5,7 +5,7 @@ text and media parts, messages ──▶ parts      (strings may stand among the
 anything else                  ──▶ NotJSON
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sabir.messages import Message
 from sabir.parts import MediaPart, Part, TextPart
@@ -29,7 +29,7 @@ def read_result(returned: object) -> Result:
     return Result(encode_json(returned, sort_keys=True))
 
 
-def _parts_of(item: Any) -> tuple[Part, ...]:
+def _parts_of(item: object) -> tuple[Part, ...]:
     if isinstance(item, str):
         return (TextPart(text=item),)
     if isinstance(item, TextPart | MediaPart):
@@ -39,5 +39,11 @@ def _parts_of(item: Any) -> tuple[Part, ...]:
         if not foreign:
             return item.parts
         raise NotJSON(f"a message with a part of kind {foreign[0]!r} is no result; return its text and media")
-    found = f"a message of kind {item.kind!r}" if isinstance(item, Message) else type(item).__name__
-    raise NotJSON(f"{found} stands among parts; a result is one JSON value, or text and media parts")
+    raise NotJSON(f"{name_kind(item)} stands among parts; a result is one JSON value, or text and media parts")
+
+
+def name_kind(value: object) -> str:
+    """What something is, as an error names it: a message by its kind, anything else by its type."""
+    return (
+        f"a message of kind {value.kind!r}" if isinstance(value, Message) else f"a value of type {type(value).__name__}"
+    )

@@ -9,7 +9,7 @@ or from the docstring's `Args:` section or `:param name:` fields.
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -38,7 +38,8 @@ class PlainSchema(GenerateJsonSchema):
 
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 (pydantic's own attribute)
 
-    def field_title_should_be_set(self, schema: Any) -> bool:  # pydantic's own signature
+    def field_title_should_be_set(self, schema: Any) -> bool:  # the parameter's type is pydantic's own
+        """Never; pydantic asks for each field."""
         return False
 
 
@@ -97,7 +98,7 @@ def _read_parameters(
     hints = _type_hints(function, name)
     fields: dict[str, Any] = {}
     parameters = []
-    for index, parameter in enumerate(inspect.signature(function).parameters.values()):
+    for index, parameter in enumerate(_signature(function, name).parameters.values()):
         if parameter.name in bound:  # the author's own choice, not the model's
             continue
         _refuse_open_ended(parameter, name, hints)
@@ -106,6 +107,13 @@ def _read_parameters(
         fields[field] = _field(parameter, annotation, documentation.get(parameter.name))
         parameters.append(Parameter(parameter.name, field, parameter.kind is parameter.POSITIONAL_ONLY))
     return fields, tuple(parameters)
+
+
+def _signature(function: AnyFunction, name: str) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except ValueError:
+        raise OptionInvalid(f"option {name!r} has no readable signature; wrap it in a typed function") from None
 
 
 def _type_hints(function: AnyFunction, name: str) -> dict[str, Any]:
@@ -169,32 +177,23 @@ def _shown(function: AnyFunction) -> str:
 
 
 _SECTION = re.compile(r"^(?:Args|Arguments|Parameters):\s*$")
-_GOOGLE_ENTRY = re.compile(r"^(\s+)\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s*(.*)$")
-_SPHINX_ENTRY = re.compile(r"^\s*:param\s+(?:[^:]*\s)?\*{0,2}(\w+):\s*(.*)$")
+_SECTION_ENTRY = re.compile(r"^\s+\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s*(.*)$")
+_FIELD_ENTRY = re.compile(r"^\s*:param\s+(?:[^:]*\s)?\*{0,2}(\w+):\s*(.*)$")
 
 
 def _parameter_documentation(documentation: str) -> dict[str, str]:
-    """Parameter name → what the docstring says of it."""
-    return {name: " ".join(text.split()) for name, text in _entries(documentation.splitlines())}
-
-
-def _entries(lines: list[str]) -> Iterator[tuple[str, str]]:
-    in_section, name, texts, indent = False, "", [""], 0
-    for line in [*lines, ""]:
-        sphinx = _SPHINX_ENTRY.match(line)
-        google = _GOOGLE_ENTRY.match(line) if in_section else None
-        if google and name and len(google[1]) > indent:
-            google = None  # deeper than its entry: the entry goes on
+    """Parameter name → what the docstring says of it; lines indented deeper than their entry belong to it."""
+    found: dict[str, list[str]] = {}
+    current, depth_of_entry, in_section = "", 0, False
+    for line in documentation.splitlines():
         depth = len(line) - len(line.lstrip())
-        if name and not sphinx and not google and line.strip() and depth > indent:
-            texts.append(line)
+        if current and line.strip() and depth > depth_of_entry:
+            found[current].append(line)
             continue
-        if name:
-            yield name, " ".join(texts)
-        name = ""
-        if sphinx:
-            name, texts, indent = sphinx[1], [sphinx[2]], depth
-        elif google:
-            name, texts, indent = google[2], [google[3]], depth
+        entry = _FIELD_ENTRY.match(line) or (_SECTION_ENTRY.match(line) if in_section else None)
+        current, depth_of_entry = (entry[1], depth) if entry else ("", 0)
+        if entry:
+            found[current] = [entry[2]]
         elif line.strip():
             in_section = bool(_SECTION.match(line))
+    return {name: " ".join(" ".join(lines).split()) for name, lines in found.items()}

@@ -19,13 +19,14 @@ class ServerEvent(NamedTuple):
 
 
 class ServerEventReader:
-    """Cuts a byte stream into events; invalid UTF-8 becomes U+FFFD.
+    """Cuts a byte stream into events; invalid UTF-8 becomes U+FFFD, and `was_invalid` says so.
 
     Each byte is looked at once, however small the chunks are: a long line is kept in pieces until it ends.
     """
 
     def __init__(self) -> None:
-        self._decoder = getincrementaldecoder("utf-8")(errors="replace")
+        self.was_invalid = False
+        self._decoder = getincrementaldecoder("utf-8")(errors="surrogateescape")
         self._pieces: list[str] = []
         self._started = False
         self._after_return = False
@@ -34,11 +35,19 @@ class ServerEventReader:
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
         """The events that are whole after this chunk."""
-        return self._read(self._decoder.decode(chunk))
+        return self._read(self._valid(self._decoder.decode(chunk)))
 
     def close(self) -> list[ServerEvent]:
         """The events that the end of the stream completes."""
-        return self._read(self._decoder.decode(b"", final=True) + "\n\n")
+        return self._read(self._valid(self._decoder.decode(b"", final=True)) + "\n\n")
+
+    def _valid(self, text: str) -> str:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            self.was_invalid = True
+            return text.encode(errors="surrogateescape").decode(errors="replace")
+        return text
 
     def _read(self, text: str) -> list[ServerEvent]:
         if text and not self._started:

@@ -44,9 +44,7 @@ class GuardedFetcher:
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
         if not 0 < timeout < float("inf"):
-            raise SettingsInvalid(
-                f"timeout is {timeout}; expected the seconds that a fetch may take, more than 0"
-            )
+            raise SettingsInvalid(f"timeout is {timeout}; expected the seconds that a fetch may take, more than 0")
         self._rules = read_rules(
             max_bytes=max_bytes,
             max_redirects=max_redirects,

@@ -184,9 +184,7 @@ def _check_status(target: Target, head: Head) -> None:
 def _next_target(target: Target, head: Head, rules: Rules) -> Target:
     location = head.header(b"location")
     if not location:
-        raise refusal(
-            FetchFailed, target.url, f"the server answers {head.status} without a Location", "check the URL"
-        )
+        raise refusal(FetchFailed, target.url, f"the server answers {head.status} without a Location", "check the URL")
     return redirected(target, location, rules)
 
 

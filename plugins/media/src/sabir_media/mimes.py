@@ -92,9 +92,7 @@ def claimed_mime(url: str, content_type: str | None, allowed: frozenset[str]) ->
         return None
     mime = plain_mime(content_type)
     if mime is None:
-        raise refusal(
-            TypeRefused, url, f"the server calls it {content_type[:80]!r}, which is no type", _OWN_WAY
-        )
+        raise refusal(TypeRefused, url, f"the server calls it {content_type[:80]!r}, which is no type", _OWN_WAY)
     if mime in _SAYS_NOTHING:
         return None
     return _allowed(url, mime, allowed)
@@ -143,7 +141,5 @@ def _allowed(url: str, mime: str, allowed: frozenset[str]) -> str:
     if mime in NEVER_ALLOWED:
         raise refusal(TypeRefused, url, f"it is {mime}, which can carry scripts", _OWN_WAY)
     if mime not in allowed:
-        raise refusal(
-            TypeRefused, url, f"its type {mime} is not allowed", "add it to allowed_mimes if it should be"
-        )
+        raise refusal(TypeRefused, url, f"its type {mime} is not allowed", "add it to allowed_mimes if it should be")
     return mime

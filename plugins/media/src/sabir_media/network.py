@@ -63,9 +63,7 @@ def request_to(target: Target) -> httpcore2.Request:
         "Connection": "close",
         "User-Agent": "sabir-media",
     }
-    url = httpcore2.URL(
-        scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path
-    )
+    url = httpcore2.URL(scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path)
     return httpcore2.Request("GET", url, headers=headers)
 
 
@@ -142,9 +140,7 @@ class PinnedBackend(httpcore2.NetworkBackend):
         failure: Exception = httpcore2.ConnectError("no address")
         for address, seconds in self._deadline.shares(self._addresses):
             try:
-                self._opened = self._backend.connect_tcp(
-                    address, port, seconds, local_address, socket_options or ()
-                )
+                self._opened = self._backend.connect_tcp(address, port, seconds, local_address, socket_options or ())
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
             else:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sabir.errors import SettingsInvalid
 
+from sabir_media.addresses import read_address
 from sabir_media.mimes import NEVER_ALLOWED, plain_mime
 
 _HOST_AND_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+)):([0-9]{1,5})")
@@ -26,9 +27,7 @@ def read_rules(
 ) -> Rules:
     """The rules that a user's settings make; SettingsInvalid names the setting that is wrong."""
     if max_bytes < 1:
-        raise SettingsInvalid(
-            f"max_bytes is {max_bytes}; expected the number of bytes to read at most, 1 or more"
-        )
+        raise SettingsInvalid(f"max_bytes is {max_bytes}; expected the number of bytes to read at most, 1 or more")
     if max_redirects < 0:
         raise SettingsInvalid(f"max_redirects is {max_redirects}; expected 0, to follow none, or more")
     return Rules(max_bytes, max_redirects, _read_mimes(allowed_mimes), _read_hosts(allow_hosts))
@@ -39,9 +38,7 @@ def _read_mimes(mimes: Collection[str]) -> frozenset[str]:
     for mime in mimes:
         known = plain_mime(mime)
         if known is None:
-            raise SettingsInvalid(
-                f"allowed_mimes has {mime!r}; expected type/subtype, for example 'image/png'"
-            )
+            raise SettingsInvalid(f"allowed_mimes has {mime!r}; expected type/subtype, for example 'image/png'")
         if known in NEVER_ALLOWED:
             raise SettingsInvalid(f"allowed_mimes has {mime!r}, which can carry scripts; remove it")
     return frozenset(plain_mime(mime) or "" for mime in mimes)
@@ -53,15 +50,12 @@ def _read_hosts(hosts: Collection[str]) -> frozenset[tuple[str, int]]:
     for host in hosts:
         match = _HOST_AND_PORT.fullmatch(host)
         if match is None or not 0 < int(match[3]) < 65536:
-            raise SettingsInvalid(
-                f"allow_hosts has {host!r}; expected host:port, for example 'files.intranet:8080'"
-            )
-        pairs.add(((match[1] or match[2]).lower().removesuffix("."), int(match[3])))
+            raise SettingsInvalid(f"allow_hosts has {host!r}; expected host:port, for example 'files.intranet:8080'")
+        name = (match[1] or match[2]).lower().removesuffix(".")
+        pairs.add((str(read_address(name) or name), int(match[3])))
     return frozenset(pairs)
 
 
 def _refuse_lone_text(name: str, value: Collection[str]) -> None:
     if isinstance(value, str):
-        raise SettingsInvalid(
-            f"{name} is the text {value!r}; expected a collection of texts: wrap it in a tuple"
-        )
+        raise SettingsInvalid(f"{name} is the text {value!r}; expected a collection of texts: wrap it in a tuple")

@@ -20,9 +20,7 @@ from sabir_media.rules import Rules
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\\]|%00")
 _AUTHORITY = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:@\[\]%]+)(?::(?P<port>[0-9]{1,5})?)?")
-_NAME = re.compile(
-    r"(?!.{254})(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
-)
+_NAME = re.compile(r"(?!.{254})(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
 """A name whose last label is a number: resolvers read it as an IPv4 address (WHATWG URL, host parsing)."""
 
@@ -68,6 +66,7 @@ def read_target(url: str, rules: Rules) -> Target:
     host = parsed.raw_host.decode("ascii").removesuffix(".")
     port = int(authority["port"] or _DEFAULT_PORTS[parsed.scheme])
     address = _read_host(url, host, authority["host"])
+    host = host if address is None else str(address)
     permitted = (host, port) in rules.allow_hosts
     if not permitted:
         _check_place(url, host, port, address)
@@ -77,9 +76,7 @@ def read_target(url: str, rules: Rules) -> Target:
 def redirected(target: Target, location: str, rules: Rules) -> Target:
     """The place that a redirect leads to, under the same rules as the first; AddressRefused as there."""
     if _UNSAFE.search(location):
-        raise refusal(
-            AddressRefused, target.url, "it redirects to a URL with unsafe characters", "use the final URL"
-        )
+        raise refusal(AddressRefused, target.url, "it redirects to a URL with unsafe characters", "use the final URL")
     try:
         url = urljoin(target.url, location)
     except ValueError as error:
@@ -101,14 +98,10 @@ def _read_authority(url: str) -> re.Match[str]:
         raise refusal(AddressRefused, url, "only http:// and https:// are fetched", "pass the bytes instead")
     text = re.split(r"[/?#]", rest, maxsplit=1)[0]
     if "@" in text:
-        raise refusal(
-            AddressRefused, url, "it holds a user name or password", "remove what stands before the @"
-        )
+        raise refusal(AddressRefused, url, "it holds a user name or password", "remove what stands before the @")
     match = _AUTHORITY.fullmatch(text)
     if match is None:
-        raise refusal(
-            AddressRefused, url, "it names no plain host and port", "write it as http(s)://host/path"
-        )
+        raise refusal(AddressRefused, url, "it names no plain host and port", "write it as http(s)://host/path")
     return match
 
 

@@ -1,31 +1,221 @@
 """A response → reply: every output item gives its blocks, in order, and nothing of it is lost.
 
     message                 a text or a refusal for each content part, its annotations as citations
-    reasoning               its summary's and content's text; the whole item is the state
-    function_call           an option call with its argument text as it came
-    image_generation_call   the image it holds
+    reasoning               the text of its summary and content; the whole item is its state
+    function_call           an option call, its argument text as it came
+    image_generation_call   the image that it holds
     every other item        an opaque part, verbatim; a call of the vendor's own and its output are a pair
 
-What a part does not say itself is in its state, so that encoding gives the item back (law 3).
+What a block does not say itself is in its state, so that encoding gives the item back (law 3).
 """
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal, TypeAlias
 
 from pydantic import ValidationError
-
+from sabir.errors import ResponseInvalid
 from sabir.events import ReplyEnd
 from sabir.fold import ReplyBuilder, decode_call
 from sabir.losses import Loss
-from sabir.media import DATA_URL_CAP, MediaRefused
-from sabir.messages import OptionCallPayload
+from sabir.messages import OptionCallPayload, Origin
 from sabir.parts import Citation, KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.reply import FinishReason, Reply, Usage
+from sabir.reply import FinishReason, Reply
 from sabir.scope import DecodeScope
 from sabir.values import JSONValue
 
-Block: TypeAlias = KnownPart | OptionCallPayload
-Item: TypeAlias = Mapping[str, Any]
-"""A JSON object of the wire; what its fields hold is not trusted, hence Any."""
+from sabir_openai.bodies import Fields, fields, items, left_over, read_object, read_usage, text
+from sabir_openai.errors import report
 
-DIALECT = "openai.responses"
+NAME = "openai.responses"
+
+Block: TypeAlias = KnownPart | OptionCallPayload
+
+FINISH_REASONS: Mapping[str, FinishReason] = {
+    "completed": "stop",
+    "max_output_tokens": "length",
+    "content_filter": "content_filter",
+    "steered": "paused",
+    "queued": "paused",
+    "in_progress": "paused",
+    "failed": "error",
+    "cancelled": "error",
+}
+"""Status, or an incomplete response's reason → neutral reason (wire-rules §4); all others are `other`."""
+
+PAIRS: Mapping[str, tuple[str, Literal["opens", "closes"]]] = {
+    "apply_patch_call": ("call_id", "opens"),
+    "apply_patch_call_output": ("call_id", "closes"),
+    "computer_call": ("call_id", "opens"),
+    "computer_call_output": ("call_id", "closes"),
+    "custom_tool_call": ("call_id", "opens"),
+    "custom_tool_call_output": ("call_id", "closes"),
+    "function_call_output": ("call_id", "closes"),
+    "local_shell_call": ("call_id", "opens"),
+    "local_shell_call_output": ("id", "closes"),
+    "mcp_approval_request": ("id", "opens"),
+    "mcp_approval_response": ("approval_request_id", "closes"),
+    "shell_call": ("call_id", "opens"),
+    "shell_call_output": ("call_id", "closes"),
+    "tool_search_call": ("call_id", "opens"),
+    "tool_search_output": ("call_id", "closes"),
+}
+"""Type of an opaque item → the field that holds its pair's id. A `program` has none: option calls stand within it."""
+
+REQUEST_ECHOES = frozenset(
+    {
+        "frequency_penalty", "instructions", "max_output_tokens", "max_tool_calls", "metadata",
+        "parallel_tool_calls", "presence_penalty", "previous_response_id", "prompt", "prompt_cache_key",
+        "prompt_cache_options", "prompt_cache_retention", "safety_identifier", "store", "temperature", "text",
+        "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user",
+    }
+)  # fmt: skip
+"""Fields of a response that repeat the request."""
+PLACED = REQUEST_ECHOES | {"error", "id", "model", "object", "output", "status", "usage"}
+"""Fields of a response that stay out of its details: they are repeated or have a place of their own."""
+PARAGRAPH = "\n\n"
+"""What stands between two passages of one reasoning item."""
+
+
+def decode(body: bytes, scope: DecodeScope) -> Reply:
+    """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
+    found = read_object(body, scope)
+    raise_reported(found, scope)
+    if not isinstance(found.get("output"), list):
+        message = f"{scope.target} answered without output; expected a list of items: send the request again"
+        raise ResponseInvalid(message, provider=scope.target.provider, request_id=scope.request_id)
+    blocks = [block for item in found["output"] for block in item_blocks(item, scope)]
+    builder = ReplyBuilder(scope)
+    for block in blocks:
+        if isinstance(block, OptionCallPayload):
+            builder.add_call(block)
+        else:
+            builder.add_part(block)
+    end = reply_end(found, {block.kind for block in blocks}, scope)
+    return builder.finish(
+        finish_reason=end.finish_reason,
+        raw_finish_reason=end.raw_finish_reason,
+        usage=end.usage,
+        origin=origin_of(found, scope),
+        losses=end.losses,
+        details=end.details_json,
+    )
+
+
+def raise_reported(found: Fields, scope: DecodeScope) -> None:
+    """Raise the CallError for the `error` object that a response or an event holds; nothing where it holds none."""
+    if error := found.get("error"):
+        raise report(error, provider=scope.target.provider, request_id=scope.request_id)
+
+
+def origin_of(found: Fields, scope: DecodeScope) -> Origin:
+    """The origin that a response names."""
+    return scope.origin(text(found.get("model")), text(found.get("id")) or None)
+
+
+def reply_end(response: Fields, kinds: Collection[str], scope: DecodeScope) -> ReplyEnd:
+    """How a response ended, once it holds blocks of these kinds."""
+    status = text(response.get("status"))
+    raw = text(fields(response.get("incomplete_details")).get("reason")) or status
+    reason = FINISH_REASONS.get(raw, "other")
+    if reason == "stop":
+        reason = "option_calls" if "option_call" in kinds else "content_filter" if "refusal" in kinds else "stop"
+    return ReplyEnd(
+        finish_reason=reason,
+        raw_finish_reason=raw or None,
+        usage=read_usage(response.get("usage")),
+        origin=origin_of(response, scope),
+        losses=tuple(_removals(response)),
+        details=left_over(response, PLACED) or None,
+    )
+
+
+def _removals(response: Fields) -> list[Loss]:
+    """What the server left out of the request by itself: reasoning that it could not use."""
+    removed = [fields(change) for change in items(response.get("input_transformations"))]
+    return [
+        Loss(
+            kind="dropped",
+            path=f"input_transformations[{index}]",
+            reason=f"the server removed {text(change.get('id'))} ({text(change.get('reason'))})",
+        )
+        for index, change in enumerate(removed)
+    ]
+
+
+def item_blocks(item: JSONValue, scope: DecodeScope) -> list[Block]:
+    """The blocks of one output item: one for each content part of a message, one for any other item."""
+    reader = READERS.get(text(fields(item).get("type")))
+    return [_opaque(item)] if reader is None else reader(item, scope)
+
+
+def _message(item: Fields, scope: DecodeScope) -> list[Block]:
+    head = without(item, "content")
+    return [_content(content, head) for content in items(item.get("content"))] or [_opaque(item)]
+
+
+def _content(content: JSONValue, head: Fields) -> KnownPart:
+    found = fields(content)
+    if found.get("type") == "output_text" and isinstance(found.get("text"), str):
+        citations = tuple(_citation(annotation) for annotation in items(found.get("annotations")))
+        state = {"item": head, "part": without(found, "text", "annotations")}
+        return TextPart(text=found["text"], citations=citations, state=state)
+    if found.get("type") == "refusal" and isinstance(found.get("refusal"), str):
+        return RefusalPart(text=found["refusal"], state={"item": head, "part": without(found, "refusal")})
+    return _opaque({**head, "content": [content]})
+
+
+def _citation(annotation: JSONValue) -> Citation:
+    found = fields(annotation)
+    start, end = found.get("start_index"), found.get("end_index")
+    return Citation(
+        kind=text(found.get("type")) or "annotation",
+        url=text(found.get("url")) or None,
+        title=text(found.get("title")) or text(found.get("filename")) or None,
+        file_id=text(found.get("file_id")) or None,
+        start=start if isinstance(start, int) else None,
+        end=end if isinstance(end, int) else None,
+        source=annotation,
+    )
+
+
+def _reasoning(item: Fields, scope: DecodeScope) -> list[Block]:
+    passages = [*items(item.get("summary")), *items(item.get("content"))]
+    found = filter(None, (text(fields(passage).get("text")) for passage in passages))
+    return [ReasoningPart(text=PARAGRAPH.join(found), state=item)]
+
+
+def _call(item: Fields, scope: DecodeScope) -> list[Block]:
+    state = without(item, "type", "call_id", "name", "arguments")
+    return [decode_call(text(item.get("call_id")), text(item.get("name")), item.get("arguments"), scope, state)]
+
+
+def _image(item: Fields, scope: DecodeScope) -> list[Block]:
+    """The image that a call made, or the call itself where it made none that a media part may carry."""
+    mime = f"image/{text(item.get('output_format')) or 'png'}".replace("svg", "svg+xml")
+    hint, state = text(item.get("revised_prompt")) or None, {"item": without(item, "result")}
+    url = f"data:{mime};base64,{text(item.get('result'))}"
+    try:
+        return [MediaPart(modality="image", url=url if item.get("result") else "", prompt_hint=hint, state=state)]
+    except ValidationError:
+        return [_opaque(item)]
+
+
+def _opaque(item: JSONValue) -> OpaquePart:
+    found = fields(item)
+    field, pair = PAIRS.get(text(found.get("type")), ("", None))
+    pair_id = text(found.get(field))
+    return OpaquePart(dialect=NAME, block=item, pair_id=pair_id or None, pair=pair if pair_id else None)
+
+
+def without(found: Fields, *names: str) -> dict[str, Any]:
+    """An object without those fields."""
+    return {name: value for name, value in found.items() if name not in names}
+
+
+READERS: Mapping[str, Callable[[Any, DecodeScope], list[Block]]] = {
+    "message": _message,
+    "reasoning": _reasoning,
+    "function_call": _call,
+    "image_generation_call": _image,
+}
+"""Item type → what reads it; every other item is opaque."""

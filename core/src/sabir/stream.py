@@ -1,0 +1,201 @@
+"""A reply as it comes, for an event loop and for waiting: two thin classes over one state.
+
+    async with llm.stream(chat) as stream:          with llm.stream_sync(chat) as stream:
+        async for text in stream.text: ...              for text in stream.text: ...
+        reply = await stream.reply()                    reply = stream.reply()
+
+The request goes out when the first event is asked for. Leaving the block closes the connection, as does a
+cancellation; a stream that is read to its end closes itself, so that `await stream.reply()` needs no block.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from types import TracebackType
+from typing import Generic, Self, TypeAlias, TypeVar
+
+from sabir.drive import Done, SyncWire, Wire, drive, drive_sync
+from sabir.events import StreamEvent
+from sabir.exchange import Emit, Script
+from sabir.incoming import StreamState
+from sabir.reply import Reply
+
+SomeWire = TypeVar("SomeWire", Wire, SyncWire)
+StartSync: TypeAlias = Callable[[], tuple[Script[Reply], SyncWire]]
+"""Makes ready to send: the script to drive, and the wire to drive it on."""
+Start: TypeAlias = Callable[[], Awaitable[tuple[Script[Reply], Wire]]]
+
+
+class _Progress(Generic[SomeWire]):
+    """How far a stream is: not begun, running, whole, failed or left."""
+
+    def __init__(self, state: StreamState) -> None:
+        self.state = state
+        self.running: tuple[Script[Reply], SomeWire] | None = None
+        self.reply: Reply | None = None
+        self.error: Exception | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no event comes any more; raises what ended the stream before its time."""
+        if self.error is not None:
+            raise self.error
+        return self.reply is not None
+
+    def take(self, step: Emit | Done[Reply]) -> StreamEvent | None:
+        """The next event, or None at the end."""
+        if isinstance(step, Emit):
+            return step.event
+        self.reply, self.running = step.result, None
+        return None
+
+    def stop(self, error: BaseException | None = None) -> SomeWire | None:
+        """Let nothing more come, because of an error or because the reader left; the wire that is to be closed."""
+        running, self.running = self.running, None
+        if self.reply is None and self.error is None:
+            self.error = error if isinstance(error, Exception) else self.state.left()
+        if running is None:
+            return None
+        running[0].close()
+        return running[1]
+
+
+class ReplyStream:
+    """An asynchronous iterator of a reply's events, and a context manager that closes the connection.
+
+    Errors of the call are raised where an event is asked for: CallError before the first event, afterwards
+    StreamBroken, which carries what had arrived.
+    """
+
+    def __init__(self, state: StreamState, start: Start) -> None:
+        self._progress: _Progress[Wire] = _Progress(state)
+        self._start = start
+
+    def __aiter__(self) -> AsyncIterator[StreamEvent]:
+        """The events that have not been read yet."""
+        return self
+
+    async def __anext__(self) -> StreamEvent:
+        """The next event."""
+        progress = self._progress
+        if progress.is_over:
+            raise StopAsyncIteration
+        try:
+            progress.running = progress.running or await self._start()
+            event = progress.take(await drive(*progress.running))
+        except BaseException as error:
+            progress.stop(error)  # its driver has closed the wire
+            raise
+        if event is None:
+            raise StopAsyncIteration
+        return event
+
+    @property
+    def text(self) -> AsyncIterator[str]:
+        """The reply's text as it comes; other events are passed over."""
+        return _Texts(self, self._progress.state.text_of)
+
+    @property
+    def partial(self) -> Reply:
+        """What has arrived so far; an unfinished option call is no message but a loss (see `Fold.partial`)."""
+        return self._progress.reply or self._progress.state.partial
+
+    async def reply(self) -> Reply:
+        """The whole reply, after reading what is left of it."""
+        async for _ in self:
+            pass
+        assert self._progress.reply is not None
+        return self._progress.reply
+
+    async def aclose(self) -> None:
+        """Close the connection; what has not been read stays unread."""
+        wire = self._progress.stop()
+        if wire is not None:
+            await wire.close()
+
+    async def __aenter__(self) -> Self:
+        """The stream itself; nothing is sent yet."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the connection."""
+        await self.aclose()
+
+
+class _Texts:
+    """The texts of a stream. No generator, so that leaving it half-way leaves nothing behind."""
+
+    def __init__(self, events: AsyncIterator[StreamEvent], text_of: Callable[[StreamEvent], str]) -> None:
+        self._events = events
+        self._text_of = text_of
+
+    def __aiter__(self) -> AsyncIterator[str]:
+        return self
+
+    async def __anext__(self) -> str:
+        while not (text := self._text_of(await anext(self._events))):
+            pass
+        return text
+
+
+class SyncReplyStream:
+    """An iterator of a reply's events, and a context manager that closes the connection; waits for each event.
+
+    It needs no event loop and disturbs none that runs. Errors are those of ReplyStream.
+    """
+
+    def __init__(self, state: StreamState, start: StartSync) -> None:
+        self._progress: _Progress[SyncWire] = _Progress(state)
+        self._start = start
+
+    def __iter__(self) -> Iterator[StreamEvent]:
+        """The events that have not been read yet."""
+        return self
+
+    def __next__(self) -> StreamEvent:
+        """The next event."""
+        progress = self._progress
+        if progress.is_over:
+            raise StopIteration
+        try:
+            progress.running = progress.running or self._start()
+            event = progress.take(drive_sync(*progress.running))
+        except BaseException as error:
+            progress.stop(error)  # its driver has closed the wire
+            raise
+        if event is None:
+            raise StopIteration
+        return event
+
+    @property
+    def text(self) -> Iterator[str]:
+        """The reply's text as it comes; other events are passed over."""
+        return filter(None, map(self._progress.state.text_of, self))
+
+    @property
+    def partial(self) -> Reply:
+        """What has arrived so far; an unfinished option call is no message but a loss (see `Fold.partial`)."""
+        return self._progress.reply or self._progress.state.partial
+
+    def reply(self) -> Reply:
+        """The whole reply, after reading what is left of it."""
+        for _ in self:
+            pass
+        assert self._progress.reply is not None
+        return self._progress.reply
+
+    def close(self) -> None:
+        """Close the connection; what has not been read stays unread."""
+        wire = self._progress.stop()
+        if wire is not None:
+            wire.close()
+
+    def __enter__(self) -> Self:
+        """The stream itself; nothing is sent yet."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the connection."""
+        self.close()

@@ -1,0 +1,78 @@
+"""What a call tells its surroundings: the logger `sabir`, and the telemetry hooks of installed plugins.
+
+    WARNING   one line for each call that lost something
+    INFO      an attempt that failed and what follows
+    DEBUG     bodies, redacted: no header values, long base64 cut short
+
+Nothing here changes a call or can break it.
+"""
+
+import logging
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from sabir.errors import one_line
+from sabir.exchange import Failed, Open, Script
+from sabir.losses import Loss
+from sabir.reply import Reply
+
+if TYPE_CHECKING:
+    from sabir.hooks import Hooks
+    from sabir.rendering import Rendering
+
+logger = logging.getLogger("sabir")
+logger.addHandler(logging.NullHandler())
+
+LONGEST_RUN = 200
+"""Characters of base64 that a log shows whole."""
+_BASE64 = re.compile(rf"[A-Za-z0-9+/_-]{{{LONGEST_RUN + 1},}}={{0,2}}")
+
+
+def redact(body: bytes) -> str:
+    """A body as a log may show it: data URLs and other long base64 cut to their first characters."""
+    text = body.decode("utf-8", errors="replace")
+    return _BASE64.sub(lambda run: f"{run[0][:20]}…({len(run[0])} characters)", text)
+
+
+def log_losses(target: object, losses: Iterable[Loss]) -> None:
+    """One WARNING for a call with losses; nothing for a call without."""
+    lost = tuple(losses)
+    if lost:
+        shown = one_line("; ".join(str(loss) for loss in lost), 1000)
+        logger.warning("%s lost %d: %s", target, len(lost), shown)
+
+
+class CallWatch:
+    """Watches one call: logs it, and tells the telemetry hooks."""
+
+    def __init__(self, rendering: "Rendering", hooks: "Hooks") -> None:
+        self._rendering = rendering
+        self._hooks = hooks
+
+    def tell(self, action: Open | Failed) -> None:
+        """A request is about to be sent, or an attempt failed."""
+        target = self._rendering.target
+        if isinstance(action, Open):
+            if logger.isEnabledFor(logging.DEBUG):
+                request = action.request
+                body = redact(request.body)
+                logger.debug("%s request %d to %s: %s", target, action.attempt, request.path, body)
+            self._hooks.call_started(self._rendering, action.attempt)
+        else:
+            error = action.error
+            logger.info("%s attempt %d failed: %s: %s", target, action.attempt, type(error).__name__, error)
+            self._hooks.call_failed(self._rendering, error, action.attempt)
+
+    def over(self, script: Script[Reply]) -> Script[Reply]:
+        """The same script; its losses are logged once at its end, whatever that is, and its reply is told."""
+        losses = self._rendering.losses
+        try:
+            reply = yield from script
+            losses = reply.losses
+        finally:
+            log_losses(self._rendering.target, losses)
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug("%s reply: %s", self._rendering.target, redact(repr(reply).encode()))
+        self._hooks.call_ended(self._rendering, reply)
+        return reply

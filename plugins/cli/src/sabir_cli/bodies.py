@@ -1,0 +1,151 @@
+"""Wire bodies and losses for people: side by side where there is room, one below the other where there is none.
+
+    View ──┐
+    View ──┼──fits?──▶ columns │ a stack       each: target, body, losses
+    View ──┘
+
+A body is laid out as JSON whose objects stay on one line where they fit; base64 is cut to its beginning.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
+from rich.highlighter import JSONHighlighter
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+from sabir import Loss, Rendering
+from sabir.values import JSONValue, decode_json
+
+from sabir_cli.output import LOSS_STYLES, printable
+
+NARROWEST = 56
+"""Columns that a body needs beside another."""
+LONGEST_DATA = 96
+"""Characters of a string without a space that are still shown whole."""
+
+_highlight = JSONHighlighter()
+
+
+class Line(NamedTuple):
+    """One line of a layout, by its indentation and its text."""
+
+    indent: int
+    text: str
+
+
+@dataclass(frozen=True)
+class View:
+    """What one target makes of a history: a rendering, or the error that refused it."""
+
+    title: str
+    rendering: Rendering | None = None
+    error: str | None = None
+    note: str | None = None
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """The rendering's losses."""
+        return self.rendering.losses if self.rendering else ()
+
+    def document(self) -> dict[str, Any]:  # whatever JSON holds
+        """The view as `--json` gives it, the body whole."""
+        if self.rendering is None:
+            return {"target": self.title, "error": self.error}
+        target = self.rendering.target
+        return {
+            "target": str(target),
+            "dialect": target.dialect,
+            "endpoint": target.endpoint,
+            "path": self.rendering.path,
+            "body": decode_json(self.rendering.body_bytes),
+            "losses": [loss.model_dump() for loss in self.losses],
+        }
+
+
+def show(console: Console, views: Sequence[View]) -> None:
+    """Print the views as the console's width allows."""
+    if len(views) > 1 and console.width // len(views) >= NARROWEST:
+        table = Table.grid(expand=True, padding=(0, 1, 0, 0))
+        width = console.width // len(views) - 1
+        for _ in views:
+            table.add_column(width=width, overflow="fold")
+        table.add_row(*(_panel(view, width) for view in views))
+        console.print(table)
+        return
+    for number, view in enumerate(views):
+        if number:
+            console.print()
+        console.print(_panel(view, console.width))
+
+
+def layout(value: JSONValue, width: int) -> list[Line]:
+    """A JSON value in lines of at most `width` columns, where its strings allow."""
+    return list(_lines(shorten(value), Line(0, ""), "", width))
+
+
+def shorten(value: JSONValue) -> JSONValue:
+    """The value with its base64 and other endless words cut to their beginning."""
+    if isinstance(value, dict):
+        return {key: shorten(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [shorten(item) for item in value]
+    if isinstance(value, str) and len(value) > LONGEST_DATA and not any(sign in value for sign in " \n\t"):
+        return f"{value[:40]}… ({len(value)} characters)"
+    return value
+
+
+def _panel(view: View, width: int) -> RenderableType:
+    rows: list[RenderableType] = [Text(printable(view.title), style="bold")]
+    if view.rendering is not None:
+        where = f"{view.rendering.target.dialect} · POST {view.rendering.path}"
+        rows += [Text(printable(where), style="dim"), *_body(view.rendering, width)]
+    if view.error is not None:
+        rows.append(Text(printable(view.error), style="red"))
+    else:
+        rows += _losses(view.losses)
+    if view.note:
+        rows.append(Text(printable(view.note), style="dim"))
+    return Group(*rows)
+
+
+def _body(rendering: Rendering, width: int) -> Iterator[RenderableType]:
+    for line in layout(decode_json(rendering.body_bytes), width):
+        yield Padding(_highlight(Text(printable(line.text), overflow="fold")), (0, 0, 0, line.indent))
+
+
+def _losses(losses: Sequence[Loss]) -> Iterator[RenderableType]:
+    if not losses:
+        yield Text("losses: none", style="green")
+        return
+    yield Text(f"losses: {len(losses)}", style="bold")
+    for loss in losses:
+        yield Padding(Text(printable(str(loss)), style=LOSS_STYLES[loss.kind]), (0, 0, 0, 2))
+
+
+def _lines(value: JSONValue, start: Line, end: str, width: int) -> Iterator[Line]:
+    """The lines of a value that begins with the text of `start` (its key) and ends with `end` (its comma)."""
+    flat = start.text + json.dumps(value, ensure_ascii=False) + end
+    items = list(_items(value))
+    if not items or start.indent + cell_len(flat) <= width:
+        yield start._replace(text=flat)
+        return
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    yield start._replace(text=start.text + opening)
+    for number, (key, item) in enumerate(items, start=1):
+        comma = "," if number < len(items) else ""
+        yield from _lines(item, Line(start.indent + 2, key), comma, width)
+    yield start._replace(text=closing + end)
+
+
+def _items(value: JSONValue) -> Iterator[tuple[str, JSONValue]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield f"{json.dumps(key, ensure_ascii=False)}: ", item
+    elif isinstance(value, list):
+        for item in value:
+            yield "", item

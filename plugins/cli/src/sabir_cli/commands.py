@@ -1,0 +1,61 @@
+"""Further commands, from the entry-point group `sabir.commands`: each loaded alone, and only when it is asked for.
+
+    sabir acme …  ──▶ loads `acme`              sabir --help ──▶ loads all, to say what they do
+
+An entry point names a typed function, whose signature and docstring become the command, or a cyclopts App. A broken
+one stands in the help page as broken, fails in one line when it is called, and stops no other.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import EntryPoint
+
+import sabir
+from cyclopts import App
+from sabir.errors import one_line
+
+from sabir_cli.output import Output
+
+
+def attach(app: App, tokens: Sequence[str], output: Output) -> None:
+    """Add the installed commands that the command line may mean."""
+    asked = next((token for token in tokens if not token.startswith("-")), None)
+    if asked is not None and asked in app:
+        return
+    try:
+        points = sabir.commands()
+    except sabir.PluginError as error:
+        output.error(f"no further command was loaded: {error}")
+        return
+    for point in _wanted(points, asked):
+        if point.name in app:
+            output.error(f"command {point.name!r} of {_source(point)} was left out: sabir has one of that name")
+        else:
+            _add(app, point)
+
+
+def _wanted(points: Sequence[EntryPoint], asked: str | None) -> Iterable[EntryPoint]:
+    meant = [point for point in points if point.name == asked]
+    return meant or points
+
+
+def _add(app: App, point: EntryPoint) -> None:
+    try:
+        loaded = point.load()
+        if not callable(loaded):
+            raise TypeError(f"{point.value} is {type(loaded).__name__}, neither a function nor a cyclopts App")
+        app.command(loaded, name=point.name)
+    except (Exception, SystemExit) as error:
+        reason = one_line(f"{type(error).__name__}: {error}", 200)
+        app.command(_broken(point, reason), name=point.name, help=f"Broken: {reason}")
+
+
+def _broken(point: EntryPoint, reason: str) -> Callable[..., None]:
+    def fail(*arguments: str) -> None:
+        remedy = "reinstall or remove it"
+        raise sabir.PluginError(f"command {point.name!r} of {_source(point)} cannot be loaded: {reason}; {remedy}")
+
+    return fail
+
+
+def _source(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist else point.value

@@ -1,0 +1,134 @@
+"""One user's turn: replies are streamed, chosen options run, until the model has said what it had to say.
+
+messages ──▶ reply ──option calls?──▶ sabir.answer ──▶ results ──▶ the next reply
+               └── none: done
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import sabir
+from sabir.errors import one_line
+from sabir.signatures import is_asynchronous
+
+from sabir_cli.output import Output
+
+MOST_REPLIES = 16
+"""Replies to one turn of the user before a model that only calls options is stopped."""
+FAILED_REASONS = frozenset({"content_filter", "error"})
+"""Finish reasons of replies that failed."""
+LONGEST_SHOWN = 300
+"""Characters of an option's arguments or result that are shown."""
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A reply, and the seconds from its first piece to its end."""
+
+    reply: sabir.Reply
+    seconds: float
+
+    @property
+    def rate(self) -> float | None:
+        """Tokens per second after the first one; None where the provider counted none or all came at once."""
+        tokens = self.reply.usage.output_tokens or 0
+        return (tokens - 1) / self.seconds if tokens > 1 and self.seconds >= 0.001 else None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the reply is none that was asked for: refused, filtered, or broken off by the provider."""
+        return self.reply.refusal is not None or self.reply.finish_reason in FAILED_REASONS
+
+    def summary(self) -> str:
+        """Tokens, finish reason and speed, in one line."""
+        parts = [str(self.reply.usage), self.reply.finish_reason]
+        if self.rate is not None:
+            parts.append(f"{self.rate:.1f} tokens/s")
+        return " · ".join(parts)
+
+
+def speak(
+    llm: sabir.ModelAdapter,
+    messages: Sequence[sabir.Message],
+    output: Output,
+    *,
+    options: Sequence[sabir.Option] = (),
+    settings: sabir.Settings | None = None,
+) -> Spoken:
+    """One reply, its text written as it comes; interrupting it closes the connection."""
+    first: float | None = None
+    try:
+        with llm.stream_sync(messages, options=options, settings=settings) as stream:
+            for event in stream:
+                if isinstance(event, sabir.BlockStart | sabir.BlockDelta) and first is None:
+                    first = time.perf_counter()
+                if isinstance(event, sabir.BlockDelta) and event.kind in ("text", "refusal"):
+                    output.write(event.text)
+            reply = stream.reply()
+    finally:
+        output.end_line()
+    now = time.perf_counter()
+    return Spoken(reply, now - (now if first is None else first))
+
+
+def converse(
+    llm: sabir.ModelAdapter,
+    messages: list[sabir.Message],
+    options: Sequence[sabir.Option],
+    output: Output,
+) -> Iterator[Spoken]:
+    """The replies to what was said last; each reply, and then the results of its calls, are appended to `messages`.
+
+    OutputError stops a model that does nothing but call options.
+    """
+    for number in range(1, MOST_REPLIES + 1):
+        spoken = speak(llm, messages, output, options=options)
+        messages += spoken.reply.messages
+        output.losses(spoken.reply.losses)
+        yield spoken
+        if not spoken.reply.option_calls:
+            return
+        if number == MOST_REPLIES:
+            raise sabir.OutputError(f"{llm.target} called options {number} times in a row; stopped", spoken.reply)
+        messages += answer(spoken.reply, options, output)
+
+
+def answer(reply: sabir.Reply, options: Sequence[sabir.Option], output: Output) -> list[sabir.Message]:
+    """Run the chosen options, and show calls and results."""
+    for message in reply.option_calls:
+        output.note(f"call   {describe_call(message)}")
+    results = run_options(reply, options)
+    for message in results:
+        failed = message.result is not None and message.result.is_error
+        output.note(f"result {describe_result(message)}", "red" if failed else "dim")
+    return results
+
+
+def describe_call(message: sabir.Message) -> str:
+    """A call as Python would write it."""
+    call = message.call
+    assert call is not None
+    if call.invalid_arguments:
+        return one_line(f"{call.option_name}({call.raw_arguments})", LONGEST_SHOWN)
+    arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
+    return one_line(f"{call.option_name}({arguments})", LONGEST_SHOWN)
+
+
+def describe_result(message: sabir.Message) -> str:
+    """What an option returned, or why it failed."""
+    result = message.result
+    assert result is not None
+    if result.is_error:
+        return one_line(f"{result.error_type}: {result.error_message}", LONGEST_SHOWN)
+    kinds = ", ".join(part.kind for part in result.parts)
+    return one_line(message.text or (f"({kinds})" if kinds else result.result_json), LONGEST_SHOWN)
+
+
+def run_options(reply: sabir.Reply, options: Sequence[sabir.Option]) -> list[sabir.Message]:
+    """The results of a reply's calls, in their order."""
+    # Without an asynchronous option no loop is started, so that Ctrl-C interrupts the option itself.
+    if any(option.function is not None and is_asynchronous(option.function) for option in options):
+        return asyncio.run(sabir.answer(reply, options))
+    return sabir.answer_sync(reply, options)

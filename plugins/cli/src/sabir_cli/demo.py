@@ -1,0 +1,224 @@
+"""`sabir demo`: one conversation with a real model, then the same history for every other dialect and vendor.
+
+    1  question ──▶ model ──call──▶ option ──result──▶ model ──▶ answer, as it comes
+    2  that history ──render──▶ each installed dialect: bodies and losses; no key, no network
+    3  that history ──send──▶ each vendor whose key is in the environment
+
+Nothing is canned: another question gives another call, another result, another answer. A step that fails says so in
+one line and the demonstration goes on with what there is.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import sabir
+from cyclopts import Parameter
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.text import Text
+
+from sabir_cli.bodies import View, show
+from sabir_cli.clock import time_in
+from sabir_cli.conversation import Spoken, describe_call, describe_result, run_options, speak
+from sabir_cli.dialects import spoken_dialects
+from sabir_cli.exits import Exit, exit_of, explain
+from sabir_cli.inputs import JSONFlag, OptionFlags, choose_model, known_models, load_options
+from sabir_cli.output import Output, printable
+from sabir_cli.providers import is_set
+
+QUESTION = "What time is it in Paris?"
+SYSTEM = "Be brief."
+CHOOSE = sabir.Settings(option_choice="required", parallel_options=False, temperature=0, max_output_tokens=200)
+ANSWER = sabir.Settings(option_choice="none", temperature=0, max_output_tokens=200)
+"""Settings of the first reply, which must be a call for the rest to follow, and of the second, which must not."""
+
+
+def demo(
+    question: Annotated[str, Parameter(help="What to ask.")] = QUESTION,
+    /,
+    *,
+    model: Annotated[
+        list[str] | None,
+        Parameter(
+            name=["-m", "--model"],
+            negative="",
+            help="provider:model to talk to; further ones name the models of other providers.",
+        ),
+    ] = None,
+    option: OptionFlags = None,
+    as_json: JSONFlag = False,
+) -> int:
+    """Show all of it on a real model: a conversation with an option, its renderings, and other vendors' answers.
+
+    The embedded model is used, which needs no key and no network, unless -m or $SABIR_MODEL names another.
+    """
+    options = load_options(option) or (sabir.option(time_in),)
+    named = list(model or [choose_model(None)])
+    demonstration = _Demonstration(Output(machine=as_json), options, named)
+    demonstration.hold(named[0], question)
+    demonstration.render()
+    demonstration.send()
+    if as_json:
+        demonstration.output.document(demonstration.document)
+    return demonstration.code
+
+
+class _Demonstration:
+    """The three parts, what they showed (as `--json` gives it), and the code of the first step that failed."""
+
+    def __init__(self, output: Output, options: Sequence[sabir.Option], named: Sequence[str]) -> None:
+        self.output = output
+        self.options = options
+        self.named = {name.partition(":")[0].partition(".")[0]: name for name in reversed(named)}
+        self.messages: list[sabir.Message] = []
+        self.held_in = ""
+        self.code = Exit.OK
+        self.document: dict[str, Any] = {"renderings": [], "sent": [], "failures": []}  # whatever JSON holds
+
+    def hold(self, model: str, question: str) -> None:
+        """One conversation: a question, a chosen option, its result, an answer."""
+        self._title(f"1  A conversation with {model}")
+        self.messages = [sabir.system(SYSTEM), sabir.user(question)]
+        self._say("system", SYSTEM)
+        self._say("user", question)
+        for option in self.options:
+            self._say("option", f"{_signature(option)}: {option.description}")
+        try:
+            with sabir.adapter(model) as llm:
+                self.held_in = llm.target.dialect
+                self._converse(llm)
+        except sabir.SabirError as error:
+            self._fail(f"{model}: {explain(error)}", exit_of(error))
+        self.document |= {"model": model, "messages": [message.model_dump(mode="json") for message in self.messages]}
+
+    def _converse(self, llm: sabir.ModelAdapter) -> None:
+        began = time.perf_counter()
+        chosen = speak(llm, self.messages, self.output, options=self.options, settings=CHOOSE)
+        self.messages += chosen.reply.messages
+        calls = chosen.reply.option_calls
+        if not calls:
+            self._fail(f"{llm.target} chose no option, so that none was run", Exit.FAILED)
+            self._usage(chosen)
+            return
+        for call in calls:
+            self._say("call", f"{describe_call(call)}   chosen in {time.perf_counter() - began:.1f} s")
+        for result in run_options(chosen.reply, self.options):
+            self.messages.append(result)
+            self._say("result", describe_result(result))
+        self._answer(llm, self.messages)
+
+    def _answer(
+        self, llm: sabir.ModelAdapter, messages: list[sabir.Message], settings: sabir.Settings = ANSWER
+    ) -> None:
+        self._label("answer")
+        spoken = speak(llm, messages, self.output, options=self.options, settings=settings)
+        messages += spoken.reply.messages
+        self._usage(spoken)
+        if spoken.failed:
+            self._fail(
+                f"{llm.target} gave no answer: {spoken.reply.refusal or spoken.reply.finish_reason}", Exit.FAILED
+            )
+
+    def render(self) -> None:
+        """The same history for every installed dialect."""
+        self._title("2  The same history in every other installed dialect: no key, no network")
+        dialects, faults = spoken_dialects(sabir.providers())
+        for fault in faults:
+            self._fail(fault, Exit.PLUGIN)
+        views = []
+        for spoken in dialects:
+            if spoken.dialect.name == self.held_in and not spoken.others:
+                continue
+            name = self._model_of(spoken.speaker.provider, spoken.speaker.short_name) or "any"
+            also = ", ".join(spoken.other_providers)
+            view = self._view(name, f"{spoken.dialect.name} is also spoken by {also}" if also else None)
+            views.append(view)
+            self.document["renderings"].append({**view.document(), "also_spoken_by": list(spoken.other_providers)})
+        if not self.output.machine:
+            show(self.output.out, views)
+
+    def _view(self, name: str, note: str | None) -> View:
+        try:
+            return View(name, sabir.adapter(name).render(self.messages, options=self.options), note=note)
+        except Exception as error:  # a plugin's own code: what it raises stops no other
+            self.code = self.code or exit_of(error)
+            return View(name, error=explain(error), note=note)
+
+    def send(self) -> None:
+        """The history, without its last answer, to each vendor whose key is in the environment."""
+        self._title("3  The same question to each vendor whose key is in the environment")
+        history = _without_answer(self.messages)
+        missing = []
+        for status in sabir.providers():
+            if any(is_set(variable) for variable in status.key_variables):
+                self._send_to(status.name, history)
+            elif status.key_variables:
+                missing.append(f"{status.name} {' or '.join(status.key_variables)}")
+                self._sent(status.name, state="no key", key_variables=list(status.key_variables))
+        if missing:
+            self.output.show(Text("not sent, for the key is not set:", style="dim"))
+            self.output.show(Padding(Text(" · ".join(missing), style="yellow"), (0, 0, 0, 2)))
+
+    def _send_to(self, provider: str, history: list[sabir.Message]) -> None:
+        name = self._model_of(provider)
+        if name is None:
+            self._fail(f"{provider}: no model of it is known here; name one with -m {provider}:MODEL", Exit.USAGE)
+            self._sent(provider, state="no model")
+            return
+        messages = list(history)
+        self._say("model", name)
+        try:
+            with sabir.adapter(name) as llm:
+                self._answer(llm, messages, sabir.Settings())
+            answers = messages[len(history) :]
+            self._sent(provider, state="answered", model=name, text="".join(message.text for message in answers))
+        except sabir.SabirError as error:
+            self._fail(f"{name}: {explain(error)}", exit_of(error))
+            self._sent(provider, state="failed", model=name, error=explain(error))
+
+    def _model_of(self, provider: str, short_name: str | None = None) -> str | None:
+        """`provider[.dialect]:model`: the model that was named, else one that its plugin knows."""
+        named = self.named.get(provider, "").partition(":")[2]
+        known = [named] if named else known_models(provider)
+        prefix = f"{provider}.{short_name}" if short_name else provider
+        return f"{prefix}:{known[0]}" if known else None
+
+    def _title(self, text: str) -> None:
+        self.output.show("", Rule(Text(text, style="bold"), align="left", style="dim"))
+
+    def _label(self, label: str) -> None:
+        self.output.end_line()
+        if not self.output.machine:
+            self.output.out.print(Text(f"{label:<8}", style="cyan"), end="")
+
+    def _say(self, label: str, text: str) -> None:
+        self.output.show(Text.assemble((f"{label:<8}", "cyan"), printable(text)))
+
+    def _usage(self, spoken: Spoken) -> None:
+        self._say("", spoken.summary())
+        for loss in spoken.reply.losses:
+            self._say("", f"loss: {loss}")
+        self.document.setdefault("tokens_per_second", spoken.rate)
+
+    def _sent(self, provider: str, **found: Any) -> None:  # whatever JSON holds
+        self.document["sent"].append({"provider": provider, **found})
+
+    def _fail(self, text: str, code: Exit) -> None:
+        self.output.show(Text(printable(f"failed  {text}"), style="red"))
+        self.document["failures"].append(text)
+        self.code = self.code or code
+
+
+def _signature(option: sabir.Option) -> str:
+    properties = option.parameters.get("properties", {})
+    names = (f"{name}: {schema.get('type', 'any')}" for name, schema in properties.items())
+    return f"{option.name}({', '.join(names)})"
+
+
+def _without_answer(messages: Sequence[sabir.Message]) -> list[sabir.Message]:
+    """The history up to its last result, or, where no option was run, up to the question."""
+    asked = (
+        index for index, message in enumerate(messages) if message.kind == "option_result" or message.policy == "user"
+    )
+    return list(messages[: max(asked, default=-1) + 1])

@@ -1,0 +1,125 @@
+"""What command lines name, found: the model, the options, the media, the piped text.
+
+-m, SABIR_MODEL, or the embedded one ──▶ provider:model          module:function ──▶ option
+"""
+
+import importlib
+import os
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, TypeAlias
+
+import sabir
+from cyclopts import Parameter
+from sabir.errors import one_line
+from sabir.options import as_options
+
+from sabir_cli.exits import UsageError
+
+MODEL_VARIABLE = "SABIR_MODEL"
+EMBEDDED = "local"
+"""The provider that needs no key and no network, where it is installed."""
+
+
+def refuse_misspelt(kind: object, value: str | None) -> None:
+    """ValueError for what is no text and no file name but an option that does not exist."""
+    if value is not None and re.fullmatch(r"--?[A-Za-z][\w-]*(=.*)?", value):
+        raise ValueError("There is no such option")
+
+
+STDIN_TOO = Parameter(allow_leading_hyphen=True, validator=refuse_misspelt)
+"""An argument for which - stands for standard input; such an argument would take a misspelt option too."""
+
+JSONFlag: TypeAlias = Annotated[
+    bool, Parameter(name="--json", negative="", help="One JSON document on standard output.")
+]
+ModelFlag: TypeAlias = Annotated[
+    str | None,
+    Parameter(name=["-m", "--model"], help="provider:model; else $SABIR_MODEL, else the embedded model."),
+]
+OptionFlags: TypeAlias = Annotated[
+    list[str] | None,
+    Parameter(name="--option", negative="", help="module:function that the model may choose; repeatable."),
+]
+
+
+def choose_model(given: str | None) -> str:
+    """The model that a command shall use; ProviderMissing where none is named and none is embedded."""
+    named = given or os.environ.get(MODEL_VARIABLE)
+    return named or embedded_model()
+
+
+def embedded_model() -> str:
+    """The embedded provider's first model."""
+    try:
+        names = known_models(EMBEDDED)
+    except sabir.PluginError as error:
+        remedy = f"name a model with -m provider:model, or set {MODEL_VARIABLE}"
+        raise type(error)(f"no model was named, and the embedded one is missing: {error}; {remedy}") from None
+    return f"{EMBEDDED}:{names[0] if names else 'default'}"
+
+
+def known_models(provider: str) -> list[str]:
+    """The names of a provider's models that its plugin knows, prefixes of names included."""
+    return [info.prefix for info in sabir.models(provider) if info.prefix]
+
+
+def load_options(specs: Iterable[str] | None) -> tuple[sabir.Option, ...]:
+    """The options that `module:function` specifications name; OptionInvalid says which one is wrong, and how."""
+    return as_options([_load_option(spec) for spec in specs or ()])
+
+
+def read_pipe(what: str) -> bytes:
+    """All of standard input."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError(f"standard input is a terminal; give {what}, or pipe it")
+    return sys.stdin.buffer.read()
+
+
+def read_prompt() -> str:
+    """A text from the pipe."""
+    data = read_pipe("a PROMPT")
+    try:
+        text = data.decode("utf-8-sig").strip()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"byte {error.start} of standard input is no UTF-8; pipe UTF-8 text") from None
+    if not text:
+        raise UsageError("there is nothing to say: give a PROMPT, or pipe one")
+    return text
+
+
+def content(prompt: str, images: Sequence[str] | None) -> sabir.Message:
+    """The user's message: a text, and images by URL or from files before it."""
+    return sabir.user(*(sabir.image(source) for source in images or ()), prompt)
+
+
+def _load_option(spec: str) -> sabir.Option:
+    module_name, colon, path = spec.partition(":")
+    if not (colon and module_name and path):
+        raise sabir.OptionInvalid(f"--option {spec!r} names no function; write module:function")
+    found = _import_from_here(module_name, spec)
+    for name in path.split("."):
+        if not hasattr(found, name):
+            known = ", ".join(name for name in getattr(found, "__dict__", ()) if not name.startswith("_"))
+            reason = f"{module_name!r} has no {path!r}; it has {known or 'nothing'}"
+            raise sabir.OptionInvalid(one_line(f"--option {spec!r}: {reason}", 300))
+        found = getattr(found, name)
+    try:
+        (option,) = as_options([found])
+    except sabir.OptionInvalid as error:
+        raise sabir.OptionInvalid(f"--option {spec!r}: {error}") from None
+    return option
+
+
+def _import_from_here(module_name: str, spec: str) -> Any:  # a module, and what it holds may be anything
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)  # a console script's own folder stands there, not the user's
+    try:
+        return importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:
+        reason = one_line(f"{type(error).__name__}: {error}", 200)
+        raise sabir.OptionInvalid(
+            f"--option {spec!r}: {module_name!r} cannot be imported from {here!r} or the environment: {reason}"
+        ) from error

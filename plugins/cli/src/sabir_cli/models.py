@@ -1,0 +1,62 @@
+"""`sabir models`: what the installed plugins know of models, as rows by the beginnings of their names."""
+
+from typing import Annotated
+
+import sabir
+from cyclopts import Parameter
+from rich.table import Table
+
+from sabir_cli.exits import exit_of
+from sabir_cli.inputs import JSONFlag
+from sabir_cli.output import Output
+
+UNKNOWN = "?"
+
+
+def models(
+    provider: Annotated[str | None, Parameter(help="One provider; else all that are installed.")] = None,
+    /,
+    *,
+    as_json: JSONFlag = False,
+) -> int:
+    """List known models: each row speaks for all models whose names begin so.
+
+    A model that no row names is passed on as it is; nothing is refused for it.
+    """
+    output = Output(machine=as_json)
+    names = [provider] if provider else [status.name for status in sabir.providers()]
+    code = 0
+    found: dict[str, tuple[sabir.ModelInfo, ...]] = {}
+    for name in names:
+        try:
+            found[name] = sabir.models(name)
+        except sabir.PluginError as error:
+            output.error(str(error))
+            code = code or exit_of(error)
+    if as_json:
+        output.document(
+            [{"provider": name, **info.model_dump(mode="json")} for name, infos in found.items() for info in infos]
+        )
+        return code
+    if any(found.values()):
+        output.show(_table(found))
+    for name in (name for name, infos in found.items() if not infos):
+        output.note(f"{name}: nothing is known of its models; any name is passed on")
+    return code
+
+
+def _table(found: dict[str, tuple[sabir.ModelInfo, ...]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("model", "reads", "context", "output", "thinks", "refuses"):
+        table.add_column(title, justify="right" if title in ("context", "output") else "left", overflow="fold")
+    for name, infos in found.items():
+        for info in sorted(infos, key=lambda info: info.prefix):
+            table.add_row(
+                f"{name}:{info.prefix}…" if not info.prefix else f"{name}:{info.prefix}",
+                UNKNOWN if info.modalities is None else " ".join(("text", *info.modalities)),
+                UNKNOWN if info.context_tokens is None else f"{info.context_tokens:,}",
+                UNKNOWN if info.output_tokens is None else f"{info.output_tokens:,}",
+                {None: UNKNOWN, True: "yes", False: "no"}[info.reasoning],
+                " ".join(info.rejects),
+            )
+    return table

@@ -1,0 +1,95 @@
+"""Where commands write: answers on standard output, everything about them on standard error.
+
+    out  ◀── what was asked for: text, tables, JSON        a pipe sees this alone
+    err  ◀── calls, results, usage, losses, errors         dim on a terminal, plain elsewhere
+
+With `--json` standard output holds one JSON document and standard error only errors. Colours follow the terminal and
+NO_COLOR, widths the terminal and COLUMNS: that is rich's business. What comes from a model or a server cannot steer a
+terminal: control characters are shown, not obeyed. A pipe gets a model's text as it is.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+from sabir import Loss
+from sabir.errors import one_line
+
+LOSS_STYLES = {"dropped": "red", "downgraded": "yellow", "relocated": "cyan", "rewritten": "dim", "synthesized": "dim"}
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """A foreign text that no terminal obeys: control and direction characters are replaced by a visible sign."""
+    return _CONTROL.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "�", text)
+
+
+class _Stream(Console):
+    """A console on which a closed pipe is the error that it is."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Let the error boundary end the process quietly."""
+        raise BrokenPipeError
+
+
+class Output:
+    """The two streams of one command; `machine` says that standard output is for `--json` alone."""
+
+    def __init__(self, *, machine: bool = False) -> None:
+        self.out: Console = _Stream(highlight=False)
+        self.err: Console = _Stream(stderr=True, highlight=False)
+        self.machine = machine
+        self._within_line = False
+
+    def show(self, *renderables: RenderableType) -> None:
+        """Something for people, on standard output."""
+        self.end_line()
+        if not self.machine:
+            self.out.print(*renderables, sep="\n")
+
+    def write(self, text: str) -> None:
+        """A piece of a model's text, as it comes."""
+        if self.machine or not text:
+            return
+        self.out.file.write(printable(text) if self.out.is_terminal else text)
+        self.out.file.flush()
+        self._within_line = not text.endswith("\n")
+
+    def end_line(self) -> None:
+        """Begin a new line after streamed text, if it did not end in one."""
+        if self._within_line:
+            self._within_line = False
+            self.out.file.write("\n")
+            self.out.file.flush()
+
+    def note(self, text: str, style: str = "dim") -> None:
+        """One remark in one line, on standard error."""
+        if not self.machine:
+            self.end_line()
+            self.err.print(Text(printable(text), style=style), soft_wrap=True)
+
+    def losses(self, losses: Iterable[Loss]) -> None:
+        """What the target could not take, a line each, on standard error."""
+        for loss in losses:
+            self.note(f"loss   {loss}", LOSS_STYLES[loss.kind])
+
+    def document(self, value: Any) -> None:  # whatever JSON holds
+        """The document of `--json`."""
+        sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+        sys.stdout.flush()
+
+    def error(self, text: str) -> None:
+        """An error in one line, on standard error, with `--json` too."""
+        self.end_line()
+        line = Text.assemble(("sabir: ", "bold red"), printable(one_line(text)))
+        self.err.print(line, soft_wrap=True)
+
+
+def heading(text: str) -> Text:
+    """A line above something."""
+    return Text(text, style="bold")

@@ -1,0 +1,125 @@
+"""The wire format `echo.plain`, as tables and pure functions.
+
+request  {"model": …, "options": […], "settings": {…}, "messages": [{"from": "user", "text": …}, …]}
+answer   [piece, …], or a stream of them: {"text": word}, {"call": {…}}, and last {"finish": …, "usage": {…}}
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+
+from sabir.errors import CallError, InvalidRequest, RateLimited, ServerFailed, SettingsInvalid
+from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
+from sabir.fold import Fold, decode_call
+from sabir.parts import TextPart
+from sabir.reply import FinishReason, Reply, Usage
+from sabir.scope import DecodeScope, Entry, LossLog, RequestScope, Tables, Target, Turn, TurnScope
+from sabir.settings import WIRE_SETTINGS
+from sabir.sse import ServerEvent
+from sabir.values import JSONValue
+
+FINISH_REASONS: Mapping[str, FinishReason] = {"done": "stop", "call": "option_calls", "limit": "length"}
+ERRORS: Mapping[int, type[CallError]] = {400: InvalidRequest, 429: RateLimited}
+
+
+class PlainDialect:
+    """Text, option calls and their results; no media, and no way to count tokens."""
+
+    name = "echo.plain"
+    tables = Tables(media={})
+    messages_field = "messages"
+    streaming_fields: Mapping[str, JSONValue] = {"stream": True}
+
+    def path(self, target: Target, *, streaming: bool) -> str:
+        """One path for everything."""
+        return "/echo"
+
+    def family(self, model: str) -> str:
+        """Nothing is signed here, so that all models are one family."""
+        return "echo"
+
+    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
+        """One item a message."""
+        return [{"from": turn.side, **_encode_entry(entry)} for entry in turn.entries]
+
+    def encode_request(self, scope: RequestScope) -> dict[str, JSONValue]:
+        """Model, options, and every setting that is set."""
+        if scope.vendor:
+            raise SettingsInvalid(f"echo has no settings of its own; remove {', '.join(scope.vendor)}")
+        options = [{"name": scope.option_names[each.name], "parameters": each.parameters} for each in scope.options]
+        settings = {name: value for name in WIRE_SETTINGS if (value := scope.settings.take(name)) is not None}
+        return {"model": scope.target.model, "options": options, "settings": settings}
+
+    def encode_count(self, body: Mapping[str, JSONValue]) -> None:
+        """This wire cannot count tokens; core estimates them."""
+
+    def decode_count(self, body: bytes) -> int:
+        """Never asked, as `encode_count` gives no request."""
+        raise NotImplementedError
+
+    def decode(self, body: bytes, scope: DecodeScope) -> Reply:
+        """A whole answer is a stream that came at once."""
+        fold, decoder = Fold(scope), PlainDecoder(scope)
+        for piece in json.loads(body):
+            for event in decoder.feed(ServerEvent(json.dumps(piece))):
+                fold.feed(event)
+        return fold.reply()
+
+    def decoder(self, scope: DecodeScope) -> "PlainDecoder":
+        """A decoder for one stream."""
+        return PlainDecoder(scope)
+
+    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
+        """By the table; what it does not list is the server's fault."""
+        return ERRORS.get(status, ServerFailed)(json.loads(body)["error"], status=status, provider=provider)
+
+
+class PlainDecoder:
+    """Words make one block of text, which ends where anything else comes; core reports what fits nowhere."""
+
+    def __init__(self, scope: DecodeScope) -> None:
+        self._scope = scope
+        self._index = -1
+        self._words: list[str] = []
+
+    def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
+        """The events of one word, one call, or the end."""
+        piece = json.loads(event.data)
+        if self._index < 0:
+            self._index = 0
+            yield ReplyStart(origin=self._scope.origin())
+        if "text" in piece:
+            if not self._words:
+                yield BlockStart(index=self._index, kind="text")
+            self._words.append(piece["text"])
+            yield BlockDelta(index=self._index, kind="text", text=piece["text"])
+            return
+        if self._words:
+            yield BlockEnd(index=self._index, block=TextPart(text="".join(self._words)))
+            self._index, self._words = self._index + 1, []
+        if call := piece.get("call"):
+            payload = decode_call(call["id"], call["name"], call["arguments"], self._scope)
+            identity = {"invocation_id": payload.invocation_id, "option_name": payload.option_name}
+            yield BlockStart(index=self._index, kind="option_call", **identity)
+            yield BlockEnd(index=self._index, block=payload)
+            self._index += 1
+        else:
+            reason, usage = piece["finish"], Usage(**piece["usage"])
+            yield ReplyEnd(finish_reason=FINISH_REASONS[reason], raw_finish_reason=reason, usage=usage)
+
+    def close(self) -> tuple[StreamEvent, ...]:
+        """Nothing is due: the last piece ends everything."""
+        return ()
+
+
+def _encode_entry(entry: Entry) -> dict[str, JSONValue]:
+    text = "".join(piece.text for piece in entry.pieces if isinstance(piece, TextPart))
+    if call := entry.message.call:
+        origin = entry.message.origin
+        own_words = call.raw_arguments if origin and origin.dialect == PlainDialect.name else None
+        return {"call": {"id": entry.wire_id, "name": entry.wire_name, "arguments": own_words or call.arguments_json}}
+    if result := entry.message.result:
+        said = (
+            result.error_message or text or (value if isinstance(value := result.result, str) else result.result_json)
+        )
+        return {"answers": entry.wire_id, "failed": result.is_error, "text": said}
+    return {"text": text}

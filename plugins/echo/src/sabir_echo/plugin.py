@@ -1,0 +1,75 @@
+"""The provider `echo`, and the service behind it: a function of this process, so that nothing leaves it.
+
+`call <option> <arguments>` chooses an option that was offered, `fail <status>` fails, all else comes back as it was.
+"""
+
+import json
+import re
+
+from sabir.contracts import Access, Provider, WireRequest
+from sabir.inprocess import InProcessConnection, Served
+from sabir.scope import ModelInfo
+from sabir.values import JSONValue
+
+from sabir_echo.dialect import PlainDialect
+
+
+class Echo:
+    """The provider; `echo` is the instance that the entry point names."""
+
+    name = "echo"
+    api_version = 1
+    dialects: tuple[str, ...] = ("plain",)
+    key_variables: tuple[str, ...] = ()
+
+    def dialect(self, short_name: str) -> PlainDialect:
+        """The only one."""
+        return PlainDialect()
+
+    def endpoint(self, access: Access) -> str:
+        """Where a real provider has its URL."""
+        return "echo:"
+
+    def connect(self, access: Access) -> InProcessConnection:
+        """Where a real provider makes its SDK client, at the first send."""
+        return InProcessConnection(serve)
+
+    def quirks(self, access: Access) -> frozenset[str]:
+        """None."""
+        return frozenset()
+
+    def models(self) -> tuple[ModelInfo, ...]:
+        """One row for any name: it reads no media."""
+        return (ModelInfo(prefix="", family="echo", modalities=()),)
+
+
+def serve(request: WireRequest) -> Served:
+    """The answer to what was said last."""
+    asked = json.loads(request.body)
+    said = next(item["text"] for item in reversed(asked["messages"]) if "text" in item)
+    if failure := re.fullmatch(r"fail ([45]\d\d)", said):
+        return Served(int(failure[1]), [json.dumps({"error": f"you asked for {failure[1]}"}).encode()])
+    pieces = answer(asked, said)
+    if request.streaming:
+        return Served(200, [f"data: {json.dumps(piece)}\n\n".encode() for piece in pieces])
+    return Served(200, [json.dumps(pieces).encode()])
+
+
+def answer(asked: JSONValue, said: str) -> list[JSONValue]:
+    """The pieces of an answer: a call where one is asked for and offered, else as many words as are allowed."""
+    call = re.fullmatch(r"call (\S+) (.*)", said, re.DOTALL)
+    pieces: list[JSONValue]
+    if call and call[1] in [option["name"] for option in asked["options"]]:
+        pieces, finish = (
+            [{"call": {"id": f"call-{len(asked['messages'])}", "name": call[1], "arguments": call[2]}}],
+            "call",
+        )
+    else:
+        words = re.split(r"(?<=\s)(?=\S)", said)
+        allowed = words[: asked["settings"].get("max_output_tokens")]
+        pieces, finish = [{"text": word} for word in allowed], "done" if allowed == words else "limit"
+    heard = sum(len(item.get("text", "").split()) for item in asked["messages"])
+    return [*pieces, {"finish": finish, "usage": {"input_tokens": heard, "output_tokens": len(pieces)}}]
+
+
+echo: Provider = Echo()

@@ -1,0 +1,100 @@
+"""Reading what a provider answered: any bytes become JSON of a known shape, or one of the library's errors (law 10).
+
+body ──read_object──▶ dict          text() · items() · fields()  take a value of one type, else nothing
+usage ──read_usage──▶ Usage         the figures of both dialects, verbatim in `details`
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from sabir.errors import ResponseInvalid
+from sabir.reply import Usage
+from sabir.scope import DecodeScope
+from sabir.values import JSONValue, NotJSON, decode_json
+
+Fields = Mapping[str, Any]
+"""A JSON object of the wire; what its fields hold is not trusted, hence Any."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SHOWN = 120
+
+
+def read_object(body: bytes | str, scope: DecodeScope) -> dict[str, Any]:
+    """The JSON object that a body or an event holds; ResponseInvalid for HTML, an empty body, broken JSON.
+
+    Lone surrogates become U+FFFD: no text of the library may hold one.
+    """
+    try:
+        value = decode_json(body)
+    except NotJSON:
+        raise _invalid(body, scope) from None
+    if not isinstance(value, dict):
+        raise _invalid(body, scope)
+    found: dict[str, Any] = _without_surrogates(value) if _may_hold_surrogates(body) else value
+    return found
+
+
+def _invalid(body: bytes | str, scope: DecodeScope) -> ResponseInvalid:
+    shown = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+    found = ascii(shown[:_SHOWN]) if shown.strip() else "an empty body"
+    return ResponseInvalid(
+        f"{scope.target} answered {found}; expected a JSON object of {scope.target.dialect}: check the endpoint",
+        provider=scope.target.provider,
+        request_id=scope.request_id,
+    )
+
+
+def _may_hold_surrogates(body: bytes | str) -> bool:
+    return (b"\\ud" in body or b"\\uD" in body) if isinstance(body, bytes) else ("\\ud" in body or "\\uD" in body)
+
+
+def _without_surrogates(value: JSONValue) -> JSONValue:
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    return value
+
+
+def text(value: JSONValue) -> str:
+    """The value if it is a string, else the empty string."""
+    return value if isinstance(value, str) else ""
+
+
+def fields(value: JSONValue) -> Fields:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: JSONValue) -> list[Any]:
+    """The value if it is an array, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def left_over(found: Fields, known: Collection[str]) -> dict[str, Any]:
+    """The fields that nothing else of a reply holds; those without a value say nothing."""
+    return {name: value for name, value in found.items() if name not in known and value is not None}
+
+
+def read_usage(figures: JSONValue) -> Usage:
+    """The tokens of a call; chat's and responses' names alike, and what compatible endpoints add."""
+    found = fields(figures)
+    if not found:
+        return Usage()
+    read = fields(found.get("prompt_tokens_details") or found.get("input_tokens_details"))
+    made = fields(found.get("completion_tokens_details") or found.get("output_tokens_details"))
+    return Usage(
+        input_tokens=_first_count(found.get("prompt_tokens"), found.get("input_tokens")),
+        output_tokens=_first_count(found.get("completion_tokens"), found.get("output_tokens")),
+        cache_read_tokens=_first_count(read.get("cached_tokens"), found.get("prompt_cache_hit_tokens")),
+        cache_write_tokens=_first_count(read.get("cache_write_tokens")),
+        reasoning_tokens=_first_count(made.get("reasoning_tokens"), found.get("reasoning_tokens")),
+        details=dict(found),
+    )
+
+
+def _first_count(*figures: JSONValue) -> int | None:
+    return next((figure for figure in figures if isinstance(figure, int) and not isinstance(figure, bool)), None)

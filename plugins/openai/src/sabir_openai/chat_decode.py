@@ -1,0 +1,275 @@
+"""A Chat Completions response → reply; everything of the body is in it, and a stream's chunks end here, too.
+
+    choices[0].message ─▶ (place, block) …    places order blocks alike, whether they came at once or as a stream
+    further choices    ─▶ alternatives        what has no neutral place ─▶ details, verbatim
+
+What a part does not say itself is in its state, so that encoding gives it back (law 3).
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from pydantic import ValidationError
+from sabir.errors import ResponseInvalid
+from sabir.fold import ReplyBuilder, decode_call
+from sabir.media import Modality, sniff_mime
+from sabir.messages import OptionCallPayload, Origin
+from sabir.parts import Citation, KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
+from sabir.reply import Alternative, FinishReason, Reply, Usage
+from sabir.scope import DecodeScope
+from sabir.values import JSONValue
+
+from sabir_openai.bodies import Fields, fields, items, left_over, read_object, read_usage, text
+from sabir_openai.errors import report
+
+Block: TypeAlias = KnownPart | OptionCallPayload
+Placed: TypeAlias = tuple[int, Block]
+
+REASONING, CONTENT, REFUSAL, SOUND, TRANSCRIPT, PICTURES, CALLS = 0, 1, 1000, 1001, 1002, 1003, 2000
+"""Where the blocks of a message stand; content, pictures and calls take as many places as they need."""
+REASONING_FIELDS = ("reasoning_content", "reasoning")
+"""Fields in which compatible endpoints give a model's thoughts; the first that holds text counts."""
+
+FINISH_REASONS: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "eos": "stop",
+    "end_turn": "stop",
+    "tool_calls": "option_calls",
+    "function_call": "option_calls",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+    "error": "error",
+    "abort": "error",
+    "insufficient_system_resource": "error",
+}
+_BODY_FIELDS = frozenset({"id", "model", "object", "choices", "usage", "obfuscation"})
+_CHOICE_FIELDS = frozenset({"index", "message", "finish_reason"})
+_MESSAGE_FIELDS = frozenset({"role", "content", "refusal", "annotations", "tool_calls", "function_call"})
+_CALL_FIELDS = frozenset({"id", "type", "index", "function", "custom"})
+
+
+class Answer(NamedTuple):
+    """A body taken apart: the first choice's blocks, and what else a reply holds."""
+
+    blocks: tuple[Placed, ...]
+    finish_reason: FinishReason
+    raw_finish_reason: str | None
+    usage: Usage
+    origin: Origin
+    alternatives: tuple[Alternative, ...]
+    details: JSONValue
+
+
+def decode(body: bytes, scope: DecodeScope) -> Reply:
+    """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
+    found = read_object(body, scope)
+    if not items(found.get("choices")):
+        if found.get("error"):
+            raise report(found["error"], provider=scope.target.provider, request_id=scope.request_id)
+        message = f"{scope.target} answered without choices; expected at least one: send the request again"
+        raise ResponseInvalid(message, provider=scope.target.provider, request_id=scope.request_id)
+    answer = read_answer(found, scope)
+    return _built(answer.blocks, scope).finish(
+        finish_reason=answer.finish_reason,
+        raw_finish_reason=answer.raw_finish_reason,
+        usage=answer.usage,
+        origin=answer.origin,
+        alternatives=answer.alternatives,
+        details=answer.details,
+    )
+
+
+def origin_of(found: Fields, scope: DecodeScope) -> Origin:
+    """The origin that a body or a chunk names."""
+    return scope.origin(text(found.get("model")), text(found.get("id")) or None)
+
+
+def read_answer(found: Fields, scope: DecodeScope) -> Answer:
+    """Take a body apart; its choices may stand in any order."""
+    origin = origin_of(found, scope)
+    choices = sorted((fields(choice) for choice in items(found.get("choices"))), key=_index)
+    first, *others = [_read_choice(choice, scope) for choice in choices]
+    alternatives = [
+        Alternative(messages=_built(blocks, scope).messages(origin), finish_reason=reason, raw_finish_reason=raw)
+        for blocks, reason, raw, _ in others
+    ]
+    details = left_over(found, _BODY_FIELDS)
+    further = [left for *_, left in (first, *others) if left]
+    if further:
+        details["choices"] = further
+    blocks, reason, raw, _ = first
+    usage = read_usage(found.get("usage"))
+    return Answer(blocks, reason, raw, usage, origin, tuple(alternatives), details or None)
+
+
+def _index(choice: Fields) -> int:
+    index = choice.get("index")
+    return index if isinstance(index, int) else 0
+
+
+def _built(blocks: tuple[Placed, ...], scope: DecodeScope) -> ReplyBuilder:
+    builder = ReplyBuilder(scope)
+    for _, block in blocks:
+        if isinstance(block, OptionCallPayload):
+            builder.add_call(block)
+        else:
+            builder.add_part(block)
+    return builder
+
+
+def _read_choice(
+    choice: Fields, scope: DecodeScope
+) -> tuple[tuple[Placed, ...], FinishReason, str | None, dict[str, Any]]:
+    """A choice's blocks, finish reason (neutral and raw), and what else it says."""
+    message = fields(choice.get("message"))
+    reader = _Message(message, scope)
+    blocks = tuple(sorted(reader.blocks(), key=lambda placed: placed[0]))
+    raw = text(choice.get("finish_reason")) or None
+    left = left_over(choice, _CHOICE_FIELDS)
+    if reader.left:
+        left["message"] = reader.left
+    return blocks, _finish_reason(raw, blocks), raw, {"index": _index(choice), **left} if left else {}
+
+
+def _finish_reason(raw: str | None, blocks: tuple[Placed, ...]) -> FinishReason:
+    """The neutral reason; a named option choice ends with `stop`, and so does a refusal (wire-rules §4)."""
+    reason = FINISH_REASONS.get(raw or "", "other")
+    if reason != "stop":
+        return reason
+    if any(isinstance(block, RefusalPart) and block.text for _, block in blocks):
+        return "content_filter"
+    return "option_calls" if any(isinstance(block, OptionCallPayload) for _, block in blocks) else "stop"
+
+
+class _Message:
+    """Reads one message; `left` is what is no block."""
+
+    def __init__(self, message: Fields, scope: DecodeScope) -> None:
+        self.message = message
+        self.scope = scope
+        self.left = left_over(message, _MESSAGE_FIELDS)
+
+    def blocks(self) -> Iterator[Placed]:
+        """Every block with its place."""
+        yield from self._reasoning()
+        yield from self._content()
+        if refusal := text(self.message.get("refusal")):
+            yield REFUSAL, RefusalPart(text=refusal)
+        yield from self._sound()
+        yield from self._pictures()
+        yield from self._calls()
+
+    def _reasoning(self) -> Iterator[Placed]:
+        name = next((name for name in REASONING_FIELDS if text(self.message.get(name))), None)
+        said = self.left.pop(name) if name else ""
+        for other in REASONING_FIELDS:
+            if self.left.get(other) == said:
+                del self.left[other]
+        details = self.left.pop("reasoning_details") if items(self.message.get("reasoning_details")) else None
+        state = {"field": name, "details": details}
+        if name or details:
+            kept = {key: value for key, value in state.items() if value is not None}
+            yield REASONING, ReasoningPart(text=said, state=kept)
+
+    def _content(self) -> Iterator[Placed]:
+        content = self.message.get("content")
+        chunks = [{"type": "text", "text": content}] if isinstance(content, str) else items(content)
+        citations = tuple(_citation(annotation) for annotation in items(self.message.get("annotations")))
+        for place, chunk in enumerate(chunks, CONTENT):
+            block = self._chunk(chunk)
+            if citations and isinstance(block, TextPart):
+                block, citations = block.model_copy(update={"citations": citations}), ()
+            yield place, block
+        if citations:
+            yield CONTENT + len(chunks), TextPart(text="", citations=citations)
+
+    def _chunk(self, chunk: JSONValue) -> KnownPart:
+        """One part of a content array; one of an unknown type is kept as it is."""
+        found = fields({"type": "text", "text": chunk} if isinstance(chunk, str) else chunk)
+        match found.get("type"):
+            case "text":
+                state = {"chunk": chunk} if found.keys() - {"type", "text"} else None
+                return TextPart(text=text(found.get("text")), state=state)
+            case "refusal":
+                return RefusalPart(text=text(found.get("refusal")))
+            case "thinking":
+                said = (text(fields(inner).get("text")) for inner in items(found.get("thinking")))
+                return ReasoningPart(text="".join(said), state={"chunk": chunk})
+            case "image_url" if picture := _medium("image", fields(found.get("image_url")).get("url")):
+                return picture
+        return OpaquePart(dialect=self.scope.target.dialect, block=chunk)
+
+    def _sound(self) -> Iterator[Placed]:
+        audio = fields(self.message.get("audio"))
+        data, transcript = text(audio.get("data")), text(audio.get("transcript"))
+        state = {"audio": left_over(audio, {"data", "transcript"})}
+        if data and (medium := _medium("audio", f"data:{_mime(data)};base64,{data}", state)):
+            del self.left["audio"]
+            yield SOUND, medium
+        if transcript:
+            yield TRANSCRIPT, TextPart(text=transcript, state={"transcript_of": audio.get("id")})
+
+    def _pictures(self) -> Iterator[Placed]:
+        """Pictures as OpenRouter and others give them, beside the content."""
+        found = items(self.message.get("images"))
+        media = [_medium("image", fields(fields(each).get("image_url")).get("url")) for each in found]
+        if found and None not in media:
+            del self.left["images"]
+            yield from ((place, medium) for place, medium in enumerate(media, PICTURES) if medium is not None)
+
+    def _calls(self) -> Iterator[Placed]:
+        found = items(self.message.get("tool_calls"))
+        for place, call in enumerate(found, CALLS):
+            if decoded := self._call(fields(call)):
+                yield place, decoded
+            else:
+                self.left.setdefault("tool_calls", []).append(call)
+        if isinstance(legacy := self.message.get("function_call"), dict):
+            yield CALLS + len(found), decode_call("", text(legacy.get("name")), legacy.get("arguments"), self.scope)
+
+    def _call(self, call: Fields) -> OptionCallPayload | None:
+        function, custom, wire_id = call.get("function"), call.get("custom"), text(call.get("id"))
+        further = left_over(call, _CALL_FIELDS)
+        if isinstance(custom, dict):
+            arguments = {"input": text(custom.get("input"))}
+            return decode_call(wire_id, text(custom.get("name")), arguments, self.scope, {"type": "custom"})
+        if not isinstance(function, dict):
+            return None
+        state = {"further": further} if further else None
+        return decode_call(wire_id, text(function.get("name")), function.get("arguments"), self.scope, state)
+
+
+def _citation(annotation: JSONValue) -> Citation:
+    found = fields(annotation)
+    kind = text(found.get("type")) or "annotation"
+    about = fields(found.get(kind)) or found
+    start, end = about.get("start_index"), about.get("end_index")
+    return Citation(
+        kind=kind,
+        url=text(about.get("url")) or None,
+        title=text(about.get("title")) or None,
+        file_id=text(about.get("file_id")) or None,
+        start=start if isinstance(start, int) else None,
+        end=end if isinstance(end, int) else None,
+        source=annotation,
+    )
+
+
+def _medium(modality: Modality, url: JSONValue, state: JSONValue = None) -> MediaPart | None:
+    """A media part, or None for a URL that no part may carry."""
+    try:
+        return MediaPart(modality=modality, url=url, state=state)
+    except ValidationError:
+        return None
+
+
+def _mime(data: str) -> str:
+    """The type of a sound, which the response does not say; raw samples have no mark to tell."""
+    try:
+        return sniff_mime(base64.b64decode(data[:64])) or "application/octet-stream"
+    except (binascii.Error, ValueError):
+        return "application/octet-stream"

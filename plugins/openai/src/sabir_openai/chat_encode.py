@@ -1,0 +1,210 @@
+"""Turns → Chat Completions messages; a leaf function for each kind of piece.
+
+    system ─▶ developer | system     user ─▶ user     results ─▶ tool, one for each result
+    assistant ─▶ {content, audio?, tool_calls?}: its parts in order, then its calls
+
+An error result is the JSON text {"error": {"type", "message", "retryable"?}}, for the wire has no flag (UP-09).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sabir.losses import LossKind
+from sabir.media import form_of
+from sabir.messages import OptionResultPayload
+from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
+from sabir.pieces import placeholder
+from sabir.scope import Entry, LossLog, Side, Turn, TurnScope
+from sabir.values import JSONValue, encode_json
+
+from sabir_openai.bodies import fields, items, text
+from sabir_openai.media import base64_url, file_id, file_name, sound
+
+Wire = dict[str, Any]
+"""A JSON object of the wire."""
+
+
+def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
+    """The messages of one turn, in order."""
+    return _SIDES[turn.side](turn, scope, losses)
+
+
+def _system(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
+    # From o1 on, models take instructions as `developer` messages (wire-rules §1).
+    is_developer = bool(scope.model_info.reasoning) and "system_role" not in scope.quirks
+    return _speakers("developer" if is_developer else "system", turn, scope)
+
+
+def _user(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
+    return _speakers("user", turn, scope)
+
+
+def _speakers(role: str, turn: Turn, scope: TurnScope) -> list[Wire]:
+    said = [entry.pieces for entry in turn.entries if entry.pieces]
+    if "joins_turns" in scope.quirks and said:
+        said = [tuple(piece for pieces in said for piece in pieces)]
+    return [{"role": role, "content": _content([_part(piece) for piece in pieces], scope)} for pieces in said]
+
+
+def _content(parts: list[Wire], scope: TurnScope, separator: str = "\n\n") -> str | list[Wire]:
+    """One text is a string, which every endpoint takes; more are an array, unless all is text and must be one."""
+    # A block of the wire's own, which goes back as it came, is a FrozenDict: its type says nothing here.
+    texts = [part["text"] for part in parts if type(part) is dict and part["type"] == "text"]
+    is_one = len(parts) == 1 or "plain_text" in scope.quirks
+    return separator.join(texts) if is_one and len(texts) == len(parts) else parts
+
+
+def _part(piece: KnownPart) -> Wire:
+    if isinstance(piece, MediaPart):
+        return _MEDIA[piece.modality](piece)
+    return {"type": "text", "text": piece.text if isinstance(piece, TextPart) else ""}
+
+
+def _image(piece: MediaPart) -> Wire:
+    url = base64_url(piece.url) if form_of(piece.url) == "data" else piece.url
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def _audio(piece: MediaPart) -> Wire:
+    return {"type": "input_audio", "input_audio": sound(piece.url)}
+
+
+def _document(piece: MediaPart) -> Wire:
+    if form_of(piece.url) == "file":
+        return {"type": "file", "file": {"file_id": file_id(piece.url)}}
+    return {"type": "file", "file": {"filename": file_name(piece), "file_data": base64_url(piece.url)}}
+
+
+_MEDIA: Mapping[str, Callable[[MediaPart], Wire]] = {"image": _image, "audio": _audio, "document": _document}
+
+
+def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
+    return [{"role": "tool", "tool_call_id": entry.wire_id, "content": _result(entry, scope)} for entry in turn.entries]
+
+
+def _result(entry: Entry, scope: TurnScope) -> str | list[Wire]:
+    result = entry.message.result
+    assert result is not None
+    texts = [piece.text for piece in entry.pieces if isinstance(piece, TextPart)]
+    if result.is_error:
+        texts.insert(0, error_text(result))
+    elif not texts:
+        # Empty content is none; an empty result is the JSON text of what it is.
+        texts = [result.result if isinstance(result.result, str) and result.result else result.result_json]
+    return _content([{"type": "text", "text": each} for each in texts], scope)
+
+
+def error_text(result: OptionResultPayload) -> str:
+    """An error result as text that says that it is one."""
+    error = {"type": result.error_type, "message": result.error_message, "retryable": result.retryable}
+    return encode_json({"error": {name: value for name, value in error.items() if value is not None}})
+
+
+def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
+    answer = _Answer(scope, losses)
+    for entry in turn.entries:
+        if entry.wire_id:
+            answer.calls.append(_call(entry, scope))
+        for piece in entry.pieces:
+            answer.take(piece, entry)
+    return answer.messages()
+
+
+class _Answer:
+    """One assistant message being put together."""
+
+    def __init__(self, scope: TurnScope, losses: LossLog) -> None:
+        self.scope = scope
+        self.losses = losses
+        self.parts: list[Wire] = []
+        self.calls: list[Wire] = []
+        self.further: Wire = {}
+
+    def take(self, piece: KnownPart, entry: Entry) -> None:
+        """Put one piece where it belongs."""
+        if self.calls and piece.kind != "reasoning":
+            self._lose("relocated", "calls come last in a message", piece, entry)
+        if isinstance(piece, OpaquePart):
+            self.parts.append(piece.block)
+            return
+        state = fields(piece.state) if entry.keeps_state else {}
+        if isinstance(piece, MediaPart):
+            self._audio(piece, text(fields(state.get("audio")).get("id")), entry)
+        elif isinstance(piece, ReasoningPart):
+            self._reasoning(piece, state, entry)
+        elif isinstance(piece, TextPart):
+            sound_id = fields(self.further.get("audio")).get("id")
+            if "chunk" in state:
+                self.parts.append(state["chunk"])
+            elif sound_id is None or state.get("transcript_of") != sound_id:
+                self._text(piece.text)
+        elif "plain_text" in self.scope.quirks:
+            self._lose("downgraded", "the refusal renders as text", piece, entry)
+            self._text(piece.text)
+        else:
+            self.parts.append({"type": "refusal", "refusal": piece.text})
+
+    def _text(self, said: str) -> None:
+        if said:
+            self.parts.append({"type": "text", "text": said})
+
+    def _lose(self, kind: LossKind, reason: str, piece: KnownPart, entry: Entry) -> None:
+        places = [f"parts[{index}]" for index, part in enumerate(entry.message.parts) if part is piece]
+        self.losses.add(kind, reason, message=entry.message, path="".join(places))
+
+    def _audio(self, piece: MediaPart, identifier: str, entry: Entry) -> None:
+        if identifier and "audio" not in self.further:
+            self.further["audio"] = {"id": identifier}
+            return
+        reason = f"{self.scope.target.dialect} takes an assistant's sound only by its id, where it came from"
+        if self.scope.unsupported_media == "drop":
+            self._lose("dropped", reason, piece, entry)
+            return
+        self._lose("downgraded", f"{reason}; a placeholder names it", piece, entry)
+        self._text(placeholder(piece))
+
+    def _reasoning(self, piece: ReasoningPart, state: Mapping[str, Any], entry: Entry) -> None:
+        if "chunk" in state:
+            self.parts.append(state["chunk"])
+        elif "echoes_reasoning" in self.scope.quirks and (text(state.get("field")) or items(state.get("details"))):
+            if name := text(state.get("field")):
+                self.further[name] = self.further.get(name, "") + piece.text
+            if details := items(state.get("details")):
+                self.further["reasoning_details"] = [*self.further.get("reasoning_details", ()), *details]
+        else:
+            self._lose("dropped", f"{self.scope.target} takes no reasoning back", piece, entry)
+
+    def messages(self) -> list[Wire]:
+        """The message, or none where nothing is left of it."""
+        message: Wire = {"role": "assistant"}
+        if self.parts:
+            message["content"] = _content(self.parts, self.scope, separator="")
+        elif self.calls:
+            message["content"] = None
+        elif "audio" not in self.further:
+            return []
+        message |= self.further
+        if self.calls:
+            message["tool_calls"] = self.calls
+        return [message]
+
+
+def _call(entry: Entry, scope: TurnScope) -> Wire:
+    call, origin = entry.message.call, entry.message.origin
+    assert call is not None
+    state = fields(call.state) if entry.keeps_state else {}
+    if state.get("type") == "custom":
+        custom = {"name": entry.wire_name, "input": text(call.arguments.get("input"))}
+        return {"id": entry.wire_id, "type": "custom", "custom": custom}
+    is_ours = origin is not None and origin.dialect == scope.target.dialect
+    arguments = (call.raw_arguments if is_ours else None) or call.arguments_json
+    function = {"name": entry.wire_name, "arguments": arguments}
+    return {"id": entry.wire_id, "type": "function", "function": function, **fields(state.get("further"))}
+
+
+_SIDES: Mapping[Side, Callable[[Turn, TurnScope, LossLog], list[Wire]]] = {
+    "system": _system,
+    "user": _user,
+    "assistant": _assistant,
+    "results": _results,
+}

@@ -1,0 +1,142 @@
+"""Settings and options → the fields of a Chat Completions request beside its messages.
+
+neutral settings by name ──▶ wire fields        what a model refuses, or the wire cannot say, is a loss
+options ──▶ tools        vendor settings ──▶ as they are, last
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sabir.errors import SettingsInvalid
+from sabir.identifiers import derive, is_valid
+from sabir.scope import IdentifierRule, RequestScope
+from sabir.settings import ResponseFormat
+from sabir.values import JSONValue
+
+from sabir_openai.schema import make_strict
+from sabir_openai.settings import ChatSettings, read_vendor
+
+_FIELDS: Mapping[str, str] = {
+    "max_output_tokens": "max_completion_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "stop": "stop",
+    "seed": "seed",
+    "reasoning_effort": "reasoning_effort",
+}
+"""Neutral setting → field that takes its value as it is."""
+_SAMPLING = frozenset({"temperature", "top_p"})
+"""What a model takes only while it does not reason."""
+MOST_STOPS = 4
+FORMAT_NAMES = IdentifierRule(longest=64)
+
+
+def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
+    """Every field but the messages."""
+    vendor = read_vendor(ChatSettings, scope)
+    body: dict[str, Any] = {"model": scope.target.model}
+    for setting, name in _FIELDS.items():
+        value = take(scope, setting)
+        if value is not None:
+            body[_renamed(name, scope)] = value
+    _limit_stops(body, scope)
+    tools = [*encode_options(scope), *vendor.pop("tools", ())]
+    if tools:
+        body["tools"] = tools
+    body |= _choice(scope, tools) | _format(scope)
+    for name in body.keys() & vendor.keys():
+        scope.losses.add("dropped", f"the vendor setting {name} takes its place", path="settings.option_choice")
+    return body | vendor
+
+
+def take(scope: RequestScope, setting: str) -> Any:
+    """A wire setting's value; None, and a loss, where the model refuses it (UP-18)."""
+    value, info = scope.settings.take(setting), scope.model_info
+    if value is None:
+        return None
+    reasons = info.reasoning and scope.settings.take("reasoning_effort") not in (None, "none")
+    refused = setting in info.rejects or (setting in _SAMPLING and reasons)
+    if not refused and not (setting == "reasoning_effort" and info.reasoning is False):
+        return list(value) if isinstance(value, tuple) else value
+    scope.losses.add("dropped", f"{scope.target.model} refuses it", path=f"settings.{setting}")
+    return None
+
+
+def _renamed(name: str, scope: RequestScope) -> str:
+    if name == "seed" and "random_seed" in scope.quirks:
+        return "random_seed"
+    is_older = "max_tokens" in scope.quirks and not scope.model_info.reasoning
+    return "max_tokens" if name == "max_completion_tokens" and is_older else name
+
+
+def _limit_stops(body: dict[str, Any], scope: RequestScope) -> None:
+    for index in range(MOST_STOPS, len(body.get("stop", ()))):
+        scope.losses.add("dropped", f"the wire takes {MOST_STOPS} stop texts", path=f"settings.stop[{index}]")
+    if "stop" in body:
+        body["stop"] = body["stop"][:MOST_STOPS]
+
+
+def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
+    """The options as function declarations; strict where their schema is so without a change of meaning."""
+    declared = []
+    for option in scope.options:
+        function: dict[str, Any] = {"name": scope.option_names[option.name]}
+        if option.description:
+            function["description"] = option.description
+        strict = make_strict(option.parameters)
+        is_strict = strict.strict and not strict.reasons and "no_strict" not in scope.quirks
+        function["parameters"] = strict.schema if is_strict else option.parameters
+        if is_strict:
+            function["strict"] = True
+        declared.append({"type": "function", "function": function})
+    return declared
+
+
+def _choice(scope: RequestScope, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    choice, parallel = take(scope, "option_choice"), take(scope, "parallel_options")
+    found: dict[str, Any] = {}
+    if choice is not None:
+        found["tool_choice"] = choice if choice in ("auto", "none", "required") else _named(choice, scope, tools)
+    if parallel is not None:
+        found["parallel_tool_calls"] = parallel
+    if tools:
+        return found
+    for name, setting in (("tool_choice", "option_choice"), ("parallel_tool_calls", "parallel_options")):
+        if name in found:
+            scope.losses.add("dropped", "no option is offered", path=f"settings.{setting}")
+    return {}
+
+
+def _named(choice: str, scope: RequestScope, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    wire_name = scope.option_names.get(choice, choice)
+    for tool in tools:
+        kind = str(tool.get("type"))
+        declared = tool.get(kind)
+        if isinstance(declared, Mapping) and declared.get("name") == wire_name:
+            return {"type": kind, kind: {"name": wire_name}}
+    offered = ", ".join(scope.option_names) or "none"
+    raise SettingsInvalid(f"option_choice names {choice!r}, which is not offered; offered are: {offered}")
+
+
+def _format(scope: RequestScope) -> dict[str, Any]:
+    wanted: ResponseFormat | None = take(scope, "response_format")
+    if wanted is None:
+        return {}
+    path = "settings.response_format"
+    if "json_object" in scope.quirks:
+        reason = f"{scope.target} holds replies to JSON, not to a schema; say the schema in the instructions"
+        scope.losses.add("downgraded", reason, path=path)
+        return {"response_format": {"type": "json_object"}}
+    strict = make_strict(wanted.schema_view)
+    for reason in strict.reasons:
+        if strict.strict:
+            scope.losses.add("rewritten", f"strict schemas ask more: {reason}", path=path)
+        else:
+            scope.losses.add("downgraded", f"replies may miss the schema, for it cannot be strict: {reason}", path=path)
+    name = wanted.name if is_valid(wanted.name, FORMAT_NAMES) else derive(wanted.name, FORMAT_NAMES)
+    if name != wanted.name:
+        scope.losses.add("rewritten", f"the wire takes {name!r} for {wanted.name!r}", path=f"{path}.name")
+    schema: dict[str, Any] = {"name": name, "schema": strict.schema, "strict": strict.strict}
+    if wanted.description:
+        schema["description"] = wanted.description
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}

@@ -1,0 +1,27 @@
+"""The two dialects of OpenAI by their short names; each is loaded when it is asked for.
+
+chat ─▶ openai.chat (Chat Completions)        responses ─▶ openai.responses
+"""
+
+from dataclasses import replace
+
+from sabir.contracts import Dialect
+from sabir.scope import IdentifierRule
+
+
+def variant(short_name: str, call_id_length: int | None = None, streams_usage: bool = True) -> Dialect:
+    """A dialect; of chat, the variant of an endpoint with ids of one length, or that takes no `stream_options`."""
+    if short_name == "responses":
+        from sabir_openai.responses_dialect import RESPONSES
+
+        return RESPONSES
+    from sabir_openai.chat_dialect import CHAT
+
+    if call_id_length is None and streams_usage:
+        return CHAT
+    tables, fields = CHAT.tables, CHAT.streaming_fields
+    if call_id_length is not None:
+        exactly = rf"(?=[A-Za-z0-9]{{{call_id_length}}}\Z)[A-Za-z0-9]"
+        rule = IdentifierRule(characters="[A-Za-z0-9]", longest=call_id_length, first=exactly)
+        tables = replace(tables, call_ids=rule)
+    return replace(CHAT, tables=tables, streaming_fields=fields if streams_usage else {"stream": True})

@@ -1,0 +1,197 @@
+"""Turns → input items; a leaf function for each kind of piece.
+
+    system, user   one message item a message; an opaque part stands for itself between two
+    assistant      the items that decoding took apart: messages, reasoning, option calls, images, the vendor's own
+    results        one function_call_output each: text, or texts and media
+
+System messages stay inline: `instructions` would join them into one text, is not inherited from a previous response,
+and would put the start of the prefix into another field than the rest. The role is `system` for every model: the
+vendor reads it as `developer` where a model wants that, and compatible endpoints know no other.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from sabir.losses import LossKind
+from sabir.media import data_url_base64, form_of
+from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
+from sabir.pieces import placeholder
+from sabir.scope import Entry, LossLog, Side, Turn, TurnScope
+from sabir.values import JSONValue
+
+from sabir_openai.bodies import Fields, fields, text
+from sabir_openai.chat_encode import error_text
+from sabir_openai.media import base64_url, file_id, file_name
+from sabir_openai.responses_decode import without
+
+Item = dict[str, Any]
+"""An input item or a content part of one: a JSON object of the wire."""
+
+
+def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
+    """The items of one turn, in order."""
+    return _SIDES[turn.side](turn, scope, losses)
+
+
+def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
+    return [item for entry in turn.entries for item in _said(turn.side, entry.pieces)]
+
+
+def _said(role: str, pieces: Iterable[KnownPart]) -> Iterable[Item]:
+    for is_opaque, group in groupby(pieces, lambda piece: isinstance(piece, OpaquePart)):
+        if is_opaque:
+            yield from (piece.block for piece in group if isinstance(piece, OpaquePart))
+        else:
+            yield {"type": "message", "role": role, "content": [_part(piece) for piece in group]}
+
+
+def _part(piece: KnownPart) -> Item:
+    if isinstance(piece, MediaPart):
+        return _MEDIA[piece.modality](piece)
+    return {"type": "input_text", "text": piece.text if isinstance(piece, TextPart) else ""}
+
+
+def _image(piece: MediaPart) -> Item:
+    if form_of(piece.url) == "file":
+        return {"type": "input_image", "detail": "auto", "file_id": file_id(piece.url)}
+    url = base64_url(piece.url) if form_of(piece.url) == "data" else piece.url
+    return {"type": "input_image", "detail": "auto", "image_url": url}
+
+
+def _document(piece: MediaPart) -> Item:
+    match form_of(piece.url):
+        case "file":
+            return {"type": "input_file", "file_id": file_id(piece.url)}
+        case "url":
+            return {"type": "input_file", "file_url": piece.url}
+        case _:
+            return {"type": "input_file", "filename": file_name(piece), "file_data": base64_url(piece.url)}
+
+
+_MEDIA: Mapping[str, Callable[[MediaPart], Item]] = {"image": _image, "document": _document}
+
+
+def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
+    return [
+        {"type": "function_call_output", "call_id": entry.wire_id, "output": _output(entry)} for entry in turn.entries
+    ]
+
+
+def _output(entry: Entry) -> str | list[Item]:
+    """A result as text, or as content parts where it has some; an error says what it is in JSON (UP-09)."""
+    result = entry.message.result
+    assert result is not None
+    parts = [_part(piece) for piece in entry.pieces]
+    said = result.result if isinstance(result.result, str) else result.result_json
+    if result.is_error:
+        said = error_text(result)
+        parts = [{"type": "input_text", "text": said}, *parts] if parts else []
+    return parts or said
+
+
+def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
+    answer = _Answer(scope, losses)
+    for entry in turn.entries:
+        if entry.wire_id:
+            answer.items.append(_call(entry, scope))
+        for piece in entry.pieces:
+            answer.take(piece, entry)
+    return answer.whole()
+
+
+class _Answer:
+    """The items of one assistant turn being put together."""
+
+    def __init__(self, scope: TurnScope, losses: LossLog) -> None:
+        self.scope = scope
+        self.losses = losses
+        self.items: list[Item] = []
+        self.lacks_reasoning = False
+
+    def take(self, piece: KnownPart, entry: Entry) -> None:
+        """Give one piece back as the item, or the part of an item, that it came from; else as a new one."""
+        if isinstance(piece, OpaquePart):
+            self._append(piece.block)
+            return
+        state = fields(piece.state) if entry.keeps_state else {}
+        head, part = fields(state.get("item")), fields(state.get("part"))
+        match piece:
+            case ReasoningPart():
+                self._reasoning(piece, state, entry)
+            case MediaPart() if head:
+                self._append({**head, "result": data_url_base64(piece.url)[1]})
+            case MediaPart():
+                self._stray(piece, entry)
+            case TextPart() if head:
+                annotations = [citation.source for citation in piece.citations if citation.source is not None]
+                self._append({**head, "content": [{**part, "text": piece.text, "annotations": annotations}]})
+            case RefusalPart() if head:
+                self._append({**head, "content": [{**part, "refusal": piece.text}]})
+            case TextPart():
+                self._text(piece.text)
+            case RefusalPart():
+                self._lose("downgraded", "only a refusal of its own goes back as one; it renders as text", piece, entry)
+                self._text(piece.text)
+
+    def _append(self, item: Item) -> None:
+        """One more item; a further part of the message that came last joins it."""
+        last = self.items[-1] if self.items else {}
+        are_lists = isinstance(item.get("content"), list) and isinstance(last.get("content"), list)
+        if are_lists and item.get("id") and without(item, "content") == without(last, "content"):
+            self.items[-1] = {**last, "content": [*last["content"], *item["content"]]}
+        else:
+            self.items.append(item)
+
+    def _text(self, said: str) -> None:
+        # Without an id a message of the assistant's is one string: the array form is for the vendor's own.
+        if said:
+            self.items.append({"type": "message", "role": "assistant", "content": said})
+
+    def _reasoning(self, piece: ReasoningPart, state: Fields, entry: Entry) -> None:
+        # A bare id is unknown where nothing is stored, and what it led to is refused without it (wire-rules §3).
+        if state.get("encrypted_content") or state.get("content"):
+            self.items.append(dict(state))
+            return
+        self.lacks_reasoning = True
+        self._lose("dropped", "the reasoning came without encrypted content; its id alone is not found", piece, entry)
+
+    def _stray(self, piece: MediaPart, entry: Entry) -> None:
+        reason = f"{self.scope.target.dialect} takes an assistant's image only back to where it came from"
+        if self.scope.unsupported_media == "drop":
+            self._lose("dropped", reason, piece, entry)
+            return
+        self._lose("downgraded", f"{reason}; a placeholder names it", piece, entry)
+        self._text(placeholder(piece))
+
+    def _lose(self, kind: LossKind, reason: str, piece: KnownPart, entry: Entry) -> None:
+        places = [f"parts[{index}]" for index, part in enumerate(entry.message.parts) if part is piece]
+        self.losses.add(kind, reason, message=entry.message, path="".join(places))
+
+    def whole(self) -> list[Item]:
+        """The items; without reasoning that a stored id is bound to, that id stays out."""
+        if not self.lacks_reasoning:
+            return self.items
+        bound = ("message", "function_call")
+        return [without(item, "id") if item.get("type") in bound else item for item in self.items]
+
+
+def _call(entry: Entry, scope: TurnScope) -> Item:
+    call, origin = entry.message.call, entry.message.origin
+    assert call is not None
+    state = fields(call.state) if entry.keeps_state else {}
+    if not text(state.get("id")).startswith("fc"):
+        state = without(state, "id")
+    is_ours = origin is not None and origin.dialect == scope.target.dialect
+    arguments = (call.raw_arguments if is_ours else None) or call.arguments_json
+    return {
+        **state, "type": "function_call", "call_id": entry.wire_id, "name": entry.wire_name, "arguments": arguments
+    }  # fmt: skip
+
+
+_SIDES: Mapping[Side, Callable[[Turn, TurnScope, LossLog], list[Item]]] = {
+    "system": _speakers,
+    "user": _speakers,
+    "assistant": _assistant,
+    "results": _results,
+}

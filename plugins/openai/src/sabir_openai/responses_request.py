@@ -1,0 +1,92 @@
+"""Settings and options → the fields of a Responses request beside its input.
+
+    neutral settings by name ──▶ wire fields        what a model refuses, or the wire cannot say, is a loss
+    options ──▶ tools        vendor settings ──▶ as they are, last
+
+Nothing is stored unless the vendor settings ask for it: a conversation carries its own state, as encrypted reasoning.
+The vendor returns that by default; of models known to reason it is asked for too, as older endpoints want.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sabir.errors import SettingsInvalid
+from sabir.identifiers import derive, is_valid
+from sabir.scope import RequestScope
+from sabir.settings import ResponseFormat
+from sabir.values import JSONValue
+
+from sabir_openai.chat_request import FORMAT_NAMES, encode_options, take
+from sabir_openai.schema import make_strict
+from sabir_openai.settings import ResponsesSettings, read_vendor
+
+_FIELDS = ("max_output_tokens", "temperature", "top_p")
+"""Settings whose field has their name and takes their value as it is."""
+_ABSENT = ("stop", "seed")
+"""Settings that this wire has no field for."""
+ENCRYPTED_REASONING = "reasoning.encrypted_content"
+
+
+def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
+    """Every field but the input."""
+    vendor = read_vendor(ResponsesSettings, scope)
+    body: dict[str, Any] = {"model": scope.target.model, "store": bool(vendor.get("background"))}
+    body |= {setting: value for setting in _FIELDS if (value := take(scope, setting)) is not None}
+    for setting in _ABSENT:
+        if scope.settings.take(setting) is not None:
+            scope.losses.add("dropped", f"{scope.target.dialect} has no field for it", path=f"settings.{setting}")
+    asked = [ENCRYPTED_REASONING] if scope.model_info.reasoning else []
+    effort, verbosity = take(scope, "reasoning_effort"), vendor.pop("verbosity", None)
+    tools = [*map(_flat, encode_options(scope)), *vendor.pop("tools", ())]
+    found = {
+        "include": list(dict.fromkeys([*asked, *vendor.pop("include", ())])),
+        "reasoning": {**vendor.pop("reasoning", {}), **({} if effort is None else {"effort": effort})},
+        "text": {**_format(scope), **({} if verbosity is None else {"verbosity": verbosity})},
+        "tools": tools,
+    }
+    body |= {name: value for name, value in found.items() if value} | _choice(scope, tools)
+    if "tool_choice" in body and "tool_choice" in vendor:
+        scope.losses.add("dropped", "the vendor setting tool_choice takes its place", path="settings.option_choice")
+    return body | vendor
+
+
+def _flat(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """A declaration of chat's as this wire has it: without its inner object, and with `strict` always said."""
+    return {"type": tool["type"], "strict": False, **tool[tool["type"]]}
+
+
+def _choice(scope: RequestScope, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    choice, parallel = take(scope, "option_choice"), take(scope, "parallel_options")
+    if choice is not None and choice not in ("auto", "none", "required"):
+        choice = _named(choice, scope, tools)
+    found = {"tool_choice": (choice, "option_choice"), "parallel_tool_calls": (parallel, "parallel_options")}
+    wanted = {name: pair for name, pair in found.items() if pair[0] is not None}
+    if not tools:
+        for _, setting in wanted.values():
+            scope.losses.add("dropped", "no option is offered", path=f"settings.{setting}")
+        return {}
+    return {name: value for name, (value, _) in wanted.items()}
+
+
+def _named(choice: str, scope: RequestScope, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    wire_name = scope.option_names.get(choice, choice)
+    for tool in tools:
+        if tool.get("name") == wire_name:
+            return {"type": tool.get("type"), "name": wire_name}
+    offered = ", ".join(scope.option_names) or "none"
+    raise SettingsInvalid(f"option_choice names {choice!r}, which is not offered; offered are: {offered}")
+
+
+def _format(scope: RequestScope) -> dict[str, Any]:
+    wanted: ResponseFormat | None = take(scope, "response_format")
+    if wanted is None:
+        return {}
+    path, found = "settings.response_format", make_strict(wanted.schema_view)
+    for reason in found.reasons:
+        said = "strict schemas ask more" if found.strict else "the schema cannot be strict, so that replies may miss it"
+        scope.losses.add("rewritten" if found.strict else "downgraded", f"{said}: {reason}", path=path)
+    name = wanted.name if is_valid(wanted.name, FORMAT_NAMES) else derive(wanted.name, FORMAT_NAMES)
+    if name != wanted.name:
+        scope.losses.add("rewritten", f"the wire takes {name!r} for {wanted.name!r}", path=f"{path}.name")
+    schema = {"type": "json_schema", "name": name, "schema": found.schema, "strict": found.strict}
+    return {"format": {**schema, "description": wanted.description} if wanted.description else schema}

@@ -1,0 +1,160 @@
+"""Stream events of a response → core events. A block's index is its item's place, then its place in the item.
+
+    response.created           ─▶ reply-start
+    response.…delta            ─▶ …-delta, after a …-start where the block is new
+    response.output_item.done  ─▶ …-end of every block of the item: the whole item is the truth
+    response.completed         ─▶ the ends of what no item ended, then reply-end; incomplete and failed alike
+
+Every other event only repeats what an item holds when it is done; items that the final response alone holds are
+read from there (law 8). Reasoning is taken from its item's end, as the vendor asks: the encrypted content of an
+earlier event may be incomplete.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sabir.events import BlockDelta, BlockEnd, BlockKind, BlockStart, ReplyStart, StreamEvent
+from sabir.fold import decode_call
+from sabir.messages import OptionCallPayload
+from sabir.parts import ReasoningPart, RefusalPart, TextPart
+from sabir.scope import DecodeScope
+from sabir.sse import ServerEvent
+
+from sabir_openai.bodies import Fields, fields, items, read_object, text
+from sabir_openai.responses_decode import PARAGRAPH, Block, item_blocks, origin_of, raise_reported, reply_end, without
+
+WIDTH = 1000
+"""Places of blocks that one output item has."""
+
+DELTAS: Mapping[str, tuple[BlockKind, str]] = {
+    "response.output_text.delta": ("text", "content_index"),
+    "response.refusal.delta": ("refusal", "content_index"),
+    "response.reasoning_summary_text.delta": ("reasoning", "summary_index"),
+    "response.reasoning_text.delta": ("reasoning", "content_index"),
+    "response.function_call_arguments.delta": ("option_call", ""),
+}
+"""Event → the kind of its block, and the field that says where in its item it belongs."""
+ANNOUNCED: Mapping[str, BlockKind] = {"reasoning": "reasoning", "function_call": "option_call"}
+"""Items of one block that begins as soon as they are added."""
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A block that has begun and not ended."""
+
+    start: BlockStart
+    texts: list[str] = field(default_factory=list)
+    passage: tuple[object, ...] | None = None
+
+    def whole(self, scope: DecodeScope) -> Block:
+        """The block as far as it came, for a response whose end does not hold it."""
+        so_far = "".join(self.texts)
+        match self.start.kind:
+            case "option_call":
+                return decode_call(self.start.invocation_id, self.start.option_name, so_far, scope)
+            case "reasoning":
+                return ReasoningPart(text=so_far)
+            case "refusal":
+                return RefusalPart(text=so_far)
+            case _:
+                return TextPart(text=so_far)
+
+
+class ResponsesDecoder:
+    """Decodes one stream of a response."""
+
+    def __init__(self, scope: DecodeScope) -> None:
+        self._scope = scope
+        self._growing: dict[int, _Growing] = {}
+        self._kinds: set[str] = set()
+        self._done: set[int] = set()
+        self._is_started = False
+        self._is_ended = False
+        self._readers: Mapping[str, Callable[[Fields], Iterable[StreamEvent]]] = {
+            "response.output_item.added": self._added,
+            "response.output_item.done": self._item_done,
+            "response.completed": self._ended,
+            "response.incomplete": self._ended,
+            "response.failed": self._ended,
+            **dict.fromkeys(DELTAS, self._grown),
+        }
+
+    def feed(self, event: ServerEvent) -> list[StreamEvent]:
+        """Core events of one wire event; the CallError that it reports, ResponseInvalid for what is no event."""
+        if self._is_ended or event.data.strip() == "[DONE]":
+            return []
+        found = read_object(event.data, self._scope)
+        name, response = text(found.get("type")) or event.event, fields(found.get("response"))
+        is_flat = name == "error" and "error" not in found
+        raise_reported({"error": without(found, "type")} if is_flat else response or found, self._scope)
+        events: list[StreamEvent] = []
+        if not self._is_started:
+            self._is_started = True
+            events.append(ReplyStart(origin=origin_of(response, self._scope)))
+        reader = self._readers.get(name)
+        return [*events, *reader(found)] if reader else events
+
+    def close(self) -> list[StreamEvent]:
+        """Nothing: the terminal event has said all."""
+        return []
+
+    def _added(self, found: Fields) -> Iterable[StreamEvent]:
+        item = fields(found.get("item"))
+        kind, name = ANNOUNCED.get(text(item.get("type"))), text(item.get("name"))
+        if kind is not None:
+            option_name = self._scope.option_names.get(name, name)
+            yield from self._begun(_place(found), kind, text(item.get("call_id")), option_name)
+
+    def _begun(self, index: int, kind: BlockKind, call_id: str = "", option_name: str = "") -> Iterable[StreamEvent]:
+        if index in self._growing or index // WIDTH in self._done:
+            return
+        start = BlockStart(index=index, kind=kind, invocation_id=call_id, option_name=option_name)
+        self._growing[index] = _Growing(start)
+        yield start
+
+    def _grown(self, found: Fields) -> Iterable[StreamEvent]:
+        name, delta = text(found.get("type")), text(found.get("delta"))
+        kind, place = DELTAS[name]
+        index = _place(found, place if kind in ("text", "refusal") else "")
+        if kind != "option_call" and delta:
+            yield from self._begun(index, kind)
+        block = self._growing.get(index)
+        if block is None or block.start.kind != kind or not delta:
+            return
+        passage = (name, found.get(place))
+        if block.texts and passage != block.passage:
+            delta = PARAGRAPH + delta
+        block.texts.append(delta)
+        block.passage = passage
+        yield BlockDelta(index=index, kind=kind, text=delta)
+
+    def _item_done(self, found: Fields) -> Iterable[StreamEvent]:
+        index = _place(found)
+        if index // WIDTH not in self._done:
+            for offset, block in enumerate(item_blocks(found.get("item"), self._scope)):
+                yield from self._whole(index + offset, block)
+            self._done.add(index // WIDTH)
+
+    def _whole(self, index: int, block: Block) -> Iterable[StreamEvent]:
+        if isinstance(block, OptionCallPayload):
+            yield from self._begun(index, "option_call", block.invocation_id, block.option_name)
+        else:
+            yield from self._begun(index, block.kind)
+        self._kinds.add(block.kind)
+        self._growing.pop(index, None)
+        yield BlockEnd(index=index, block=block)
+
+    def _ended(self, found: Fields) -> Iterable[StreamEvent]:
+        response = fields(found.get("response"))
+        for position, item in enumerate(items(response.get("output"))):
+            yield from self._item_done({"output_index": position, "item": item})
+        for index, block in sorted(self._growing.items()):
+            yield from self._whole(index, block.whole(self._scope))
+        self._is_ended = True
+        yield reply_end(response, self._kinds, self._scope)
+
+
+def _place(found: Fields, within: str = "") -> int:
+    """The index of an event's block."""
+    item, content = found.get("output_index"), found.get(within)
+    return (item if isinstance(item, int) else 0) * WIDTH + (content if isinstance(content, int) else 0)

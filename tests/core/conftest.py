@@ -1,0 +1,28 @@
+"""Fixtures of core's tests."""
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.core.distributions import EntryPoints, Install, write_distribution
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Install distributions for one test; their modules are forgotten afterwards."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    before = set(sys.modules)
+
+    def write(name: str, entry_points: EntryPoints, *, version: str = "1.0", **modules: str) -> None:
+        write_distribution(folder, name, entry_points, version, modules)
+        importlib.invalidate_caches()
+
+    yield write
+    for name in set(sys.modules) - before:
+        if str(folder) in (getattr(sys.modules[name], "__file__", None) or ""):
+            del sys.modules[name]

@@ -1,0 +1,596 @@
+"""The adapter that users hold: what it takes, what it refuses, what it sends, and what it tells."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+import sabir
+from sabir import registry
+from sabir.adapter import Adapter, ModelAdapter
+from sabir.contracts import FetchedMedia, TokenCount
+from sabir.errors import (
+    AuthenticationFailed,
+    CallError,
+    CredentialsMissing,
+    DialectMissing,
+    MediaRefused,
+    Misnamed,
+    ProviderMissing,
+    RateLimited,
+    RenderingRefused,
+    SettingsInvalid,
+    StreamBroken,
+)
+from sabir.hooks import Hooks
+from sabir.hookspecs import hookimpl
+from sabir.losses import Loss
+from sabir.rendering import Rendering
+from sabir.reply import Reply
+from sabir.scope import ModelInfo
+from sabir.settings import RetryPolicy, Settings
+from sabir.telemetry import redact
+from tests.core.support import WORDS, Behaviour, Loopback, Tiny, failing, streamed, whole
+
+SKY = "https://example.org/sky.png"
+
+
+@sabir.option
+def weather(city: str) -> str:
+    """Current weather in a city."""
+    return "18 °C, rain"
+
+
+@pytest.fixture
+def tiny() -> Iterator[Tiny]:
+    """The tiny provider, registered for one test."""
+    provider = Tiny()
+    registry.register("tiny", provider)
+    yield provider
+    registry.unregister("tiny")
+
+
+def serving(behave: Behaviour, **given: Any) -> "Service":
+    return Service(behave, given)
+
+
+class Service:
+    """A server and an adapter that calls it."""
+
+    def __init__(self, behave: Behaviour, given: dict[str, Any]) -> None:
+        self._given = given
+        self.server = Loopback(behave)
+
+    def __enter__(self) -> tuple[ModelAdapter, Loopback]:
+        self.server.__enter__()
+        self.llm = sabir.adapter("tiny:m", base_url=self.server.url, **self._given)
+        return self.llm, self.server
+
+    def __exit__(self, *_: object) -> None:
+        self.llm.close()
+        self.server.__exit__()
+
+
+def echo(path: str, body: Any) -> Any:
+    return streamed(*WORDS) if path == "/stream" else whole(body["turns"][-1]["text"])
+
+
+def test_the_string_names_provider_dialect_and_model(tiny: Tiny) -> None:
+    """Split at the first colon; the provider's first dialect is the default."""
+    for name in ("tiny:m:8b", "tiny.talk:m:8b"):
+        llm = sabir.adapter(name)
+
+        assert ("m:8b", "tiny.talk", "tiny") == (llm.model, llm.dialect, llm.target.provider)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "reason"),
+    [
+        ("tiny", SettingsInvalid, "write provider:model"),
+        ("tiny:", SettingsInvalid, "write provider:model"),
+        ("tinny:m", ProviderMissing, "did you mean 'tiny'"),
+        ("tiny.shout:m", DialectMissing, "it speaks talk"),
+    ],
+)
+def test_a_wrong_string_says_what_is_right(tiny: Tiny, name: str, kind: type[Exception], reason: str) -> None:
+    """One line with the remedy."""
+    with pytest.raises(kind, match=reason):
+        sabir.adapter(name)
+
+
+def test_an_adapter_is_an_adapter(tiny: Tiny) -> None:
+    """What wrappers promise, the model adapter keeps; type checkers hold it to the Protocol here."""
+    llm: Adapter = sabir.adapter("tiny:m")
+
+    assert "tiny:m" == str(llm.target)
+
+
+def test_secrets_stay_out_of_sight(tiny: Tiny) -> None:
+    """Neither repr, nor target, nor the origin of messages holds a key (UP: never in a repr)."""
+    llm = sabir.adapter("tiny:m", api_key="sk-secret", base_url="https://user:sk-secret@host:8/v1?key=sk-secret#x")
+
+    assert "https://host:8/v1" == llm.target.endpoint
+    assert "ModelAdapter('tiny:m', dialect='tiny.talk', endpoint='https://host:8/v1', speaks_as='llm')" == repr(llm)
+    for shown in (repr(vars(llm)), repr(llm.render("hi")), llm.render("hi").model_dump_json()):
+        assert "sk-secret" not in shown.replace(repr("https://user:sk-secret@host:8/v1?key=sk-secret#x"), "")
+
+
+def test_rendering_needs_no_key_and_no_network(tiny: Tiny) -> None:
+    """Body, path and losses are there before any connection is made."""
+    tiny._key = None
+
+    rendering = sabir.adapter("tiny:m").render("Umbrella today?", options=[weather], settings=Settings(seed=1))
+
+    assert ("/talk", False, {}) == (rendering.path, rendering.streaming, dict(tiny.made))
+    assert {
+        "model": "m",
+        "options": ["weather"],
+        "settings": {"seed": 1},
+        "turns": [{"side": "user", "text": "Umbrella today?"}],
+    } == rendering.body
+
+
+def test_a_missing_key_is_found_at_the_first_send(tiny: Tiny) -> None:
+    """Not at import, not at rendering; the error names the variable."""
+    tiny._key = None
+    with sabir.adapter("tiny:m") as llm:
+        with pytest.raises(CredentialsMissing, match="TINY_KEY"):
+            llm.complete_sync("hi")
+
+
+def test_what_was_approved_is_what_is_sent(tiny: Tiny) -> None:
+    """The server receives the rendering's bytes, path and headers; both surfaces send the same."""
+    with serving(echo) as (llm, server):
+        rendering = llm.render("hi", settings=Settings(extra_headers={"x-team": "a"}))
+        llm.send_sync(rendering)
+        llm.complete_sync("hi", settings=Settings(extra_headers={"x-team": "a"}))
+
+        for received in server.received:
+            assert (rendering.body_bytes, "/talk", "a") == (received.body, received.path, received.headers["x-team"])
+
+
+async def test_both_surfaces_send_the_same_bytes(tiny: Tiny) -> None:
+    """Waiting or not, the request is one."""
+    with serving(echo) as (llm, server):
+        reply = await llm.complete("hi", options=[weather])
+        same = llm.complete_sync("hi", options=[weather])
+        await llm.aclose()
+
+        assert server.received[0].body == server.received[1].body
+        assert ("hi", "hi") == (reply.text, same.text)
+
+
+def test_a_rendering_is_sent_only_where_it_was_made_for(tiny: Tiny) -> None:
+    """Another model's bytes are refused before anything goes out."""
+    rendering = sabir.adapter("tiny:m").render("hi")
+
+    with pytest.raises(SettingsInvalid, match="the rendering is for tiny:m .* this adapter is tiny:n"):
+        sabir.adapter("tiny:n").send_sync(rendering)
+
+
+def test_a_rendering_for_a_stream_is_streamed_and_folded(tiny: Tiny) -> None:
+    """`send` obeys what the rendering asks for; `stream` takes a rendering too, and nothing beside it."""
+    with serving(echo) as (llm, server):
+        rendering = llm.render("hi").for_stream()
+
+        assert "Take one." == llm.send_sync(rendering).text
+        assert "Take one." == llm.stream_sync(llm.render("hi")).reply().text
+        assert [rendering.body_bytes] * 2 == [received.body for received in server.received]
+        assert True is json.loads(rendering.body_bytes)["stream"]
+        with pytest.raises(SettingsInvalid, match="no settings beside a rendering"):
+            llm.stream_sync(rendering, settings=Settings())
+
+
+def test_a_reply_carries_attempts_and_losses(tiny: Tiny) -> None:
+    """A request that lost something and was sent twice says so."""
+    answers = [failing(503), whole("done")]
+    chat = sabir.user("look", sabir.audio("https://example.org/a.wav"))
+    with serving(lambda *_: answers.pop(0)) as (llm, _):
+        reply = llm.complete_sync(chat, settings=Settings(retries=RetryPolicy(first_delay=0)))
+
+    assert (2, ["downgraded"]) == (reply.attempts, [loss.kind for loss in reply.losses])
+
+
+def test_settings_of_a_call_are_laid_over_the_adapters(tiny: Tiny) -> None:
+    """What the call sets wins; what it leaves out is the adapter's."""
+    llm = sabir.adapter("tiny:m", settings=Settings(seed=1, temperature=0.5))
+
+    rendering = llm.render("hi", settings=Settings(seed=2))
+
+    assert {"seed": 2, "temperature": 0.5} == rendering.body["settings"]
+
+
+def test_settings_must_be_settings(tiny: Tiny) -> None:
+    """A dict of another library's words is refused with the remedy."""
+    with pytest.raises(SettingsInvalid, match="settings is of type dict; write sabir.Settings"):
+        sabir.adapter("tiny:m").render("hi", settings=cast(Any, {"max_tokens": 1}))
+
+
+@pytest.mark.parametrize(("adapter_strict", "call_strict"), [(True, None), (False, True), (False, {"downgraded"})])
+def test_strict_refuses_before_anything_is_sent(tiny: Tiny, adapter_strict: bool, call_strict: Any) -> None:
+    """The call's word counts where it has one, else the adapter's; the error lists the losses."""
+    llm = sabir.adapter("tiny:m", strict=adapter_strict)
+    chat = [sabir.user("look", sabir.image(SKY))]
+
+    for ask in (llm.render, llm.complete_sync, llm.stream_sync):
+        with pytest.raises(RenderingRefused, match="tiny:m would lose something") as caught:
+            ask(chat, strict=call_strict)
+        assert ["downgraded"] == [loss.kind for loss in caught.value.losses]
+    assert {} == dict(tiny.made)
+
+
+def test_a_call_can_relax_a_strict_adapter(tiny: Tiny) -> None:
+    """False is a word too."""
+    llm = sabir.adapter("tiny:m", strict=True)
+
+    assert 1 == len(llm.render(sabir.user("look", sabir.image(SKY)), strict=False).losses)
+
+
+def test_strict_knows_its_words(tiny: Tiny) -> None:
+    """A kind of loss that is none is refused when the adapter is made."""
+    with pytest.raises(SettingsInvalid, match="strict names lost"):
+        sabir.adapter("tiny:m", strict=cast(Any, {"lost"}))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ({"tools": []}, "options="),
+        ({"functions": []}, "options="),
+        ({"functions_call": "auto"}, "option_choice"),
+        ({"tool_choice": "auto"}, "option_choice"),
+        ({"max_tokens": 1}, "max_output_tokens"),
+        ({"temperature": 1}, r"settings=sabir.Settings\(temperature"),
+        ({"temprature": 1}, r"did you mean settings=sabir.Settings\(temperature"),
+        ({"stream": True}, "stream_sync"),
+        ({"system": "x"}, "sabir.system"),
+        ({"model": "x"}, "provider:model"),
+        ({"option": 1}, "did you mean `options`"),
+        ({"zzz": 1}, "it takes options, settings, strict"),
+    ],
+)
+def test_another_librarys_word_names_the_right_one(tiny: Tiny, wrong: dict[str, Any], right: str) -> None:
+    """On every method that makes a call, before anything is sent."""
+    llm = sabir.adapter("tiny:m")
+    for method in (llm.render, llm.complete_sync, llm.stream_sync, llm.stream, llm.count_tokens_sync):
+        with pytest.raises(Misnamed, match=f"{method.__name__}.. takes no `{next(iter(wrong))}`.*{right}"):
+            method("hi", **cast(Any, wrong))
+    with pytest.raises(Misnamed, match=right):
+        asyncio.run(llm.complete("hi", **cast(Any, wrong)))
+    assert {} == dict(tiny.made)
+
+
+def test_the_factory_names_the_right_words_too(tiny: Tiny) -> None:
+    """As do its settings."""
+    for wrong, right in (("api_base", "base_url="), ("temperature", "settings="), ("modle", "did you mean `model`")):
+        with pytest.raises(Misnamed, match=f"adapter.. takes no `{wrong}`.*{right}"):
+            sabir.adapter("tiny:m", **cast(Any, {wrong: 1}))
+
+
+def test_role_dictionaries_are_met_with_the_remedy(tiny: Tiny) -> None:
+    """A vendor's history is read by decode_history, or written anew with sabir.user."""
+    with pytest.raises(Misnamed, match=r"sabir\.user.*decode_history"):
+        sabir.adapter("tiny:m").complete_sync(messages=cast(Any, [{"role": "user", "content": "hi"}]))
+
+
+def test_an_adapter_speaks_as_its_policy(tiny: Tiny) -> None:
+    """Replies are made by it, and its own messages render as the assistant's; decoding sets no hint."""
+    with serving(echo, speaks_as="planner") as (llm, server):
+        reply = llm.complete_sync("hi")
+        llm.complete_sync([sabir.user("hi"), *reply.messages, sabir.user("more")])
+
+        assert [("planner", None)] == [(each.policy, each.role_hint_for_llm) for each in reply.messages]
+        assert ["user", "assistant", "user"] == [turn["side"] for turn in json.loads(server.received[1].body)["turns"]]
+
+
+def test_option_names_come_back_as_they_were_given(tiny: Tiny) -> None:
+    """A name that the wire cannot take is mapped out and back, streamed or not."""
+    option = sabir.Option.from_schema("weather in city", "d", {"type": "object"})
+    call = {"id": "c1", "arguments": "{}"}
+
+    def choose(path: str, body: Any) -> Any:
+        named = {**call, "name": body["options"][0]}
+        events = ({"open": "r"}, {"call": named}, {"finish": "option_calls"})
+        return streamed(*events) if path == "/stream" else whole("", calls=[named])
+
+    with serving(choose) as (llm, _):
+        for reply in (llm.complete_sync("hi", options=[option]), llm.stream_sync("hi", options=[option]).reply()):
+            assert ["weather in city"] == [each.call.option_name for each in reply.option_calls if each.call]
+
+
+def test_tokens_are_estimated_where_the_vendor_cannot_count(tiny: Tiny) -> None:
+    """A quarter of the body's bytes, rounded up, and it says that it is an estimate."""
+    llm = sabir.adapter("tiny:m")
+    size = len(llm.render("Grüße").body_bytes)
+
+    expected = TokenCount(input_tokens=-(-size // 4), estimated=True)
+
+    assert expected == llm.count_tokens_sync("Grüße") == asyncio.run(llm.count_tokens("Grüße"))
+    assert {} == dict(tiny.made)
+
+
+async def test_tokens_are_counted_by_the_vendor_where_it_can() -> None:
+    """By its own request; an error of it is an error of the library."""
+    registry.register("tiny", Tiny(counts=True))
+    answers = [b'{"tokens": 5}', b'{"tokens": 6}', b"<html>"]
+    try:
+        with serving(lambda path, body: type(whole(""))([answers.pop(0)])) as (llm, server):
+            assert TokenCount(input_tokens=5, estimated=False) == llm.count_tokens_sync("hi")
+            assert TokenCount(input_tokens=6, estimated=False) == await llm.count_tokens("hi")
+            with pytest.raises(CallError):
+                await llm.count_tokens("hi")
+            await llm.aclose()
+
+            assert {"/count"} == {received.path for received in server.received}
+            assert {"turns": [{"side": "user", "text": "hi"}]} == json.loads(server.received[0].body)
+    finally:
+        registry.unregister("tiny")
+
+
+def test_the_client_is_made_once_at_the_first_send(tiny: Tiny) -> None:
+    """Two calls share it; after closing a new one is made."""
+    with serving(echo) as (llm, _):
+        assert {} == dict(tiny.made)
+        llm.complete_sync("a")
+        llm.complete_sync("b")
+        assert {"connection": 1, "client": 1} == dict(tiny.made)
+        llm.close()
+        llm.close()
+        llm.complete_sync("c")
+        assert 2 == tiny.made["connection"]
+
+
+async def test_an_adapter_closes_with_its_block(tiny: Tiny) -> None:
+    """`async with` gives back what was made; without any call there is nothing to give back."""
+    with Loopback(echo) as server:
+        async with sabir.adapter("tiny:m", base_url=server.url) as llm:
+            assert "hi" == (await llm.complete("hi")).text
+            client = llm._connection._async  # type: ignore[union-attr]
+
+        assert client.is_closed
+        async with sabir.adapter("tiny:m"):
+            pass
+
+
+class Telemetry:
+    """A hook plugin that writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, Any]] = []
+
+    @hookimpl
+    def sabir_call_started(self, rendering: Rendering, attempt: int) -> None:
+        self.told.append(("started", attempt))
+
+    @hookimpl
+    def sabir_call_ended(self, rendering: Rendering, reply: Reply) -> None:
+        self.told.append(("ended", reply.text))
+
+    @hookimpl
+    def sabir_call_failed(self, rendering: Rendering, error: CallError, attempt: int) -> None:
+        self.told.append((type(error).__name__, attempt))
+
+
+class Faulty:
+    """A hook plugin that fails."""
+
+    @hookimpl
+    def sabir_call_started(self, rendering: Rendering) -> None:
+        raise RuntimeError("telemetry is down")
+
+
+@pytest.fixture
+def telemetry(monkeypatch: pytest.MonkeyPatch) -> Telemetry:
+    """The installed hooks, for one test."""
+    found = Telemetry()
+    hooks = Hooks([Faulty(), found])
+    monkeypatch.setattr(registry.default_registry, "_hooks", hooks)
+    return found
+
+
+def test_telemetry_sees_every_attempt_and_breaks_nothing(tiny: Tiny, telemetry: Telemetry) -> None:
+    """Started, failed, started, ended, whole or streamed; a hook that fails disturbs nobody."""
+    answers = [failing(503), whole("done"), streamed(*WORDS), failing(401), streamed(*WORDS[:2])]
+    with serving(lambda *_: answers.pop(0), settings=Settings(retries=RetryPolicy(first_delay=0))) as (llm, _):
+        llm.complete_sync("a")
+        llm.stream_sync("b").reply()
+        with pytest.raises(AuthenticationFailed):
+            llm.complete_sync("c")
+        with pytest.raises(StreamBroken):
+            llm.stream_sync("d").reply()
+
+    assert [
+        ("started", 1), ("ServerFailed", 1), ("started", 2), ("ended", "done"),
+        ("started", 1), ("ended", "Take one."),
+        ("started", 1), ("AuthenticationFailed", 1),
+        ("started", 1), ("StreamBroken", 1),
+    ] == telemetry.told  # fmt: skip
+
+
+@pytest.mark.parametrize("call", ["complete_sync", "stream_sync", "failing"])
+def test_a_call_with_losses_is_one_warning(tiny: Tiny, caplog: pytest.LogCaptureFixture, call: str) -> None:
+    """However it ends; a call without losses is none."""
+    behave = (lambda *_: failing(400)) if call == "failing" else echo
+    with serving(behave) as (llm, _), caplog.at_level(logging.WARNING, "sabir"):
+        for chat in ("plain", sabir.user("look", sabir.image(SKY), sabir.audio("https://example.org/a.wav"))):
+            try:
+                llm.stream_sync(chat).reply() if call == "stream_sync" else llm.complete_sync(chat)
+            except CallError:
+                assert "failing" == call
+
+    assert ["tiny:m lost 2: "] == [record.getMessage()[:15] for record in caplog.records]
+
+
+def test_bodies_are_logged_at_debug_only_and_redacted(tiny: Tiny, caplog: pytest.LogCaptureFixture) -> None:
+    """No header value, no key, and of a data URL its beginning."""
+    image = sabir.image(b"\x89PNG\r\n\x1a\n" + bytes(3000))
+    with serving(echo) as (llm, _):
+        for level in (logging.INFO, logging.DEBUG):
+            with caplog.at_level(level, "sabir"):
+                llm.complete_sync(sabir.user("look", image), settings=Settings(extra_headers={"x-team": "sesame"}))
+            logged = [record.getMessage() for record in caplog.records if record.name == "sabir"]
+            assert (level == logging.DEBUG) == any("look" in line for line in logged)
+
+    assert any("data:image/png;base64,iVBORw0KGgo" in line and "(4012 characters)" in line for line in logged)
+    assert all(len(line) < 3000 and "tiny-secret" not in line and "sesame" not in line for line in logged)
+
+
+def test_the_library_logs_nothing_unasked() -> None:
+    """Its logger has a NullHandler, so that nothing reaches a program's standard error."""
+    assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("sabir").handlers)
+
+
+def test_only_long_base64_is_cut() -> None:
+    """Words, ids and short data stay readable."""
+    assert '{"id": "call_123", "data": "AAAA"}' == redact(b'{"id": "call_123", "data": "AAAA"}')
+    assert "A" * 20 + "…(300 characters)" == redact(b"A" * 300)
+
+
+class Fetching:
+    """A fetcher that counts, and serves one pixel for everything but what it must not fetch."""
+
+    def __init__(self) -> None:
+        self.fetched: list[str] = []
+
+    def fetch_sync(self, url: str) -> FetchedMedia:
+        self.fetched.append(url)
+        if "private" in url:
+            raise MediaRefused(f"{url} is private; it is not fetched")
+        mime = "text/html" if "page" in url else "image/png"
+        return FetchedMedia(data=b"pixel", mime=mime, url=url)
+
+    async def fetch(self, url: str) -> FetchedMedia:
+        return self.fetch_sync(url)
+
+
+def test_nothing_is_fetched_unless_the_user_gave_a_fetcher(tiny: Tiny) -> None:
+    """Without one a target that takes only bytes gets a placeholder, and a loss says so (UP-08, UP-22)."""
+    rendering = sabir.adapter("tiny:m").render(sabir.user("look", sabir.image(SKY)))
+
+    assert ["downgraded"] == [loss.kind for loss in rendering.losses]
+    assert "images" not in rendering.body["turns"][0]
+
+
+@pytest.mark.parametrize("surface", ["complete", "complete_sync", "stream", "stream_sync", "count", "count_sync"])
+def test_media_are_fetched_for_a_target_that_takes_only_bytes(tiny: Tiny, surface: str) -> None:
+    """Once for all calls, on every surface; the message is the user's own still, and the loss is `rewritten`."""
+    fetcher = Fetching()
+    chat = [sabir.user("look", sabir.image(SKY), sabir.image(SKY), sabir.audio("https://example.org/a.wav"))]
+
+    async def ask(llm: ModelAdapter) -> Any:
+        async with llm:
+            if surface.startswith("count"):
+                return await llm.count_tokens(chat) if surface == "count" else llm.count_tokens_sync(chat)
+            if surface.startswith("stream"):
+                return await llm.stream(chat).reply() if surface == "stream" else llm.stream_sync(chat).reply()
+            return await llm.complete(chat) if surface == "complete" else llm.complete_sync(chat)
+
+    with serving(echo, fetcher=fetcher) as (llm, server):
+        results = [asyncio.run(ask(llm)) for _ in range(2)]
+
+    assert [SKY] == fetcher.fetched
+    assert SKY == chat[0].parts[1].url  # type: ignore[union-attr]
+    for received in server.received:
+        assert ["data:image/png;base64,cGl4ZWw="] * 2 == json.loads(received.body)["turns"][0]["images"]
+    for result in results:
+        if isinstance(result, Reply):
+            assert [("rewritten", "parts[1]"), ("rewritten", "parts[2]"), ("downgraded", "parts[3]")] == [
+                (loss.kind, loss.path) for loss in result.losses
+            ]
+            assert {chat[0].id} == {loss.message_id for loss in result.losses}
+
+
+def test_fetched_media_are_kept_as_long_as_their_message(tiny: Tiny) -> None:
+    """The same message gives the same derived one, so that kept prefixes hold; nothing outlives the message."""
+    fetcher = Fetching()
+    llm = sabir.adapter("tiny:m", fetcher=fetcher)
+    chat = [sabir.user("look", sabir.image(SKY)), sabir.user("plain")]
+
+    first, again = llm.fetch_media_sync(chat), asyncio.run(llm.fetch_media(chat))
+
+    assert [True, True] == [one is other for one, other in zip(first, again, strict=True)]
+    assert (chat[0].id, chat[1]) == (first[0].id, first[1])
+    assert [SKY] == fetcher.fetched
+    chat.clear()
+    del first, again
+    assert {} == llm._media._kept
+
+
+def test_rendering_never_fetches(tiny: Tiny) -> None:
+    """Law 6: it is pure; who wants to approve fetched media renders what `fetch_media` gave."""
+    fetcher = Fetching()
+    llm = sabir.adapter("tiny:m", fetcher=fetcher)
+    chat = [sabir.user("look", sabir.image(SKY))]
+
+    assert ["downgraded"] == [loss.kind for loss in llm.render(chat).losses]
+    assert [] == fetcher.fetched
+    assert () == llm.render(llm.fetch_media_sync(chat)).losses
+
+
+@pytest.mark.parametrize(("url", "reason"), [("https://private/x.png", "private"), ("https://a.org/page", "text/html")])
+def test_what_cannot_be_fetched_stops_the_call(tiny: Tiny, url: str, reason: str) -> None:
+    """Refused by the fetcher, or of a type that no media part may carry: one error, and nothing is sent."""
+    llm = sabir.adapter("tiny:m", fetcher=Fetching())
+
+    with pytest.raises(MediaRefused, match=reason):
+        llm.complete_sync(sabir.user(sabir.image(url)))
+    with pytest.raises(MediaRefused, match=reason):
+        llm.stream_sync(sabir.user(sabir.image(url))).reply()
+    assert {} == dict(tiny.made)
+
+
+def test_media_that_a_model_does_not_read_are_not_fetched(tiny: Tiny) -> None:
+    """Nor those that the wire takes by URL, or not at all."""
+    fetcher = Fetching()
+    info = ModelInfo(prefix="m", modalities=("audio",))
+    blind = sabir.adapter("tiny:m", fetcher=fetcher, model_info=info)
+
+    assert ["downgraded"] == [loss.kind for loss in blind.render(blind.fetch_media_sync(sabir.user(sabir.image(SKY)))).losses]
+    assert [] == fetcher.fetched
+
+
+async def test_the_waiting_surface_works_inside_a_running_loop(tiny: Tiny) -> None:
+    """As in a notebook: complete, stream and count, without a loop of their own."""
+    with serving(echo) as (llm, _):
+        assert "hi" == llm.complete_sync("hi").text
+        with llm.stream_sync("hi") as stream:
+            assert "Take one." == "".join(stream.text)
+        assert llm.count_tokens_sync("hi").estimated
+
+
+async def test_a_stream_can_be_rate_limited(tiny: Tiny) -> None:
+    """Errors of the request come where the first event is asked for."""
+    with serving(lambda *_: failing(429, "slow down", retry_after="300")) as (llm, _):
+        async with llm.stream("hi") as stream:
+            with pytest.raises(RateLimited, match="slow down") as caught:
+                await anext(stream)
+        await llm.aclose()
+
+    assert 300 == caught.value.retry_after
+
+
+async def test_leaving_a_stream_closes_its_connection(tiny: Tiny) -> None:
+    """The server sees that nobody listens any more."""
+    waiting = streamed(*WORDS[:3], then="wait")
+    with serving(lambda *_: waiting) as (llm, server):
+        async with llm.stream("hi") as stream:
+            async for _ in stream.text:
+                break
+        assert await asyncio.to_thread(server.was_left)
+        with llm.stream_sync("hi") as stream_sync:
+            next(stream_sync.text)
+        assert await asyncio.to_thread(server.was_left)
+        await llm.aclose()
+
+
+def test_losses_of_a_rendering_reach_the_partial_reply(tiny: Tiny) -> None:
+    """Even where the stream breaks."""
+    with serving(lambda *_: streamed(*WORDS[:2], then="drop")) as (llm, _):
+        with pytest.raises(StreamBroken) as caught:
+            llm.stream_sync(sabir.user("look", sabir.image(SKY))).reply()
+
+    losses: tuple[Loss, ...] = caught.value.partial.losses
+    assert ("Take ", ["downgraded"]) == (caught.value.partial.text, [loss.kind for loss in losses])

@@ -1,0 +1,348 @@
+"""Answering: a call becomes exactly one result, whatever its option does."""
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from sabir.answers import answer, answer_sync, unanswered
+from sabir.builders import OptionResultBuilder
+from sabir.constructors import image, user
+from sabir.errors import Misnamed, OptionInvalid
+from sabir.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin
+from sabir.options import Option, option
+from sabir.parts import MediaPart, ReasoningPart, TextPart
+from sabir.reply import Reply
+
+PIXEL = "data:image/png;base64,iVBORw0KGgo="
+
+
+def call(name: str, arguments: Any = None, invocation_id: str = "call-1", **fields: Any) -> Message:
+    payload = OptionCallPayload(invocation_id=invocation_id, option_name=name, arguments=arguments or {}, **fields)
+    return Message(policy="llm", step_num=3, payload=payload)
+
+
+def answered(function: Callable[..., Any], **arguments: Any) -> OptionResultPayload:
+    """What a function's option answers, asked synchronously and in a loop: both must say the same."""
+    made = Option.from_function(function, name="it")
+    asked = call("it", arguments)
+    waiting, awaited = made.answer_sync(asked), asyncio.run(made.answer(asked))
+    assert waiting.same_content(awaited)
+    assert waiting.result is not None
+    return waiting.result
+
+
+def test_a_result_carries_the_calls_ids_and_the_options_name() -> None:
+    """PJ-05, PJ-31, UP-04: invocation id, option name and step are the call's; the policy is the option's."""
+
+    @option
+    def weather(city: str) -> str:
+        return f"rain in {city}"
+
+    answering = weather.answer_sync(call("weather", {"city": "Oslo"}))
+
+    assert (answering.policy, answering.step_num, answering.origin) == ("weather", 3, None)
+    assert answering.result == OptionResultPayload(invocation_id="call-1", option_name="weather", result="rain in Oslo")
+
+
+@pytest.mark.parametrize("value", [None, 0, "", [], {}, False, 1.5, {"a": [1, None]}, "x"])
+def test_json_values_are_kept_as_they_are(value: Any) -> None:
+    """PJ-44: falsy results too."""
+
+    def give() -> Any:
+        return value
+
+    result = answered(give)
+
+    assert (result.result, result.is_error, result.parts) == (value, False, ())
+
+
+class Place(BaseModel):
+    city: str
+
+
+@dataclass
+class Point:
+    x: int
+
+
+def test_models_dataclasses_dates_and_tuples_become_json() -> None:
+    """Whatever pydantic can write."""
+
+    def give() -> Any:
+        return Place(city="Oslo"), Point(1), date(2026, 11, 21), {"x"}
+
+    assert answered(give).result == [{"city": "Oslo"}, {"x": 1}, "2026-11-21", ["x"]]
+
+
+def test_media_and_text_become_parts() -> None:
+    """A result that a model shall see is no JSON; strings may stand among the parts."""
+    picture = image(PIXEL, hint="the sky")
+
+    def one() -> MediaPart:
+        return picture
+
+    def several() -> list[Any]:
+        return ["look:", picture, TextPart(text="end")]
+
+    def message() -> Message:
+        return user("look:", picture)
+
+    assert answered(one).parts == (picture,)
+    assert answered(several).parts == (TextPart(text="look:"), picture, TextPart(text="end"))
+    assert answered(message).parts == (TextPart(text="look:"), picture)
+    assert answered(message).result is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        object(),
+        float("nan"),
+        {"a": [float("inf")]},
+        "\ud800",
+        b"\xff",
+        [TextPart(text="x"), 3],
+        [TextPart(text="x"), ReasoningPart(text="hm")],
+        call("other"),
+        user(TextPart(text="a"), ReasoningPart(text="b")),
+    ],
+    ids=repr,
+)
+def test_what_no_result_can_hold_is_an_error_result(value: Any) -> None:
+    """The option ran, and its caller learns in one line why nothing came of it."""
+
+    def give() -> Any:
+        return value
+
+    result = answered(give)
+
+    assert (result.is_error, result.error_type, result.retryable) == (True, "result_invalid", False)
+    assert "\n" not in (result.error_message or "\n")
+
+
+def test_an_exception_becomes_an_error_result_of_its_name() -> None:
+    """UP-05, UP-29: one line, never a traceback; an exception without words is named."""
+
+    class Full(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("not even that")
+
+    def fail(how: str) -> None:
+        raise {"words": ValueError("no\nsuch city \ud800"), "none": TimeoutError(), "worst": Full(), "stop": StopIteration(3)}[how]
+
+    found = {how: answered(fail, how=how) for how in ("words", "none", "worst", "stop")}
+
+    assert {how: (result.error_type, result.error_message) for how, result in found.items()} == {
+        "words": ("ValueError", "no such city \\ud800"),
+        "none": ("TimeoutError", "TimeoutError"),
+        "worst": ("Full", "Full"),
+        "stop": ("StopIteration", "3"),
+    }
+    assert {result.retryable for result in found.values()} == {False}
+
+
+def test_arguments_that_do_not_fit_keep_the_option_from_running() -> None:
+    """PJ-34: wrong types, missing and unknown names, and text that was no JSON object."""
+    ran = []
+
+    @option
+    def weather(city: str, days: int = 1) -> None:
+        ran.append(city)
+
+    broken = call("weather", raw_arguments='{"city": "Os', invalid_arguments=True)
+    asked = [call("weather", {"days": "many"}), call("weather", {"city": "Oslo", "town": 1}), broken]
+    results = [weather.answer_sync(each).result for each in asked]
+
+    assert [(result.error_type, result.error_message) for result in results if result] == [
+        ("invalid_arguments", "city: Field required; days: Input should be a valid integer, unable to parse string as an integer"),
+        ("invalid_arguments", "town: Extra inputs are not permitted"),
+        ("invalid_arguments", "the arguments are no JSON object: '{\"city\": \"Os'"),
+    ]
+    assert ran == []
+
+
+def test_cancellation_and_interrupts_are_no_results() -> None:
+    """They are the caller's business."""
+
+    async def cancelled() -> None:
+        raise asyncio.CancelledError
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(Option.from_function(cancelled).answer(call("cancelled")))
+    with pytest.raises(KeyboardInterrupt):
+        Option.from_function(interrupted).answer_sync(call("interrupted"))
+
+
+async def test_cancelling_an_answer_cancels_its_option() -> None:
+    """A coroutine does not outlive the call that awaits it."""
+    ended = asyncio.Event()
+
+    @option
+    async def wait() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    task = asyncio.create_task(wait.answer(call("wait")))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert ended.is_set()
+
+
+async def test_coroutine_functions_are_awaited_in_the_loop() -> None:
+    """Callable objects with an asynchronous `__call__`, and functions that return an awaitable, as well."""
+
+    class Later:
+        async def __call__(self, city: str) -> str:
+            return f"{city} {threading.current_thread() is threading.main_thread()}"
+
+    later = Later()
+
+    def forwards(city: str) -> Awaitable[str]:
+        return later(city)
+
+    for function in (later, later.__call__, forwards):
+        made = Option.from_function(function, name="it")
+        result = (await made.answer(call("it", {"city": "Oslo"}))).result
+        assert result is not None
+        assert result.result == "Oslo True"
+
+
+async def test_functions_that_block_run_in_a_thread_with_the_callers_context() -> None:
+    """The loop goes on meanwhile, and context variables are seen."""
+    user_id = contextvars.ContextVar("user_id", default="nobody")
+    went_on = threading.Event()
+
+    @option
+    def slow() -> str:
+        assert went_on.wait(10)
+        return user_id.get()
+
+    user_id.set("ada")
+    task = asyncio.create_task(slow.answer(call("slow")))
+    await asyncio.sleep(0)
+    went_on.set()
+
+    assert (await task).result.result == "ada"  # type: ignore[union-attr]
+
+
+def test_an_asynchronous_option_is_refused_where_nobody_awaits() -> None:
+    """Before anything runs; a coroutine that a plain function returns is closed, not leaked."""
+    ran = []
+
+    @option
+    async def later() -> None:
+        ran.append(1)
+
+    @option
+    def now() -> None:
+        ran.append(2)
+
+    @option
+    def hidden() -> Any:
+        return later.function()  # type: ignore[misc]
+
+    with pytest.raises(OptionInvalid, match=r"'later' is asynchronous; use `await option.answer\(call\)`"):
+        later.answer_sync(call("later"))
+    with pytest.raises(OptionInvalid, match="'later' is asynchronous"):
+        answer_sync([call("now"), call("later", invocation_id="call-2")], [now, later])
+    with pytest.raises(OptionInvalid, match="'hidden' is asynchronous"):
+        hidden.answer_sync(call("hidden"))
+    assert ran == []
+
+
+def test_an_option_without_a_function_answers_nothing() -> None:
+    """The error says who must."""
+    bare = Option(name="bare")
+
+    with pytest.raises(OptionInvalid, match=r"'bare' has no function to run; .*OptionResultBuilder"):
+        bare.answer_sync(call("bare"))
+    with pytest.raises(OptionInvalid, match="'bare' has no function to run"):
+        answer_sync([call("bare")], [bare])
+    with pytest.raises(OptionInvalid, match="'bare' has no function to call"):
+        bare()
+    assert answer_sync([], [bare]) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (user("hi"), "'it' answers option calls, not a message of kind 'parts'"),
+        ("it", "'it' answers option calls, not a value of type str"),
+        (call("other"), "'it' was given a call of 'other'; use sabir.answer"),
+    ],
+)
+def test_an_option_answers_its_own_calls_alone(asked: Any, words: str) -> None:
+    """Anything else is a mistake of the caller's, not an error result."""
+    made = Option.from_schema("it", "", {}, lambda: 1)
+
+    with pytest.raises(OptionInvalid, match=words):
+        made.answer_sync(asked)
+
+
+def reply(*messages: Message) -> Reply:
+    return Reply(messages=messages, finish_reason="option_calls", origin=Origin(provider="p", dialect="p.d"))
+
+
+@option
+def double(number: int) -> int:
+    if number == 13:
+        raise ValueError("unlucky")
+    return 2 * number
+
+
+def test_all_calls_of_a_reply_are_answered_in_their_order() -> None:
+    """UP-05: one failure loses none of its siblings; what was not offered is refused, never run (D-08, PJ-06)."""
+    asked = reply(
+        user("thinking aloud"),
+        call("double", {"number": 1}, "a"),
+        call("double", {"number": 13}, "b"),
+        call("triple", {"number": 3}, "c"),
+        call("double", {}, "d"),
+        call("double", {"number": 2}, "e"),
+    )
+    results = answer_sync(asked, [double])
+
+    assert [message.result and message.result.invocation_id for message in results] == ["a", "b", "c", "d", "e"]
+    assert [message.policy for message in results] == ["double", "double", RUNTIME, "double", "double"]
+    assert [message.result and (message.result.error_type or message.result.result) for message in results] == [
+        2, "ValueError", "option_not_offered", "invalid_arguments", 4,
+    ]  # fmt: skip
+    assert results[2].result is not None
+    assert results[2].result.error_message == "option 'triple' was not offered; offered are: double"
+    assert all(message.step_num == 3 for message in results)
+    again = asyncio.run(answer(asked, [double]))
+    assert [message.same_content(other) for message, other in zip(results, again, strict=True)] == [True] * 5
+
+
+def test_only_unanswered_calls_are_answered() -> None:
+    """RN-08, UP-13: a result answers the nearest earlier call of its id, so that a provider may use an id again."""
+    first, second = call("double", {"number": 1}), call("double", {"number": 2})
+    other = call("double", {"number": 3}, "call-2")
+    answering = OptionResultBuilder.response_to(first).success(2)
+
+    assert unanswered([first, answering, second, other]) == [second, other]
+    assert unanswered([first, second, answering]) == [first]
+    assert unanswered([answering, first]) == [first]
+    assert [message.result and message.result.result for message in answer_sync([first, answering, second, other], [double])] == [4, 6]
+
+
+def test_one_message_is_a_list_of_one() -> None:
+    """A single call need not be wrapped; what is no message is named."""
+    assert len(answer_sync(call("double", {"number": 1}), [double])) == 1
+    with pytest.raises(Misnamed, match=r"messages\[0\]"):
+        answer_sync(["x"], [double])  # type: ignore[list-item]

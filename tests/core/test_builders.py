@@ -1,0 +1,293 @@
+"""Builders make messages step by step, as the source document has them."""
+
+from typing import Any
+
+import pytest
+
+from sabir.builders import MessageBuilder, OptionResultBuilder
+from sabir.errors import BuilderError, MediaRefused
+from sabir.messages import RUNTIME, Message, OptionCallPayload, PartsPayload
+from sabir.parts import MediaPart, TextPart
+from sabir.values import NotJSON
+
+
+def at_step(step_num: int | None, **fields: Any) -> Message:
+    return Message(policy="user", step_num=step_num, payload=PartsPayload(parts=(TextPart(text="x"),)), **fields)
+
+
+def a_call(step_num: int | None = 4) -> Message:
+    return MessageBuilder("llm", step_num=step_num).add_option_call("search", {"query": "x"})
+
+
+def test_the_source_documents_example_runs_as_written() -> None:
+    """PJ-48: a parts message of media, media, text at the anchor's step, and one paired call and result."""
+    last_message, results = at_step(7), ["a hobbit film"]
+    url_1, url_2 = "https://example.org/girl.png", "https://example.org/dress.png"
+
+    builder = MessageBuilder.continue_step(last_message)
+
+    builder.add_option_call("search_web", {"query": "hobbit movie"})
+    # ... executor runs it ...
+    result_builder = OptionResultBuilder.response_to(builder.last_option_call)
+    option_result_msg = result_builder.success(results)
+
+    builder.add_image(
+        "girl wearing a hat",
+        url_1,
+    )
+
+    builder.add_image(
+        "fancy dress",
+        url_2,
+    )
+
+    builder.add_text(
+        "Take the dress from the second image and apply it to the person in the first image"
+    )  # fmt: skip
+
+    message = builder.to_message()
+
+    assert [(part.kind, getattr(part, "prompt_hint", None)) for part in message.parts] == [
+        ("media", "girl wearing a hat"),
+        ("media", "fancy dress"),
+        ("text", None),
+    ]
+    assert [part.url for part in message.parts if isinstance(part, MediaPart)] == [url_1, url_2]
+    call, result = builder.last_option_call.call, option_result_msg.result
+    assert call is not None
+    assert result is not None
+    assert (call.option_name, call.arguments) == ("search_web", {"query": "hobbit movie"})
+    assert (result.invocation_id, result.option_name, result.result) == (call.invocation_id, "search_web", results)
+    assert {each.step_num for each in (message, builder.last_option_call, option_result_msg)} == {7}
+
+
+@pytest.mark.parametrize(
+    ("anchor", "following", "same"),
+    [(at_step(3), 4, 3), (at_step(0), 1, 0), (at_step(None), 1, None), (3, 4, 3), (0, 1, 0), (None, 1, None)],
+)
+def test_a_step_is_counted_from_a_message_a_number_or_nothing(anchor: Any, following: int, same: int | None) -> None:
+    """PJ-25 … PJ-27, D-03: an anchor without a step counts as 0 for the next one."""
+    assert MessageBuilder.next_step(anchor).step_num == following
+    assert MessageBuilder.continue_step(anchor).step_num == same
+
+
+@pytest.mark.parametrize("anchor", ["3", True, 1.5, [at_step(3)]])
+def test_nothing_else_is_an_anchor(anchor: Any) -> None:
+    """True is no number of a step."""
+    with pytest.raises(BuilderError, match="a step is counted from a message or a step number"):
+        MessageBuilder.next_step(anchor)
+
+
+def test_every_message_of_a_builder_has_its_step_policy_and_hint() -> None:
+    """PJ-40."""
+    builder = MessageBuilder("planner", "system", 5)
+    builder.add_text("x")
+    builder.add_option_call("search")
+
+    assert {(m.policy, m.role_hint_for_llm, m.step_num) for m in builder.to_messages()} == {("planner", "system", 5)}
+
+
+def test_policy_and_hint_are_not_taken_over_from_the_anchor() -> None:
+    """PJ-42, D-07: the policy is "user" and the hint None unless they are given."""
+    anchor = at_step(3, role_hint_for_llm="tool").model_copy(update={"policy": "search"})
+    builder = MessageBuilder.continue_step(anchor)
+    builder.add_text("x")
+
+    assert (builder.to_message().policy, builder.to_message().role_hint_for_llm) == ("user", None)
+
+
+def test_parts_keep_their_order_and_every_modality_has_its_method() -> None:
+    """PJ-20, PJ-35, PJ-36: each `add_…` returns what it added."""
+    builder = MessageBuilder()
+    added = [
+        builder.add_text("one"),
+        builder.add_image("a girl", "https://example.org/1"),
+        builder.add_audio(None, "https://example.org/2", mime="audio/wav"),
+        builder.add_text("two"),
+        builder.add_video("a film", url="data:video/mp4;base64,AA==", name="film.mp4"),
+        builder.add_document(prompt_hint="a page", url="provider-file:acme/file-1", id="page"),
+    ]
+    message = builder.to_message()
+
+    assert list(message.parts) == added
+    assert [part.modality for part in message.parts if isinstance(part, MediaPart)] == ["image", "audio", "video", "document"]
+    assert [part.mime for part in message.parts if isinstance(part, MediaPart)] == [None, "audio/wav", None, None]
+
+
+@pytest.mark.parametrize("arguments", [("https://example.org/1", "a girl"), ("https://example.org/1",), ("a girl",), ()])
+def test_the_wrong_way_round_says_so(arguments: tuple[str, ...]) -> None:
+    """D-05: the hint comes first; the error shows the order."""
+    with pytest.raises(BuilderError, match=r"the hint comes first, then the URL: add_image\(prompt_hint, url\)"):
+        MessageBuilder().add_image(*arguments)
+
+
+def test_what_no_part_can_hold_is_refused_in_one_line() -> None:
+    """No path, no surrogate, no unknown detail."""
+    builder = MessageBuilder()
+    for act, error, words in [
+        (lambda: builder.add_image("a girl", "girl.png"), MediaRefused, "for a path or bytes use sabir.image"),
+        (lambda: builder.add_text("a\ud800b"), BuilderError, r"lone surrogate U\+D800 at character 1"),
+        (lambda: builder.add_text(3), BuilderError, "text: Input should be a valid string"),  # type: ignore[arg-type]
+        (lambda: builder.add_image("x", "https://example.org", size=3), BuilderError, "'size'"),  # type: ignore[call-arg]
+        (lambda: builder.add_option_call("", {}), BuilderError, "option_name"),
+        (lambda: builder.add_option_call("x", {"n": float("nan")}), BuilderError, "numbers must be finite"),
+        (lambda: builder.add_option_call("x", [1]), BuilderError, "expected a JSON object"),
+    ]:
+        with pytest.raises(error, match=words) as caught:
+            act()
+        assert "\n" not in str(caught.value)
+    assert builder._parts == []
+
+
+def test_an_option_call_is_a_message_of_its_own_under_a_new_id() -> None:
+    """PJ-29, PJ-37: the last one is at hand."""
+    builder = MessageBuilder("planner")
+    first, second = builder.add_option_call("search", {"q": 1}), builder.add_option_call("search", {"q": 1})
+
+    assert first.call is not None
+    assert second.call is not None
+    assert (first.kind, first.policy) == ("option_call", "planner")
+    assert first.call.invocation_id != second.call.invocation_id
+    assert builder.last_option_call is second
+    with pytest.raises(BuilderError, match="no option call yet"):
+        MessageBuilder().last_option_call  # noqa: B018
+
+
+def test_to_message_is_the_parts_alone() -> None:
+    """PJ-38, PJ-39: option calls are not in it; without parts there is no message."""
+    builder = MessageBuilder()
+    builder.add_option_call("search")
+    with pytest.raises(BuilderError, match=r"no parts; .* its option calls are in to_messages\(\)"):
+        builder.to_message()
+    builder.add_text("x")
+
+    assert builder.to_message().kind == "parts"
+    assert builder.to_message().text == "x"
+    with pytest.raises(BuilderError, match="no parts"):
+        MessageBuilder().to_messages()
+
+
+def test_to_messages_is_everything_with_the_parts_where_the_first_was_added() -> None:
+    """D-06, UP-01: no call is forgotten."""
+    builder = MessageBuilder()
+    first = builder.add_option_call("one")
+    builder.add_text("a")
+    second = builder.add_option_call("two")
+    builder.add_text("b")
+
+    assert builder.to_messages() == [first, builder.to_message(), second]
+    assert builder.to_message().text == "ab"
+    only_calls = MessageBuilder()
+    assert [only_calls.add_option_call("one"), only_calls.add_option_call("two")] == only_calls.to_messages()
+
+
+def test_a_built_message_is_the_same_until_something_is_added() -> None:
+    """One message has one id; another content has another."""
+    builder = MessageBuilder()
+    builder.add_text("a")
+    before = builder.to_message()
+
+    assert builder.to_message() is before
+    builder.add_text("b")
+    assert builder.to_message().id != before.id
+    assert before.text == "a"
+
+
+def test_media_ids_are_stable_and_given_ones_are_kept() -> None:
+    """PJ-41: same inputs in the same order, same ids; none is given twice."""
+
+    def ids(*given: str | None) -> list[str | None]:
+        builder = MessageBuilder()
+        for each in given:
+            builder.add_text("x")
+            builder.add_image(None, "https://example.org", id=each)
+        return [part.id for part in builder.to_message().parts if isinstance(part, MediaPart)]
+
+    assert ids(None, None, "mine", None) == ["media-1", "media-2", "mine", "media-4"]
+    assert ids(None, None) == ids(None, None)
+    assert ids("media-2", None) == ["media-2", "media-3"]
+
+
+def test_a_result_copies_the_calls_ids_name_and_step() -> None:
+    """PJ-43, PJ-05: its policy is the option's unless the runtime answers."""
+    call = a_call()
+    builder = OptionResultBuilder.response_to(call)
+    refused = OptionResultBuilder.response_to(call, policy=RUNTIME).error("cancelled", "by the user")
+
+    assert call.call is not None
+    assert (builder.invocation_id, builder.option_name) == (call.call.invocation_id, "search")
+    assert (builder.success(1).policy, builder.success(1).step_num) == ("search", 4)
+    assert refused.policy == "runtime"
+    assert OptionResultBuilder.response_to(a_call(None)).success(1).step_num is None
+
+
+@pytest.mark.parametrize("value", [None, 0, "", [], {}, False, {"a": [1]}])
+def test_success_keeps_every_value(value: Any) -> None:
+    """PJ-44."""
+    result = OptionResultBuilder.response_to(a_call()).success(value).result
+
+    assert result is not None
+    assert (result.is_error, result.result) == (False, value)
+
+
+def test_an_error_says_what_and_whether_to_try_again() -> None:
+    """PJ-45."""
+    builder = OptionResultBuilder.response_to(a_call())
+    result, again = builder.error("timeout", "too slow").result, builder.error("busy", "", retryable=True).result
+
+    assert result is not None
+    assert again is not None
+    assert (result.is_error, result.error_type, result.error_message, result.retryable) == (True, "timeout", "too slow", False)
+    assert again.retryable is True
+
+
+def test_what_no_result_can_hold_is_refused() -> None:
+    """In one line."""
+    builder = OptionResultBuilder.response_to(a_call())
+
+    with pytest.raises(NotJSON, match="numbers must be finite"):
+        builder.success(float("inf"))
+    with pytest.raises(BuilderError, match="needs `error_type`"):
+        builder.error("", "x")
+
+
+def test_another_calls_ids_cannot_be_set() -> None:
+    """PJ-46: a builder answers its call alone."""
+    builder = OptionResultBuilder.response_to(a_call())
+    builder.option_name = "search"
+    builder.invocation_id = builder.invocation_id
+
+    with pytest.raises(BuilderError, match="option_name is 'search' and cannot become 'find'"):
+        builder.option_name = "find"
+    with pytest.raises(BuilderError, match="invocation_id is .* and cannot become 'x'"):
+        builder.invocation_id = "x"
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        (at_step(1), "a message of kind 'parts'"),
+        (OptionResultBuilder.response_to(a_call()).success(1), "a message of kind 'option_result'"),
+        (OptionCallPayload(invocation_id="1", option_name="x"), "a value of type OptionCallPayload"),
+        (None, "a value of type NoneType"),
+    ],
+)
+def test_only_an_option_call_has_a_response(message: Any, found: str) -> None:
+    """PJ-47."""
+    with pytest.raises(BuilderError, match=f"not {found}"):
+        OptionResultBuilder.response_to(message)
+
+
+def test_a_builder_without_a_policy_is_refused() -> None:
+    """PJ-02."""
+    with pytest.raises(BuilderError, match="needs a policy"):
+        MessageBuilder("")
+
+
+def test_an_unknown_role_hint_is_refused() -> None:
+    """PJ-07."""
+    builder = MessageBuilder(role_hint="robot")  # type: ignore[arg-type]
+    builder.add_text("x")
+
+    with pytest.raises(BuilderError, match="role_hint_for_llm"):
+        builder.to_message()

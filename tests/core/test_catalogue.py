@@ -1,0 +1,66 @@
+"""Models are rows of data; the longest prefix counts."""
+
+import pytest
+
+from sabir.catalogue import UNKNOWN_MODEL, find_model, read_models
+from sabir.errors import PluginError
+from sabir.scope import ModelInfo
+
+TEXT = """
+[[models]]
+prefix = "large"
+family = "large"
+modalities = ["image", "audio"]
+context_tokens = 200000
+
+[[models]]
+prefix = "large-mini"
+family = "large"
+rejects = ["temperature"]
+reasoning = true
+
+[[models]]
+prefix = "s"
+"""
+
+
+def test_rows_are_read_longest_prefix_first() -> None:
+    """With what they say, and nothing where they say nothing."""
+    infos = read_models(TEXT)
+
+    assert [info.prefix for info in infos] == ["large-mini", "large", "s"]
+    assert infos[1] == ModelInfo(prefix="large", family="large", modalities=("image", "audio"), context_tokens=200000)
+    assert infos[0].modalities is None
+    assert read_models("") == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix"), [("large-mini-2", "large-mini"), ("large-2", "large"), ("small", "s"), ("other", ""), ("", "")]
+)
+def test_a_model_is_found_by_its_longest_prefix(name: str, prefix: str) -> None:
+    """In whatever order the rows come; of a model that no row names nothing is known."""
+    for infos in (read_models(TEXT), tuple(reversed(read_models(TEXT)))):
+        assert find_model(infos, name).prefix == prefix
+    assert find_model((), "large") is UNKNOWN_MODEL
+    assert UNKNOWN_MODEL == ModelInfo(prefix="")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[[models]", "models.toml is no TOML"),
+        ("[models]\nprefix = 'a'", "expected .*models.* rows alone"),
+        ("[[model]]\nprefix = 'a'", "models.toml holds 'model'"),
+        ("models = [3]", r"models.toml row 1 \(''\): Input should be"),
+        ("[[models]]\nprefix = 'a'\n[[models]]\nfamily = 'b'", r"models.toml row 2 \(''\): prefix: Field required"),
+        ("[[models]]\nprefix = 'a'\nsize = 3", r"models.toml row 1 \('a'\): size: Extra inputs"),
+        ("[[models]]\nprefix = 'a'\nmodalities = ['smell']", r"row 1 \('a'\): modalities.0: Input should be 'image'"),
+        ("[[models]]\nprefix = 'a'\n[[models]]\nprefix = 'a'", "row 2: prefix 'a' has a row already; join the two"),
+    ],
+)
+def test_a_wrong_row_is_named(text: str, words: str) -> None:
+    """In one line."""
+    with pytest.raises(PluginError, match=words) as caught:
+        read_models(text)
+
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,368 @@
+"""One call: errors by status, law 10 for any bytes, and a response that is closed on every way out."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sabir.contracts import TokenCount, WireRequest
+from sabir.drive import Done, SyncWire, Wire, drive, drive_sync, result_of
+from sabir.errors import (
+    AuthenticationFailed,
+    CallError,
+    CallTimedOut,
+    ConnectionFailed,
+    CredentialsMissing,
+    InvalidRequest,
+    ResponseInvalid,
+    SabirError,
+    ServerFailed,
+    StreamBroken,
+)
+from sabir.exchange import Close, Exchange, Failed, Head, Open, Read, Script, call_script, count_script, stream_script
+from sabir.incoming import StreamState
+from sabir.losses import Loss
+from sabir.reply import Reply
+from sabir.scope import DecodeScope
+from sabir.settings import RetryPolicy
+from tests.core.support import SCOPE, Answer, Scripted, TinyDialect, broken, failing, streamed, whole
+
+REQUEST = WireRequest("/talk", b"{}")
+ONCE = RetryPolicy(attempts=1)
+DIALECT = TinyDialect()
+Drive = Callable[[Script[Any], Scripted], Any]
+
+
+def exchange(dialect: TinyDialect = DIALECT, retries: RetryPolicy = ONCE, losses: tuple[Loss, ...] = ()) -> Exchange:
+    return Exchange(REQUEST, dialect, SCOPE, retries, losses)
+
+
+def run_sync(script: Script[Any], connection: Scripted) -> Any:
+    return result_of(drive_sync(script, SyncWire(connection)))
+
+
+def run_async(script: Script[Any], connection: Scripted) -> Any:
+    async def run() -> Any:
+        return result_of(await drive(script, Wire(connection)))
+
+    return asyncio.run(run())
+
+
+def drain(script: Script[Reply], connection: Scripted) -> Reply:
+    """Pass over a stream's events."""
+    wire = SyncWire(connection)
+    while not isinstance(step := drive_sync(script, wire), Done):
+        pass
+    return step.result
+
+
+@pytest.fixture(params=[run_sync, run_async], ids=["sync", "async"])
+def run(request: pytest.FixtureRequest) -> Drive:
+    """Both drivers: what is true of one is true of the other."""
+    found: Drive = request.param
+    return found
+
+
+def test_a_call_gives_its_reply(run: Drive) -> None:
+    """The body's chunks are joined, decoded, and the response is closed."""
+    body = whole("Take one.", tokens=7).chunks[0]
+    connection = Scripted(Answer([body[:9], body[9:]]))
+
+    reply = run(call_script(exchange()), connection)
+
+    assert ("Take one.", 7, 1) == (reply.text, reply.usage.input_tokens, reply.attempts)
+    assert ([REQUEST], 0) == (connection.requests, connection.open_responses)
+
+
+def test_the_renderings_losses_come_first_in_the_reply() -> None:
+    """A reply tells of the request and of the decoding."""
+    lost = Loss(kind="dropped", reason="rendering")
+
+    assert (lost,) == run_sync(call_script(exchange(losses=(lost,))), Scripted(whole("x"))).losses
+
+
+def test_a_script_does_no_io() -> None:
+    """It says Open, Read and Close, and takes what it is told: no connection exists here."""
+    script = call_script(exchange())
+
+    assert Open(REQUEST, 1) == next(script)
+    assert Read() == script.send(Head(200, {}))
+    assert Close() == script.send(b'{"text": "x", "finish": "stop"}')
+    with pytest.raises(StopIteration) as done:
+        script.send(None)
+    assert isinstance(done.value.value, Reply)
+
+
+def test_a_script_tells_of_a_failure_before_it_raises() -> None:
+    """Who watches hears of each failed attempt, with its number."""
+    script = call_script(exchange())
+    next(script)
+    failure = ConnectionFailed("gone")
+
+    assert Failed(failure, 1) == script.throw(failure)
+    assert Close() == script.send(None)
+    with pytest.raises(ConnectionFailed):
+        script.send(None)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(400, InvalidRequest), (401, AuthenticationFailed), (500, ServerFailed), (503, ServerFailed)]
+)
+def test_a_status_from_400_on_is_the_error_that_its_dialect_says(run: Drive, status: int, kind: type[CallError]) -> None:
+    """Status, provider and request id are the error's; the body is closed."""
+    connection = Scripted(failing(status, "because", x_request_id="r1"))
+
+    with pytest.raises(kind, match="because") as caught:
+        run(call_script(exchange()), connection)
+
+    assert (status, "tiny", "r1") == (caught.value.status, caught.value.provider, caught.value.request_id)
+    assert 0 == connection.open_responses
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [(502, b"<html>Bad gateway</html>", ServerFailed), (404, b"", ResponseInvalid), (400, b"\xff", ResponseInvalid)],
+)
+def test_an_error_body_that_the_dialect_cannot_read_is_an_error_too(
+    run: Drive, status: int, body: bytes, kind: type[CallError]
+) -> None:
+    """A proxy's HTML, an empty body, invalid UTF-8: one line with the status and what came."""
+    with pytest.raises(kind, match=f"tiny:m answered {status} with ") as caught:
+        run(call_script(exchange()), Scripted(Answer([body], status)))
+
+    assert caught.value.__cause__ is not None
+    assert (type(caught.value), status, 1) == (kind, caught.value.status, len(str(caught.value).splitlines()))
+
+
+def test_a_status_counts_even_where_its_body_breaks_off(run: Drive) -> None:
+    """A refused key stays refused: it does not become a broken connection, which would be tried again."""
+    connection = Scripted(broken(Answer([b'{"err'], 401), ConnectionResetError("reset")))
+
+    with pytest.raises(ResponseInvalid) as caught:
+        run(call_script(exchange()), connection)
+
+    assert (401, False, 0) == (caught.value.status, caught.value.retryable, connection.open_responses)
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (b"<html><body>Hello</body></html>", "'<html><body>Hello</body></html>'"),
+        (b"", "an empty body"),
+        (b" \n ", "an empty body"),
+        (b'{"text": "ha', """'{"text": "ha'"""),
+        (b"\xff\xfe\x00", "ufffd"),
+        (b"[]", "'[]'"),
+        (b"null", "'null'"),
+        (b'{"text": 7, "finish": "stop"}', "text"),
+        (b'{"text": "x", "finish": "whatever"}', "whatever"),
+        (b"[" * 100_000, "RecursionError"),
+        (b'{"text": "x", "finish": "stop", "calls": [{"id": "1", "name": "", "arguments": "{}"}]}', "named none"),
+    ],
+)  # fmt: skip
+def test_a_body_that_is_no_response_is_an_invalid_response(run: Drive, body: bytes, shown: str) -> None:
+    """HTML, an empty body, half a body, another shape: one line that shows what came (law 10)."""
+    connection = Scripted(Answer([body], headers={"request-id": "r7"}))
+
+    with pytest.raises(ResponseInvalid) as caught:
+        run(call_script(exchange()), connection)
+
+    assert shown in str(caught.value)
+    assert 1 == len(str(caught.value).splitlines())
+    assert ("tiny", "r7", False) == (caught.value.provider, caught.value.request_id, caught.value.retryable)
+    assert 0 == connection.open_responses
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b'{"text": "caf\xe9!", "finish": "stop"}', "caf\ufffd!"),
+        (b'{"text": "\\ud83d!", "finish": "stop"}', "\ufffd!"),
+        (b'{"text": "\\uDE00\\ud83d", "finish": "stop"}', "\ufffd\ufffd"),
+    ],
+)
+def test_broken_unicode_is_replaced_and_told(run: Drive, body: bytes, text: str) -> None:
+    """Invalid UTF-8 and lone surrogates cost their own characters, not the reply; the loss says so (law 2)."""
+    streamed_body = b'data: {"open": "r"}\n\ndata: ' + body.replace(b', "finish": "stop"', b"") + b"\n\n"
+
+    reply = run(call_script(exchange()), Scripted(Answer([body])))
+    state = StreamState(DIALECT, SCOPE)
+    with pytest.raises(StreamBroken) as caught:
+        drain(stream_script(exchange(), state), Scripted(Answer([streamed_body])))
+
+    for told in (reply, caught.value.partial):
+        assert (text, ["rewritten: reply: tiny answered with broken Unicode; U+FFFD stands for it"]) == (
+            told.text, [str(loss) for loss in told.losses if loss.kind == "rewritten"],
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["😀", "caf\u00e9", r"\\ud800", "\ufffd", r"\n \u0000"])
+def test_sound_unicode_is_left_as_it_is(run: Drive, text: str) -> None:
+    """Escaped or not; an escaped backslash before `ud800` is no surrogate."""
+    for is_escaped in (True, False):
+        body = json.dumps({"text": text, "finish": "stop"}, ensure_ascii=is_escaped).encode()
+
+        reply = run(call_script(exchange()), Scripted(Answer([body])))
+
+        assert (text, ()) == (reply.text, reply.losses)
+
+
+def test_what_a_dialect_stumbled_over_is_the_cause(run: Drive) -> None:
+    """The traceback still says where decoding failed."""
+    with pytest.raises(ResponseInvalid) as caught:
+        run(call_script(exchange()), Scripted(Answer([b"<html>"])))
+
+    assert isinstance(caught.value.__cause__, json.JSONDecodeError)
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind"), [(ConnectionResetError("reset"), ConnectionFailed), (TimeoutError("slow"), CallTimedOut)]
+)
+@pytest.mark.parametrize("where", ["open", "read"])
+def test_what_the_wire_raises_is_translated(run: Drive, raised: Exception, kind: type[CallError], where: str) -> None:
+    """Whether it breaks before the headers or within the body; the SDK's exception is the cause."""
+    connection = Scripted(raised if where == "open" else broken(whole("x"), raised))
+
+    with pytest.raises(kind) as caught:
+        run(call_script(exchange()), connection)
+
+    assert (raised, "tiny") == (caught.value.__cause__, caught.value.provider)
+    assert 0 == connection.open_responses
+
+
+def test_the_librarys_own_errors_pass_as_they_are(run: Drive) -> None:
+    """A missing key is found at the first send and is not dressed up."""
+    missing = CredentialsMissing("no key; set TINY_KEY", provider="tiny")
+
+    with pytest.raises(CredentialsMissing) as caught:
+        run(call_script(exchange()), Scripted(missing))
+
+    assert missing is caught.value
+
+
+def test_what_is_not_the_wires_is_raised_as_it_is(run: Drive) -> None:
+    """A fault of the plugin stays visible, and the response is closed all the same."""
+    connection = Scripted(broken(whole("x"), KeyError("plugin")))
+
+    with pytest.raises(KeyError, match="plugin"):
+        run(call_script(exchange()), connection)
+
+    assert 0 == connection.open_responses
+
+
+def test_a_failure_to_close_does_not_lose_the_reply(run: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is whole; that its connection cannot be given back is no error of the call."""
+
+    def fail(_: object) -> None:
+        raise OSError("already gone")
+
+    monkeypatch.setattr("tests.core.support.ScriptedResponse.close", fail)
+
+    assert "x" == run(call_script(exchange()), Scripted(whole("x"))).text
+
+
+def test_the_scope_of_the_decoding_knows_the_request_id(run: Drive) -> None:
+    """The provider's own id of the request, by whichever of the usual headers it came."""
+    seen: list[str | None] = []
+
+    class Curious(TinyDialect):
+        def decode(self, body: bytes, scope: DecodeScope) -> Reply:
+            seen.append(scope.request_id)
+            return super().decode(body, scope)
+
+    for headers in ({"x-request-id": "a"}, {"request-id": "b"}, {}):
+        run(call_script(exchange(Curious())), Scripted(Answer(whole("x").chunks, headers=headers)))
+
+    assert ["a", "b", None] == seen
+
+
+def test_an_error_that_a_body_reports_knows_the_request_id() -> None:
+    """Some answers of status 200 are errors; they are labelled like any other."""
+
+    class Reporting(TinyDialect):
+        def decode(self, body: bytes, scope: DecodeScope) -> Reply:
+            raise InvalidRequest("reported within")
+
+    with pytest.raises(InvalidRequest) as caught:
+        run_sync(call_script(exchange(Reporting())), Scripted(Answer([b"{}"], headers={"x-request-id": "a"})))
+
+    assert ("a", "tiny") == (caught.value.request_id, caught.value.provider)
+
+
+def test_tokens_are_counted_by_the_same_rules(run: Drive) -> None:
+    """A count is a call like any other: decoded, or an error of the library."""
+    assert TokenCount(input_tokens=12, estimated=False) == run(
+        count_script(exchange()), Scripted(Answer([b'{"tokens": 12}']))
+    )
+    for body in (b"<html>", b"", b"{}"):
+        with pytest.raises(ResponseInvalid):
+            run(count_script(exchange()), Scripted(Answer([body])))
+
+
+def outcome(script: Script[Reply], connection: Scripted) -> Reply | SabirError:
+    try:
+        return drain(script, connection)
+    except SabirError as error:
+        return error
+
+
+fragments = st.sampled_from(
+    [b"data: ", b"\n\n", b"{", b"}", b'{"open": "r"}', b'{"text": "a"}', b'{"finish": "stop"}', b'{"error": 429}',
+     b'{"finish": "stop", "text": ""}', b'{"call": {"id": "", "name": "a", "arguments": "["}}', b"null", b"\xff", b'"']
+)  # fmt: skip
+
+
+@given(st.lists(fragments | st.binary(max_size=5), max_size=12), st.sampled_from([200, 204, 301, 400, 429, 503]))
+def test_any_bytes_end_in_a_reply_or_in_an_error_of_the_library(chunks: list[bytes], status: int) -> None:
+    """Law 10, for whole answers and for streams, whatever the status; nothing stays open."""
+    for make in (call_script, lambda given: stream_script(given, StreamState(DIALECT, SCOPE))):
+        connection = Scripted(Answer(chunks, status))
+
+        assert isinstance(outcome(make(exchange()), connection), Reply | CallError)
+        assert 0 == connection.open_responses
+
+
+def test_a_cancelled_call_closes_its_response() -> None:
+    """Whoever leaves a call half-way leaves nothing open."""
+    waiting = asyncio.Event()
+
+    class Endless(Scripted):
+        async def open(self, request: WireRequest) -> Any:
+            response = await super().open(request)
+
+            async def chunks() -> Any:
+                yield b"{"
+                waiting.set()
+                await asyncio.Event().wait()
+
+            response.chunks = chunks  # type: ignore[method-assign]
+            return response
+
+    async def cancel() -> Endless:
+        connection = Endless(whole("x"))
+        task = asyncio.create_task(drive(call_script(exchange()), Wire(connection)))
+        await waiting.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return connection
+
+    assert 0 == asyncio.run(cancel()).open_responses
+
+
+def test_a_stream_that_is_no_stream_says_what_it_was(run: Drive) -> None:
+    """HTML with status 200 in place of events."""
+    state = StreamState(DIALECT, SCOPE)
+
+    with pytest.raises(ResponseInvalid, match="no event stream but '<html>sorry</html>'"):
+        run(stream_script(exchange(), state), Scripted(Answer([b"<html>", b"sorry</html>"])))
+
+
+def test_an_empty_stream_is_no_reply(run: Drive) -> None:
+    """Nothing came, so nothing is made up."""
+    with pytest.raises(ResponseInvalid, match="no event stream but an empty body"):
+        run(stream_script(exchange(), StreamState(DIALECT, SCOPE)), Scripted(streamed()))

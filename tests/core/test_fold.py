@@ -1,0 +1,285 @@
+"""Law 8, fold = whole: a stream's blocks make the reply that a whole answer would have made."""
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sabir.errors import ResponseInvalid, StreamBroken
+from sabir.events import BlockDelta, BlockEnd, BlockKind, BlockStart, ReplyEnd, ReplyStart, StreamEvent
+from sabir.fold import Fold, ReplyBuilder, decode_call
+from sabir.losses import Loss
+from sabir.messages import OptionCallPayload
+from sabir.parts import Citation, KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
+from sabir.reply import Alternative, Reply, Usage
+from sabir.scope import DecodeScope
+from tests.core.support import SCOPE
+
+START = ReplyStart(origin=SCOPE.origin())
+STOP = ReplyEnd(finish_reason="stop")
+
+texts = st.text(st.characters(codec="utf-8"), max_size=8)
+states = st.none() | st.dictionaries(st.sampled_from(["signature", "id"]), texts, max_size=2)
+blocks = st.one_of(
+    st.builds(TextPart, text=texts, state=states, citations=st.just(()) | st.just((Citation(kind="url"),))),
+    st.builds(ReasoningPart, text=texts, state=states),
+    st.builds(RefusalPart, text=texts),
+    st.just(MediaPart(modality="image", url="https://example.org/sky.png")),
+    st.builds(OpaquePart, dialect=st.just("tiny.talk"), block=states),
+    st.builds(lambda name, text: decode_call("id", name, text, SCOPE), st.sampled_from(["a", "b"]), texts),
+)
+
+
+def pieces(text: str, cuts: list[int]) -> list[str]:
+    ends = sorted(min(cut, len(text)) for cut in cuts)
+    return [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
+
+
+def events_of(index: int, block: KnownPart | OptionCallPayload, cuts: list[int]) -> list[StreamEvent]:
+    kind: BlockKind = block.kind
+    if isinstance(block, OptionCallPayload):
+        start = BlockStart(index=index, kind=kind, invocation_id=block.invocation_id, option_name=block.option_name)
+        text = block.raw_arguments or ""
+    else:
+        start, text = BlockStart(index=index, kind=kind), getattr(block, "text", "")
+    deltas = [BlockDelta(index=index, kind=kind, text=piece) for piece in pieces(text, cuts)]
+    return [start, *deltas, BlockEnd(index=index, block=block)]
+
+
+def fold(events: Iterable[StreamEvent]) -> Fold:
+    folded = Fold(SCOPE)
+    for event in events:
+        folded.feed(event)
+    return folded
+
+
+def contents(reply: Reply) -> list[object]:
+    """A reply without the ids of its messages, which are new each time."""
+    return [
+        [message._content() for message in reply.messages],
+        reply.model_copy(update={"messages": ()}),
+    ]
+
+
+@given(st.lists(blocks, max_size=6), st.data())
+def test_a_stream_folds_to_the_whole_reply(given_blocks: list[KnownPart | OptionCallPayload], data: st.DataObject) -> None:
+    """However the blocks of a stream interleave, the fold is what a whole answer of these blocks gives (law 8)."""
+    queues = [events_of(i, block, data.draw(st.lists(st.integers(0, 8), max_size=3))) for i, block in enumerate(given_blocks)]
+    events: list[StreamEvent] = [START]
+    while waiting := [queue for queue in queues if queue]:
+        events.append(data.draw(st.sampled_from(waiting)).pop(0))
+    usage, loss = Usage(input_tokens=1, output_tokens=2), Loss(kind="dropped", reason="r")
+    end = ReplyEnd(finish_reason="length", raw_finish_reason="max", usage=usage, losses=(loss,), details={"tier": "x"})
+
+    builder = ReplyBuilder(SCOPE)
+    for block in given_blocks:
+        builder.add_call(block) if isinstance(block, OptionCallPayload) else builder.add_part(block)
+    expected = builder.finish(
+        finish_reason="length", raw_finish_reason="max", usage=usage, origin=SCOPE.origin(), losses=[loss],
+        details={"tier": "x"},
+    )  # fmt: skip
+
+    assert contents(expected) == contents(fold([*events, end]).reply())
+
+
+@given(st.lists(blocks, max_size=4), st.integers(0, 30))
+def test_a_partial_reply_exists_at_any_time(given_blocks: list[KnownPart | OptionCallPayload], cut: int) -> None:
+    """A stream that stops anywhere has a partial reply: finished blocks whole, and no unfinished call to run."""
+    events = [START, *(event for i, block in enumerate(given_blocks) for event in events_of(i, block, [2, 4])), STOP]
+    seen = events[:cut]
+
+    partial = fold(seen).partial()
+
+    ended = [event.block for event in seen if isinstance(event, BlockEnd)]
+    assert [block for block in ended if isinstance(block, OptionCallPayload)] == [
+        message.payload for message in partial.option_calls
+    ]
+    grown = "".join(event.text for event in seen if isinstance(event, BlockDelta) and event.kind == "text")
+    assert grown == partial.text
+
+
+def test_neighbouring_parts_are_one_message_and_each_call_its_own() -> None:
+    """parts, parts, call, call, parts make four messages by the scope's policy, with origin and without a hint."""
+    builder = ReplyBuilder(DecodeScope(SCOPE.target, policy="planner"))
+    call = decode_call("c", "weather", "{}", SCOPE)
+    builder.add_part(ReasoningPart(text="hm"))
+    builder.add_part(TextPart(text="a"))
+    builder.add_call(call)
+    builder.add_call(call)
+    builder.add_part(TextPart(text="b"))
+
+    reply = builder.finish(finish_reason="stop", origin=SCOPE.origin("m2", "r1"))
+
+    assert ["parts", "option_call", "option_call", "parts"] == [message.kind for message in reply.messages]
+    assert {("planner", None, None, "r1", "m2")} == {
+        (each.policy, each.role_hint_for_llm, each.step_num, each.origin.response_id, each.origin.model)
+        for each in reply.messages
+        if each.origin
+    }
+    assert 4 == len({message.id for message in reply.messages})
+
+
+@pytest.mark.parametrize("part", [TextPart(text=""), ReasoningPart(text=""), RefusalPart(text="")])
+def test_a_part_that_carries_nothing_is_left_out(part: KnownPart) -> None:
+    """An empty text makes no message, so that none is ever sent back (UP-17)."""
+    builder = ReplyBuilder(SCOPE)
+    builder.add_part(part)
+
+    assert () == builder.finish(finish_reason="stop", origin=SCOPE.origin()).messages
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        TextPart(text="", state={"id": "m1"}),
+        TextPart(text="", citations=(Citation(kind="url"),)),
+        ReasoningPart(text="", state={"encrypted": "x"}),
+        TextPart(text=" "),
+    ],
+)
+def test_a_part_without_text_that_carries_something_stays(part: KnownPart) -> None:
+    """State, citations and white space are something (law 2)."""
+    builder = ReplyBuilder(SCOPE)
+    builder.add_part(part)
+
+    assert [(part,)] == [each.parts for each in builder.finish(finish_reason="stop", origin=SCOPE.origin()).messages]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "raw", "canonical", "invalid"),
+    [
+        ('{"b": 1, "a": [2]}', '{"b": 1, "a": [2]}', '{"a":[2],"b":1}', False),
+        ("", "", "{}", False),
+        (" \n", " \n", "{}", False),
+        ("{}", "{}", "{}", False),
+        ('{"a": ', '{"a": ', "{}", True),
+        ("[1]", "[1]", "{}", True),
+        ('"x"', '"x"', "{}", True),
+        ('{"a": NaN}', '{"a": NaN}', "{}", True),
+        ('{"a": 1e999}', '{"a": 1e999}', "{}", True),
+        (r'{"a": "\ud800"}', r'{"a": "\ud800"}', "{}", True),
+        ("[" * 100_000, "[" * 100_000, "{}", True),
+        ({"b": 1, "a": 2}, None, '{"a":2,"b":1}', False),
+        ({}, None, "{}", False),
+        (None, None, "{}", False),
+        ({"a": float("nan")}, '{"a":NaN}', "{}", True),
+        (["a"], '["a"]', "{}", True),
+    ],
+)  # fmt: skip
+def test_arguments_are_read_and_kept(arguments: str, raw: str | None, canonical: str, invalid: bool) -> None:
+    """Raw text survives; what is no JSON object marks the call instead of raising (law 10, D-01)."""
+    call = decode_call("id", "weather", arguments, SCOPE)
+
+    assert (raw, canonical, invalid) == (call.raw_arguments, call.arguments_json, call.invalid_arguments)
+
+
+def test_a_name_on_the_wire_becomes_the_options_own() -> None:
+    """Names that the wire could not take are mapped back; others stay."""
+    scope = DecodeScope(SCOPE.target, option_names={"weather_in": "weather in"})
+
+    assert "weather in" == decode_call("1", "weather_in", "{}", scope).option_name
+    assert "other" == decode_call("1", "other", "{}", scope).option_name
+
+
+@pytest.mark.parametrize("wire_id", ["", None])
+def test_a_call_without_an_id_gets_one_of_its_own(wire_id: str | None) -> None:
+    """Some wires give none; two such calls are still told apart (wire-rules §2)."""
+    first, second = decode_call(wire_id, "a", "{}", SCOPE), decode_call(wire_id, "a", "{}", SCOPE)
+
+    assert first.invocation_id and first.invocation_id != second.invocation_id
+
+
+def test_a_call_without_a_name_is_an_invalid_response() -> None:
+    """Nobody could answer it; the error names the call."""
+    with pytest.raises(ResponseInvalid, match="tiny:m chose an option but named none .call 'c7'."):
+        decode_call("c7", "", "{}", SCOPE)
+
+
+def test_a_call_keeps_its_makers_state() -> None:
+    """A signature goes with the call (UP-12)."""
+    assert {"signature": "x"} == decode_call("c", "a", "{}", SCOPE, state={"signature": "x"}).state
+
+
+def test_an_unfinished_call_is_no_message() -> None:
+    """What cannot be run is not shown as a call; its name, id and text so far are kept, with a loss."""
+    start = BlockStart(index=0, kind="option_call", invocation_id="c1", option_name="weather")
+    events = [START, start, BlockDelta(index=0, kind="option_call", text='{"city": "Pa')]
+
+    partial = fold(events).partial()
+
+    assert () == partial.messages
+    kept = {"invocation_id": "c1", "option_name": "weather", "arguments": '{"city": "Pa'}
+    assert {"unfinished_calls": [kept]} == partial.details
+    assert ["dropped: blocks[0]: the option_call of 'weather' was cut off after 12 characters"] == [
+        str(loss) for loss in partial.losses
+    ]
+
+
+def test_an_unfinished_text_is_a_part_of_the_partial_reply() -> None:
+    """Text, reasoning and refusal show the characters that came; the finish reason is `other`."""
+    events: list[StreamEvent] = [START]
+    for index, kind in enumerate(("reasoning", "text", "refusal")):
+        events += [BlockStart(index=index, kind=kind), BlockDelta(index=index, kind=kind, text=f"{kind[0]}…")]
+
+    partial = fold(events).partial()
+
+    assert ("r…", "t…", "r…", "other") == (partial.reasoning, partial.text, partial.refusal, partial.finish_reason)
+
+
+def test_a_reply_without_its_terminal_marker_is_broken() -> None:
+    """The error carries what had arrived."""
+    folded = fold([START, *events_of(0, TextPart(text="half"), [])])
+
+    with pytest.raises(StreamBroken, match="without the terminal marker") as caught:
+        folded.reply()
+
+    assert "half" == caught.value.partial.text
+
+
+def test_the_end_may_know_the_origin_better_and_bring_alternatives() -> None:
+    """Origin, alternatives and details of the end are the reply's."""
+    origin, alternative = SCOPE.origin("m-2026", "r9"), Alternative(messages=(), finish_reason="length")
+    end = ReplyEnd(finish_reason="stop", origin=origin, alternatives=(alternative,), details={"seed": 1})
+
+    reply = fold([START, *events_of(0, TextPart(text="x"), []), end]).reply()
+
+    assert (origin, origin) == (reply.origin, reply.messages[0].origin)
+    assert ((alternative,), {"seed": 1}) == (reply.alternatives, reply.details)
+
+
+def test_the_reply_is_built_once() -> None:
+    """The same messages, ids included, each time it is asked for; after the end the partial reply is the reply."""
+    folded = fold([START, *events_of(0, TextPart(text="x"), []), STOP])
+
+    assert folded.reply() is folded.reply() is folded.partial()
+
+
+TEXT = BlockStart(index=0, kind="text")
+END = BlockEnd(index=0, block=TextPart(text=""))
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [TEXT],
+        [START, START],
+        [START, TEXT, TEXT],
+        [START, TEXT, END, TEXT],
+        [START, TEXT, END, END],
+        [START, END],
+        [START, BlockDelta(index=0, kind="text", text="x")],
+        [START, TEXT, BlockDelta(index=0, kind="reasoning", text="x")],
+        [START, TEXT, BlockEnd(index=0, block=RefusalPart(text="no"))],
+        [START, TEXT, STOP],
+        [START, STOP, TEXT],
+        [START, STOP, STOP],
+        [STOP],
+    ],
+)
+def test_events_out_of_order_are_refused(events: list[StreamEvent]) -> None:
+    """Every block starts, grows and ends once, under one kind, between one start and one end."""
+    folded = fold(events[:-1])
+
+    with pytest.raises(ResponseInvalid, match=f"tiny:m streamed {events[-1].type}.* out of order"):
+        folded.feed(events[-1])

@@ -1,0 +1,301 @@
+"""Histories at rest: what was written loads again, what a newer writer added survives, what is none is named."""
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sabir.constructors import system, user
+from sabir.errors import HistoryInvalid, Misnamed, SabirError
+from sabir.history import dumps, dumps_lines, load, loads, save, schema
+from sabir.messages import SCHEMA, Message, OptionCallPayload, PartsPayload
+from sabir.parts import TextPart, UnknownPart
+from tests.core.samples import EVERY_KIND, json_values, messages
+from tests.core.write_schema import PUBLISHED, rendered
+
+HISTORY = [system("Be brief."), user("Grüße, 世界 \u2028 \x00 end"), *EVERY_KIND]
+
+
+@given(st.lists(messages, max_size=4))
+def test_what_is_written_loads_again_equal_and_of_the_same_types(history: list[Message]) -> None:
+    """PJ-11, PJ-20: as a JSON array and as JSON Lines, as text and as bytes."""
+    for text in (dumps(history), dumps_lines(history)):
+        assert loads(text) == history
+        assert loads(text.encode()) == history
+        assert dumps(loads(text)) == dumps(history)
+    json.loads(dumps(history))
+
+
+def test_a_history_is_one_message_a_line() -> None:
+    """So that a history is read, searched and compared with line tools; None is left out, kinds never."""
+    message = Message(id="1", policy="user", payload=PartsPayload(parts=(TextPart(text="ä"),)))
+    line = '{"schema":1,"id":"1","policy":"user","payload":{"kind":"parts","parts":[{"kind":"text","text":"ä","citations":[]}]}}'
+
+    assert dumps([message, message]) == f"[\n{line},\n{line}\n]\n"
+    assert dumps_lines([message, message]) == f"{line}\n{line}\n"
+    assert dumps([]) == "[]\n"
+    assert loads(dumps([])) == []
+
+
+def test_a_none_within_a_json_value_is_kept() -> None:
+    """Only fields that are None are left out."""
+    payload = OptionCallPayload(invocation_id="1", option_name="f", arguments={"a": None, "b": [None]}, state={"s": None})
+    loaded = loads(dumps([Message(policy="llm", payload=payload)]))[0]
+
+    assert loaded.payload == payload
+
+
+NEWER: dict[str, Any] = {
+    "schema": SCHEMA + 1,
+    "id": "m",
+    "policy": "llm",
+    "tags": ["x", None, {"b": 1, "a": 2}],
+    "nothing": None,
+    "origin": {"provider": "p", "dialect": "p.d", "region": None, "endpoint": "", "model": ""},
+    "payload": {
+        "kind": "parts",
+        "mood": "calm",
+        "parts": [
+            {"kind": "hologram", "depth": None, "layers": [{"z": 1, "a": 2}]},
+            {"kind": "text", "text": "a", "weight": 0.5, "citations": [{"kind": "page", "page": 3, "shelf": None}]},
+        ],
+    },
+}
+
+
+def test_what_a_newer_writer_added_is_kept_verbatim_and_written_back() -> None:
+    """Unknown part kinds, unknown fields at every level, and the writer's own schema number."""
+    message = loads(json.dumps([NEWER]))[0]
+    written = json.loads(dumps([message]))[0]
+
+    assert isinstance(message.parts[0], UnknownPart)
+    assert message.schema_number == SCHEMA + 1
+    assert _without_known_nones(written) == NEWER
+    assert list(written["payload"]["parts"][0]["layers"][0]) == ["z", "a"]
+    assert loads(dumps([message])) == [message]
+
+
+def _without_known_nones(written: dict[str, Any]) -> dict[str, Any]:
+    """What was written, without the fields of this version that are None."""
+    added = {"nothing", "region", "depth", "shelf"}
+
+    def strip(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: strip(item) for key, item in value.items() if item is not None or key in added}
+        return [strip(item) for item in value] if isinstance(value, list) else value
+
+    stripped: dict[str, Any] = strip(written)
+    return stripped
+
+
+def test_construction_stays_strict_after_a_tolerant_load() -> None:
+    """Keeping unknown fields is the loader's privilege."""
+    loads(json.dumps([NEWER]))
+    with pytest.raises(ValueError, match="Message has no field 'tags'"):
+        Message.model_validate({**json.loads(MESSAGE % "a"), "tags": []})
+
+
+MESSAGE = '{"policy": "user", "payload": {"kind": "parts", "parts": [{"kind": "text", "text": "%s"}]}}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[{MESSAGE % 'a'}, {MESSAGE % 'b'}]",
+        f"\ufeff \r\n[{MESSAGE % 'a'},\n{MESSAGE % 'b'}]\n\n",
+        f"{MESSAGE % 'a'}\n{MESSAGE % 'b'}",
+        f"{MESSAGE % 'a'}\r\n\r\n{MESSAGE % 'b'}\r\n",
+        json.dumps(json.loads(MESSAGE % "a"), indent=2) + "\n" + MESSAGE % "b",
+    ],
+)
+def test_both_forms_are_told_by_their_content(text: str) -> None:
+    """A byte order mark, blank lines and any line ends are no matter; nor is the file's name."""
+    assert [message.text for message in loads(text.encode())] == ["a", "b"]
+
+
+@pytest.mark.parametrize("text", ["", "\n \n", b"", b"\xef\xbb\xbf", "[]"])
+def test_an_empty_text_is_an_empty_history(text: str | bytes) -> None:
+    """A recorder that recorded nothing yet."""
+    assert loads(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("hello", "line 1: no JSON: Expecting value; a history is a JSON array or JSON Lines"),
+        ("<html>", "line 1: no JSON"),
+        ("[", "line 1: no JSON"),
+        (f"{MESSAGE % 'a'}\n{MESSAGE % 'b'}"[:-9], "line 2: no JSON"),
+        (f"[{MESSAGE % 'a'}]\n[]", "line 1: text follows the JSON array"),
+        ("3", "line 1 is a number; a history holds messages"),
+        ('"x"', "line 1 is a string"),
+        ("null", "line 1 is null"),
+        ("[[]]", r"messages\[0\] is an array"),
+        (f"[{MESSAGE % 'a'}, true]", r"messages\[1\] is a boolean"),
+        ("{}", r"line 1 is no message: policy: Field required; payload: Field required"),
+        ('[{"role": "user", "content": "a"}]', r"messages\[0\] has a vendor's shape \(content, role\); .*decode_history"),
+        ('{"model": "m", "messages": []}', r"line 1 has a vendor's shape \(messages, model\); .*decode_history"),
+        ('[{"policy": "u", "payload": {"kind": "action_call"}}]', r"messages\[0\] is no message: payload: Input tag 'action_call'"),
+        (f"[{MESSAGE % 'a'}]".replace('"policy": "user"', '"policy": ""'), "policy: String should have at least 1"),
+        (MESSAGE % "\\ud800", r"line 1 holds a lone surrogate U\+D800"),
+        ('{"policy": "u", "later": "\\udfff", "payload": {"kind": "parts", "parts": []}}', r"lone surrogate U\+DFFF"),
+        ('{"policy": "u", "step_num": NaN}', "line 1: no JSON: NaN is not JSON"),
+        ('[{"policy": "u", "later": -Infinity}]', "line 1: no JSON: -Infinity is not JSON"),
+        ('[{"policy": "u", "later": 1e999}]', "line 1: no JSON: 1e999 is no finite number"),
+        (f'{{"policy": "u", "later": {"9" * 5000}}}', "line 1: no JSON: Exceeds the limit"),
+        ("[" * 100_000, "line 1: no JSON: .*recursion"),
+        (b"\n\n\xff\xfe", "line 3: byte 2 is no UTF-8"),
+        (MESSAGE.encode("utf-16"), "line 1: byte 0 is no UTF-8"),
+    ],
+)
+def test_what_is_no_history_is_named_in_one_line(text: str | bytes, words: str) -> None:
+    """The message says where, and what is wrong there."""
+    with pytest.raises(HistoryInvalid, match=words) as caught:
+        loads(text)
+
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 600
+
+
+def test_a_value_nested_deeper_than_the_interpreter_goes_is_named() -> None:
+    """No RecursionError reaches the caller, wherever the limit is met."""
+    for depth in (200, 400, 600, 800, 990):
+        text = '{"id": "1", "policy": "u", "later": %s%s, "payload": {"kind": "parts", "parts": []}}' % ("[" * depth, "]" * depth)
+        try:
+            assert loads(dumps(loads(text))) == loads(text)
+        except HistoryInvalid as error:
+            assert "\n" not in str(error)  # noqa: PT017
+
+
+@given(st.binary(max_size=60) | json_values.map(lambda value: json.dumps(value).encode()) | st.text(max_size=60).map(lambda text: text.encode(errors="surrogatepass")))
+def test_any_bytes_end_in_a_history_or_in_the_librarys_own_error(data: bytes) -> None:
+    """Law 10, for files."""
+    try:
+        assert isinstance(loads(data), list)
+    except SabirError as error:
+        assert "\n" not in str(error)  # noqa: PT017
+
+
+def test_a_message_that_json_cannot_hold_is_named_when_it_is_written() -> None:
+    """Parts made past the constructors may hold a lone surrogate."""
+    part = TextPart.model_construct(text="\ud800", kind="text", citations=(), state_json=None)
+    payload = PartsPayload.model_construct(kind="parts", parts=(part,))
+    message = user("x").model_copy()
+    broken = Message.model_construct(**{**dict(message), "payload": payload})
+
+    with pytest.raises(HistoryInvalid, match=r"messages\[1\] cannot be written as JSON") as caught:
+        dumps([message, broken])
+    assert "\n" not in str(caught.value)
+
+
+def test_only_messages_are_written() -> None:
+    """A vendor's dictionaries are met where they are given."""
+    with pytest.raises(Misnamed, match=r"messages\[0\] is a role dictionary"):
+        dumps([{"role": "user"}])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("name", ["history.json", "history.jsonl", "history"])
+def test_a_file_is_saved_as_a_whole_and_loads_again(tmp_path: Path, name: str) -> None:
+    """JSON Lines by the file's ending, else an array; nothing else is left in the folder."""
+    path = tmp_path / name
+    save(path, [user("first")])
+    save(str(path), HISTORY)
+
+    assert load(path) == HISTORY
+    assert path.read_text("utf-8").startswith("[") is not name.endswith(".jsonl")
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+def test_a_failed_save_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    """What cannot be written is found before the file is touched, and a file that cannot be replaced stays."""
+    path = tmp_path / "history.json"
+    save(path, HISTORY)
+    with pytest.raises(Misnamed):
+        save(path, [3])  # type: ignore[list-item]
+    with pytest.raises(OSError):  # noqa: PT011 (each system has its own)
+        (tmp_path / "folder").mkdir()
+        save(tmp_path / "folder", HISTORY)
+
+    assert load(path) == HISTORY
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["folder", "history.json"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX's")
+def test_a_saved_file_has_the_mode_of_any_new_file(tmp_path: Path) -> None:
+    """Not the narrow one of temporary files: others of the group may read it where the umask lets them."""
+    (tmp_path / "plain").touch()
+    save(tmp_path / "history.json", HISTORY)
+
+    modes = {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.iterdir()}
+    assert len(modes) == 1
+
+
+def test_load_names_the_file(tmp_path: Path) -> None:
+    """A missing file, a folder, a file of something else."""
+    path = tmp_path / "notes.txt"
+    path.write_text("hello")
+
+    for each, words in [
+        (path, r"notes.txt': line 1: no JSON"),
+        (tmp_path / "none.json", r"none.json' cannot be read: No such file or directory; give the path of a history"),
+        (tmp_path, "cannot be read: "),
+        ("a\0b", "cannot be read: "),
+    ]:
+        with pytest.raises(HistoryInvalid, match=words) as caught:
+            load(each)
+        assert "\n" not in str(caught.value)
+
+
+def test_the_published_schema_is_the_one_in_the_code() -> None:
+    """A change of it is seen in review; `python -m tests.core.write_schema` writes it."""
+    assert PUBLISHED.read_text("utf-8") == rendered()
+
+
+def test_the_schema_is_one() -> None:
+    """Draft 2020-12."""
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+
+@given(st.lists(messages, max_size=3))
+def test_every_history_that_is_written_fits_the_schema(history: list[Message]) -> None:
+    """Compact as it is written, and with every field."""
+    validator = jsonschema.Draft202012Validator(schema())
+
+    validator.validate(json.loads(dumps(history)))
+    validator.validate([json.loads(message.model_dump_json()) for message in history])
+
+
+def test_a_newer_history_fits_the_schema_too() -> None:
+    """The schema is as tolerant as the loader."""
+    jsonschema.Draft202012Validator(schema()).validate([NEWER])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"policy": ""},
+        {"id": ""},
+        {"role_hint_for_llm": "robot"},
+        {"schema": 0},
+        {"payload": {"kind": "action_call"}},
+        {"payload": {"kind": "parts"}},
+        {"payload": {"parts": []}},
+        {"payload": {"kind": "parts", "parts": [{"text": "a"}]}},
+        {"payload": {"kind": "parts", "parts": [{"kind": "text"}]}},
+        {"payload": {"kind": "option_call", "option_name": "f"}},
+        {"payload": {"kind": "option_call", "option_name": "f", "invocation_id": "1", "arguments": [1]}},
+    ],
+)
+def test_the_schema_refuses_what_the_loader_refuses(change: dict[str, Any]) -> None:
+    """Other programs that validate by it agree with this one."""
+    document = [{**json.loads(MESSAGE % "a"), **change}]
+
+    with pytest.raises(HistoryInvalid):
+        loads(json.dumps(document))
+    assert not jsonschema.Draft202012Validator(schema()).is_valid(document)

@@ -1,0 +1,288 @@
+"""Hooks act where they were given, one by one; a veto stops, a failing observer does not."""
+
+import inspect
+import logging
+import sys
+import types
+from typing import Any
+
+import pytest
+
+from sabir import hookspecs
+from sabir.builders import MessageBuilder, OptionResultBuilder
+from sabir.constructors import user
+from sabir.errors import BuilderError, PluginConflict, PluginError, RateLimited
+from sabir.hooks import KNOWN_HOOKS, Hooks, as_hooks
+from sabir.hookspecs import hookimpl
+from sabir.messages import Message, PartsPayload, RoleHint
+from sabir.parts import MediaPart, TextPart
+from sabir.registry import Registry
+from sabir.reply import Reply
+from tests.core.distributions import Install
+
+
+class Veto(Exception):
+    """A plugin's own error."""
+
+
+class Marker:
+    """Appends its name to a message's text."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @hookimpl
+    def sabir_message_built(self, message: Message) -> Message | None:
+        if message.kind != "parts":
+            return None
+        return message.model_copy(update={"payload": PartsPayload(parts=(*message.parts, TextPart(text=self.name)))})
+
+
+class Hints:
+    @hookimpl
+    def sabir_default_role_hint(self, policy: str, kind: str) -> RoleHint | None:
+        return "system" if policy == "rules" and kind == "parts" else None
+
+
+class MediaNames:
+    @hookimpl
+    def sabir_media_id(self, part: MediaPart, index: int) -> str | None:
+        return None if part.modality == "video" else f"{part.modality}-{index}"
+
+
+def built(hooks: Any, policy: str = "user") -> Message:
+    builder = MessageBuilder(policy, hooks=hooks)
+    builder.add_text("x")
+    return builder.to_message()
+
+
+def test_every_hook_is_prefixed_typed_and_documented() -> None:
+    """CD-09: the specification is the reference."""
+    assert len(KNOWN_HOOKS) == 6
+    for name in KNOWN_HOOKS:
+        function = getattr(hookspecs, name)
+        signature = inspect.signature(function)
+        assert name.startswith("sabir_")
+        assert inspect.getdoc(function)
+        assert signature.return_annotation is not signature.empty
+        assert all(parameter.annotation is not parameter.empty for parameter in signature.parameters.values())
+
+
+def test_a_hook_gives_the_default_role_hint() -> None:
+    """CD-09: only where the builder was given none."""
+    assert built([Hints()], "rules").role_hint_for_llm == "system"
+    assert built([Hints()], "user").role_hint_for_llm is None
+    assert built([], "rules").role_hint_for_llm is None
+    given = MessageBuilder("rules", role_hint="user", hooks=[Hints()])
+    given.add_text("x")
+    assert given.to_message().role_hint_for_llm == "user"
+    assert given.add_option_call("f").role_hint_for_llm == "user"
+
+
+def test_a_hook_names_media() -> None:
+    """CD-09, PJ-41: ids that were given stay, and what no hook names is named by the builder."""
+    builder = MessageBuilder(hooks=[MediaNames()])
+    for add, media_id in [(builder.add_image, None), (builder.add_image, "mine"), (builder.add_video, None)]:
+        add(None, "https://example.org", id=media_id)
+
+    assert [part.id for part in builder.to_message().parts if isinstance(part, MediaPart)] == ["image-1", "mine", "media-3"]
+
+
+def test_each_plugin_sees_what_the_one_before_it_made() -> None:
+    """In the order of registration."""
+    assert built([Marker("1"), Hints(), Marker("2")]).text == "x12"
+
+
+def test_a_changed_message_is_what_the_builder_gives_again() -> None:
+    """The hooks run once a message, not once a question."""
+    builder = MessageBuilder(hooks=[Marker("1")])
+    builder.add_text("x")
+
+    assert builder.to_message() is builder.to_message()
+    assert builder.to_messages() == [builder.to_message()]
+
+
+def test_a_veto_reaches_the_caller_and_nothing_is_built() -> None:
+    """The plugin's own error, whichever of the builders met it."""
+
+    class NoCalls:
+        @hookimpl
+        def sabir_message_built(self, message: Message) -> None:
+            if message.kind != "parts":
+                raise Veto(f"no {message.kind}")
+
+    builder = MessageBuilder(hooks=[NoCalls()])
+    with pytest.raises(Veto, match="no option_call"):
+        builder.add_option_call("f")
+    builder.add_text("x")
+    assert [message.kind for message in builder.to_messages()] == ["parts"]
+    call = MessageBuilder().add_option_call("f")
+    with pytest.raises(Veto, match="no option_result"):
+        OptionResultBuilder.response_to(call, hooks=[NoCalls()]).success(1)
+
+
+def test_a_hook_acts_only_on_builders_that_were_given_it() -> None:
+    """Law of the design: a plugin that is merely installed changes no message of those who did not ask."""
+    built([Marker("1")])
+
+    assert built([]).text == "x"
+    assert user("x").text == "x"
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ("text", "returned str from sabir_message_built; return a Message or None"),
+        (MessageBuilder().add_option_call("f"), "changed a message's kind or invocation id"),
+    ],
+)
+def test_a_hook_that_breaks_a_message_is_named(changed: Any, words: str) -> None:
+    """Pairing depends on kind and invocation id."""
+
+    class Breaks:
+        @hookimpl
+        def sabir_message_built(self, message: Message) -> Any:
+            return changed
+
+    with pytest.raises(BuilderError, match=f"hook plugin Breaks {words}"):
+        built([Breaks()])
+
+
+def _module(**members: Any) -> types.ModuleType:
+    module = types.ModuleType("a_module")
+    vars(module).update(members)
+    return module
+
+
+def test_a_module_is_a_plugin_too() -> None:
+    """Its functions are its hooks."""
+
+    @hookimpl
+    def sabir_default_role_hint(policy: str) -> str:
+        return "assistant"
+
+    assert built([_module(sabir_default_role_hint=sabir_default_role_hint)]).role_hint_for_llm == "assistant"
+
+
+def _misfit(name: str, function: Any) -> Any:
+    return type("Misfit", (), {name: function})()
+
+
+async def _later(self: Any, message: Message) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("plugin", "words"),
+    [
+        (_misfit("sabir_mesage_built", hookimpl(lambda self, message: None)),
+         "Misfit does not fit: it implements sabir_mesage_built, which is no hook; did you mean sabir_message_built?"),
+        (_misfit("whatever", hookimpl(lambda self: None)), "Misfit does not fit: it implements whatever, which is no hook; hooks are sabir_"),
+        (_misfit("sabir_message_built", lambda self, message: None), "Misfit defines sabir_message_built without the mark"),
+        (_misfit("sabir_message_built", hookimpl(lambda self, massage: None)), "Misfit does not fit: .*massage"),
+        (_misfit("sabir_message_built", hookimpl(_later)), "sabir_message_built is a coroutine function"),
+        (Hints, "Hints is a class; give an instance of it"),
+        (object(), "object implements no hook; hooks are sabir_"),
+        ("installed", "str implements no hook"),
+    ],
+    ids=["misspelt", "foreign", "unmarked", "argument", "coroutine", "class", "none", "string"],
+)  # fmt: skip
+def test_a_plugin_that_cannot_be_heard_is_refused_by_name(plugin: Any, words: str) -> None:
+    """UP-24, check_pending: before any hook runs, in one line, and without a trace of it."""
+    hooks = Hooks()
+    with pytest.raises(PluginError, match=words) as caught:
+        hooks.register(plugin)
+
+    assert "\n" not in str(caught.value)
+    hooks.register(Marker("1"))
+    assert built(hooks).text == "x1"
+
+
+def test_a_plugin_is_registered_once() -> None:
+    """The error says so."""
+    marker = Marker("1")
+
+    with pytest.raises(PluginConflict, match="hook plugin Marker#1 is registered already; register it once"):
+        Hooks([marker, marker])
+    assert built([Marker("1"), Marker("1")]).text == "x11"
+
+
+def test_hooks_of_an_unknown_word_are_refused() -> None:
+    """`hooks="installed"` is the only word."""
+    with pytest.raises(PluginError, match="hooks='all' is unknown"):
+        as_hooks("all")  # type: ignore[arg-type]
+
+
+class Observer:
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    @hookimpl
+    def sabir_call_started(self, attempt: int) -> None:
+        self.seen.append(("started", attempt))
+
+    @hookimpl
+    def sabir_call_ended(self, reply: Reply) -> None:
+        self.seen.append(("ended", reply))
+
+    @hookimpl
+    def sabir_call_failed(self, error: Exception, attempt: int) -> None:
+        self.seen.append(("failed", str(error), attempt))
+
+
+class Fails:
+    @hookimpl
+    def sabir_call_started(self) -> None:
+        raise ValueError("the disk\nis full")
+
+
+def test_a_failing_observer_is_logged_and_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    """UP-24, UP-27: the others are told, in order, and the call goes on."""
+    before, after = Observer(), Observer()
+    hooks = Hooks([before, Fails(), after])
+    rendering, reply = object(), object()
+    with caplog.at_level(logging.WARNING, "sabir"):
+        hooks.call_started(rendering, 1)  # type: ignore[arg-type]
+        hooks.call_failed(rendering, RateLimited("slow down"), 1)  # type: ignore[arg-type]
+        hooks.call_ended(rendering, reply)  # type: ignore[arg-type]
+
+    assert before.seen == after.seen == [("started", 1), ("failed", "slow down", 1), ("ended", reply)]
+    assert caplog.messages == [
+        "hook plugin Fails failed in sabir_call_started and was passed over: ValueError: the disk is full"
+    ]
+
+
+PLUGIN = """
+from sabir.hookspecs import hookimpl
+
+class Shouts:
+    @hookimpl
+    def sabir_default_role_hint(self, policy):
+        return "system"
+
+shouts = Shouts()
+"""
+
+
+def test_installed_hooks_are_loaded_at_their_first_use(install: Install, caplog: pytest.LogCaptureFixture) -> None:
+    """Discovery imports none; a broken one is logged by its name and stops no other (CD-13)."""
+    install("shouting", {"sabir.hooks": {"shouts": "shouting_hooks:shouts"}}, shouting_hooks=PLUGIN)
+    install("broken", {"sabir.hooks": {"broken": "broken_hooks:nothing"}}, broken_hooks="raise OSError('no disk')")
+    registry = Registry()
+    registry.providers()
+    assert "shouting_hooks" not in sys.modules
+    with caplog.at_level(logging.WARNING, "sabir"):
+        hooks = registry.hooks()
+
+    assert hooks.role_hint("user", "parts") == "system"
+    assert registry.hooks() is hooks
+    assert len(caplog.messages) == 1
+    assert "hook plugin broken was passed over: 'broken' of broken 1.0 (broken_hooks:nothing)" in caplog.messages[0]
+
+
+def test_installed_hooks_act_on_builders_that_ask_for_them(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`hooks="installed"`."""
+    install("shouting", {"sabir.hooks": {"shouts": "shouting_hooks:shouts"}}, shouting_hooks=PLUGIN)
+    monkeypatch.setattr("sabir.registry.default_registry", Registry())
+
+    assert built("installed").role_hint_for_llm == "system"
+    assert built(()).role_hint_for_llm is None

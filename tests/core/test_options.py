@@ -1,0 +1,403 @@
+"""An option is read from a signature, a model or a schema; arguments are validated before a function sees them."""
+
+import enum
+import functools
+import warnings
+from collections.abc import AsyncIterator, Iterator
+from datetime import date
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field, RootModel
+
+from sabir.errors import OptionInvalid
+from sabir.messages import Message, OptionCallPayload
+from sabir.options import Option, as_options, option
+from sabir.signatures import PlainSchema
+
+
+class Unit(enum.Enum):
+    CELSIUS = "C"
+    FAHRENHEIT = "F"
+
+
+class Place(BaseModel):
+    """Somewhere.
+
+    On earth.
+    """
+
+    city: str = Field(description="Its name.")
+    country: str | None = None
+
+
+def call(name: str, arguments: Any, **fields: Any) -> Message:
+    payload = OptionCallPayload(invocation_id="call-1", option_name=name, arguments=arguments, **fields)
+    return Message(policy="llm", step_num=3, payload=payload)
+
+
+def test_a_typed_function_says_its_name_description_and_parameters() -> None:
+    """UP-31: the schema comes from pydantic, the description is the docstring's first paragraph."""
+
+    @option
+    def weather(place: Place, unit: Unit = Unit.CELSIUS, days: Annotated[int, Field(ge=1, description="Ahead.")] = 1) -> str:
+        """Current weather
+        in a place.
+
+        Never wrong.
+        """
+        return "rain"
+
+    assert weather.name == "weather"
+    assert weather.description == "Current weather in a place."
+    assert weather.parameters == {
+        "type": "object",
+        "properties": {
+            "place": {"$ref": "#/$defs/Place"},
+            "unit": {"$ref": "#/$defs/Unit", "default": "C"},
+            "days": {"type": "integer", "minimum": 1, "default": 1, "description": "Ahead."},
+        },
+        "required": ["place"],
+        "additionalProperties": False,
+        "$defs": {
+            "Place": {
+                "type": "object",
+                "title": "Place",
+                "description": "Somewhere.\n\nOn earth.",
+                "properties": {
+                    "city": {"type": "string", "description": "Its name."},
+                    "country": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+                },
+                "required": ["city"],
+            },
+            "Unit": {"enum": ["C", "F"], "title": "Unit", "type": "string"},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    "documentation",
+    [
+        "Search.\n\n    Args:\n        query: What to look for,\n            in words.\n        limit (int): How many.\n\n    Returns:\n        hits: all.",
+        "Search.\n\n    :param query: What to look for,\n        in words.\n    :param int limit: How many.\n    :returns: all",
+    ],
+    ids=["section", "fields"],
+)
+def test_a_docstring_describes_parameters(documentation: str) -> None:
+    """Both usual forms are read; what follows them is not."""
+
+    def search(query: str, limit: int = 3) -> list[str]:
+        return []
+
+    search.__doc__ = documentation
+    properties = Option.from_function(search).parameters["properties"]
+
+    assert properties == {
+        "query": {"type": "string", "description": "What to look for, in words."},
+        "limit": {"type": "integer", "default": 3, "description": "How many."},
+    }
+
+
+def test_a_field_outranks_the_docstring() -> None:
+    """What stands at the parameter itself is nearer to it."""
+
+    def search(query: Annotated[str, Field(description="Words.")], kind: str = Field("all", description="Which.")) -> None:
+        """Search.
+
+        Args:
+            query: something else
+        """
+
+    made = Option.from_function(search)
+
+    assert made.parameters["properties"]["query"]["description"] == "Words."
+    assert made.parameters["properties"]["kind"] == {"type": "string", "default": "all", "description": "Which."}
+    assert made.parameters["required"] == ["query"]
+    assert made.answer_sync(call("search", {"query": "x"})).result is not None
+
+
+def test_a_decorated_function_is_still_called_as_it_was_written() -> None:
+    """`Option.__call__` adds nothing: no validation, no conversion."""
+
+    @option(name="find", description="Finds.")
+    def search(query: str, limit: int = 3) -> tuple[Any, ...]:
+        return query, limit
+
+    assert search("x", limit="many") == ("x", "many")  # type: ignore[arg-type]
+    assert (search.name, search.description) == ("find", "Finds.")
+
+
+def test_parameters_may_have_any_name() -> None:
+    """Names that pydantic models use themselves are names like others, and warn of nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+
+        @option
+        def odd(schema: int, copy: int, model_dump: int, json: int, self_: int = 0, _hidden: int = 1) -> int:
+            return schema + copy + model_dump + json + self_ + _hidden
+
+    result = odd.answer_sync(call("odd", {"schema": 1, "copy": 2, "model_dump": 3, "json": 4, "_hidden": 5})).result
+    assert result is not None
+    assert result.result == 15
+
+
+def test_arguments_reach_the_function_as_the_types_of_its_signature() -> None:
+    """Enums, dates, models, sets and literals, not the JSON that stands for them."""
+    seen: list[Any] = []
+
+    @option
+    def book(place: Place, unit: Unit, day: date, tags: set[str], kind: Literal["a", "b"], note: str = "none") -> None:
+        seen.extend([place, unit, day, tags, kind, note])
+
+    arguments = {"place": {"city": "Oslo"}, "unit": "F", "day": "2026-11-21", "tags": ["x", "x"], "kind": "b"}
+    book.answer_sync(call("book", arguments))
+
+    assert seen == [Place(city="Oslo"), Unit.FAHRENHEIT, date(2026, 11, 21), {"x"}, "b", "none"]
+
+
+def test_positional_only_and_keyword_only_parameters_are_passed_as_they_must_be() -> None:
+    """The order of the signature is kept."""
+
+    @option
+    def divide(dividend: float, divisor: float, /, *, digits: int = 2) -> float:
+        return round(dividend / divisor, digits)
+
+    assert divide.answer_sync(call("divide", {"divisor": 4, "dividend": 1, "digits": 1})).result.result == 0.2  # type: ignore[union-attr]
+
+
+def test_methods_partials_wrappers_and_callable_objects_are_options() -> None:
+    """Whatever has a readable signature; what a partial holds already is no business of the model's."""
+
+    class Shop:
+        def price(self, item: str) -> str:
+            """The price of an item."""
+            return f"{item}: 3"
+
+        def __call__(self, item: str) -> str:
+            """Buys an item."""
+            return f"bought {item}"
+
+    def search(database: object, query: str, *, limit: int = 3) -> str:
+        """Search."""
+        return f"{query} {limit}"
+
+    @functools.wraps(search)
+    def traced(*arguments: Any, **named: Any) -> str:
+        return search(*arguments, **named)
+
+    shop = Shop()
+    price = option(shop.price)
+    buy = Option.from_function(shop, name="buy")
+    bound = Option.from_function(functools.partial(search, object(), limit=9))
+    wrapped = Option.from_function(functools.partial(traced, object()))
+
+    assert (price.name, price.description, list(price.parameters["properties"])) == ("price", "The price of an item.", ["item"])
+    assert price.answer_sync(call("price", {"item": "tea"})).result.result == "tea: 3"  # type: ignore[union-attr]
+    assert buy.answer_sync(call("buy", {"item": "tea"})).result.result == "bought tea"  # type: ignore[union-attr]
+    assert list(bound.parameters["properties"]) == ["query"]
+    assert bound.answer_sync(call("search", {"query": "x"})).result.result == "x 9"  # type: ignore[union-attr]
+    assert list(wrapped.parameters["properties"]) == ["query", "limit"]
+
+
+def _yields(count: int) -> Iterator[int]:
+    yield count
+
+
+async def _yields_later(count: int) -> AsyncIterator[int]:
+    yield count
+
+
+class _Holder:
+    def method(self, item: str) -> str:
+        return item
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda city: city, "no name to offer"),
+        (functools.partial(lambda city: city), "no name to offer"),
+        (eval("lambda *, x: x"), "no name"),
+        (_yields, "yields its values"),
+        (_yields_later, "yields its values"),
+        (_Holder.method, "offer the bound one"),
+        (len, "no type for its parameter"),
+    ],
+)
+def test_what_no_model_can_be_told_of_is_refused_in_one_line(function: Any, words: str) -> None:
+    """The error names the option, the parameter and the remedy."""
+    with pytest.raises(OptionInvalid, match=words) as caught:
+        Option.from_function(function)
+
+    assert "\n" not in str(caught.value)
+
+
+def test_open_ended_and_untyped_parameters_are_refused() -> None:
+    """No schema can describe them."""
+
+    def many(*cities: str) -> None: ...
+
+    def named(**cities: str) -> None: ...
+
+    def untyped(city) -> None:  # type: ignore[no-untyped-def]
+        ...
+
+    def unknown(city: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821
+        ...
+
+    def unspeakable(hook: functools.partial[int]) -> None: ...
+
+    for function, words in [
+        (many, r"'many' takes \*cities: str.*from_schema"),
+        (named, r"'named' takes \*\*cities: str.*from_schema"),
+        (untyped, "'untyped' has no type for its parameter 'city'; annotate it"),
+        (unknown, "'unknown' is annotated with an unknown name.*Nowhere"),
+        (unspeakable, "option 'unspeakable' cannot be described|option unspeakable has no JSON schema"),
+    ]:
+        with pytest.raises(OptionInvalid, match=words) as caught:
+            Option.from_function(function)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_model_is_an_option_whose_parameters_are_its_fields() -> None:
+    """Its docstring describes it, and the function takes one instance."""
+    made = Option.from_model(Place, lambda place: place.city.upper())
+
+    assert (made.name, made.description) == ("Place", "Somewhere.")
+    assert list(made.parameters["properties"]) == ["city", "country"]
+    assert made.answer_sync(call("Place", {"city": "oslo"})).result.result == "OSLO"  # type: ignore[union-attr]
+
+    with pytest.raises(OptionInvalid, match="no JSON object"):
+        Option.from_model(RootModel[list[int]])
+
+
+SCHEMA = {
+    "type": "object",
+    "required": ["query"],
+    "properties": {
+        "query": {"type": "string"},
+        "limit": {"type": ["integer", "null"], "enum": [1, 2, None]},
+        "tags": {"type": "array", "items": {"type": "object", "properties": {"name": {"const": "x"}}}},
+    },
+    "additionalProperties": False,
+}
+
+
+def test_a_schema_keeps_the_order_of_its_keys() -> None:
+    """A vendor shows it to the model as it was written."""
+    made = Option.from_schema("search", "Search.", SCHEMA)
+
+    assert list(made.parameters) == ["type", "required", "properties", "additionalProperties"]
+    assert made.parameters == SCHEMA
+
+
+@pytest.mark.parametrize(
+    ("arguments", "misfit"),
+    [
+        ({}, "query: required"),
+        ({"query": 3}, "query: expected string"),
+        ({"query": "x", "limit": 1.5}, "limit: expected integer or null"),
+        ({"query": "x", "limit": True}, "limit: expected integer or null"),
+        ({"query": "x", "limit": 3}, "limit: expected one of 1, 2, None"),
+        ({"query": "x", "tags": [{"name": "y"}]}, "tags[0].name: expected 'x'"),
+        ({"query": "x", "other": 1}, "other: unknown; expected one of query, limit, tags"),
+    ],
+)
+def test_a_schema_refuses_what_does_not_fit(arguments: Any, misfit: str) -> None:
+    """PJ-34: the function is not run."""
+    ran: list[Any] = []
+    made = Option.from_schema("search", "Search.", SCHEMA, lambda **given: ran.append(given))
+    result = made.answer_sync(call("search", arguments)).result
+
+    assert result is not None
+    assert (result.error_type, result.error_message) == ("invalid_arguments", misfit)
+    assert ran == []
+
+
+def test_a_schemas_function_takes_plain_json_by_name() -> None:
+    """What fits reaches it unchanged."""
+    made = Option.from_schema("search", "Search.", SCHEMA, lambda **given: given)
+    arguments = {"query": "x", "limit": 1.0, "tags": [{"name": "x"}]}
+
+    assert made.answer_sync(call("search", arguments)).result.result == arguments  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("parameters", [{"type": "array"}, [], "x", {"default": float("nan")}])
+def test_parameters_that_are_no_schema_of_an_object_are_refused(parameters: Any) -> None:
+    """In one line that names the option."""
+    with pytest.raises(OptionInvalid, match="option 'search'") as caught:
+        Option.from_schema("search", "Search.", parameters)
+
+    assert "\n" not in str(caught.value)
+
+
+def test_a_function_is_in_no_dump_no_repr_and_no_comparison() -> None:
+    """Two options are equal if a model sees no difference; a dump loads again."""
+
+    def search(query: str) -> str:
+        "Search."
+        return query
+
+    made = Option.from_function(search)
+    loaded = Option.model_validate_json(made.model_dump_json())
+
+    assert loaded == made
+    assert hash(loaded) == hash(made)
+    assert loaded.function is None
+    assert set(made.model_dump()) == {"name", "description", "parameters"}
+    assert "function" not in repr(made)
+    assert made != made.model_copy(update={"description": "Find."})
+    schema = Option.model_json_schema(schema_generator=PlainSchema)
+    assert set(schema["properties"]) == {"name", "description", "parameters"}
+
+
+def test_a_renamed_copy_still_runs() -> None:
+    """D-09: a runtime offers options under names of its own."""
+
+    @option
+    def search(query: str) -> str:
+        return query
+
+    renamed = search.model_copy(update={"name": "find"})
+
+    assert renamed.answer_sync(call("find", {"query": "x"})).result.result == "x"  # type: ignore[union-attr]
+
+
+def test_options_are_made_of_functions_models_and_options() -> None:
+    """Whatever stands in `options=[…]`."""
+
+    def search(query: str) -> str:
+        return query
+
+    ready = Option(name="ready")
+
+    assert [each.name for each in as_options([search, Place, ready])] == ["search", "Place", "ready"]
+    assert as_options([ready])[0] is ready
+
+
+def test_a_name_offered_twice_is_refused_naming_both() -> None:
+    """Which one would run would be a matter of luck."""
+
+    def search(query: str) -> str:
+        return query
+
+    first = Option.from_function(search)
+    with pytest.raises(OptionInvalid, match=r"options\[0\] and options\[2\] are both named 'search'.*search.*rename one"):
+        as_options([first, Place, Option.from_schema("search", "", {})])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (Option(name="x"), "must be a list"),
+        (Place, "must be a list"),
+        ("search", "must be a list"),
+        ({"type": "function"}, "must be a list"),
+        ([{"type": "function", "function": {"name": "x"}}], r"options\[0\] is .* no option; .*from_schema"),
+        ([dict], r"options\[0\] is .*dict, which is no option"),
+    ],
+)
+def test_what_is_no_list_of_options_is_refused(options: Any, words: str) -> None:
+    """A vendor's own form of an option is one of the likely mistakes."""
+    with pytest.raises(OptionInvalid, match=words):
+        as_options(options)

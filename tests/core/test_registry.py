@@ -1,0 +1,273 @@
+"""Discovery: what is installed is found by its metadata, loaded when it is asked for, and never stops another."""
+
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+from sabir.contracts import Provider
+from sabir.errors import (
+    DialectMissing,
+    PluginConflict,
+    PluginError,
+    ProviderBroken,
+    ProviderMissing,
+    SettingsInvalid,
+)
+from sabir.registry import ModelName, ProviderStatus, Registry
+from tests.core.distributions import Install
+
+ACME = """
+from sabir.scope import ModelInfo
+
+class Acme:
+    name = "acme"
+    api_version = 1
+    dialects = ("talk", "wire")
+    key_variables = ("ACME_KEY",)
+    def dialect(self, short_name): return f"the dialect {short_name}"
+    def endpoint(self, access): return "https://acme.example"
+    def connect(self, access): raise NotImplementedError
+    def quirks(self, access): return frozenset()
+    def models(self): return (ModelInfo(prefix="a"), ModelInfo(prefix="a-large"), ModelInfo(prefix=""))
+
+acme = Acme()
+"""
+POINT = {"sabir.providers": {"acme": "acme_plugin:acme"}}
+
+
+@pytest.fixture
+def acme(install: Install) -> Registry:
+    """A registry that finds the provider `acme`."""
+    install("sabir-acme", POINT, version="2.5", acme_plugin=ACME)
+    return Registry()
+
+
+def status(registry: Registry, name: str) -> ProviderStatus:
+    return next(each for each in registry.providers() if each.name == name)
+
+
+def test_a_provider_is_found_by_its_entry_point(acme: Registry) -> None:
+    """CD-04: no plugin is imported by name; the same object is given every time."""
+    provider = acme.provider("acme")
+
+    assert isinstance(provider, Provider)
+    assert provider.name == "acme"
+    assert acme.provider("acme") is provider
+    assert status(acme, "acme") == ProviderStatus(
+        name="acme", distribution="sabir-acme", version="2.5", state="installed", dialects=("talk", "wire"), key_variables=("ACME_KEY",)
+    )  # fmt: skip
+
+
+def test_a_plugin_is_imported_only_when_it_is_asked_for(acme: Registry, install: Install) -> None:
+    """Enumerating reads metadata alone; one plugin's load touches no other."""
+    install("sabir-other", {"sabir.providers": {"other": "other_plugin:other"}}, other_plugin=ACME)
+    with pytest.raises(ProviderMissing):
+        acme.provider("nobody")
+    assert "acme_plugin" not in sys.modules
+    acme.provider("acme")
+
+    assert "acme_plugin" in sys.modules
+    assert "other_plugin" not in sys.modules
+
+
+def test_a_missing_provider_names_the_package_and_what_is_installed(acme: Registry) -> None:
+    """CD-05; a slip of the pen is recognised."""
+    with pytest.raises(ProviderMissing, match=r"'zorg' is not installed; installed: acme.*; perhaps: pip install sabir-zorg"):
+        acme.provider("zorg")
+    with pytest.raises(ProviderMissing, match="'acne' is not installed; .*did you mean 'acme'?"):
+        acme.provider("acne")
+
+
+def test_a_provider_that_was_installed_meanwhile_is_found(install: Install) -> None:
+    """As in a notebook, after a `pip install`."""
+    registry = Registry()
+    with pytest.raises(ProviderMissing):
+        registry.provider("acme")
+    install("sabir-acme", POINT, acme_plugin=ACME)
+
+    assert registry.provider("acme").name == "acme"
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("import nothing_of_this_name", "cannot be loaded: ModuleNotFoundError: No module named 'nothing_of_this_name'"),
+        ("raise SystemExit(3)", "cannot be loaded: SystemExit: 3"),
+        ("raise ValueError('two\\nlines')", "cannot be loaded: ValueError: two lines"),
+        ("other = 1", "cannot be loaded: AttributeError"),
+        (ACME.replace("api_version = 1", "api_version = 99"), r"api_version 99; this sabir supports 1: update it, or sabir"),
+        (ACME.replace("acme = Acme()", "acme = Acme"), "is the class Acme; give an instance of it"),
+        (ACME.replace("def quirks", "def other"), "lacks quirks; see sabir.contracts.Provider"),
+        ("acme = None", "lacks api_version, connect, dialect, dialects, endpoint, key_variables, models, name, quirks"),
+        (ACME.replace('name = "acme"', 'name = "emca"'), "calls itself 'emca'; the two names must be equal"),
+        (ACME.replace('("talk", "wire")', "()"), "speaks no dialect"),
+    ],
+    ids=["import", "exit", "lines", "attribute", "api", "class", "member", "none", "name", "dialects"],
+)
+def test_a_broken_plugin_is_reported_by_name_and_stops_no_other(install: Install, source: str, words: str) -> None:
+    """CD-13: in one line, the same each time it is asked for."""
+    install("sabir-acme", POINT, acme_plugin=source)
+    install("sabir-fine", {"sabir.providers": {"fine": "fine_plugin:acme"}}, fine_plugin=ACME.replace('"acme"', '"fine"'))
+    registry = Registry()
+
+    assert status(registry, "fine").state == "installed"
+    found = status(registry, "acme")
+    assert (found.state, found.distribution) == ("failed", "sabir-acme")
+    for _ in range(2):
+        with pytest.raises(ProviderBroken, match=words) as caught:
+            registry.provider("acme")
+        assert str(caught.value) == found.error
+        assert "'acme' of sabir-acme 1.0" in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_two_plugins_of_one_name_are_a_conflict_that_names_both(install: Install) -> None:
+    """CD-13: neither is loaded by luck, and the others are not stopped."""
+    install("sabir-acme", POINT, acme_plugin=ACME)
+    install("acme-for-sabir", {"sabir.providers": {"acme": "their_plugin:acme"}}, their_plugin=ACME)
+    install("sabir-fine", {"sabir.providers": {"fine": "fine_plugin:acme"}}, fine_plugin=ACME.replace('"acme"', '"fine"'))
+    registry = Registry()
+
+    with pytest.raises(PluginConflict, match="sabir.providers 'acme' is claimed by acme-for-sabir 1.0 and sabir-acme 1.0; uninstall one"):
+        registry.provider("acme")
+    assert status(registry, "acme").state == "failed"
+    assert status(registry, "fine").state == "installed"
+    assert not {"acme_plugin", "their_plugin"} & sys.modules.keys()
+
+
+def an_acme(**changes: Any) -> Any:
+    namespace: dict[str, Any] = {}
+    exec(ACME, namespace)
+    provider = namespace["acme"]
+    vars(provider).update(changes)
+    return provider
+
+
+def test_a_provider_can_be_registered_at_run_time() -> None:
+    """`sabir.register("acme", provider)`; again with the same object is harmless."""
+    registry, provider = Registry(), an_acme()
+    registry.register("acme", provider)
+    registry.register("acme", provider)
+
+    assert registry.provider("acme") is provider
+    assert status(registry, "acme").state == "registered"
+    registry.unregister("acme")
+    with pytest.raises(ProviderMissing):
+        registry.provider("acme")
+    with pytest.raises(ProviderMissing, match="'acme' was not registered at run time"):
+        registry.unregister("acme")
+
+
+def test_registering_replaces_nothing(acme: Registry) -> None:
+    """An installed name and a registered one are taken alike; the holder is named."""
+    with pytest.raises(PluginConflict, match="'acme' is there already, from sabir-acme 2.5; register yours under another"):
+        acme.register("acme", an_acme())
+    acme.register("mine", an_acme(name="mine"))
+    with pytest.raises(PluginConflict, match="'mine' is there already, from an earlier sabir.register"):
+        acme.register("mine", an_acme(name="mine"))
+    assert acme.provider("acme").name == "acme"
+
+
+def test_what_is_no_provider_is_not_registered() -> None:
+    """The same checks as for installed ones."""
+    registry = Registry()
+
+    with pytest.raises(ProviderBroken, match="'acme' of sabir.register lacks"):
+        registry.register("acme", object())  # type: ignore[arg-type]
+    with pytest.raises(ProviderBroken, match="calls itself 'acme'"):
+        registry.register("other", an_acme())
+    assert "acme" not in {each.name for each in registry.providers()}
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("acme:large", ("acme", None, "large")),
+        ("acme.wire:large", ("acme", "wire", "large")),
+        ("acme:ft:large:v1.2", ("acme", None, "ft:large:v1.2")),
+        ("acme.talk:org/large.gguf", ("acme", "talk", "org/large.gguf")),
+    ],
+)
+def test_a_models_name_is_split_at_its_first_colon(acme: Registry, name: str, parts: Any) -> None:
+    """`provider[.dialect]:model`; what follows is the provider's own."""
+    assert acme.split_model(name) == ModelName(*parts)
+
+
+@pytest.mark.parametrize("name", ["large", "acme", "acme:", ":large", "", ":", "acme.:large", ".wire:large"])
+def test_a_name_of_another_form_shows_the_right_one(acme: Registry, name: str) -> None:
+    """In one line."""
+    with pytest.raises(SettingsInvalid, match=f"'{name}' names no model; write provider:model or provider.dialect:model"):
+        acme.split_model(name)
+
+
+def test_an_unknown_dialect_names_those_that_are_spoken(acme: Registry) -> None:
+    """By the model's name and by the dialect's."""
+    for ask in (lambda: acme.split_model("acme.chant:large"), lambda: acme.dialect("acme.chant")):
+        with pytest.raises(DialectMissing, match="'acme' does not speak 'chant'; it speaks talk, wire"):
+            ask()
+    with pytest.raises(ProviderMissing):
+        acme.split_model("zorg:large")
+
+
+def test_a_dialect_is_found_by_its_name(acme: Registry) -> None:
+    """The provider's first where none is named."""
+    assert acme.dialect("acme.wire") == (acme.provider("acme"), "the dialect wire")
+    assert acme.dialect("acme")[1] == "the dialect talk"
+
+
+def test_models_come_longest_prefix_first(acme: Registry) -> None:
+    """In the order in which they are tried."""
+    assert [info.prefix for info in acme.models("acme")] == ["a-large", "a", ""]
+
+
+def test_commands_are_found_and_not_loaded(install: Install) -> None:
+    """The group `sabir.commands`; two of one name are a conflict."""
+    install("more", {"sabir.commands": {"tell": "more_commands:tell", "ask": "more_commands:ask"}}, more_commands="1 / 0")
+
+    assert {"ask", "tell"} <= {point.name for point in Registry().commands()}
+    assert "more_commands" not in sys.modules
+    install("still-more", {"sabir.commands": {"tell": "other:tell"}})
+    with pytest.raises(PluginConflict, match="sabir.commands 'tell' is claimed by more 1.0 and still-more 1.0"):
+        Registry().commands()
+
+
+def test_threads_that_ask_at_once_get_one_provider(install: Install) -> None:
+    """The plugin is loaded once."""
+    install("sabir-acme", POINT, acme_plugin=f"import time; time.sleep(0.05)\n{ACME}")
+    registry, found = Registry(), []
+    barrier = threading.Barrier(8)
+
+    def ask() -> None:
+        barrier.wait()
+        found.append(registry.provider("acme"))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(found) == 8
+    assert len({id(provider) for provider in found}) == 1
+
+
+def test_every_failure_is_a_plugin_error(acme: Registry) -> None:
+    """One class to catch for all that may be wrong with plugins."""
+    assert all(issubclass(kind, PluginError) for kind in (ProviderMissing, ProviderBroken, PluginConflict, DialectMissing))
+    assert issubclass(ProviderMissing, LookupError)
+
+
+def test_the_registry_of_this_process_finds_the_echo_plugin() -> None:
+    """A fresh interpreter: the entry point is real, and naming the providers imports no module of a plugin."""
+    program = (
+        "import sys; from sabir import registry; from importlib.metadata import entry_points\n"
+        "assert registry.provider('echo').name == 'echo'\n"
+        "loaded = sorted({name.partition('.')[0] for name in sys.modules if name.startswith('sabir_')})\n"
+        "print(loaded)"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "['sabir_echo']"

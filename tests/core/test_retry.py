@@ -1,0 +1,230 @@
+"""Retries happen in one layer, by one policy: what may be repeated is, nothing else, and every attempt is counted."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sabir.drive import SyncWire, Wire, drive, drive_sync, result_of
+from sabir.errors import (
+    AuthenticationFailed,
+    CallError,
+    ConnectionFailed,
+    CredentialsMissing,
+    RateLimited,
+    ResponseInvalid,
+    ServerFailed,
+    StreamBroken,
+)
+from sabir.events import BlockDelta, ReplyEnd, ReplyStart
+from sabir.exchange import Close, Emit, Exchange, Failed, Head, Open, Pause, Read, Script, call_script, stream_script
+from sabir.incoming import StreamState
+from sabir.settings import RetryPolicy, Settings
+from tests.core.support import SCOPE, WORDS, Answer, Scripted, TinyDialect, broken, failing, streamed, whole
+from tests.core.test_exchange import REQUEST
+
+THRICE = RetryPolicy(attempts=3, first_delay=0)
+DIALECT = TinyDialect()
+Drive = Callable[[Script[Any], Scripted, list[Open | Failed]], Any]
+
+
+def run_sync(script: Script[Any], connection: Scripted, seen: list[Open | Failed]) -> Any:
+    wire = SyncWire(connection, seen.append)
+    while isinstance(step := drive_sync(script, wire), Emit):
+        pass
+    return result_of(step)
+
+
+def run_async(script: Script[Any], connection: Scripted, seen: list[Open | Failed]) -> Any:
+    async def run() -> Any:
+        wire = Wire(connection, seen.append)
+        while isinstance(step := await drive(script, wire), Emit):
+            pass
+        return result_of(step)
+
+    return asyncio.run(run())
+
+
+@pytest.fixture(params=[run_sync, run_async], ids=["sync", "async"])
+def run(request: pytest.FixtureRequest) -> Drive:
+    """Both drivers."""
+    found: Drive = request.param
+    return found
+
+
+def call(retries: RetryPolicy = THRICE) -> Script[Any]:
+    return call_script(Exchange(REQUEST, DIALECT, SCOPE, retries))
+
+
+def stream(state: StreamState | None = None, retries: RetryPolicy = THRICE) -> Script[Any]:
+    return stream_script(Exchange(REQUEST, DIALECT, SCOPE, retries), state or StreamState(DIALECT, SCOPE))
+
+
+def test_a_retryable_failure_is_tried_again(run: Drive) -> None:
+    """An overloaded server, a broken connection, then the answer: it counts three attempts and leaves none open."""
+    seen: list[Open | Failed] = []
+    connection = Scripted(failing(503), broken(whole("x"), ConnectionResetError("reset")), whole("done"))
+
+    reply = run(call(), connection, seen)
+
+    assert ("done", 3, 0) == (reply.text, reply.attempts, connection.open_responses)
+    assert [1, ServerFailed, 2, ConnectionFailed, 3] == [
+        each.attempt if isinstance(each, Open) else type(each.error) for each in seen
+    ]
+
+
+def test_the_last_failure_is_raised_when_all_attempts_are_used(run: Drive) -> None:
+    """Three requests, not four."""
+    connection = Scripted(failing(503, "first"), failing(503, "second"), failing(503, "third"), whole("late"))
+
+    with pytest.raises(ServerFailed, match="third"):
+        run(call(), connection, [])
+
+    assert (3, 0) == (len(connection.requests), connection.open_responses)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (failing(401), AuthenticationFailed),
+        (failing(400), CallError),
+        (Answer([b"<html>"]), ResponseInvalid),
+        (CredentialsMissing("no key"), CredentialsMissing),
+        (Answer([b""]), ResponseInvalid),
+    ],
+)
+def test_what_cannot_succeed_later_is_never_tried_again(run: Drive, answer: Answer, kind: type[CallError]) -> None:
+    """A wrong key, a bad request, an answer that is none: one request, and its error."""
+    connection = Scripted(answer, whole("never"))
+
+    with pytest.raises(kind):
+        run(call(), connection, [])
+
+    assert 1 == len(connection.requests)
+
+
+def test_what_is_not_a_call_error_is_never_tried_again(run: Drive) -> None:
+    """A fault of a plugin is no reason to send the same again."""
+    connection = Scripted(KeyError("fault"), whole("never"))
+
+    with pytest.raises(KeyError):
+        run(call(), connection, [])
+
+    assert 1 == len(connection.requests)
+
+
+def test_each_attempt_sends_the_same_bytes(run: Drive) -> None:
+    """A repetition is the request itself."""
+    connection = Scripted(failing(429), whole("x"))
+
+    run(call(), connection, [])
+
+    assert [REQUEST, REQUEST] == connection.requests
+
+
+def test_a_script_waits_between_attempts_as_the_policy_says() -> None:
+    """The delay doubles; the driver picks a time between half of it and all of it, so that callers spread."""
+    script = call(RetryPolicy(attempts=4, first_delay=1, longest_delay=3))
+    pauses = []
+    action: Any = next(script)
+    with pytest.raises(ServerFailed):
+        while True:
+            if isinstance(action, Pause):
+                pauses.append(action)
+            answers = {Open: Head(503, {}), Read: b'{"error": "busy"}'}
+            action = script.send(answers.get(type(action)))
+
+    assert [Pause(0.5, 1.0), Pause(1.0, 2.0), Pause(1.5, 3.0)] == pauses
+
+
+def test_the_response_is_closed_before_the_pause() -> None:
+    """Nothing is held while waiting."""
+    script = call()
+    actions: list[Any] = [next(script)]
+    for answer in (Head(503, {}), b'{"error": "busy"}', None, None, None):
+        actions.append(script.send(answer))
+
+    assert [Open, Read, Failed, Close, Pause, Open] == [type(action) for action in actions]
+
+
+@pytest.mark.parametrize(("retry_after", "pauses"), [("7", [Pause(7, 7)]), ("0", [Pause(0, 0)]), ("121", [])])
+def test_a_providers_retry_after_is_obeyed(retry_after: str, pauses: list[Pause]) -> None:
+    """It is waited as it was said, without jitter; one that is longer than the policy allows gives up at once."""
+    script = call(RetryPolicy(attempts=2, longest_retry_after=120))
+    assert Open(REQUEST, 1) == next(script)
+    script.send(Head(429, {"retry-after": retry_after}))
+    failed = script.send(b'{"error": "slow down"}')
+    assert isinstance(failed, Failed) and isinstance(failed.error, RateLimited)
+    assert Close() == script.send(None)
+
+    if pauses:
+        assert pauses == [script.send(None)]
+    else:
+        with pytest.raises(RateLimited):
+            script.send(None)
+
+
+def test_a_stream_is_tried_again_before_its_first_event(run: Drive) -> None:
+    """A refused request, a connection that broke before any block, a failure that the stream itself reports."""
+    state = StreamState(DIALECT, SCOPE)
+    seen: list[Open | Failed] = []
+    connection = Scripted(
+        failing(503),
+        broken(streamed({"open": "r0"}), ConnectionResetError("reset")),
+        streamed({"open": "r1"}, {"error": 429}),
+        streamed(*WORDS),
+    )
+
+    reply = run(stream(state, RetryPolicy(attempts=4, first_delay=0)), connection, seen)
+
+    assert ("Take one.", 4, "r1", 0) == (
+        reply.text, reply.attempts, reply.origin.response_id, connection.open_responses,
+    )  # fmt: skip
+    assert [ServerFailed, ConnectionFailed, RateLimited] == [
+        type(each.error) for each in seen if isinstance(each, Failed)
+    ]
+
+
+def test_a_repeated_stream_shows_its_reader_one_start_only() -> None:
+    """The start waits for the first block, so that nobody sees that of an attempt that failed."""
+    connection = Scripted(streamed({"open": "r0"}, {"error": 500}), streamed(*WORDS))
+    script, wire, events = stream(), SyncWire(connection), []
+    while isinstance(step := drive_sync(script, wire), Emit):
+        events.append(step.event)
+
+    assert ["r1"] == [event.origin.response_id for event in events if isinstance(event, ReplyStart)]
+    assert ReplyStart is type(events[0]) and ReplyEnd is type(events[-1])
+    assert ["Take ", "one."] == [event.text for event in events if isinstance(event, BlockDelta)]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        broken(streamed(*WORDS[:2]), ConnectionResetError("reset")),
+        streamed(*WORDS[:2], {"error": 429}),
+        streamed(*WORDS[:2]),
+    ],
+    ids=["reset", "reported", "no end"],
+)
+def test_a_stream_is_never_tried_again_after_its_first_event(run: Drive, answer: Answer) -> None:
+    """What was shown cannot be taken back: the error carries it, and no second request is sent."""
+    connection = Scripted(answer, streamed(*WORDS))
+
+    with pytest.raises(StreamBroken) as caught:
+        run(stream(), connection, [])
+
+    assert ("Take ", False) == (caught.value.partial.text, caught.value.retryable)
+    assert (1, 0) == (len(connection.requests), connection.open_responses)
+
+
+def test_settings_say_how_often() -> None:
+    """`retries=` takes a policy or the number of repetitions; none means one request."""
+    assert RetryPolicy(attempts=1) == Settings(retries=0).retries
+    assert RetryPolicy(attempts=3) == Settings(retries=2).retries
+    connection = Scripted(failing(503), whole("never"))
+
+    with pytest.raises(ServerFailed):
+        run_sync(call(RetryPolicy(attempts=1)), connection, [])
+
+    assert 1 == len(connection.requests)

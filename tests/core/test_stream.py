@@ -1,0 +1,364 @@
+"""A reply as it comes: its events, its text, its partial state, and a connection that is closed on every way out."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from sabir.contracts import WireRequest
+from sabir.drive import SyncWire, Wire
+from sabir.errors import CallError, ConnectionFailed, RateLimited, ResponseInvalid, StreamBroken
+from sabir.events import BlockEnd, ReplyEnd, StreamEvent
+from sabir.exchange import Exchange, Script, stream_script
+from sabir.incoming import StreamState
+from sabir.losses import Loss
+from sabir.parts import TextPart
+from sabir.reply import Reply
+from sabir.scope import DecodeScope
+from sabir.settings import RetryPolicy
+from sabir.sse import ServerEvent
+from sabir.stream import ReplyStream, SyncReplyStream
+from tests.core.support import (
+    SCOPE,
+    WORDS,
+    Answer,
+    Scripted,
+    TinyDecoder,
+    TinyDialect,
+    broken,
+    failing,
+    streamed,
+    whole,
+)
+
+REQUEST = WireRequest("/stream", b"{}", streaming=True)
+LOST = Loss(kind="dropped", reason="rendering")
+CALL = {"call": {"id": "c1", "name": "weather", "arguments": '{"city": "Pa"}'}}
+EVENTS = ["reply-start", "text-start", "text-delta", "text-delta", "text-end", "reply-end"]
+
+
+def streams(connection: Scripted, dialect: TinyDialect | None = None) -> tuple[SyncReplyStream, ReplyStream]:
+    """Both kinds of stream over one connection; a test uses one of them."""
+    dialect = dialect or TinyDialect()
+    state = StreamState(dialect, SCOPE)
+    exchange = Exchange(REQUEST, dialect, SCOPE, RetryPolicy(attempts=1), (LOST,))
+
+    async def start() -> tuple[Script[Reply], Wire]:
+        return stream_script(exchange, state), Wire(connection)
+
+    def start_sync() -> tuple[Script[Reply], SyncWire]:
+        return stream_script(exchange, state), SyncWire(connection)
+
+    return SyncReplyStream(state, start_sync), ReplyStream(state, start)
+
+
+class Reader:
+    """Reads either kind of stream by the same words, so that each test holds for both."""
+
+    def __init__(self, is_async: bool, connection: Scripted, dialect: TinyDialect | None = None) -> None:
+        self._runner = asyncio.Runner() if is_async else None
+        self._sync, self._async = streams(connection, dialect)
+
+    def run(self, job: Callable[[], Awaitable[Any]]) -> Any:
+        async def wait() -> Any:
+            return await job()
+
+        assert self._runner is not None
+        return self._runner.run(wait())
+
+    def __iter__(self) -> Iterator[StreamEvent]:
+        return self
+
+    def __next__(self) -> StreamEvent:
+        if self._runner is None:
+            return next(self._sync)
+        event = self.run(lambda: anext(self._async, None))
+        if event is None:
+            raise StopIteration
+        return event
+
+    def texts(self) -> Iterator[str]:
+        if self._runner is None:
+            yield from self._sync.text
+            return
+        texts = aiter(self._async.text)
+        while (text := self.run(lambda: anext(texts, None))) is not None:
+            yield text
+
+    def reply(self) -> Reply:
+        return self._sync.reply() if self._runner is None else self.run(self._async.reply)
+
+    @property
+    def partial(self) -> Reply:
+        return self._sync.partial if self._runner is None else self._async.partial
+
+    def close(self) -> None:
+        if self._runner is None:
+            self._sync.close()
+        else:
+            self.run(self._async.aclose)
+
+
+Read = Callable[..., Reader]
+
+
+@pytest.fixture(params=[False, True], ids=["sync", "async"])
+def read(request: pytest.FixtureRequest) -> Iterator[Read]:
+    """Makes a reader of a stream, of one kind or the other."""
+    made: list[Reader] = []
+
+    def make(connection: Scripted, dialect: TinyDialect | None = None) -> Reader:
+        made.append(Reader(request.param, connection, dialect))
+        return made[-1]
+
+    yield make
+    for reader in made:
+        if reader._runner is not None:
+            reader._runner.close()
+
+
+def test_events_come_in_their_order(read: Read) -> None:
+    """noun-start, noun-delta, noun-end, between the reply's start and end; then the connection is closed."""
+    connection = Scripted(streamed(*WORDS))
+
+    assert EVENTS == [event.type for event in read(connection)]
+    assert 0 == connection.open_responses
+
+
+def test_text_comes_as_it_is_written(read: Read) -> None:
+    """Other events are passed over: reasoning and calls are no text."""
+    stream = read(Scripted(streamed({"open": "r"}, {"thought": "hm"}, *WORDS[1:3], CALL, WORDS[3])))
+
+    assert ["Take ", "one."] == list(stream.texts())
+    assert ("Take one.", "hm", 1) == (stream.reply().text, stream.reply().reasoning, len(stream.reply().option_calls))
+
+
+def test_a_text_that_comes_whole_is_text_too(read: Read) -> None:
+    """A block that has an end and no deltas is shown once."""
+
+    class Whole(TinyDialect):
+        def decoder(self, scope: DecodeScope) -> Any:
+            class Decoder(TinyDecoder):
+                def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
+                    return (each for each in super().feed(event) if not each.type.endswith("-delta"))
+
+            return Decoder(scope)
+
+    assert ["Take one."] == list(read(Scripted(streamed(*WORDS)), Whole()).texts())
+
+
+def test_the_reply_can_be_had_without_looking(read: Read) -> None:
+    """`reply()` reads the stream to its end; the rendering's losses come with it."""
+    connection = Scripted(streamed(*WORDS))
+    stream = read(connection)
+
+    reply = stream.reply()
+
+    assert ("Take one.", "stop", 2, (LOST,)) == (reply.text, reply.finish_reason, reply.usage.output_tokens, reply.losses)
+    assert reply is stream.reply() is stream.partial
+    assert ([], 0) == (list(stream), connection.open_responses)
+
+
+def test_reading_goes_on_where_it_stopped(read: Read) -> None:
+    """Events, texts and the reply are one stream, not three."""
+    stream = read(Scripted(streamed(*WORDS)))
+
+    assert EVENTS[:3] == [next(stream).type for _ in range(3)]
+    assert ["one."] == list(stream.texts())
+    assert "Take one." == stream.reply().text
+
+
+def test_the_partial_reply_grows(read: Read) -> None:
+    """Empty before the first event, then what has arrived."""
+    stream = read(Scripted(streamed(*WORDS)))
+    assert () == stream.partial.messages
+
+    grown = [stream.partial.text for _ in stream]
+
+    assert ["", "", "Take ", "Take one.", "Take one.", "Take one."] == grown
+
+
+def test_nothing_is_sent_before_an_event_is_asked_for(read: Read) -> None:
+    """A stream that nobody reads costs nothing."""
+    connection = Scripted(streamed(*WORDS))
+
+    read(connection).close()
+
+    assert [] == connection.requests
+
+
+def test_leaving_early_closes_the_connection(read: Read) -> None:
+    """What was not read stays unread; asking for it afterwards is an error that carries what came."""
+    connection = Scripted(streamed(*WORDS))
+    stream = read(connection)
+    for _ in range(3):
+        next(stream)
+    stream.close()
+    stream.close()
+
+    assert 0 == connection.open_responses
+    assert connection.responses[0].read < len(WORDS)
+    for ask in (stream.reply, lambda: next(stream)):
+        with pytest.raises(StreamBroken, match="closed before its end") as caught:
+            ask()
+        assert "Take " == caught.value.partial.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (streamed(*WORDS[:3]), "without the terminal marker"),
+        (broken(streamed(*WORDS[:3]), ConnectionResetError("reset by peer")), "reset by peer"),
+        (streamed(*WORDS[:3], {"error": 429}), "the stream says so"),
+        (streamed(*WORDS[:3], {"unheard": "of"}), "KeyError: 'finish'"),
+        (Answer([*streamed(*WORDS[:3]).chunks, b"data: <html>\n\n"]), "<html>"),
+    ],
+    ids=["no end", "reset", "reported", "unknown", "html"],
+)
+def test_half_a_stream_is_broken_and_keeps_what_came(read: Read, answer: Answer, reason: str) -> None:
+    """A clean end without the marker, a dropped connection, a reported failure, nonsense: one line, and `partial`."""
+    connection = Scripted(answer)
+    stream = read(connection)
+
+    with pytest.raises(StreamBroken, match=reason) as caught:
+        stream.reply()
+
+    error = caught.value
+    assert ("Take one.", (LOST,), "tiny") == (error.partial.text, error.partial.losses, error.provider)
+    assert (1, False, 0) == (len(str(error).splitlines()), error.retryable, connection.open_responses)
+    with pytest.raises(StreamBroken) as again:
+        next(stream)
+    assert error is again.value
+
+
+def test_a_broken_stream_says_what_broke_it(read: Read) -> None:
+    """Its cause is the error itself, and status and code are the cause's."""
+    with pytest.raises(StreamBroken) as caught:
+        read(Scripted(streamed(*WORDS[:2], {"error": 429}))).reply()
+
+    assert isinstance(caught.value.__cause__, RateLimited)
+    assert 429 == caught.value.status
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (failing(429), RateLimited),
+        (streamed({"open": "r"}, {"error": 429}), RateLimited),
+        (broken(streamed({"open": "r"}), ConnectionResetError("reset")), ConnectionFailed),
+        (streamed({"nonsense": 1}), ResponseInvalid),
+    ],
+)
+def test_an_error_before_the_first_block_is_raised_as_it_is(read: Read, answer: Answer, kind: type[CallError]) -> None:
+    """Nothing had arrived, so nothing is broken off."""
+    connection = Scripted(answer)
+
+    with pytest.raises(kind) as caught:
+        read(connection).reply()
+
+    assert (kind, 0) == (type(caught.value), connection.open_responses)
+    if kind is ConnectionFailed:
+        assert isinstance(caught.value.__cause__, ConnectionResetError)
+
+
+def test_what_follows_the_terminal_marker_is_not_waited_for(read: Read) -> None:
+    """A server may keep the connection open, or break it: the reply is whole."""
+    connection = Scripted(broken(streamed(*WORDS), ConnectionResetError("reset")))
+
+    assert "Take one." == read(connection).reply().text
+    assert (len(WORDS), 0) == (connection.responses[0].read, connection.open_responses)
+
+
+def test_what_follows_the_terminal_marker_in_its_chunk_is_not_looked_at(read: Read) -> None:
+    """Whatever it is, it changes nothing."""
+    body = b"".join(streamed(*WORDS, {"text": "more"}).chunks) + b"data: <html>\n\n"
+
+    assert "Take one." == read(Scripted(Answer([body]))).reply().text
+
+
+def test_an_unfinished_call_never_looks_like_one_to_run(read: Read) -> None:
+    """The partial reply of a broken stream holds no half of a call."""
+
+    class Slow(TinyDialect):
+        def decoder(self, scope: DecodeScope) -> Any:
+            class Decoder(TinyDecoder):
+                def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
+                    return (each for each in super().feed(event) if not isinstance(each, BlockEnd | ReplyEnd))
+
+            return Decoder(scope)
+
+    with pytest.raises(StreamBroken) as caught:
+        read(Scripted(streamed({"open": "r"}, CALL)), Slow()).reply()
+
+    kept = {"invocation_id": "c1", "option_name": "weather", "arguments": '{"city": "Pa"}'}
+    assert ((), {"unfinished_calls": [kept]}) == (caught.value.partial.option_calls, caught.value.partial.details)
+
+
+def test_a_finished_block_of_a_broken_stream_is_whole(read: Read) -> None:
+    """Text before a call that came whole is whole too, and the call may be run."""
+    with pytest.raises(StreamBroken) as caught:
+        read(Scripted(streamed(*WORDS[:3], CALL))).reply()
+
+    assert [TextPart(text="Take one.")] == list(caught.value.partial.messages[0].parts)
+    assert ["weather"] == [each.call.option_name for each in caught.value.partial.option_calls if each.call]
+
+
+def test_a_block_closes_the_connection_with_a_with_statement() -> None:
+    """Leaving the block is leaving the stream, by an exception too."""
+    connection = Scripted(streamed(*WORDS))
+
+    with pytest.raises(KeyError):
+        with streams(connection)[0] as stream:
+            next(stream)
+            raise KeyError
+
+    assert 0 == connection.open_responses
+
+
+async def test_a_block_closes_the_connection_with_an_async_with_statement() -> None:
+    """Leaving the block is leaving the stream, by `break` within its text too."""
+    connection = Scripted(streamed(*WORDS))
+
+    async with streams(connection)[1] as stream:
+        async for text in stream.text:
+            assert "Take " == text
+            break
+
+    assert 0 == connection.open_responses
+
+
+async def test_a_cancelled_stream_closes_its_connection() -> None:
+    """Cancelling the task that waits for an event leaves nothing open; the stream is over then."""
+    waiting = asyncio.Event()
+
+    class Silent(Scripted):
+        async def open(self, request: WireRequest) -> Any:
+            response = await super().open(request)
+
+            async def chunks() -> Any:
+                for chunk in streamed(*WORDS[:2]).chunks:
+                    yield chunk
+                waiting.set()
+                await asyncio.Event().wait()
+
+            response.chunks = chunks  # type: ignore[method-assign]
+            return response
+
+    connection = Silent(whole("x"))
+    stream = streams(connection)[1]
+    task = asyncio.create_task(stream.reply())
+    await waiting.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert ("Take ", 0) == (stream.partial.text, connection.open_responses)
+    with pytest.raises(StreamBroken, match="closed before its end"):
+        await stream.reply()
+
+
+async def test_the_waiting_stream_works_inside_a_running_loop() -> None:
+    """As in a notebook: no loop is started."""
+    with streams(Scripted(streamed(*WORDS)))[0] as stream:
+        assert "Take one." == stream.reply().text

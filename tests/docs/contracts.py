@@ -1,0 +1,74 @@
+"""The reference of the contracts: the Protocols of sabir.contracts and the hooks of sabir.hookspecs, member by member."""
+
+import inspect
+from collections.abc import Mapping
+
+from sabir import contracts, hookspecs, scope
+from sabir.hooks import KNOWN_HOOKS
+from sabir.sse import ServerEvent
+
+from tests.docs.sources import (
+    Entry,
+    describe_class,
+    describe_constant,
+    documented_attributes,
+    paragraph,
+    signature,
+    tree_of,
+)
+from tests.docs.surface import lines_of
+
+PROTOCOLS = ("Provider", "Dialect", "Decoder", "Connection", "WireResponse", "AsyncWireResponse", "Fetcher")
+VALUES: Mapping[str, type] = {
+    "Access": contracts.Access,
+    "WireRequest": contracts.WireRequest,
+    "Tables": scope.Tables,
+    "IdentifierRule": scope.IdentifierRule,
+    "ModelInfo": scope.ModelInfo,
+    "Target": scope.Target,
+    "Turn": scope.Turn,
+    "Entry": scope.Entry,
+    "TurnScope": scope.TurnScope,
+    "RequestScope": scope.RequestScope,
+    "DecodeScope": scope.DecodeScope,
+    "LossLog": scope.LossLog,
+    "ServerEvent": ServerEvent,
+    "TokenCount": contracts.TokenCount,
+    "FetchedMedia": contracts.FetchedMedia,
+}
+"""What the Protocols' members take and give."""
+
+
+def protocols() -> str:
+    """Every Protocol with its attributes and methods."""
+    return "\n\n".join(_section(getattr(contracts, name)) for name in PROTOCOLS)
+
+
+def values() -> str:
+    """The values that the Protocols speak of, with their fields."""
+    aliases = [line for name in ("SABIR_API", "ApiKey") for line in lines_of(describe_constant(name, contracts))]
+    return "\n".join([*aliases, *(line for cls in VALUES.values() for line in lines_of(_entry(cls)))])
+
+
+def hooks() -> str:
+    """Every hook with its signature."""
+    functions = {node.name: node for node in tree_of(hookspecs).body if hasattr(node, "args")}
+    entries = [
+        Entry(signature(functions[name]), paragraph(inspect.getdoc(getattr(hookspecs, name)))) for name in KNOWN_HOOKS
+    ]
+    return "\n".join(line for entry in entries for line in lines_of(entry))
+
+
+def _section(cls: type) -> str:
+    entry = _entry(cls)
+    return "\n".join([f"### {cls.__name__}", entry.summary, *(f"- {_item(member)}" for member in entry.members)])
+
+
+def _item(member: Entry) -> str:
+    return f"`{member.heading}`" + (f": {member.summary}" if member.summary else "")
+
+
+def _entry(cls: type) -> Entry:
+    described = describe_class(cls)
+    attributes = tuple(documented_attributes(cls))
+    return Entry(cls.__name__, described.summary, (*attributes, *described.members))

@@ -1,0 +1,55 @@
+"""Writes the parts of the reference that come from the code: `python -m tests.docs.generate`.
+
+    <!-- generated: name -->
+    …                          replaced by what SECTIONS[name] gives
+    <!-- end of name -->
+"""
+
+import re
+from collections.abc import Callable, Mapping
+
+from tests.docs import contracts, errors, settings, surface
+from tests.docs.pages import pages
+
+SECTIONS: Mapping[str, Callable[[], str]] = {
+    "surface": surface.surface,
+    "surface errors": surface.surface_errors,
+    "surface words": surface.surface_words,
+    "protocols": contracts.protocols,
+    "values": contracts.values,
+    "hooks": contracts.hooks,
+    "error tree": errors.error_tree,
+    "error table": errors.error_table,
+    "settings": settings.settings_table,
+    "vendor settings": settings.vendor_table,
+}
+
+_SECTION = re.compile(r"<!-- generated: (?P<name>[\w ]+) -->\n(?P<body>.*?)<!-- end of (?P=name) -->", re.DOTALL)
+
+
+def names_in(text: str) -> list[str]:
+    """The sections that a page holds."""
+    return [found["name"] for found in _SECTION.finditer(text)]
+
+
+def filled(text: str) -> str:
+    """A page's text with every section as the code has it now."""
+    return _SECTION.sub(_fill, text)
+
+
+def _fill(found: re.Match[str]) -> str:
+    name = found["name"]
+    return f"<!-- generated: {name} -->\n{SECTIONS[name]()}\n<!-- end of {name} -->"
+
+
+def main() -> None:
+    """Write every page that is not current."""
+    for page in pages():
+        current = filled(page.text)
+        if current != page.text:
+            page.path.write_text(current, "utf-8")
+            print(f"wrote {page}")
+
+
+if __name__ == "__main__":
+    main()

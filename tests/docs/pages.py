@@ -1,0 +1,97 @@
+"""The pages of the documentation, and the fenced blocks that they hold.
+
+    README.md, docs/**/*.md ──▶ Page ──▶ Block(language, code, line, marker)
+
+A marker is a comment on the line above a block: `<!-- example: … -->` says how the block is run, `<!-- output -->` that
+it is what the example before it prints.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from textwrap import dedent
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+SKIPPED = "skip because "
+"""How the marker of an example begins that is not run; what follows is the reason."""
+
+_FENCE = re.compile(r"(?P<indent> *)(?P<fence>`{3,})(?P<language>[\w-]*)\s*")
+_MARKER = re.compile(r"\s*<!-- (?P<kind>example|output)(?:: (?P<text>.+?))? -->\s*")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block; `line` is that of its first line of code, counted from 1."""
+
+    page: Path
+    language: str
+    code: str
+    line: int
+    marker: str = ""
+    """What the comment above it says of an example."""
+    is_output: bool = False
+    """Whether it shows what the example before it prints."""
+
+    @property
+    def skip_reason(self) -> str | None:
+        """Why an example is not run, or None where it is."""
+        return self.marker.removeprefix(SKIPPED) if self.marker.startswith(SKIPPED) else None
+
+    @property
+    def place(self) -> str:
+        """Page and line, as a failing test names them."""
+        return f"{self.page.relative_to(ROOT).as_posix()}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Page:
+    """One Markdown file."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return self.path.relative_to(ROOT).as_posix()
+
+    @cached_property
+    def text(self) -> str:
+        """The whole file."""
+        return self.path.read_text("utf-8")
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Its fenced blocks in order."""
+        return tuple(_blocks(self.path, self.text.splitlines()))
+
+    @property
+    def examples(self) -> list[Block]:
+        """Its blocks of Python, and the blocks that show what they print."""
+        return [block for block in self.blocks if block.language == "python" or block.is_output]
+
+
+def pages() -> list[Page]:
+    """Every page of the documentation, the README first."""
+    return [Page(ROOT / "README.md"), *map(Page, sorted(DOCS.rglob("*.md")))]
+
+
+def page(name: str) -> Page:
+    """The page below docs/ of that name, for example `reference/errors.md`."""
+    return Page(DOCS / name)
+
+
+def _blocks(path: Path, lines: list[str]) -> Iterator[Block]:
+    opened: re.Match[str] | None = None
+    start = 0
+    for number, line in enumerate(lines, start=1):
+        if opened is None:
+            opened, start = _FENCE.fullmatch(line), number
+        elif line.strip() == opened["fence"]:
+            marker = _MARKER.fullmatch(lines[start - 2]) if start > 1 else None
+            code = dedent("\n".join(lines[start : number - 1])) + "\n"
+            kind, text = (marker["kind"], marker["text"] or "") if marker else ("", "")
+            yield Block(path, opened["language"], code, start + 1, text, is_output=kind == "output")
+            opened = None
+    assert opened is None, f"{path}:{start}: the block is not closed"

@@ -1,0 +1,90 @@
+"""Running a page's examples as a reader would: in order, in one namespace, in a folder that holds what they name.
+
+    block ──compile, top-level await allowed──▶ code ──▶ run, or awaited in the page's one event loop
+          └─ <!-- output --> is compared with what was printed
+
+Without OPENAI_API_KEY the one string "openai:gpt-5" runs as "local:smollm2": the same program on the embedded model.
+"""
+
+import ast
+import asyncio
+import inspect
+import io
+import os
+from contextlib import redirect_stdout
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from sabir import ModelAdapter
+
+from tests.docs.pages import Block, Page
+
+KEYED = '"openai:gpt-5"'
+KEYLESS = '"local:smollm2"'
+JPEG = bytes.fromhex(
+    "ffd8ffe000104a46494600010100000100010000ffdb0043001b12141714111b1716171e1c1b2028422b28252528513a3d304260"
+    "5565645f555d5b6a7899816a7190735b5d85b586909ea3abadab6780bcc9baa6c799a8aba4ffc0000b080008000801011100ffc4"
+    "0014000100000000000000000000000000000003ffc40014100100000000000000000000000000000000ffda0008010100003f00"
+    "77ffd9"
+)
+"""A grey picture of eight by eight pixels."""
+FILES = {
+    "sky.jpg": JPEG,
+    "invoice.pdf": b"%PDF-1.4\n%%EOF\n",
+    "question.wav": bytes.fromhex("524946462400000057415645666d74201000000001000100401f0000803e000002001000")
+    + b"data\0\0\0\0",
+}
+"""Name → content of the files that pages name."""
+
+
+def write_files(folder: Path) -> None:
+    """Put the files that pages name into a folder."""
+    for name, content in FILES.items():
+        (folder / name).write_bytes(content)
+
+
+def source_of(block: Block) -> str:
+    """The code that is run for a block: its own, but for the name of a model that needs a key."""
+    return block.code if os.environ.get("OPENAI_API_KEY") else block.code.replace(KEYED, KEYLESS)
+
+
+def compiled(block: Block) -> CodeType:
+    """A block's code; a traceback names the page and the line in it."""
+    tree = ast.parse(source_of(block), str(block.page))
+    ast.increment_lineno(tree, block.line - 1)
+    return compile(tree, str(block.page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+def run_page(page: Page) -> list[str]:
+    """Run a page's examples; returns the places of those that were run. Raises what they raise.
+
+    AssertionError where an example prints something else than the page shows. Adapters are closed at the end, as a
+    program's own end would.
+    """
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    done = []
+    printed = ""
+    with asyncio.Runner() as runner:
+        try:
+            for block in page.examples:
+                if block.is_output:
+                    assert printed == block.code, f"{block.place} shows something else than was printed:\n{printed}"
+                elif block.skip_reason is None:
+                    printed = _run(block, namespace, runner)
+                    done.append(block.place)
+        finally:
+            for value in list(namespace.values()):
+                if isinstance(value, ModelAdapter):
+                    runner.run(value.aclose())
+    return done
+
+
+def _run(block: Block, namespace: dict[str, Any], runner: asyncio.Runner) -> str:
+    code = compiled(block)
+    with redirect_stdout(io.StringIO()) as output:
+        if code.co_flags & inspect.CO_COROUTINE:
+            runner.run(eval(code, namespace))
+        else:
+            exec(code, namespace)
+    return output.getvalue()

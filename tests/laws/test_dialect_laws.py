@@ -1,0 +1,198 @@
+"""The laws for every installed dialect: what holds for the toy wires holds on the real ones."""
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import count
+from typing import Any
+
+import pytest
+import sabir
+from hypothesis import given
+from hypothesis import strategies as st
+from sabir.errors import RenderingRefused, SettingsInvalid
+from sabir.losses import Loss
+from sabir.messages import Message
+from sabir.rendering import Renderer, Rendering
+from sabir.scope import LossLog, RequestScope
+from sabir.settings import WIRE_SETTINGS, Settings, SettingsReader
+from sabir.values import FrozenDict
+
+from tests.laws.histories import histories, messages
+from tests.laws.oracle import check_request, validators
+from tests.laws.rules import check_pairing
+from tests.laws.test_pairing_laws import no_clock_no_chance_no_network
+
+MODELS = {"openai.chat": "gpt-5", "openai.responses": "gpt-5", "echo.plain": "small"}
+DIALECTS = tuple(MODELS)
+dialects = pytest.mark.parametrize("name", DIALECTS)
+USER = {"kind": "parts", "parts": [{"kind": "text", "text": "§"}]}
+
+
+@cache
+def pure(name: str) -> sabir.PureDialect:
+    return sabir.dialect(name)
+
+
+def renderer(name: str) -> Renderer:
+    target = pure(name).target.model_copy(update={"model": MODELS[name]})
+    return Renderer(pure(name).dialect, target)
+
+
+def render(name: str, history: Sequence[Message], kept: Renderer | None = None) -> Rendering | None:
+    try:
+        return (kept or renderer(name)).render(history)
+    except RenderingRefused:
+        return None
+
+
+def items(name: str, rendering: Rendering | None) -> list[Any]:
+    return [] if rendering is None else json.loads(rendering.body_bytes)[pure(name).dialect.messages_field]
+
+
+def mark(history: Sequence[Message]) -> Iterator[tuple[Message, list[str]]]:
+    """The history with a text of its own in every place that holds text, and those texts."""
+    number = count()
+    for message in history:
+        data = message.model_dump(mode="json")
+        found: list[str] = []
+        payload = data["payload"]
+
+        def fresh(found: list[str] = found) -> str:
+            found.append(f"mark{next(number)}.")
+            return found[-1]
+
+        for part in payload.get("parts", ()):
+            if part["kind"] in ("text", "refusal", "reasoning"):
+                part["text"] = fresh()
+        if payload["kind"] == "option_call":
+            payload |= {"arguments": {"a": fresh()}, "raw_arguments": None}
+        elif payload["kind"] == "option_result" and payload["is_error"]:
+            payload["error_message"] = fresh()
+        elif payload["kind"] == "option_result" and not payload["parts"]:
+            payload["result"] = fresh()
+        yield Message.model_validate(data), found
+
+
+@dialects
+@given(history=histories)
+def test_every_history_renders_to_what_the_vendor_accepts(name: str, history: list[Message]) -> None:
+    """Law 1, and the strict oracle of the SDK's own types (wire-rules §2, §8; PJ-54, UP-14, UP-15)."""
+    rendering = render(name, history)
+    if rendering is None:
+        return
+    check_pairing(name, rendering.body_bytes)
+    if name in validators():
+        check_request(name, rendering.body_bytes)
+
+
+@dialects
+@given(history=histories)
+def test_every_text_is_in_the_body_or_its_message_in_the_losses(name: str, history: list[Message]) -> None:
+    """Law 2, read off marks in every text, argument, result and error (UP-08, UP-09)."""
+    marked = list(mark(history))
+    losses: Sequence[Loss]
+    try:
+        rendering = renderer(name).render([message for message, _ in marked])
+        body, losses = rendering.body_bytes.decode(), rendering.losses
+    except RenderingRefused as refused:
+        body, losses = "", refused.losses
+    lost = {loss.message_id for loss in losses}
+
+    assert [texts for message, texts in marked if message.id not in lost and any(t not in body for t in texts)] == []
+
+
+@dialects
+@given(history=histories, more=histories)
+def test_appending_never_changes_a_closed_prefix(name: str, history: list[Message], more: list[Message]) -> None:
+    """Law 4: what stands before a user's message that closes it is final."""
+    opener = Message(policy="llm", payload={"kind": "parts", "parts": [{"kind": "text", "text": "so"}]})
+    closer = Message(policy="user", payload=USER)
+    before = [*history, opener]
+    closed = items(name, render(name, [*before, closer]))[:-1]
+
+    assert items(name, render(name, [*before, closer, *more]))[: len(closed)] == closed
+
+
+@dialects
+@given(data=st.data())
+def test_a_kept_prefix_gives_the_bytes_of_a_fresh_rendering(name: str, data: st.DataObject) -> None:
+    """Law 5, over appends, truncations and edits."""
+    kept = renderer(name)
+    conversation = data.draw(histories)
+    for _ in range(data.draw(st.integers(1, 5))):
+        match data.draw(st.sampled_from(["append", "append", "truncate", "edit"])):
+            case "append":
+                conversation = [*conversation, *data.draw(st.lists(messages, min_size=1, max_size=3))]
+            case "truncate":
+                conversation = conversation[: data.draw(st.integers(1, len(conversation)))]
+            case "edit":
+                conversation[data.draw(st.integers(0, len(conversation) - 1))] = data.draw(messages)
+        incremental, fresh = render(name, conversation, kept), render(name, conversation)
+        assert (incremental and incremental.body_bytes) == (fresh and fresh.body_bytes)
+        assert (incremental and incremental.losses) == (fresh and fresh.losses)
+
+
+@dialects
+@given(history=histories)
+def test_rendering_is_pure(name: str, history: list[Message]) -> None:
+    """Law 6: no clock, no randomness, no network, no disk; its messages stay as they were, its bytes repeat."""
+    first, second = renderer(name), renderer(name)
+    before = [message.model_dump_json() for message in history]
+    with no_clock_no_chance_no_network():
+        once, again = render(name, history, first), render(name, history, second)
+
+    assert (once and once.body_bytes) == (again and again.body_bytes)
+    assert [message.model_dump_json() for message in history] == before
+
+
+@dialects
+@pytest.mark.parametrize(
+    "settings", [Settings(), Settings(temperature=0.1, seed=1, stop="x", top_p=0.5)], ids=["none", "some"]
+)
+def test_a_dialect_looks_at_every_wire_setting(name: str, settings: Settings) -> None:
+    """A setting that no code of a dialect looked at is a failure of its tests, not silence."""
+    reader = SettingsReader(settings)
+    target = pure(name).target.model_copy(update={"model": MODELS[name]})
+    pure(name).dialect.encode_request(
+        RequestScope(target, reader, options=(), option_names={}, system=(), vendor=FrozenDict(), losses=LossLog())
+    )
+
+    assert reader.unread() == ()
+
+
+SETTINGS = st.builds(
+    Settings,
+    max_output_tokens=st.sampled_from([None, 10]),
+    temperature=st.sampled_from([None, 0.0, 1.0]),
+    top_p=st.sampled_from([None, 0.5]),
+    stop=st.sampled_from([None, "x", ("a", "b", "c", "d", "e")]),
+    seed=st.sampled_from([None, 7]),
+    reasoning_effort=st.sampled_from([None, "none", "low", "max"]),
+    option_choice=st.sampled_from([None, "auto", "none", "required", "weather", "not offered"]),
+    parallel_options=st.sampled_from([None, True, False]),
+    response_format=st.sampled_from([None, {"title": "T", "type": "object", "properties": {"a": {"type": "string"}}}]),
+)
+
+
+@dialects
+@given(settings=SETTINGS, offered=st.booleans())
+def test_every_setting_is_in_the_body_or_in_the_losses(name: str, settings: Settings, offered: bool) -> None:
+    """Law 2 for settings, and the vendor's types accept what is sent (UP-18)."""
+    option = sabir.Option.from_schema("weather", "Weather.", {"type": "object", "properties": {}})
+    named = settings.option_choice not in (None, "auto", "none", "required")
+    if named and not (offered and settings.option_choice == "weather"):
+        with pytest.raises(SettingsInvalid, match=f"{settings.option_choice}.*not offered"):
+            renderer(name).render([Message(policy="user", payload=USER)], [option] if offered else [], settings)
+        return
+    rendering = renderer(name).render([Message(policy="user", payload=USER)], [option] if offered else [], settings)
+    if name in validators():
+        check_request(name, rendering.body_bytes)
+    bare = renderer(name).render([Message(policy="user", payload=USER)], [option] if offered else [])
+    lost = {loss.path for loss in rendering.losses}
+    for setting in WIRE_SETTINGS:
+        if getattr(settings, setting) is None or f"settings.{setting}" in lost:
+            continue
+        alone = Settings.model_validate({setting: getattr(settings, setting)})
+        changed = renderer(name).render([Message(policy="user", payload=USER)], [option] if offered else [], alone)
+        assert changed.body_bytes != bare.body_bytes, setting

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import httpx2
-
 from sabir.contracts import Access, WireRequest
 from sabir.errors import (
     AuthenticationFailed,
@@ -225,7 +224,7 @@ class Loopback:
     async def _serve(self) -> None:
         self._stop = asyncio.Event()
         server = await asyncio.start_server(self._talk, "127.0.0.1", 0, backlog=2048)
-        self.url = "http://127.0.0.1:{}".format(server.sockets[0].getsockname()[1])
+        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         self._ready.set()
         await self._stop.wait()
         server.close()

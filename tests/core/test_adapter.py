@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
-
 import sabir
 from sabir import registry
 from sabir.adapter import Adapter, ModelAdapter
@@ -33,6 +32,7 @@ from sabir.reply import Reply
 from sabir.scope import ModelInfo
 from sabir.settings import RetryPolicy, Settings
 from sabir.telemetry import redact
+
 from tests.core.support import WORDS, Behaviour, Loopback, Tiny, failing, streamed, whole
 
 SKY = "https://example.org/sky.png"
@@ -83,7 +83,7 @@ def test_the_string_names_provider_dialect_and_model(tiny: Tiny) -> None:
     for name in ("tiny:m:8b", "tiny.talk:m:8b"):
         llm = sabir.adapter(name)
 
-        assert ("m:8b", "tiny.talk", "tiny") == (llm.model, llm.dialect, llm.target.provider)
+        assert (llm.model, llm.dialect, llm.target.provider) == ("m:8b", "tiny.talk", "tiny")
 
 
 @pytest.mark.parametrize(
@@ -102,20 +102,22 @@ def test_a_wrong_string_says_what_is_right(tiny: Tiny, name: str, kind: type[Exc
 
 
 def test_an_adapter_is_an_adapter(tiny: Tiny) -> None:
-    """What wrappers promise, the model adapter keeps; type checkers hold it to the Protocol here."""
-    llm: Adapter = sabir.adapter("tiny:m")
+    """It offers whatever the Protocol names; tests/typing holds it to the signatures."""
+    llm = sabir.adapter("tiny:m")
 
-    assert "tiny:m" == str(llm.target)
+    assert [name for name in vars(Adapter) if not name.startswith("_") and not hasattr(llm, name)] == []
+    assert str(llm.target) == "tiny:m"
 
 
 def test_secrets_stay_out_of_sight(tiny: Tiny) -> None:
     """Neither repr, nor target, nor the origin of messages holds a key (UP: never in a repr)."""
     llm = sabir.adapter("tiny:m", api_key="sk-secret", base_url="https://user:sk-secret@host:8/v1?key=sk-secret#x")
 
-    assert "https://host:8/v1" == llm.target.endpoint
-    assert "ModelAdapter('tiny:m', dialect='tiny.talk', endpoint='https://host:8/v1', speaks_as='llm')" == repr(llm)
-    for shown in (repr(vars(llm)), repr(llm.render("hi")), llm.render("hi").model_dump_json()):
-        assert "sk-secret" not in shown.replace(repr("https://user:sk-secret@host:8/v1?key=sk-secret#x"), "")
+    assert llm.target.endpoint == "https://host:8/v1"
+    assert repr(llm) == "ModelAdapter('tiny:m', dialect='tiny.talk', endpoint='https://host:8/v1', speaks_as='llm')"
+    rendering = llm.render("hi")
+    for shown in (repr(llm), repr(llm.target), repr(rendering), rendering.model_dump_json()):
+        assert "sk-secret" not in shown
 
 
 def test_rendering_needs_no_key_and_no_network(tiny: Tiny) -> None:
@@ -124,13 +126,13 @@ def test_rendering_needs_no_key_and_no_network(tiny: Tiny) -> None:
 
     rendering = sabir.adapter("tiny:m").render("Umbrella today?", options=[weather], settings=Settings(seed=1))
 
-    assert ("/talk", False, {}) == (rendering.path, rendering.streaming, dict(tiny.made))
-    assert {
+    assert (rendering.path, rendering.streaming, dict(tiny.made)) == ("/talk", False, {})
+    assert rendering.body == {
         "model": "m",
         "options": ["weather"],
         "settings": {"seed": 1},
         "turns": [{"side": "user", "text": "Umbrella today?"}],
-    } == rendering.body
+    }
 
 
 def test_a_missing_key_is_found_at_the_first_send(tiny: Tiny) -> None:
@@ -160,14 +162,14 @@ async def test_both_surfaces_send_the_same_bytes(tiny: Tiny) -> None:
         await llm.aclose()
 
         assert server.received[0].body == server.received[1].body
-        assert ("hi", "hi") == (reply.text, same.text)
+        assert (reply.text, same.text) == ("hi", "hi")
 
 
 def test_a_rendering_is_sent_only_where_it_was_made_for(tiny: Tiny) -> None:
     """Another model's bytes are refused before anything goes out."""
     rendering = sabir.adapter("tiny:m").render("hi")
 
-    with pytest.raises(SettingsInvalid, match="the rendering is for tiny:m .* this adapter is tiny:n"):
+    with pytest.raises(SettingsInvalid, match=r"the rendering is for tiny:m .* this adapter is tiny:n"):
         sabir.adapter("tiny:n").send_sync(rendering)
 
 
@@ -176,8 +178,8 @@ def test_a_rendering_for_a_stream_is_streamed_and_folded(tiny: Tiny) -> None:
     with serving(echo) as (llm, server):
         rendering = llm.render("hi").for_stream()
 
-        assert "Take one." == llm.send_sync(rendering).text
-        assert "Take one." == llm.stream_sync(llm.render("hi")).reply().text
+        assert llm.send_sync(rendering).text == "Take one."
+        assert llm.stream_sync(llm.render("hi")).reply().text == "Take one."
         assert [rendering.body_bytes] * 2 == [received.body for received in server.received]
         assert True is json.loads(rendering.body_bytes)["stream"]
         with pytest.raises(SettingsInvalid, match="no settings beside a rendering"):
@@ -191,7 +193,7 @@ def test_a_reply_carries_attempts_and_losses(tiny: Tiny) -> None:
     with serving(lambda *_: answers.pop(0)) as (llm, _):
         reply = llm.complete_sync(chat, settings=Settings(retries=RetryPolicy(first_delay=0)))
 
-    assert (2, ["downgraded"]) == (reply.attempts, [loss.kind for loss in reply.losses])
+    assert (reply.attempts, [loss.kind for loss in reply.losses]) == (2, ["downgraded"])
 
 
 def test_settings_of_a_call_are_laid_over_the_adapters(tiny: Tiny) -> None:
@@ -200,12 +202,12 @@ def test_settings_of_a_call_are_laid_over_the_adapters(tiny: Tiny) -> None:
 
     rendering = llm.render("hi", settings=Settings(seed=2))
 
-    assert {"seed": 2, "temperature": 0.5} == rendering.body["settings"]
+    assert rendering.body["settings"] == {"seed": 2, "temperature": 0.5}
 
 
 def test_settings_must_be_settings(tiny: Tiny) -> None:
     """A dict of another library's words is refused with the remedy."""
-    with pytest.raises(SettingsInvalid, match="settings is of type dict; write sabir.Settings"):
+    with pytest.raises(SettingsInvalid, match=r"settings is of type dict; write sabir\.Settings"):
         sabir.adapter("tiny:m").render("hi", settings=cast(Any, {"max_tokens": 1}))
 
 
@@ -218,15 +220,15 @@ def test_strict_refuses_before_anything_is_sent(tiny: Tiny, adapter_strict: bool
     for ask in (llm.render, llm.complete_sync, llm.stream_sync):
         with pytest.raises(RenderingRefused, match="tiny:m would lose something") as caught:
             ask(chat, strict=call_strict)
-        assert ["downgraded"] == [loss.kind for loss in caught.value.losses]
-    assert {} == dict(tiny.made)
+        assert [loss.kind for loss in caught.value.losses] == ["downgraded"]
+    assert dict(tiny.made) == {}
 
 
 def test_a_call_can_relax_a_strict_adapter(tiny: Tiny) -> None:
     """False is a word too."""
     llm = sabir.adapter("tiny:m", strict=True)
 
-    assert 1 == len(llm.render(sabir.user("look", sabir.image(SKY)), strict=False).losses)
+    assert len(llm.render(sabir.user("look", sabir.image(SKY)), strict=False).losses) == 1
 
 
 def test_strict_knows_its_words(tiny: Tiny) -> None:
@@ -260,7 +262,7 @@ def test_another_librarys_word_names_the_right_one(tiny: Tiny, wrong: dict[str, 
             method("hi", **cast(Any, wrong))
     with pytest.raises(Misnamed, match=right):
         asyncio.run(llm.complete("hi", **cast(Any, wrong)))
-    assert {} == dict(tiny.made)
+    assert dict(tiny.made) == {}
 
 
 def test_the_factory_names_the_right_words_too(tiny: Tiny) -> None:
@@ -282,8 +284,8 @@ def test_an_adapter_speaks_as_its_policy(tiny: Tiny) -> None:
         reply = llm.complete_sync("hi")
         llm.complete_sync([sabir.user("hi"), *reply.messages, sabir.user("more")])
 
-        assert [("planner", None)] == [(each.policy, each.role_hint_for_llm) for each in reply.messages]
-        assert ["user", "assistant", "user"] == [turn["side"] for turn in json.loads(server.received[1].body)["turns"]]
+        assert [(each.policy, each.role_hint_for_llm) for each in reply.messages] == [("planner", None)]
+        assert [turn["side"] for turn in json.loads(server.received[1].body)["turns"]] == ["user", "assistant", "user"]
 
 
 def test_option_names_come_back_as_they_were_given(tiny: Tiny) -> None:
@@ -298,7 +300,7 @@ def test_option_names_come_back_as_they_were_given(tiny: Tiny) -> None:
 
     with serving(choose) as (llm, _):
         for reply in (llm.complete_sync("hi", options=[option]), llm.stream_sync("hi", options=[option]).reply()):
-            assert ["weather in city"] == [each.call.option_name for each in reply.option_calls if each.call]
+            assert [each.call.option_name for each in reply.option_calls if each.call] == ["weather in city"]
 
 
 def test_tokens_are_estimated_where_the_vendor_cannot_count(tiny: Tiny) -> None:
@@ -309,7 +311,7 @@ def test_tokens_are_estimated_where_the_vendor_cannot_count(tiny: Tiny) -> None:
     expected = TokenCount(input_tokens=-(-size // 4), estimated=True)
 
     assert expected == llm.count_tokens_sync("Grüße") == asyncio.run(llm.count_tokens("Grüße"))
-    assert {} == dict(tiny.made)
+    assert dict(tiny.made) == {}
 
 
 async def test_tokens_are_counted_by_the_vendor_where_it_can() -> None:
@@ -325,7 +327,7 @@ async def test_tokens_are_counted_by_the_vendor_where_it_can() -> None:
             await llm.aclose()
 
             assert {"/count"} == {received.path for received in server.received}
-            assert {"turns": [{"side": "user", "text": "hi"}]} == json.loads(server.received[0].body)
+            assert json.loads(server.received[0].body) == {"turns": [{"side": "user", "text": "hi"}]}
     finally:
         registry.unregister("tiny")
 
@@ -333,21 +335,21 @@ async def test_tokens_are_counted_by_the_vendor_where_it_can() -> None:
 def test_the_client_is_made_once_at_the_first_send(tiny: Tiny) -> None:
     """Two calls share it; after closing a new one is made."""
     with serving(echo) as (llm, _):
-        assert {} == dict(tiny.made)
+        assert dict(tiny.made) == {}
         llm.complete_sync("a")
         llm.complete_sync("b")
-        assert {"connection": 1, "client": 1} == dict(tiny.made)
+        assert dict(tiny.made) == {"connection": 1, "client": 1}
         llm.close()
         llm.close()
         llm.complete_sync("c")
-        assert 2 == tiny.made["connection"]
+        assert tiny.made["connection"] == 2
 
 
 async def test_an_adapter_closes_with_its_block(tiny: Tiny) -> None:
     """`async with` gives back what was made; without any call there is nothing to give back."""
     with Loopback(echo) as server:
         async with sabir.adapter("tiny:m", base_url=server.url) as llm:
-            assert "hi" == (await llm.complete("hi")).text
+            assert (await llm.complete("hi")).text == "hi"
             client = llm._connection._async  # type: ignore[union-attr]
 
         assert client.is_closed
@@ -402,12 +404,12 @@ def test_telemetry_sees_every_attempt_and_breaks_nothing(tiny: Tiny, telemetry: 
         with pytest.raises(StreamBroken):
             llm.stream_sync("d").reply()
 
-    assert [
+    assert telemetry.told == [
         ("started", 1), ("ServerFailed", 1), ("started", 2), ("ended", "done"),
         ("started", 1), ("ended", "Take one."),
         ("started", 1), ("AuthenticationFailed", 1),
         ("started", 1), ("StreamBroken", 1),
-    ] == telemetry.told  # fmt: skip
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("call", ["complete_sync", "stream_sync", "failing"])
@@ -419,9 +421,9 @@ def test_a_call_with_losses_is_one_warning(tiny: Tiny, caplog: pytest.LogCapture
             try:
                 llm.stream_sync(chat).reply() if call == "stream_sync" else llm.complete_sync(chat)
             except CallError:
-                assert "failing" == call
+                assert call == "failing"
 
-    assert ["tiny:m lost 2: "] == [record.getMessage()[:15] for record in caplog.records]
+    assert [record.getMessage()[:15] for record in caplog.records] == ["tiny:m lost 2: "]
 
 
 def test_bodies_are_logged_at_debug_only_and_redacted(tiny: Tiny, caplog: pytest.LogCaptureFixture) -> None:
@@ -445,8 +447,8 @@ def test_the_library_logs_nothing_unasked() -> None:
 
 def test_only_long_base64_is_cut() -> None:
     """Words, ids and short data stay readable."""
-    assert '{"id": "call_123", "data": "AAAA"}' == redact(b'{"id": "call_123", "data": "AAAA"}')
-    assert "A" * 20 + "…(300 characters)" == redact(b"A" * 300)
+    assert redact(b'{"id": "call_123", "data": "AAAA"}') == '{"id": "call_123", "data": "AAAA"}'
+    assert redact(b"A" * 300) == "A" * 20 + "…(300 characters)"
 
 
 class Fetching:
@@ -470,7 +472,7 @@ def test_nothing_is_fetched_unless_the_user_gave_a_fetcher(tiny: Tiny) -> None:
     """Without one a target that takes only bytes gets a placeholder, and a loss says so (UP-08, UP-22)."""
     rendering = sabir.adapter("tiny:m").render(sabir.user("look", sabir.image(SKY)))
 
-    assert ["downgraded"] == [loss.kind for loss in rendering.losses]
+    assert [loss.kind for loss in rendering.losses] == ["downgraded"]
     assert "images" not in rendering.body["turns"][0]
 
 
@@ -491,14 +493,16 @@ def test_media_are_fetched_for_a_target_that_takes_only_bytes(tiny: Tiny, surfac
     with serving(echo, fetcher=fetcher) as (llm, server):
         results = [asyncio.run(ask(llm)) for _ in range(2)]
 
-    assert [SKY] == fetcher.fetched
-    assert SKY == chat[0].parts[1].url  # type: ignore[union-attr]
+    assert fetcher.fetched == [SKY]
+    assert chat[0].parts[1].url == SKY  # type: ignore[union-attr]
     for received in server.received:
-        assert ["data:image/png;base64,cGl4ZWw="] * 2 == json.loads(received.body)["turns"][0]["images"]
+        assert json.loads(received.body)["turns"][0]["images"] == ["data:image/png;base64,cGl4ZWw="] * 2
     for result in results:
         if isinstance(result, Reply):
-            assert [("rewritten", "parts[1]"), ("rewritten", "parts[2]"), ("downgraded", "parts[3]")] == [
-                (loss.kind, loss.path) for loss in result.losses
+            assert [(loss.kind, loss.path) for loss in result.losses] == [
+                ("rewritten", "parts[1]"),
+                ("rewritten", "parts[2]"),
+                ("downgraded", "parts[3]"),
             ]
             assert {chat[0].id} == {loss.message_id for loss in result.losses}
 
@@ -511,12 +515,12 @@ def test_fetched_media_are_kept_as_long_as_their_message(tiny: Tiny) -> None:
 
     first, again = llm.fetch_media_sync(chat), asyncio.run(llm.fetch_media(chat))
 
-    assert [True, True] == [one is other for one, other in zip(first, again, strict=True)]
+    assert [one is other for one, other in zip(first, again, strict=True)] == [True, True]
     assert (chat[0].id, chat[1]) == (first[0].id, first[1])
-    assert [SKY] == fetcher.fetched
+    assert fetcher.fetched == [SKY]
     chat.clear()
     del first, again
-    assert {} == llm._media._kept
+    assert llm._media._kept == {}
 
 
 def test_rendering_never_fetches(tiny: Tiny) -> None:
@@ -525,9 +529,9 @@ def test_rendering_never_fetches(tiny: Tiny) -> None:
     llm = sabir.adapter("tiny:m", fetcher=fetcher)
     chat = [sabir.user("look", sabir.image(SKY))]
 
-    assert ["downgraded"] == [loss.kind for loss in llm.render(chat).losses]
-    assert [] == fetcher.fetched
-    assert () == llm.render(llm.fetch_media_sync(chat)).losses
+    assert [loss.kind for loss in llm.render(chat).losses] == ["downgraded"]
+    assert fetcher.fetched == []
+    assert llm.render(llm.fetch_media_sync(chat)).losses == ()
 
 
 @pytest.mark.parametrize(("url", "reason"), [("https://private/x.png", "private"), ("https://a.org/page", "text/html")])
@@ -539,7 +543,7 @@ def test_what_cannot_be_fetched_stops_the_call(tiny: Tiny, url: str, reason: str
         llm.complete_sync(sabir.user(sabir.image(url)))
     with pytest.raises(MediaRefused, match=reason):
         llm.stream_sync(sabir.user(sabir.image(url))).reply()
-    assert {} == dict(tiny.made)
+    assert dict(tiny.made) == {}
 
 
 def test_media_that_a_model_does_not_read_are_not_fetched(tiny: Tiny) -> None:
@@ -548,16 +552,18 @@ def test_media_that_a_model_does_not_read_are_not_fetched(tiny: Tiny) -> None:
     info = ModelInfo(prefix="m", modalities=("audio",))
     blind = sabir.adapter("tiny:m", fetcher=fetcher, model_info=info)
 
-    assert ["downgraded"] == [loss.kind for loss in blind.render(blind.fetch_media_sync(sabir.user(sabir.image(SKY)))).losses]
-    assert [] == fetcher.fetched
+    assert [loss.kind for loss in blind.render(blind.fetch_media_sync(sabir.user(sabir.image(SKY)))).losses] == [
+        "downgraded"
+    ]
+    assert fetcher.fetched == []
 
 
 async def test_the_waiting_surface_works_inside_a_running_loop(tiny: Tiny) -> None:
     """As in a notebook: complete, stream and count, without a loop of their own."""
     with serving(echo) as (llm, _):
-        assert "hi" == llm.complete_sync("hi").text
+        assert llm.complete_sync("hi").text == "hi"
         with llm.stream_sync("hi") as stream:
-            assert "Take one." == "".join(stream.text)
+            assert "".join(stream.text) == "Take one."
         assert llm.count_tokens_sync("hi").estimated
 
 
@@ -569,7 +575,7 @@ async def test_a_stream_can_be_rate_limited(tiny: Tiny) -> None:
                 await anext(stream)
         await llm.aclose()
 
-    assert 300 == caught.value.retry_after
+    assert caught.value.retry_after == 300
 
 
 async def test_leaving_a_stream_closes_its_connection(tiny: Tiny) -> None:
@@ -593,4 +599,4 @@ def test_losses_of_a_rendering_reach_the_partial_reply(tiny: Tiny) -> None:
             llm.stream_sync(sabir.user("look", sabir.image(SKY))).reply()
 
     losses: tuple[Loss, ...] = caught.value.partial.losses
-    assert ("Take ", ["downgraded"]) == (caught.value.partial.text, [loss.kind for loss in losses])
+    assert (caught.value.partial.text, [loss.kind for loss in losses]) == ("Take ", ["downgraded"])

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from sabir.contracts import TokenCount, WireRequest
 from sabir.drive import Done, SyncWire, Wire, drive, drive_sync, result_of
 from sabir.errors import (
@@ -29,6 +28,7 @@ from sabir.losses import Loss
 from sabir.reply import Reply
 from sabir.scope import DecodeScope
 from sabir.settings import RetryPolicy
+
 from tests.core.support import SCOPE, Answer, Scripted, TinyDialect, broken, failing, streamed, whole
 
 REQUEST = WireRequest("/talk", b"{}")
@@ -74,8 +74,8 @@ def test_a_call_gives_its_reply(run: Drive) -> None:
 
     reply = run(call_script(exchange()), connection)
 
-    assert ("Take one.", 7, 1) == (reply.text, reply.usage.input_tokens, reply.attempts)
-    assert ([REQUEST], 0) == (connection.requests, connection.open_responses)
+    assert (reply.text, reply.usage.input_tokens, reply.attempts) == ("Take one.", 7, 1)
+    assert (connection.requests, connection.open_responses) == ([REQUEST], 0)
 
 
 def test_the_renderings_losses_come_first_in_the_reply() -> None:
@@ -112,7 +112,9 @@ def test_a_script_tells_of_a_failure_before_it_raises() -> None:
 @pytest.mark.parametrize(
     ("status", "kind"), [(400, InvalidRequest), (401, AuthenticationFailed), (500, ServerFailed), (503, ServerFailed)]
 )
-def test_a_status_from_400_on_is_the_error_that_its_dialect_says(run: Drive, status: int, kind: type[CallError]) -> None:
+def test_a_status_from_400_on_is_the_error_that_its_dialect_says(
+    run: Drive, status: int, kind: type[CallError]
+) -> None:
     """Status, provider and request id are the error's; the body is closed."""
     connection = Scripted(failing(status, "because", x_request_id="r1"))
 
@@ -120,7 +122,7 @@ def test_a_status_from_400_on_is_the_error_that_its_dialect_says(run: Drive, sta
         run(call_script(exchange()), connection)
 
     assert (status, "tiny", "r1") == (caught.value.status, caught.value.provider, caught.value.request_id)
-    assert 0 == connection.open_responses
+    assert connection.open_responses == 0
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,7 @@ def test_a_status_counts_even_where_its_body_breaks_off(run: Drive) -> None:
     with pytest.raises(ResponseInvalid) as caught:
         run(call_script(exchange()), connection)
 
-    assert (401, False, 0) == (caught.value.status, caught.value.retryable, connection.open_responses)
+    assert (caught.value.status, caught.value.retryable, connection.open_responses) == (401, False, 0)
 
 
 @pytest.mark.parametrize(
@@ -172,9 +174,9 @@ def test_a_body_that_is_no_response_is_an_invalid_response(run: Drive, body: byt
         run(call_script(exchange()), connection)
 
     assert shown in str(caught.value)
-    assert 1 == len(str(caught.value).splitlines())
-    assert ("tiny", "r7", False) == (caught.value.provider, caught.value.request_id, caught.value.retryable)
-    assert 0 == connection.open_responses
+    assert len(str(caught.value).splitlines()) == 1
+    assert (caught.value.provider, caught.value.request_id, caught.value.retryable) == ("tiny", "r7", False)
+    assert connection.open_responses == 0
 
 
 @pytest.mark.parametrize(
@@ -231,7 +233,7 @@ def test_what_the_wire_raises_is_translated(run: Drive, raised: Exception, kind:
         run(call_script(exchange()), connection)
 
     assert (raised, "tiny") == (caught.value.__cause__, caught.value.provider)
-    assert 0 == connection.open_responses
+    assert connection.open_responses == 0
 
 
 def test_the_librarys_own_errors_pass_as_they_are(run: Drive) -> None:
@@ -251,7 +253,7 @@ def test_what_is_not_the_wires_is_raised_as_it_is(run: Drive) -> None:
     with pytest.raises(KeyError, match="plugin"):
         run(call_script(exchange()), connection)
 
-    assert 0 == connection.open_responses
+    assert connection.open_responses == 0
 
 
 def test_a_failure_to_close_does_not_lose_the_reply(run: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,7 +264,7 @@ def test_a_failure_to_close_does_not_lose_the_reply(run: Drive, monkeypatch: pyt
 
     monkeypatch.setattr("tests.core.support.ScriptedResponse.close", fail)
 
-    assert "x" == run(call_script(exchange()), Scripted(whole("x"))).text
+    assert run(call_script(exchange()), Scripted(whole("x"))).text == "x"
 
 
 def test_the_scope_of_the_decoding_knows_the_request_id(run: Drive) -> None:
@@ -277,7 +279,7 @@ def test_the_scope_of_the_decoding_knows_the_request_id(run: Drive) -> None:
     for headers in ({"x-request-id": "a"}, {"request-id": "b"}, {}):
         run(call_script(exchange(Curious())), Scripted(Answer(whole("x").chunks, headers=headers)))
 
-    assert ["a", "b", None] == seen
+    assert seen == ["a", "b", None]
 
 
 def test_an_error_that_a_body_reports_knows_the_request_id() -> None:
@@ -290,7 +292,7 @@ def test_an_error_that_a_body_reports_knows_the_request_id() -> None:
     with pytest.raises(InvalidRequest) as caught:
         run_sync(call_script(exchange(Reporting())), Scripted(Answer([b"{}"], headers={"x-request-id": "a"})))
 
-    assert ("a", "tiny") == (caught.value.request_id, caught.value.provider)
+    assert (caught.value.request_id, caught.value.provider) == ("a", "tiny")
 
 
 def test_tokens_are_counted_by_the_same_rules(run: Drive) -> None:
@@ -323,7 +325,7 @@ def test_any_bytes_end_in_a_reply_or_in_an_error_of_the_library(chunks: list[byt
         connection = Scripted(Answer(chunks, status))
 
         assert isinstance(outcome(make(exchange()), connection), Reply | CallError)
-        assert 0 == connection.open_responses
+        assert connection.open_responses == 0
 
 
 def test_a_cancelled_call_closes_its_response() -> None:
@@ -351,7 +353,7 @@ def test_a_cancelled_call_closes_its_response() -> None:
             await task
         return connection
 
-    assert 0 == asyncio.run(cancel()).open_responses
+    assert asyncio.run(cancel()).open_responses == 0
 
 
 def test_a_stream_that_is_no_stream_says_what_it_was(run: Drive) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 from sabir.drive import SyncWire, Wire, drive, drive_sync, result_of
 from sabir.errors import (
     AuthenticationFailed,
@@ -21,6 +20,7 @@ from sabir.events import BlockDelta, ReplyEnd, ReplyStart
 from sabir.exchange import Close, Emit, Exchange, Failed, Head, Open, Pause, Read, Script, call_script, stream_script
 from sabir.incoming import StreamState
 from sabir.settings import RetryPolicy, Settings
+
 from tests.core.support import SCOPE, WORDS, Answer, Scripted, TinyDialect, broken, failing, streamed, whole
 from tests.core.test_exchange import REQUEST
 
@@ -68,7 +68,7 @@ def test_a_retryable_failure_is_tried_again(run: Drive) -> None:
 
     reply = run(call(), connection, seen)
 
-    assert ("done", 3, 0) == (reply.text, reply.attempts, connection.open_responses)
+    assert (reply.text, reply.attempts, connection.open_responses) == ("done", 3, 0)
     assert [1, ServerFailed, 2, ConnectionFailed, 3] == [
         each.attempt if isinstance(each, Open) else type(each.error) for each in seen
     ]
@@ -81,7 +81,7 @@ def test_the_last_failure_is_raised_when_all_attempts_are_used(run: Drive) -> No
     with pytest.raises(ServerFailed, match="third"):
         run(call(), connection, [])
 
-    assert (3, 0) == (len(connection.requests), connection.open_responses)
+    assert (len(connection.requests), connection.open_responses) == (3, 0)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_what_cannot_succeed_later_is_never_tried_again(run: Drive, answer: Answ
     with pytest.raises(kind):
         run(call(), connection, [])
 
-    assert 1 == len(connection.requests)
+    assert len(connection.requests) == 1
 
 
 def test_what_is_not_a_call_error_is_never_tried_again(run: Drive) -> None:
@@ -111,7 +111,7 @@ def test_what_is_not_a_call_error_is_never_tried_again(run: Drive) -> None:
     with pytest.raises(KeyError):
         run(call(), connection, [])
 
-    assert 1 == len(connection.requests)
+    assert len(connection.requests) == 1
 
 
 def test_each_attempt_sends_the_same_bytes(run: Drive) -> None:
@@ -120,7 +120,7 @@ def test_each_attempt_sends_the_same_bytes(run: Drive) -> None:
 
     run(call(), connection, [])
 
-    assert [REQUEST, REQUEST] == connection.requests
+    assert connection.requests == [REQUEST, REQUEST]
 
 
 def test_a_script_waits_between_attempts_as_the_policy_says() -> None:
@@ -178,9 +178,9 @@ def test_a_stream_is_tried_again_before_its_first_event(run: Drive) -> None:
 
     reply = run(stream(state, RetryPolicy(attempts=4, first_delay=0)), connection, seen)
 
-    assert ("Take one.", 4, "r1", 0) == (
+    assert (
         reply.text, reply.attempts, reply.origin.response_id, connection.open_responses,
-    )  # fmt: skip
+    ) == ("Take one.", 4, "r1", 0)  # fmt: skip
     assert [ServerFailed, ConnectionFailed, RateLimited] == [
         type(each.error) for each in seen if isinstance(each, Failed)
     ]
@@ -193,9 +193,9 @@ def test_a_repeated_stream_shows_its_reader_one_start_only() -> None:
     while isinstance(step := drive_sync(script, wire), Emit):
         events.append(step.event)
 
-    assert ["r1"] == [event.origin.response_id for event in events if isinstance(event, ReplyStart)]
+    assert [event.origin.response_id for event in events if isinstance(event, ReplyStart)] == ["r1"]
     assert ReplyStart is type(events[0]) and ReplyEnd is type(events[-1])
-    assert ["Take ", "one."] == [event.text for event in events if isinstance(event, BlockDelta)]
+    assert [event.text for event in events if isinstance(event, BlockDelta)] == ["Take ", "one."]
 
 
 @pytest.mark.parametrize(
@@ -214,8 +214,8 @@ def test_a_stream_is_never_tried_again_after_its_first_event(run: Drive, answer:
     with pytest.raises(StreamBroken) as caught:
         run(stream(), connection, [])
 
-    assert ("Take ", False) == (caught.value.partial.text, caught.value.retryable)
-    assert (1, 0) == (len(connection.requests), connection.open_responses)
+    assert (caught.value.partial.text, caught.value.retryable) == ("Take ", False)
+    assert (len(connection.requests), connection.open_responses) == (1, 0)
 
 
 def test_settings_say_how_often() -> None:
@@ -227,4 +227,4 @@ def test_settings_say_how_often() -> None:
     with pytest.raises(ServerFailed):
         run_sync(call(RetryPolicy(attempts=1)), connection, [])
 
-    assert 1 == len(connection.requests)
+    assert len(connection.requests) == 1

@@ -5,7 +5,6 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from sabir.sse import ServerEvent, ServerEventReader
 
 
@@ -77,9 +76,9 @@ def test_an_event_does_not_wait_for_the_byte_after_its_last_line_end() -> None:
     reader = ServerEventReader()
 
     assert [ServerEvent("a")] == reader.feed(b"data: a\r\r")
-    assert [] == reader.feed(b"\n")
-    assert [] == reader.feed(b"data: b\r")
-    assert [] == reader.feed(b"\ndata: c\r")
+    assert reader.feed(b"\n") == []
+    assert reader.feed(b"data: b\r") == []
+    assert reader.feed(b"\ndata: c\r") == []
     assert [ServerEvent("b\nc")] == reader.feed(b"\n\r")
 
 

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
-
 from sabir.contracts import WireRequest
 from sabir.drive import SyncWire, Wire
 from sabir.errors import CallError, ConnectionFailed, RateLimited, ResponseInvalid, StreamBroken
@@ -19,6 +18,7 @@ from sabir.scope import DecodeScope
 from sabir.settings import RetryPolicy
 from sabir.sse import ServerEvent
 from sabir.stream import ReplyStream, SyncReplyStream
+
 from tests.core.support import (
     SCOPE,
     WORDS,
@@ -122,16 +122,16 @@ def test_events_come_in_their_order(read: Read) -> None:
     """noun-start, noun-delta, noun-end, between the reply's start and end; then the connection is closed."""
     connection = Scripted(streamed(*WORDS))
 
-    assert EVENTS == [event.type for event in read(connection)]
-    assert 0 == connection.open_responses
+    assert [event.type for event in read(connection)] == EVENTS
+    assert connection.open_responses == 0
 
 
 def test_text_comes_as_it_is_written(read: Read) -> None:
     """Other events are passed over: reasoning and calls are no text."""
     stream = read(Scripted(streamed({"open": "r"}, {"thought": "hm"}, *WORDS[1:3], CALL, WORDS[3])))
 
-    assert ["Take ", "one."] == list(stream.texts())
-    assert ("Take one.", "hm", 1) == (stream.reply().text, stream.reply().reasoning, len(stream.reply().option_calls))
+    assert list(stream.texts()) == ["Take ", "one."]
+    assert (stream.reply().text, stream.reply().reasoning, len(stream.reply().option_calls)) == ("Take one.", "hm", 1)
 
 
 def test_a_text_that_comes_whole_is_text_too(read: Read) -> None:
@@ -145,7 +145,7 @@ def test_a_text_that_comes_whole_is_text_too(read: Read) -> None:
 
             return Decoder(scope)
 
-    assert ["Take one."] == list(read(Scripted(streamed(*WORDS)), Whole()).texts())
+    assert list(read(Scripted(streamed(*WORDS)), Whole()).texts()) == ["Take one."]
 
 
 def test_the_reply_can_be_had_without_looking(read: Read) -> None:
@@ -155,9 +155,14 @@ def test_the_reply_can_be_had_without_looking(read: Read) -> None:
 
     reply = stream.reply()
 
-    assert ("Take one.", "stop", 2, (LOST,)) == (reply.text, reply.finish_reason, reply.usage.output_tokens, reply.losses)
+    assert (reply.text, reply.finish_reason, reply.usage.output_tokens, reply.losses) == (
+        "Take one.",
+        "stop",
+        2,
+        (LOST,),
+    )
     assert reply is stream.reply() is stream.partial
-    assert ([], 0) == (list(stream), connection.open_responses)
+    assert (list(stream), connection.open_responses) == ([], 0)
 
 
 def test_reading_goes_on_where_it_stopped(read: Read) -> None:
@@ -165,18 +170,18 @@ def test_reading_goes_on_where_it_stopped(read: Read) -> None:
     stream = read(Scripted(streamed(*WORDS)))
 
     assert EVENTS[:3] == [next(stream).type for _ in range(3)]
-    assert ["one."] == list(stream.texts())
-    assert "Take one." == stream.reply().text
+    assert list(stream.texts()) == ["one."]
+    assert stream.reply().text == "Take one."
 
 
 def test_the_partial_reply_grows(read: Read) -> None:
     """Empty before the first event, then what has arrived."""
     stream = read(Scripted(streamed(*WORDS)))
-    assert () == stream.partial.messages
+    assert stream.partial.messages == ()
 
     grown = [stream.partial.text for _ in stream]
 
-    assert ["", "", "Take ", "Take one.", "Take one.", "Take one."] == grown
+    assert grown == ["", "", "Take ", "Take one.", "Take one.", "Take one."]
 
 
 def test_nothing_is_sent_before_an_event_is_asked_for(read: Read) -> None:
@@ -185,7 +190,7 @@ def test_nothing_is_sent_before_an_event_is_asked_for(read: Read) -> None:
 
     read(connection).close()
 
-    assert [] == connection.requests
+    assert connection.requests == []
 
 
 def test_leaving_early_closes_the_connection(read: Read) -> None:
@@ -197,12 +202,12 @@ def test_leaving_early_closes_the_connection(read: Read) -> None:
     stream.close()
     stream.close()
 
-    assert 0 == connection.open_responses
+    assert connection.open_responses == 0
     assert connection.responses[0].read < len(WORDS)
     for ask in (stream.reply, lambda: next(stream)):
         with pytest.raises(StreamBroken, match="closed before its end") as caught:
             ask()
-        assert "Take " == caught.value.partial.text
+        assert caught.value.partial.text == "Take "
 
 
 @pytest.mark.parametrize(
@@ -225,8 +230,8 @@ def test_half_a_stream_is_broken_and_keeps_what_came(read: Read, answer: Answer,
         stream.reply()
 
     error = caught.value
-    assert ("Take one.", (LOST,), "tiny") == (error.partial.text, error.partial.losses, error.provider)
-    assert (1, False, 0) == (len(str(error).splitlines()), error.retryable, connection.open_responses)
+    assert (error.partial.text, error.partial.losses, error.provider) == ("Take one.", (LOST,), "tiny")
+    assert (len(str(error).splitlines()), error.retryable, connection.open_responses) == (1, False, 0)
     with pytest.raises(StreamBroken) as again:
         next(stream)
     assert error is again.value
@@ -238,7 +243,7 @@ def test_a_broken_stream_says_what_broke_it(read: Read) -> None:
         read(Scripted(streamed(*WORDS[:2], {"error": 429}))).reply()
 
     assert isinstance(caught.value.__cause__, RateLimited)
-    assert 429 == caught.value.status
+    assert caught.value.status == 429
 
 
 @pytest.mark.parametrize(
@@ -266,7 +271,7 @@ def test_what_follows_the_terminal_marker_is_not_waited_for(read: Read) -> None:
     """A server may keep the connection open, or break it: the reply is whole."""
     connection = Scripted(broken(streamed(*WORDS), ConnectionResetError("reset")))
 
-    assert "Take one." == read(connection).reply().text
+    assert read(connection).reply().text == "Take one."
     assert (len(WORDS), 0) == (connection.responses[0].read, connection.open_responses)
 
 
@@ -274,7 +279,7 @@ def test_what_follows_the_terminal_marker_in_its_chunk_is_not_looked_at(read: Re
     """Whatever it is, it changes nothing."""
     body = b"".join(streamed(*WORDS, {"text": "more"}).chunks) + b"data: <html>\n\n"
 
-    assert "Take one." == read(Scripted(Answer([body]))).reply().text
+    assert read(Scripted(Answer([body]))).reply().text == "Take one."
 
 
 def test_an_unfinished_call_never_looks_like_one_to_run(read: Read) -> None:
@@ -301,7 +306,7 @@ def test_a_finished_block_of_a_broken_stream_is_whole(read: Read) -> None:
         read(Scripted(streamed(*WORDS[:3], CALL))).reply()
 
     assert [TextPart(text="Take one.")] == list(caught.value.partial.messages[0].parts)
-    assert ["weather"] == [each.call.option_name for each in caught.value.partial.option_calls if each.call]
+    assert [each.call.option_name for each in caught.value.partial.option_calls if each.call] == ["weather"]
 
 
 def test_a_block_closes_the_connection_with_a_with_statement() -> None:
@@ -313,7 +318,7 @@ def test_a_block_closes_the_connection_with_a_with_statement() -> None:
             next(stream)
             raise KeyError
 
-    assert 0 == connection.open_responses
+    assert connection.open_responses == 0
 
 
 async def test_a_block_closes_the_connection_with_an_async_with_statement() -> None:
@@ -322,10 +327,10 @@ async def test_a_block_closes_the_connection_with_an_async_with_statement() -> N
 
     async with streams(connection)[1] as stream:
         async for text in stream.text:
-            assert "Take " == text
+            assert text == "Take "
             break
 
-    assert 0 == connection.open_responses
+    assert connection.open_responses == 0
 
 
 async def test_a_cancelled_stream_closes_its_connection() -> None:
@@ -353,7 +358,7 @@ async def test_a_cancelled_stream_closes_its_connection() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
 
-    assert ("Take ", 0) == (stream.partial.text, connection.open_responses)
+    assert (stream.partial.text, connection.open_responses) == ("Take ", 0)
     with pytest.raises(StreamBroken, match="closed before its end"):
         await stream.reply()
 
@@ -361,4 +366,4 @@ async def test_a_cancelled_stream_closes_its_connection() -> None:
 async def test_the_waiting_stream_works_inside_a_running_loop() -> None:
     """As in a notebook: no loop is started."""
     with streams(Scripted(streamed(*WORDS)))[0] as stream:
-        assert "Take one." == stream.reply().text
+        assert stream.reply().text == "Take one."

@@ -12,7 +12,7 @@ from tests.docs.sources import (
     describe_class,
     describe_constant,
     documented_attributes,
-    paragraph,
+    whole_text,
     signature,
     tree_of,
 )
@@ -54,7 +54,7 @@ def hooks() -> str:
     """Every hook with its signature."""
     functions = {node.name: node for node in tree_of(hookspecs).body if hasattr(node, "args")}
     entries = [
-        Entry(signature(functions[name]), paragraph(inspect.getdoc(getattr(hookspecs, name)))) for name in KNOWN_HOOKS
+        Entry(signature(functions[name]), whole_text(getattr(hookspecs, name))) for name in KNOWN_HOOKS
     ]
     return "\n".join(line for entry in entries for line in lines_of(entry))
 
@@ -71,4 +71,4 @@ def _item(member: Entry) -> str:
 def _entry(cls: type) -> Entry:
     described = describe_class(cls)
     attributes = tuple(documented_attributes(cls))
-    return Entry(cls.__name__, described.summary, (*attributes, *described.members))
+    return Entry(cls.__name__, whole_text(cls), (*attributes, *described.members))

@@ -8,7 +8,7 @@
 import re
 from collections.abc import Callable, Mapping
 
-from tests.docs import contracts, errors, settings, surface
+from tests.docs import contracts, errors, providers, settings, surface
 from tests.docs.pages import pages
 
 SECTIONS: Mapping[str, Callable[[], str]] = {
@@ -22,6 +22,8 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "error table": errors.error_table,
     "settings": settings.settings_table,
     "vendor settings": settings.vendor_table,
+    "providers": providers.providers_table,
+    "media": providers.media_list,
 }
 
 _SECTION = re.compile(r"<!-- generated: (?P<name>[\w ]+) -->\n(?P<body>.*?)<!-- end of (?P=name) -->", re.DOTALL)

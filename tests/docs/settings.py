@@ -10,6 +10,7 @@ show here.
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
+from os.path import commonprefix
 from typing import Any
 
 import sabir
@@ -74,10 +75,10 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _shortest(paths: list[str], setting: str) -> list[str]:
-    """The fields themselves; of a response format only where its schema stands, not the schema's own fields."""
-    if setting != "response_format":
+    """The fields themselves; for a response format, which is an object everywhere, the object that holds them all."""
+    if setting != "response_format" or not paths:
         return paths
-    return sorted({path.partition(".schema.")[0] + (".schema" if ".schema." in path else "") for path in paths})
+    return [".".join(commonprefix([path.split(".") for path in paths]))]
 
 
 def vendor_table() -> str:

@@ -144,6 +144,11 @@ def paragraph(docstring: str | None) -> str:
     return _REQUIREMENTS.sub("", " ".join(first.split()))
 
 
+def whole_text(value: object) -> str:
+    """All paragraphs of a docstring in one line, without ids of requirements."""
+    return _REQUIREMENTS.sub("", " ".join((inspect.getdoc(value) or "").split()))
+
+
 def words(entries: Iterable[Entry]) -> set[str]:
     """Every capitalised name that headings mention, members' included."""
     found: set[str] = set()

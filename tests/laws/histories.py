@@ -30,11 +30,13 @@ def opaque_parts(draw: Any) -> OpaquePart:
     pair = draw(st.sampled_from([None, "opens", "closes"]))
     pair_id = draw(st.sampled_from(["p1", "p2"])) if pair else None
     origin = draw(st.sampled_from([origin for origin in ORIGINS if origin]))
-    block = {
-        "type": draw(st.sampled_from(["web_search_call", "computer_call"])),
-        "id": "ws_1",
-        "status": "completed",
+    search = {"type": "search", "query": "q"}
+    blocks = {
+        None: {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": search},
+        "opens": {"type": "custom_tool_call", "call_id": pair_id, "name": "own", "input": "x"},
+        "closes": {"type": "custom_tool_call_output", "call_id": pair_id, "output": "y"},
     }
+    block = blocks[pair]
     return OpaquePart(dialect=origin.dialect, block=block, pair=pair, pair_id=pair_id)
 
 

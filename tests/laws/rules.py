@@ -33,9 +33,6 @@ def check_chat(body: Body) -> None:
     assert not waiting
 
 
-OUTPUTS = {"function_call": "function_call_output", "computer_call": "computer_call_output"}
-
-
 def check_responses(body: Body) -> None:
     """Each call has one output after it; reasoning leads to an item; no message is empty."""
     waiting: dict[str, str] = {}
@@ -52,8 +49,10 @@ def check_responses(body: Body) -> None:
             assert str(item.get("id", "fc")).startswith("fc")
             seen.add(item["call_id"])
             waiting[item["call_id"]] = kind
-        elif kind == "function_call_output":
-            assert waiting.pop(item["call_id"]) == "function_call"
+        elif kind == "custom_tool_call":
+            waiting[item["call_id"]] = kind
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            assert waiting.pop(item["call_id"]) == kind.removesuffix("_output")
             assert item["output"] != []
         elif kind == "message":
             assert item["content"] not in ("", [], None)

@@ -6,15 +6,17 @@ is made by `model_copy(update=...)`, which validates. Construction is strict eve
 """
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from sabir.values import FrozenDict, freeze
 
 LOADING: dict[str, Any] = {"sabir": "loading"}
 """The validation context under which unknown fields and unknown part kinds are kept."""
+
+_NOTHING = FrozenDict()
 
 
 def is_loading(info: ValidationInfo) -> bool:
@@ -28,6 +30,20 @@ class Frozen(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", serialize_by_alias=True, ser_json_bytes="utf8", val_json_bytes="utf8"
     )
+
+    if not TYPE_CHECKING:  # a checker that saw these would let any attribute be set
+
+        def __setattr__(self, name: str, value: object) -> NoReturn:
+            """Refuse; pydantic itself lets cached properties and underscored names of a frozen model be set."""
+            self._refuse_change(name)
+
+        def __delattr__(self, name: str) -> NoReturn:
+            """Refuse, for the same reason."""
+            self._refuse_change(name)
+
+    def _refuse_change(self, name: str) -> NoReturn:
+        refusal = InitErrorDetails(type="frozen_instance", loc=(name,), input=None)
+        raise ValidationError.from_exception_data(type(self).__name__, [refusal])
 
     # The parameter's type is pydantic's own.
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -51,17 +67,16 @@ class AtRest(Frozen):
     @model_validator(mode="after")
     def _keep_unknown_fields_only_when_loading(self, info: ValidationInfo) -> Self:
         unknown = self.__pydantic_extra__
-        if unknown:
-            if not is_loading(info):
-                raise PydanticCustomError(
-                    "extra_forbidden",
-                    "{model} has no field {unknown}; its fields are {fields}",
-                    {
-                        "model": type(self).__name__,
-                        "unknown": ", ".join(repr(name) for name in unknown),
-                        "fields": ", ".join(field.alias or name for name, field in type(self).model_fields.items()),
-                    },
-                )
-            if type(unknown) is not FrozenDict:
-                object.__setattr__(self, "__pydantic_extra__", freeze(unknown))
+        if unknown and not is_loading(info):
+            raise PydanticCustomError(
+                "extra_forbidden",
+                "{model} has no field {unknown}; its fields are {fields}",
+                {
+                    "model": type(self).__name__,
+                    "unknown": ", ".join(repr(name) for name in unknown),
+                    "fields": ", ".join(field.alias or name for name, field in type(self).model_fields.items()),
+                },
+            )
+        if type(unknown) is not FrozenDict:
+            object.__setattr__(self, "__pydantic_extra__", freeze(unknown) if unknown else _NOTHING)
         return self

@@ -159,7 +159,6 @@ class Renderer:
         settings = settings or Settings()
         messages = tuple(messages)
         names = self._option_names(options)
-        _check_choice(settings.option_choice, names)
         scope = self._turn_scope(settings, names)
         with self._lock:
             index = self._index(scope)
@@ -282,9 +281,3 @@ class Renderer:
             stream_path=dialect.path(target, streaming=True),
             stream_fields=to_json(fields).decode(),
         )
-
-
-def _check_choice(choice: str | None, offered: Mapping[str, str]) -> None:
-    if choice is not None and choice not in ("auto", "none", "required") and choice not in offered:
-        there_are = ", ".join(offered) or "none"
-        raise SettingsInvalid(f"option_choice names {choice!r}, which is not offered; offered are: {there_are}")

@@ -10,7 +10,8 @@ block, a schema) keep the order of their keys. Non-finite numbers and lone surro
 """
 
 import json
-from typing import Annotated, Any, NoReturn, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, NoReturn, Self, TypeAlias
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticSerializationError, to_jsonable_python
@@ -27,6 +28,16 @@ class FrozenDict(dict[str, Any]):
     """A JSON object that refuses every change; it compares equal to the same plain dict."""
 
     __slots__ = ()
+
+    def __new__(cls, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> Self:
+        """Filled here, so that a second `__init__` finds nothing to do."""
+        view = super().__new__(cls)
+        dict.update(view, items)
+        return view
+
+    def __init__(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
+        """Nothing: `__new__` filled it."""
+
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
@@ -51,6 +62,16 @@ class FrozenList(list[Any]):
     """A JSON array that refuses every change; it compares equal to the same plain list."""
 
     __slots__ = ()
+
+    def __new__(cls, items: Iterable[Any] = ()) -> Self:
+        """Filled here, so that a second `__init__` finds nothing to do."""
+        view = super().__new__(cls)
+        list.extend(view, items)
+        return view
+
+    def __init__(self, items: Iterable[Any] = ()) -> None:
+        """Nothing: `__new__` filled it."""
+
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
@@ -130,7 +151,10 @@ def _reason(error: Exception) -> str:
 
 
 def _shorten(value: object) -> str:
-    text = ascii(value) if isinstance(value, str) else repr(value).encode("ascii", "backslashreplace").decode()
+    try:
+        text = " ".join(ascii(value).split())
+    except Exception:  # a value too deep to be shown, or one whose own repr fails
+        text = f"a value of type {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -192,6 +192,7 @@ _RAISED: tuple[tuple[str, type[CallError], str], ...] = (
     ("APITimeoutError", CallTimedOut, "gave no answer in time; raise the timeout"),
     ("TimeoutException", CallTimedOut, "gave no answer in time; raise the timeout"),
     ("LocalProtocolError", InvalidRequest, "was not asked, for the request is no HTTP; check its headers"),
+    ("UnicodeEncodeError", InvalidRequest, "was not asked, for a header is not ASCII; check them"),
     ("UnsupportedProtocol", InvalidRequest, "has no http(s) endpoint; check base_url"),
     ("InvalidURL", InvalidRequest, "has an endpoint that is no URL; check base_url"),
     ("DecodingError", ResponseInvalid, "answered with a body that cannot be decompressed"),
@@ -202,8 +203,8 @@ _RAISED: tuple[tuple[str, type[CallError], str], ...] = (
     ("EndOfStream", ConnectionFailed, "broke off"),
     ("APIConnectionError", ConnectionFailed, "cannot be reached; check the network and base_url"),
 )
-"""Class of what the SDK or its HTTP client may raise, what it is for a caller, and the words; the first match counts."""
-_MODULES = ("openai", "httpx2", "httpx", "ssl", "anyio")
+"""Class of what the SDK or its HTTP client raises, what it is for a caller, and the words; the first match counts."""
+_MODULES = ("openai", "httpx2", "httpx", "ssl", "anyio", "builtins")
 
 
 def translate(error: BaseException, provider: str) -> CallError | None:

@@ -89,18 +89,31 @@ class CompatibleProvider:
         return variant(short_name, self._row.call_id_length, self._row.streams_usage)
 
     def endpoint(self, access: Access) -> str:
-        """The endpoint's URL without a slash at its end: the client's, `base_url`, a variable's, the vendor's own."""
+        """The endpoint's URL without what may be secret in it (a user, a query) and without a slash at its end."""
+        url = self._url(access)
+        try:
+            parts = urlsplit(url)
+            host = parts.hostname
+        except ValueError:
+            parts, host = urlsplit(""), None
+        if parts.scheme not in ("http", "https") or not host:
+            raise SettingsInvalid(f"{self.name} has the endpoint {url!r}, which is no http(s) URL; check base_url")
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
+
+    def _url(self, access: Access) -> str:
+        """The client's, `base_url`, a variable's, the vendor's own."""
         if access.client is not None:
-            return str(access.client.base_url).rstrip("/")
+            return str(access.client.base_url)
         named = (os.environ.get(name) for name in self._row.url_variables)
-        return (access.base_url or next(filter(None, named), None) or self._row.url).rstrip("/")
+        return access.base_url or next(filter(None, named), None) or self._row.url
 
     def connect(self, access: Access) -> "SDKConnection":
         """A connection; makes no client and reads no key before its first send."""
+        self.endpoint(access)
         needs_key = bool(self._row.key_variables or access.api_key)
         return SDKConnection(
             self.name,
-            self.endpoint(access),
+            self._url(access),
             key=(lambda: self._key(access)) if needs_key else None,
             client=access.client,
             is_vendor=self._row is OPENAI,

@@ -20,7 +20,7 @@ from sabir.pieces import placeholder
 from sabir.scope import Entry, LossLog, Side, Turn, TurnScope
 from sabir.values import JSONValue
 
-from sabir_openai.bodies import Fields, fields, text
+from sabir_openai.bodies import Fields, fields, items, text
 from sabir_openai.chat_encode import error_text
 from sabir_openai.media import base64_url, file_id, file_name
 from sabir_openai.responses_decode import without
@@ -83,7 +83,8 @@ def _output(entry: Entry) -> str | list[Item]:
     result = entry.message.result
     assert result is not None
     parts = [_part(piece) for piece in entry.pieces]
-    said = result.result if isinstance(result.result, str) else result.result_json
+    # An empty text is none; an empty result is the JSON text of what it is.
+    said = result.result if isinstance(result.result, str) and result.result else result.result_json
     if result.is_error:
         said = error_text(result)
         parts = [{"type": "input_text", "text": said}, *parts] if parts else []
@@ -106,7 +107,7 @@ class _Answer:
     def __init__(self, scope: TurnScope, losses: LossLog) -> None:
         self.scope = scope
         self.losses = losses
-        self.items: list[Item] = []
+        self.items: list[Any] = []
         self.lacks_reasoning = False
 
     def take(self, piece: KnownPart, entry: Entry) -> None:
@@ -134,12 +135,12 @@ class _Answer:
                 self._lose("downgraded", "only a refusal of its own goes back as one; it renders as text", piece, entry)
                 self._text(piece.text)
 
-    def _append(self, item: Item) -> None:
+    def _append(self, item: JSONValue) -> None:
         """One more item; a further part of the message that came last joins it."""
-        last = self.items[-1] if self.items else {}
-        are_lists = isinstance(item.get("content"), list) and isinstance(last.get("content"), list)
-        if are_lists and item.get("id") and without(item, "content") == without(last, "content"):
-            self.items[-1] = {**last, "content": [*last["content"], *item["content"]]}
+        found, last = fields(item), fields(self.items[-1] if self.items else None)
+        contents = [each.get("content") for each in (last, found)]
+        if found.get("id") and all(isinstance(each, list) for each in contents) and _head(found) == _head(last):
+            self.items[-1] = {**found, "content": [*items(contents[0]), *items(contents[1])]}
         else:
             self.items.append(item)
 
@@ -168,12 +169,16 @@ class _Answer:
         places = [f"parts[{index}]" for index, part in enumerate(entry.message.parts) if part is piece]
         self.losses.add(kind, reason, message=entry.message, path="".join(places))
 
-    def whole(self) -> list[Item]:
-        """The items; without reasoning that a stored id is bound to, that id stays out."""
+    def whole(self) -> list[Any]:
+        """The items; an id that is bound to lost reasoning stays out."""
         if not self.lacks_reasoning:
             return self.items
         bound = ("message", "function_call")
-        return [without(item, "id") if item.get("type") in bound else item for item in self.items]
+        return [without(item, "id") if fields(item).get("type") in bound else item for item in self.items]
+
+
+def _head(message: Fields) -> Item:
+    return without(message, "content")
 
 
 def _call(entry: Entry, scope: TurnScope) -> Item:

@@ -10,7 +10,7 @@ read from there (law 8). Reasoning is taken from its item's end, as the vendor a
 earlier event may be incomplete.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sabir.events import BlockDelta, BlockEnd, BlockKind, BlockStart, ReplyStart, StreamEvent
@@ -34,13 +34,14 @@ DELTAS: Mapping[str, tuple[BlockKind, str]] = {
     "response.function_call_arguments.delta": ("option_call", ""),
 }
 """Event → the kind of its block, and the field that says where in its item it belongs."""
+TERMINAL = ("response.completed", "response.incomplete", "response.failed")
 ANNOUNCED: Mapping[str, BlockKind] = {"reasoning": "reasoning", "function_call": "option_call"}
 """Items of one block that begins as soon as they are added."""
 
 
 @dataclass(slots=True)
 class _Growing:
-    """A block that has begun and not ended."""
+    """A block that has begun and not ended; `passage` is where its last delta belongs."""
 
     start: BlockStart
     texts: list[str] = field(default_factory=list)
@@ -61,81 +62,91 @@ class _Growing:
 
 
 class ResponsesDecoder:
-    """Decodes one stream of a response."""
+    """One stream's wire events → core events."""
 
     def __init__(self, scope: DecodeScope) -> None:
         self._scope = scope
+        self._places: dict[str, int] = {}
         self._growing: dict[int, _Growing] = {}
-        self._kinds: set[str] = set()
         self._done: set[int] = set()
+        self._kinds: set[str] = set()
         self._is_started = False
         self._is_ended = False
         self._readers: Mapping[str, Callable[[Fields], Iterable[StreamEvent]]] = {
             "response.output_item.added": self._added,
-            "response.output_item.done": self._item_done,
-            "response.completed": self._ended,
-            "response.incomplete": self._ended,
-            "response.failed": self._ended,
+            "response.output_item.done": self._done_item,
             **dict.fromkeys(DELTAS, self._grown),
+            **dict.fromkeys(TERMINAL, self._ended),
         }
 
-    def feed(self, event: ServerEvent) -> list[StreamEvent]:
-        """Core events of one wire event; the CallError that it reports, ResponseInvalid for what is no event."""
-        if self._is_ended or event.data.strip() == "[DONE]":
-            return []
-        found = read_object(event.data, self._scope)
+    def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
+        """Core events of one wire event; raises the CallError that it reports."""
+        data = event.data.strip()
+        if self._is_ended or data in ("", "[DONE]"):
+            return
+        found = read_object(data, self._scope)
         name, response = text(found.get("type")) or event.event, fields(found.get("response"))
         is_flat = name == "error" and "error" not in found
         raise_reported({"error": without(found, "type")} if is_flat else response or found, self._scope)
-        events: list[StreamEvent] = []
         if not self._is_started:
             self._is_started = True
-            events.append(ReplyStart(origin=origin_of(response, self._scope)))
-        reader = self._readers.get(name)
-        return [*events, *reader(found)] if reader else events
+            yield ReplyStart(origin=origin_of(response, self._scope))
+        if name in self._readers:
+            yield from self._readers[name]({**found, "type": name})
 
-    def close(self) -> list[StreamEvent]:
+    def close(self) -> Iterator[StreamEvent]:
         """Nothing: the terminal event has said all."""
-        return []
+        yield from ()
 
-    def _added(self, found: Fields) -> Iterable[StreamEvent]:
+    def _added(self, found: Fields) -> Iterator[StreamEvent]:
         item = fields(found.get("item"))
         kind, name = ANNOUNCED.get(text(item.get("type"))), text(item.get("name"))
+        index = self._place(found) * WIDTH
         if kind is not None:
             option_name = self._scope.option_names.get(name, name)
-            yield from self._begun(_place(found), kind, text(item.get("call_id")), option_name)
+            yield from self._begun(index, kind, text(item.get("call_id")), option_name)
 
-    def _begun(self, index: int, kind: BlockKind, call_id: str = "", option_name: str = "") -> Iterable[StreamEvent]:
-        if index in self._growing or index // WIDTH in self._done:
-            return
-        start = BlockStart(index=index, kind=kind, invocation_id=call_id, option_name=option_name)
-        self._growing[index] = _Growing(start)
-        yield start
+    def _place(self, found: Fields) -> int:
+        """The place of an event's item: what the event says; else the order in which the items' ids appeared."""
+        item = fields(found.get("item"))
+        key = text(found.get("item_id")) or text(item.get("id")) or text(item.get("call_id"))
+        place = found.get("output_index")
+        if not isinstance(place, int):
+            place = self._places.get(key, max((*self._places.values(), *self._done), default=-1) + 1)
+        if key:
+            self._places.setdefault(key, place)
+        return place
 
-    def _grown(self, found: Fields) -> Iterable[StreamEvent]:
-        name, delta = text(found.get("type")), text(found.get("delta"))
-        kind, place = DELTAS[name]
-        index = _place(found, place if kind in ("text", "refusal") else "")
-        if kind != "option_call" and delta:
+    def _begun(self, index: int, kind: BlockKind, call_id: str = "", option_name: str = "") -> Iterator[StreamEvent]:
+        if index not in self._growing and index // WIDTH not in self._done:
+            start = BlockStart(index=index, kind=kind, invocation_id=call_id, option_name=option_name)
+            self._growing[index] = _Growing(start)
+            yield start
+
+    def _grown(self, found: Fields) -> Iterator[StreamEvent]:
+        (kind, within), delta = DELTAS[found["type"]], text(found.get("delta"))
+        part = found.get(within)
+        index = self._place(found) * WIDTH + (part if kind in ("text", "refusal") and isinstance(part, int) else 0)
+        if delta and kind != "option_call":
             yield from self._begun(index, kind)
         block = self._growing.get(index)
         if block is None or block.start.kind != kind or not delta:
             return
-        passage = (name, found.get(place))
-        if block.texts and passage != block.passage:
+        passage = (found["type"], part)
+        if block.texts and block.passage != passage:
             delta = PARAGRAPH + delta
         block.texts.append(delta)
         block.passage = passage
         yield BlockDelta(index=index, kind=kind, text=delta)
 
-    def _item_done(self, found: Fields) -> Iterable[StreamEvent]:
-        index = _place(found)
-        if index // WIDTH not in self._done:
-            for offset, block in enumerate(item_blocks(found.get("item"), self._scope)):
-                yield from self._whole(index + offset, block)
-            self._done.add(index // WIDTH)
+    def _done_item(self, found: Fields) -> Iterator[StreamEvent]:
+        place = self._place(found)
+        if place not in self._done:
+            for index, block in enumerate(item_blocks(found.get("item"), self._scope), place * WIDTH):
+                yield from self._done_block(index, block)
+            self._done.add(place)
 
-    def _whole(self, index: int, block: Block) -> Iterable[StreamEvent]:
+    def _done_block(self, index: int, block: Block) -> Iterator[StreamEvent]:
         if isinstance(block, OptionCallPayload):
             yield from self._begun(index, "option_call", block.invocation_id, block.option_name)
         else:
@@ -144,17 +155,12 @@ class ResponsesDecoder:
         self._growing.pop(index, None)
         yield BlockEnd(index=index, block=block)
 
-    def _ended(self, found: Fields) -> Iterable[StreamEvent]:
+    def _ended(self, found: Fields) -> Iterator[StreamEvent]:
         response = fields(found.get("response"))
         for position, item in enumerate(items(response.get("output"))):
-            yield from self._item_done({"output_index": position, "item": item})
+            place = self._places.get(text(fields(item).get("id")), position)
+            yield from self._done_item({"output_index": place, "item": item})
         for index, block in sorted(self._growing.items()):
-            yield from self._whole(index, block.whole(self._scope))
+            yield from self._done_block(index, block.whole(self._scope))
         self._is_ended = True
         yield reply_end(response, self._kinds, self._scope)
-
-
-def _place(found: Fields, within: str = "") -> int:
-    """The index of an event's block."""
-    item, content = found.get("output_index"), found.get(within)
-    return (item if isinstance(item, int) else 0) * WIDTH + (content if isinstance(content, int) else 0)

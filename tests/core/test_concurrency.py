@@ -1,0 +1,165 @@
+"""One adapter for all: threads and tasks share it without cross-talk, and whoever leaves closes what he opened."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import sabir
+from sabir import registry
+from sabir.adapter import ModelAdapter
+from sabir.messages import Message
+from sabir.scope import LossLog, Turn, TurnScope
+
+from tests.core.support import WORDS, Answer, Loopback, Tiny, TinyDialect, streamed, whole
+
+THREADS = 32
+TASKS = 1000
+SHARED = [message for n in range(20) for message in (sabir.user(f"question {n}"), sabir.assistant(f"answer {n}"))]
+
+
+@pytest.fixture
+def tiny() -> Iterator[Tiny]:
+    """The tiny provider, registered for one test."""
+    provider = Tiny()
+    registry.register("tiny", provider)
+    yield provider
+    registry.unregister("tiny")
+
+
+def answer(path: str, body: Any) -> Answer:
+    """The last turn's text, in one piece or in two, so that whoever gets another's answer finds out."""
+    said = body["turns"][-1]["text"]
+    if path == "/talk":
+        return whole(f"re: {said}")
+    return streamed({"open": said}, {"text": "re: "}, {"text": said}, {"finish": "stop"})
+
+
+def conversation(caller: int) -> list[Message]:
+    """A long history that all callers share, and a question of the caller's own."""
+    return [*SHARED, sabir.user(f"caller {caller}")]
+
+
+def expected_bytes(callers: int) -> set[bytes]:
+    """What an adapter of each caller's own renders from nothing (law 5)."""
+    return {sabir.adapter("tiny:m").render(conversation(caller)).body_bytes for caller in range(callers)}
+
+
+def test_one_adapter_is_shared_by_32_threads(tiny: Tiny) -> None:
+    """No answer goes astray, one client is made, and the bytes are those that each would have sent alone."""
+    barrier = threading.Barrier(THREADS)
+
+    with Loopback(answer) as server, sabir.adapter("tiny:m", base_url=server.url) as llm:
+
+        def call(caller: int) -> set[str]:
+            barrier.wait(30)
+            texts = set()
+            for _ in range(3):
+                texts.add(llm.complete_sync(conversation(caller)).text)
+                texts.add(llm.stream_sync(conversation(caller)).reply().text)
+            return texts
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            texts = list(pool.map(call, range(THREADS)))
+
+        assert [{f"re: caller {caller}"} for caller in range(THREADS)] == texts
+        assert dict(tiny.made) == {"connection": 1, "client": 1}
+        sent = {received.body for received in server.received if received.path == "/talk"}
+        assert expected_bytes(THREADS) == sent
+        assert len(server.received) == THREADS * 6
+
+
+async def test_one_adapter_is_shared_by_1000_tasks(tiny: Tiny) -> None:
+    """No answer goes astray, one client is made, and the bytes are those that each would have sent alone."""
+    with Loopback(answer) as server:
+        async with sabir.adapter("tiny:m", base_url=server.url) as llm:
+
+            async def call(caller: int) -> str:
+                if caller % 2:
+                    return (await llm.complete(conversation(caller))).text
+                async with llm.stream(conversation(caller)) as stream:
+                    return "".join([text async for text in stream.text])
+
+            texts = await asyncio.gather(*(call(caller) for caller in range(TASKS)))
+
+        assert [f"re: caller {caller}" for caller in range(TASKS)] == texts
+        assert dict(tiny.made) == {"connection": 1, "async client": 1}
+        sent = {json.dumps({**json.loads(received.body), "stream": None}) for received in server.received}
+        assert {json.dumps({**json.loads(body), "stream": None}) for body in expected_bytes(TASKS)} == sent
+
+
+def test_threads_render_the_same_history_to_the_same_bytes(tiny: Tiny) -> None:
+    """The kept prefix is shared, extended by many at once, and never wrong (laws 4 and 5)."""
+    llm = sabir.adapter("tiny:m")
+    lengths = [length for length in range(1, len(SHARED) + 1) for _ in range(4)]
+    fresh = {length: sabir.adapter("tiny:m").render(SHARED[:length]).body_bytes for length in set(lengths)}
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        rendered = list(pool.map(lambda length: llm.render(SHARED[:length]).body_bytes, lengths))
+
+    assert [fresh[length] for length in lengths] == rendered
+
+
+def test_callers_that_share_a_history_share_what_it_rendered_to(monkeypatch: pytest.MonkeyPatch, tiny: Tiny) -> None:
+    """No cache is lost: of a history that was rendered once, each caller encodes its last turn and his own."""
+    encoded: list[Turn] = []
+    encode_turn = TinyDialect.encode_turn
+
+    def count(self: TinyDialect, turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
+        encoded.append(turn)
+        return encode_turn(self, turn, scope, losses)
+
+    monkeypatch.setattr(TinyDialect, "encode_turn", count)
+    llm = sabir.adapter("tiny:m")
+    llm.render(conversation(0))
+    assert len(SHARED) + 1 == len(encoded)
+    encoded.clear()
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(lambda caller: llm.render(conversation(caller)), range(200)))
+
+    own = {f"caller {caller}" for caller in range(200)}
+    assert {SHARED[-1].text, *own} == {turn.entries[-1].message.text for turn in encoded}
+    assert len(encoded) == 2 * 200
+
+
+@pytest.mark.parametrize("surface", ["complete", "stream"])
+async def test_cancelling_a_call_closes_its_connection(tiny: Tiny, surface: str) -> None:
+    """Before the first byte and within the body: the server sees that nobody waits any more."""
+    begun = Answer([b'{"text": '] if surface == "complete" else streamed(*WORDS[:2]).chunks, then="wait")
+    behaviours = iter([Answer(then="wait"), begun])
+
+    async def ask(llm: ModelAdapter) -> None:
+        await (llm.complete("hi") if surface == "complete" else llm.stream("hi").reply())
+
+    with Loopback(lambda *_: next(behaviours)) as server:
+        async with sabir.adapter("tiny:m", base_url=server.url) as llm:
+            for calls in (1, 2):
+                task = asyncio.create_task(ask(llm))
+                while len(server.received) < calls:
+                    await asyncio.sleep(0.01)
+                await asyncio.sleep(0.05)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+                assert await asyncio.to_thread(server.was_left)
+
+
+async def test_a_cancelled_call_leaves_the_others_alone(tiny: Tiny) -> None:
+    """They share a client and nothing else."""
+
+    def behave(path: str, body: Any) -> Answer:
+        return Answer(then="wait") if body["turns"][-1]["text"] == "caller 0" else answer(path, body)
+
+    with Loopback(behave) as server:
+        async with sabir.adapter("tiny:m", base_url=server.url) as llm:
+            tasks = [asyncio.create_task(llm.complete(conversation(caller))) for caller in range(20)]
+            await asyncio.wait(tasks[1:])
+            tasks[0].cancel()
+
+            assert [f"re: caller {caller}" for caller in range(1, 20)] == [task.result().text for task in tasks[1:]]
+            with pytest.raises(asyncio.CancelledError):
+                await tasks[0]

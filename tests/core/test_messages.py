@@ -1,0 +1,349 @@
+"""The message: atomic, deeply immutable, of exactly three kinds."""
+
+import functools
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+import sabir
+from sabir.answers import answer_sync, unanswered
+from sabir.constructors import user
+from sabir.history import dumps, loads
+from sabir.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.parts import TextPart
+from sabir.steps import Step, group_steps
+from tests.core.samples import EVERY_KIND, json_objects, messages
+
+HELLO = PartsPayload(parts=(TextPart(text="hello"),))
+
+
+# --- law 11: deep immutability ----------------------------------------------------------------------------------------
+
+
+def reachable(value: Any) -> Iterator[Any]:
+    """Every model, mapping and sequence that a message is made of, views included."""
+    yield value
+    if isinstance(value, BaseModel):
+        names = [*type(value).model_fields, *_views(type(value)), "__pydantic_extra__"]
+        inner = [getattr(value, name) for name in names]
+    elif isinstance(value, dict):
+        inner = list(value.values())
+    elif isinstance(value, list | tuple):
+        inner = list(value)
+    else:
+        inner = []
+    for each in inner:
+        if isinstance(each, BaseModel | dict | list | tuple):
+            yield from reachable(each)
+
+
+@functools.cache
+def _views(kind: type[BaseModel]) -> list[str]:
+    """Names of a model's properties, cached ones included; pydantic's record of which fields were set is no content."""
+    ours = {name for base in kind.__mro__ if issubclass(base, BaseModel) for name in vars(base)} - {"model_fields_set"}
+    found = ((name, inspect.getattr_static(kind, name)) for name in sorted(ours))
+    return [name for name, member in found if isinstance(member, property | functools.cached_property)]
+
+
+def changes(value: Any) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Everything that might change a value in place, save `__dict__`, `object.__setattr__` and its like."""
+    if isinstance(value, BaseModel):
+        aliases = [field.alias for field in type(value).model_fields.values() if field.alias]
+        for name in [*type(value).model_fields, *aliases, *_views(type(value)), "anything", "_hidden", "__pydantic_extra__"]:
+            yield f"set {name}", lambda name=name: setattr(value, name, "changed")
+            yield f"delete {name}", lambda name=name: delattr(value, name)
+    elif isinstance(value, dict):
+        key = next(iter(value), "k")
+        yield "[]=", lambda: value.__setitem__(key, "changed")
+        yield "del []", lambda: value.__delitem__(key)
+        yield "|=", lambda: value.__ior__({"k": 1})
+        yield "clear", lambda: value.clear()
+        yield "pop", lambda: value.pop(key, None)
+        yield "popitem", lambda: value.popitem()
+        yield "setdefault", lambda: value.setdefault("new", 1)
+        yield "update", lambda: value.update({"new": 1})
+        yield "attribute", lambda: setattr(value, "anything", 1)
+    elif isinstance(value, list):
+        for name, arguments in {
+            "__setitem__": (slice(0, 0), ["changed"]), "__delitem__": (slice(None),), "__iadd__": ([1],), "__imul__": (2,),
+            "append": (1,), "clear": (), "extend": ([1],), "insert": (0, 1), "pop": (), "remove": (1,), "reverse": (), "sort": (),
+        }.items():  # fmt: skip
+            yield name, lambda name=name, arguments=arguments: getattr(value, name)(*arguments)
+        yield "attribute", lambda: setattr(value, "anything", 1)
+
+
+def check_immutable(message: Message) -> None:
+    before = message.model_dump_json()
+    allowed = [
+        f"{type(value).__name__}: {what}"
+        for value in list(reachable(message))
+        for what, change in changes(value)
+        if not refuses(change)
+    ]
+
+    assert allowed == []
+    assert message.model_dump_json() == before
+
+
+def refuses(change: Callable[[], object]) -> bool:
+    try:
+        change()
+    except (TypeError, AttributeError, ValidationError):
+        return True
+    return False
+
+
+@given(messages)
+def test_nothing_of_a_message_can_be_changed(message: Message) -> None:
+    """Law 11, PJ-01, UP-02: no attribute, no item, no nested value, of no view."""
+    check_immutable(message)
+
+
+@pytest.mark.parametrize("message", EVERY_KIND, ids=lambda message: message.kind)
+def test_nothing_of_any_kind_of_message_can_be_changed(message: Message) -> None:
+    """Law 11 for one of each kind with every part, whatever hypothesis tries."""
+    check_immutable(message)
+
+
+def test_nothing_that_a_newer_writer_added_can_be_changed() -> None:
+    """Law 11 for what loading keeps: unknown fields and unknown parts."""
+    newer = '{"policy": "u", "tags": [{"a": [1]}], "payload": {"kind": "parts", "parts": [{"kind": "hologram", "at": [1, {"x": 2}]}]}}'
+    check_immutable(loads(newer)[0])
+
+
+def test_building_a_view_again_changes_nothing() -> None:
+    """Law 11: `__init__` is a method like others."""
+    arguments = OptionCallPayload(invocation_id="1", option_name="f", arguments={"a": [], "b": {}}).arguments
+    for view in (arguments, arguments["a"], arguments["b"]):
+        try:
+            view.__init__([("k", 1)])
+        except TypeError:
+            pass
+
+    assert arguments == {"a": [], "b": {}}
+
+
+@given(json_objects)
+def test_a_message_does_not_share_what_it_was_given(arguments: dict[str, Any]) -> None:
+    """PJ-01: whoever changes his own dictionary later changes no message."""
+    given_arguments = {"nested": [arguments]}
+    call = OptionCallPayload(invocation_id="1", option_name="f", arguments=given_arguments)
+    before = call.arguments_json
+    given_arguments["nested"].append({})
+    given_arguments["new"] = []
+
+    assert call.arguments_json == before
+
+
+# --- fields -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_policy_is_required_and_not_empty() -> None:
+    """PJ-02."""
+    for fields in ({}, {"policy": ""}, {"policy": None}):
+        with pytest.raises(ValidationError, match="policy"):
+            Message(payload=HELLO, **fields)
+
+
+def test_there_is_no_actor() -> None:
+    """PJ-03: unknown fields are errors that name them."""
+    with pytest.raises(ValidationError, match="Message has no field 'actor'; its fields are schema, id, policy"):
+        Message(policy="user", payload=HELLO, actor="user")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("hint", ["user", "assistant", "tool", "system", None])
+def test_four_role_hints_and_none(hint: Any) -> None:
+    """PJ-07: the default is None."""
+    assert Message(policy="p", payload=HELLO, role_hint_for_llm=hint).role_hint_for_llm == hint
+    assert Message(policy="p", payload=HELLO).role_hint_for_llm is None
+
+
+@pytest.mark.parametrize("hint", ["developer", "User", "", 1])
+def test_no_other_role_hint(hint: Any) -> None:
+    """PJ-07."""
+    with pytest.raises(ValidationError, match="role_hint_for_llm"):
+        Message(policy="p", payload=HELLO, role_hint_for_llm=hint)
+
+
+@given(st.lists(messages, max_size=5), st.randoms())
+def test_a_role_hint_changes_nothing_but_itself(history: list[Message], random: Any) -> None:
+    """PJ-08, law 7: not what is unanswered, not what answers it, not the steps."""
+    hints = ("user", "assistant", "tool", "system", None)
+    shuffled = [message.model_copy(update={"role_hint_for_llm": random.choice(hints)}) for message in history]
+
+    def ids(found: list[Message]) -> list[str]:
+        return [message.id for message in found]
+
+    assert ids(unanswered(history)) == ids(unanswered(shuffled))
+    answers = [message.payload for message in answer_sync(history, [])]
+    assert answers == [message.payload for message in answer_sync(shuffled, [])]
+    assert [(step.step_num, ids(list(step.messages))) for step in group_steps(history)] == [
+        (step.step_num, ids(list(step.messages))) for step in group_steps(shuffled)
+    ]
+
+
+def test_ids_are_new_and_never_empty() -> None:
+    """UP-03: a message that is given none has one."""
+    first, second = Message(policy="p", payload=HELLO), Message(policy="p", payload=HELLO)
+
+    assert first.id
+    assert first.id != second.id
+    with pytest.raises(ValidationError, match="id"):
+        Message(policy="p", payload=HELLO, id="")
+
+
+def test_equality_includes_the_id_and_same_content_does_not() -> None:
+    """Messages at rest: who said it where is no content either."""
+    message = user("a")
+    again = message.model_copy(update={"id": "other", "origin": Origin(provider="p", dialect="p.d")})
+
+    assert message == message.model_copy()
+    assert message != again
+    assert message.same_content(again)
+    assert not message.same_content(user("b"))
+    assert not message.same_content(again.model_copy(update={"step_num": 1}))
+    assert not message.same_content(again.model_copy(update={"policy": "p"}))
+    assert len({message, again}) == 2
+
+
+def test_a_changed_copy_is_validated() -> None:
+    """`model_copy(update=…)` takes field names and the names they are dumped under."""
+    call = OptionCallPayload(invocation_id="1", option_name="f", arguments={"a": 1})
+
+    assert call.model_copy(update={"arguments": {"b": 2}}).arguments == {"b": 2}
+    assert call.model_copy(update={"option_name": "g"}).arguments == {"a": 1}
+    assert call.arguments == {"a": 1}
+    for update in ({"option_name": ""}, {"arguments": [1]}, {"zzz": 1}):
+        with pytest.raises(ValidationError):
+            call.model_copy(update=update)
+
+
+def test_a_changed_copy_keeps_what_a_newer_writer_added() -> None:
+    """Messages at rest."""
+    loaded = loads('{"policy": "u", "tags": ["x"], "payload": {"kind": "parts", "parts": []}}')[0]
+
+    assert '"tags":["x"]' in dumps([loaded.model_copy(update={"step_num": 2})])
+
+
+# --- kinds ------------------------------------------------------------------------------------------------------------
+
+
+def test_exactly_three_kinds() -> None:
+    """PJ-09, PJ-13: each message is one of them, and says which."""
+    kinds = {message.kind for message in EVERY_KIND}
+    parts, call, success, failure = EVERY_KIND
+
+    assert kinds == {"parts", "option_call", "option_result"}
+    assert [(bool(m.call), bool(m.result)) for m in EVERY_KIND] == [(False, False), (True, False), (False, True), (False, True)]
+    assert (parts.parts, call.parts, failure.parts) == (parts.payload.parts, (), ())  # type: ignore[union-attr]
+    assert success.parts
+    for payload in (None, [HELLO, HELLO], {"kind": "parts", "parts": [], "option_name": "f"}):
+        with pytest.raises(ValidationError, match="payload"):
+            Message(policy="p", payload=payload)  # type: ignore[arg-type]
+
+
+def test_a_wrong_tag_names_the_discriminator() -> None:
+    """PJ-10, PJ-11, PJ-12."""
+    for kind in ("action_call", "action_result", "text"):
+        with pytest.raises(ValidationError, match=f"Input tag '{kind}' found using 'kind'.*'parts', 'option_call', 'option_result'"):
+            Message.model_validate({"policy": "p", "payload": {"kind": kind}})
+    with pytest.raises(ValidationError, match="Unable to extract tag using discriminator 'kind'"):
+        Message.model_validate({"policy": "p", "payload": {"option_name": "f"}})
+    with pytest.raises(ValidationError, match="invocation_id\n.*Field required"):
+        Message.model_validate({"policy": "p", "payload": {"kind": "option_call", "option_name": "f"}})
+
+
+def test_the_old_kinds_stand_in_no_public_name() -> None:
+    """PJ-10."""
+    modules = [import_module(f"sabir.{module.name}") for module in pkgutil.iter_modules(sabir.__path__)]
+    named = {name.lower() for module in modules for name in vars(module)}
+
+    assert len(modules) > 20
+    assert not [name for name in named if "action_call" in name or "actioncall" in name or "action_result" in name]
+
+
+@given(messages)
+def test_a_message_survives_json_with_its_types(message: Message) -> None:
+    """PJ-11, PJ-20: the same payload and part types, in the same order."""
+    again = Message.model_validate_json(message.model_dump_json())
+
+    assert again == message
+    assert type(again.payload) is type(message.payload)
+    assert [type(part) for part in again.parts] == [type(part) for part in message.parts]
+
+
+# --- option calls and results -----------------------------------------------------------------------------------------
+
+
+def test_a_call_is_of_its_ids_and_any_json_object() -> None:
+    """PJ-28, PJ-33: core never checks arguments against a schema."""
+    call = OptionCallPayload(invocation_id="1", option_name="f", arguments={"b": 1, "a": [None, {"x": 0.5}]})
+
+    assert call.arguments == {"b": 1, "a": [None, {"x": 0.5}]}
+    assert call.arguments_json == '{"a":[null,{"x":0.5}],"b":1}'
+    assert OptionCallPayload(invocation_id="1", option_name="f").arguments == {}
+    for arguments in ([1], "{}", None, 3, {"a": float("nan")}, {"a": "\ud800"}):
+        with pytest.raises(ValidationError):
+            OptionCallPayload(invocation_id="1", option_name="f", arguments=arguments)
+    for fields in ({"invocation_id": ""}, {"option_name": ""}):
+        with pytest.raises(ValidationError):
+            OptionCallPayload(**{"invocation_id": "1", "option_name": "f", **fields})
+
+
+def test_a_result_defaults_to_the_success_of_nothing() -> None:
+    """PJ-30, D-04."""
+    result = OptionResultPayload(invocation_id="1", option_name="f")
+
+    assert (result.result, result.is_error, result.error_type, result.error_message, result.retryable) == (None, False, None, None, None)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"is_error": True},
+        {"is_error": True, "error_type": "e"},
+        {"is_error": True, "error_message": "m"},
+        {"error_type": "e"},
+        {"error_message": "m"},
+        {"retryable": False},
+    ],
+)
+def test_error_fields_and_errors_go_together(fields: dict[str, Any]) -> None:
+    """PJ-32, D-04: an error has a type and a message; a success has none of them."""
+    with pytest.raises(ValidationError, match="an error result needs|a success carries no"):
+        OptionResultPayload(invocation_id="1", option_name="f", **fields)
+
+
+def test_equal_results_are_equal_whatever_the_order_of_their_keys() -> None:
+    """D-01: replay equality holds over a round trip."""
+    one = OptionResultPayload(invocation_id="1", option_name="f", result={"a": (1, 2), "b": {"y": 1, "x": 2}})
+    other = OptionResultPayload(invocation_id="1", option_name="f", result={"b": {"x": 2, "y": 1}, "a": [1, 2]})
+
+    assert one == other
+    assert hash(one) == hash(other)
+
+
+def test_the_runtime_has_a_policy_name_of_its_own() -> None:
+    """PJ-06."""
+    assert RUNTIME == "runtime"
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+def test_steps_group_neighbours_and_reorder_nothing() -> None:
+    """PJ-21, PJ-22, PJ-24: the order of events is the list's own."""
+    history = [user(str(index), step_num=number) for index, number in enumerate([None, 1, 1, 2, 1, None])]
+    steps = group_steps(history)
+
+    assert [step.step_num for step in steps] == [None, 1, 2, 1, None]
+    assert [message for step in steps for message in step.messages] == history
+    assert steps[1] == Step(1, tuple(history[1:3]))
+    assert group_steps([]) == []

@@ -1,0 +1,156 @@
+"""Parts: text, media, reasoning, refusal, opaque; strict when made, tolerant when loaded."""
+
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from sabir.models import LOADING
+from sabir.parts import Citation, MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart, UnknownPart
+from tests.core.samples import EVERY_PART
+
+PART: TypeAdapter[Any] = TypeAdapter(Part)
+
+
+def test_a_text_part_is_its_text() -> None:
+    """PJ-14: the kind defaults, the text is required."""
+    assert TextPart(text="a").kind == "text"
+    assert TextPart(text="").text == ""
+    with pytest.raises(ValidationError, match="text\n.*Field required"):
+        TextPart()  # type: ignore[call-arg]
+    with pytest.raises(ValidationError):
+        TextPart(text=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("modality", ["image", "audio", "video", "document"])
+def test_a_media_part_has_one_of_four_modalities_and_a_url(modality: Any) -> None:
+    """PJ-15, PJ-16: both are required; there is no field for a path or for bytes."""
+    part = MediaPart(modality=modality, url="https://example.org/x")
+
+    assert (part.kind, part.mime, part.prompt_hint, part.id, part.name) == ("media", None, None, None, None)
+    for fields in ({"modality": modality}, {"url": "https://example.org"}, {"modality": "smell", "url": "https://a"}):
+        with pytest.raises(ValidationError):
+            MediaPart(**fields)
+    assert {"path", "bytes", "data"}.isdisjoint(MediaPart.model_fields)
+
+
+def test_mime_is_free_text_and_never_decides_the_modality() -> None:
+    """PJ-17."""
+    part = MediaPart(modality="audio", url="https://example.org/x.png", mime="whatever you say")
+
+    assert (part.modality, part.mime) == ("audio", "whatever you say")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://Example.ORG:443/ä%20b?q=1#f",
+        "http://localhost:8080/a",
+        "data:image/png;base64,iVBORw0KGgo=",
+        "data:audio/wav;codec=1;base64,AA==",
+        "data:text/plain,hello%20world",
+        "data:,hello",
+        "data:application/vnd.openxmlformats-officedocument.wordprocessingml.document;base64,AA==",
+        "provider-file:acme/file-abc_123",
+    ],
+)
+def test_a_url_keeps_the_string_given(url: str) -> None:
+    """D-02: no normalising, no parsing of payloads."""
+    assert MediaPart(modality="document", url=url).url == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "picture.png",
+        "/etc/passwd",
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "ftp://example.org/a",
+        "HTTPS://example.org",
+        "https://",
+        "https:///path",
+        "https://example.org/a b",
+        "https://example.org/a\0b",
+        "https://example.org/a%00b",
+        "https://example.org/a\nb",
+        "https://[::1",
+        "data:text/html,<script>",
+        "data:image/svg+xml;base64,AA==",
+        "data:application/javascript,alert(1)",
+        "data:TEXT/HTML;base64,AA==",
+        "data:image/png;base64",
+        "provider-file:acme",
+        "provider-file:acme/a b",
+        "provider-file:/x",
+    ],
+)
+def test_a_url_that_no_message_may_carry_is_refused(url: str) -> None:
+    """UP-22, D-02: schemes, hosts, control characters, active content."""
+    with pytest.raises(ValidationError, match="url\n"):
+        MediaPart(modality="image", url=url)
+
+
+@pytest.mark.parametrize("part", [*EVERY_PART, Citation(kind="page")], ids=lambda part: type(part).__name__)
+def test_unknown_fields_are_errors_when_a_part_is_made(part: Any) -> None:
+    """The error names them and lists those there are."""
+    fields = part.model_dump()
+
+    assert type(part)(**fields) == part
+    with pytest.raises(ValidationError, match="has no field 'zzz'; its fields are "):
+        type(part)(**fields, zzz=1)
+
+
+@pytest.mark.parametrize("part", EVERY_PART, ids=lambda part: part.kind)
+def test_a_part_survives_json_with_its_own_type(part: Any) -> None:
+    """PJ-11."""
+    again = PART.validate_json(PART.dump_json(part))
+
+    assert again == part
+    assert type(again) is type(part)
+
+
+def test_state_is_a_json_document_of_any_shape_and_keeps_its_order() -> None:
+    """UP-12: signed data goes back byte for byte."""
+    part = ReasoningPart(text="", state={"z": 1, "a": [{"y": 1, "b": 2}]})
+
+    assert part.state_json == '{"z":1,"a":[{"y":1,"b":2}]}'
+    assert list(part.state) == ["z", "a"]
+    assert TextPart(text="a").state is None
+
+
+def test_an_opaque_part_is_a_providers_own_block_verbatim() -> None:
+    """Its keys keep their order; it may be any JSON value."""
+    part = OpaquePart(dialect="acme.wire", block={"type": "search", "a": None})
+
+    assert part.block == {"type": "search", "a": None}
+    assert part.block_json == '{"type":"search","a":null}'
+    with pytest.raises(ValidationError, match="numbers must be finite"):
+        OpaquePart(dialect="acme.wire", block=float("nan"))
+
+
+@pytest.mark.parametrize("half", [{"pair_id": "1"}, {"pair": "opens"}])
+def test_an_opaque_pair_is_named_whole(half: dict[str, str]) -> None:
+    """A side without an id, or an id without a side, pairs with nothing."""
+    with pytest.raises(ValidationError, match="both `pair_id` and `pair`, or neither"):
+        OpaquePart(dialect="acme.wire", block={}, **half)
+
+
+def test_an_unknown_kind_is_refused_when_made_and_kept_when_loaded() -> None:
+    """Messages at rest: a newer writer's part survives a load and a save, key for key."""
+    document = {"kind": "hologram", "z": None, "a": [1, {"y": 1, "b": 2}]}
+    with pytest.raises(ValidationError, match="kind 'hologram' is unknown; known kinds are text, media"):
+        PART.validate_python(document)
+    loaded = PART.validate_python(document, context=LOADING)
+
+    assert isinstance(loaded, UnknownPart)
+    assert PART.dump_python(loaded) == document
+    assert PART.dump_json(loaded) == b'{"kind":"hologram","z":null,"a":[1,{"y":1,"b":2}]}'
+
+
+@pytest.mark.parametrize("document", [{}, {"text": "a"}, {"kind": 3}, {"kind": None}, "text", None])
+def test_a_part_without_a_kind_is_refused_even_when_loaded(document: Any) -> None:
+    """PJ-11: the tag decides."""
+    with pytest.raises(ValidationError):
+        PART.validate_python(document, context=LOADING)

@@ -1,0 +1,177 @@
+"""JSON values: held as canonical text, seen through views that nothing can change."""
+
+import copy
+import enum
+import json
+import pickle
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from pydantic import BaseModel
+
+from sabir.values import (
+    FrozenDict,
+    FrozenList,
+    JSONText,
+    NotJSON,
+    decode_json,
+    encode_json,
+    freeze,
+)
+from tests.core.samples import json_values
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Point(BaseModel):
+    x: int
+
+
+@dataclass
+class Pair:
+    left: int
+    right: tuple[int, ...]
+
+
+@given(json_values)
+def test_a_value_comes_back_from_its_text(value: Any) -> None:
+    """Equal, and of JSON's own types."""
+    text = encode_json(value)
+
+    assert json.loads(text) == text.view() == freeze(value) == value
+    assert decode_json(text) == value
+
+
+@given(json_values, json_values)
+def test_equal_values_have_equal_canonical_text(first: Any, second: Any) -> None:
+    """D-01: replay compares texts; keys are sorted at every level."""
+    one = encode_json({"b": first, "a": {"d": second, "c": 1}}, sort_keys=True)
+    other = encode_json({"a": {"c": 1, "d": second}, "b": first}, sort_keys=True)
+
+    assert one == other
+
+
+def test_text_is_compact_and_readable() -> None:
+    """No spaces, no escapes that need not be; documents keep the order of their keys."""
+    assert encode_json({"b": [1, 2.5], "a": "ä"}) == '{"b":[1,2.5],"a":"ä"}'
+    assert encode_json({"b": [1, 2.5], "a": "ä"}, sort_keys=True) == '{"a":"ä","b":[1,2.5]}'
+    assert type(encode_json(1)) is JSONText
+
+
+def test_a_plain_string_is_a_json_string_and_json_text_is_itself() -> None:
+    """A string that looks like JSON is not parsed by accident."""
+    assert encode_json("{}") == '"{}"'
+    assert encode_json(JSONText("{}")) == "{}"
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (Point(x=1), {"x": 1}),
+        (Pair(1, (2, 3)), {"left": 1, "right": [2, 3]}),
+        (datetime(2026, 11, 21, tzinfo=UTC), "2026-11-21T00:00:00Z"),
+        (Colour.RED, "red"),
+        (b"abc", "abc"),
+        ({1: "a"}, {"1": "a"}),
+        ((1, [Point(x=2)]), [1, [{"x": 2}]]),
+    ],
+)
+def test_values_of_python_become_json_at_once(value: Any, plain: Any) -> None:
+    """D-01: what a round trip would turn into something else is normalised when it is given."""
+    assert encode_json(value).view() == plain
+
+
+class Unreadable:
+    def __repr__(self) -> str:
+        return "<unreadable\nthing>"
+
+
+class Unshowable:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (float("nan"), "numbers must be finite"),
+        ({"a": [float("-inf")]}, "numbers must be finite"),
+        ((float("inf"), Point(x=1)), "is no JSON value"),
+        ("\ud800", r"lone surrogate U\+D800"),
+        ({"\udfff": 1}, r"lone surrogate U\+DFFF"),
+        ([Point(x=1), "\ud800"], r"is no JSON value"),
+        (object(), "is no JSON value"),
+        (Unreadable(), "<unreadable thing> is no JSON value"),
+        (Unshowable(), "a value of type Unshowable is no JSON value"),
+        (b"\xff", "is no JSON value"),
+    ],
+    ids=range(10),
+)
+def test_what_json_cannot_hold_is_refused_in_one_line(value: Any, words: str) -> None:
+    """D-01: non-finite numbers, lone surrogates, objects without a JSON form."""
+    with pytest.raises(NotJSON, match=words) as caught:
+        encode_json(value)
+
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).isascii()
+
+
+def test_a_value_that_holds_itself_is_refused() -> None:
+    """Not by a RecursionError."""
+    loop: list[Any] = []
+    loop.append(loop)
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+
+    for value in (loop, deep):
+        with pytest.raises(NotJSON):
+            encode_json(value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "NaN", "[Infinity]", "-Infinity", "{'a': 1}", b"\xff", "[" * 100_000])
+def test_only_strict_json_is_decoded(text: str | bytes) -> None:
+    """In one line."""
+    with pytest.raises(NotJSON, match="is no JSON text") as caught:
+        decode_json(text)
+
+    assert "\n" not in str(caught.value)
+
+
+VIEW = freeze({"a": [1, {"b": [2]}], "c": {"d": None}})
+
+
+def test_a_view_is_the_value_in_every_comparison() -> None:
+    """It can be read, compared, hashed and dumped like the plain value."""
+    plain = {"a": [1, {"b": [2]}], "c": {"d": None}}
+
+    assert plain == VIEW
+    assert json.dumps(VIEW) == json.dumps(plain)
+    assert hash(VIEW) == hash(freeze({"c": {"d": None}, "a": [1, {"b": [2]}]}))
+    assert hash(VIEW["a"]) == hash(freeze([1, {"b": [2]}]))
+    assert freeze(VIEW) is VIEW
+    assert type(VIEW["a"]) is FrozenList
+    assert type(VIEW["a"][1]) is FrozenDict
+    assert repr(VIEW) == repr(plain)
+
+
+def test_copies_of_a_view_are_views() -> None:
+    """A pickle too: no way around immutability by copying in place."""
+    for other in (copy.copy(VIEW), copy.deepcopy(VIEW), pickle.loads(pickle.dumps(VIEW))):
+        assert other == VIEW
+        assert type(other) is FrozenDict
+        assert type(other["a"]) is FrozenList
+
+
+def test_a_changed_copy_is_made_of_plain_values() -> None:
+    """`{**view}` and `list(view)` are the way to a change."""
+    changed = {**VIEW, "a": [*VIEW["a"], 3]}
+
+    assert changed["a"][-1] == 3
+    assert type(changed) is dict
+    assert len(VIEW["a"]) == 2

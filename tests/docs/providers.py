@@ -1,0 +1,42 @@
+"""What is installed, as pages list it: providers with their keys and endpoints, and the media that dialects take."""
+
+import os
+from unittest.mock import patch
+
+import sabir
+from sabir.contracts import Access
+from sabir.scope import Tables
+
+from tests.docs.settings import dialects
+
+
+def providers_table() -> str:
+    """One row a provider: dialects, key variables, and the endpoint where nothing else is said."""
+    rows = []
+    for status in sabir.providers():
+        assert status.state == "installed", f"{status.name}: {status.error}"
+        with patch.dict(os.environ, clear=True):  # the endpoints of a machine on which no variable names another
+            endpoint = sabir.provider(status.name).endpoint(Access())
+        keys = ", ".join(f"`{name}`" for name in status.key_variables) or "none needed"
+        spoken = ", ".join(f"`{name}`" for name in status.dialects)
+        rows.append(f"| `{status.name}` | `{status.distribution}` | {spoken} | {keys} | `{endpoint}` |")
+    return "\n".join(["| provider | package | dialects | key | endpoint |", "|---|---|---|---|---|", *rows])
+
+
+def media_list() -> str:
+    """Which modality each side of each dialect takes in which form."""
+    lines = []
+    for name in dialects():
+        tables = sabir.dialect(name).dialect.tables
+        sides = dict.fromkeys(side for side, _ in tables.media)
+        lines += [f"- `{name}`, {side}: {_forms(tables, side)}" for side in sides] or [f"- `{name}`: none"]
+    return "\n".join(lines)
+
+
+def _forms(tables: Tables, wanted: str) -> str:
+    found = []
+    for (side, modality), rule in tables.media.items():
+        if side == wanted:
+            forms = [form for form in ("url", "data", "file") if getattr(rule, form) is not None]
+            found.append(f"{modality} ({', '.join(forms)})")
+    return ", ".join(found)

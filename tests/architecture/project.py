@@ -70,11 +70,7 @@ def project_files() -> tuple[Path, ...]:
 
 def python_files(*folders: str) -> list[Path]:
     """The project's Python files below those top-level folders."""
-    return [
-        path
-        for path in project_files()
-        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in folders
-    ]
+    return [path for path in project_files() if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in folders]
 
 
 @functools.cache
@@ -85,11 +81,7 @@ def syntax_tree(path: Path) -> ast.Module:
 
 def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Every function and method of the module, nested ones included."""
-    return [
-        node
-        for node in ast.walk(syntax_tree(path))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
+    return [node for node in ast.walk(syntax_tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def line_count(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

@@ -23,10 +23,7 @@ LOCKS = {"Pipfile.lock", "package-lock.json", "pdm.lock", "poetry.lock", "pylock
 MACHINE_FOLDERS = "|".join(["/" + name + "/" for name in ("farm", "root", "work")])
 HOME_FOLDERS = "|".join(["/" + name + r"/\w+" for name in ("home", "Users")])
 INDEX_HOSTS = "|".join(
-    [
-        name.replace(" ", r"\.")
-        for name in ("pypi org", "pythonhosted org", "registry npmjs org", "deb debian org")
-    ]
+    [name.replace(" ", r"\.") for name in ("pypi org", "pythonhosted org", "registry npmjs org", "deb debian org")]
 )
 FORBIDDEN = {
     "a path of one machine": re.compile(rf"{MACHINE_FOLDERS}|{HOME_FOLDERS}"),

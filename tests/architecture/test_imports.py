@@ -25,7 +25,7 @@ import json, sys
 before = set(sys.modules)
 import {module}
 loaded = {{name.partition(".")[0] for name in set(sys.modules) - before}}
-print(json.dumps(sorted(loaded - set(sys.stdlib_module_names))))
+print(json.dumps(sorted(name for name in loaded - set(sys.stdlib_module_names) if "_sysconfigdata" not in name)))
 """
 
 

@@ -42,9 +42,7 @@ def test_every_exported_class_and_function_of_core_says_what_it_is() -> None:
     """`help(sabir.X)` is the first place where users look."""
     module = importlib.import_module("sabir")
     exported = {name: getattr(module, name) for name in module.__all__}
-    ours = {
-        name: value for name, value in exported.items() if inspect.isclass(value) or inspect.isfunction(value)
-    }
+    ours = {name: value for name, value in exported.items() if inspect.isclass(value) or inspect.isfunction(value)}
 
     assert [name for name, value in ours.items() if not value.__doc__] == []
 

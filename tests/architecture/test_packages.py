@@ -61,9 +61,7 @@ def test_core_requires_pydantic_and_pluggy_and_nothing_else() -> None:
 @each_plugin
 def test_a_plugin_requires_core_between_two_versions(package: Package) -> None:
     """A plugin written against one minor version says so: a later core may have moved on."""
-    core = [
-        requirement for requirement in package.metadata["dependencies"] if requirement.startswith("sabir>")
-    ]
+    core = [requirement for requirement in package.metadata["dependencies"] if requirement.startswith("sabir>")]
 
     assert len(core) == 1
     assert re.fullmatch(r"sabir>=\d+\.\d+\.\d+,<\d+\.\d+", core[0])
@@ -93,9 +91,7 @@ def test_the_workspace_lists_every_package_wherever_it_lists_packages(package: P
 @each_plugin
 def test_the_import_contracts_bind_every_plugin(package: Package) -> None:
     """Core may import no plugin, and every plugin has its layer above core."""
-    contracts = {
-        row["id"]: row for row in read_toml(ROOT / "pyproject.toml")["tool"]["importlinter"]["contracts"]
-    }
+    contracts = {row["id"]: row for row in read_toml(ROOT / "pyproject.toml")["tool"]["importlinter"]["contracts"]}
     layered = re.findall(r"\w+", " ".join(contracts["arrows-point-at-core"]["layers"]))
 
     assert package.module in contracts["core-is-alone"]["forbidden_modules"]

@@ -26,9 +26,7 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
-def test_a_skip_that_nobody_allowed_fails_in_ci(
-    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_skip_that_nobody_allowed_fails_in_ci(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """An allowed skip and an expected failure stay what they are."""
     monkeypatch.setenv("CI", "true")
     project.makepyfile(SKIPPING)

@@ -14,7 +14,9 @@ class Install(Protocol):
     def __call__(self, name: str, entry_points: EntryPoints, *, version: str = "1.0", **modules: str) -> None: ...
 
 
-def write_distribution(folder: Path, name: str, entry_points: EntryPoints, version: str, modules: Mapping[str, str]) -> None:
+def write_distribution(
+    folder: Path, name: str, entry_points: EntryPoints, version: str, modules: Mapping[str, str]
+) -> None:
     """Write what an installer leaves behind."""
     metadata = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     metadata.mkdir(parents=True)

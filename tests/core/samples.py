@@ -3,7 +3,6 @@
 from typing import Any
 
 from hypothesis import strategies as st
-
 from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 
@@ -11,7 +10,11 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 optional_texts = st.none() | texts
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=6,
 )
@@ -66,9 +69,7 @@ failures = st.builds(
     error_message=texts,
     retryable=st.none() | st.booleans(),
 )
-origins = st.builds(
-    Origin, provider=names, dialect=names, endpoint=texts, model=texts, response_id=st.none() | texts
-)
+origins = st.builds(Origin, provider=names, dialect=names, endpoint=texts, model=texts, response_id=st.none() | texts)
 messages = st.builds(
     Message,
     policy=names,

@@ -523,6 +523,15 @@ def test_fetched_media_are_kept_as_long_as_their_message(tiny: Tiny) -> None:
     assert llm._media._kept == {}
 
 
+def test_whoever_derives_first_derives_for_all(tiny: Tiny) -> None:
+    """Two callers that fetched at the same moment get the same message."""
+    media = sabir.adapter("tiny:m", fetcher=Fetching())._media
+    message = sabir.user(sabir.image(SKY))
+    fetched = {SKY: Fetching().fetch_sync(SKY)}
+
+    assert media._keep(message, fetched) is media._keep(message, fetched) is not None
+
+
 def test_rendering_never_fetches(tiny: Tiny) -> None:
     """Law 6: it is pure; who wants to approve fetched media renders what `fetch_media` gave."""
     fetcher = Fetching()

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-
 from sabir.answers import answer, answer_sync, unanswered
 from sabir.builders import OptionResultBuilder
 from sabir.constructors import image, user
@@ -135,7 +134,12 @@ def test_an_exception_becomes_an_error_result_of_its_name() -> None:
             raise RuntimeError("not even that")
 
     def fail(how: str) -> None:
-        raise {"words": ValueError("no\nsuch city \ud800"), "none": TimeoutError(), "worst": Full(), "stop": StopIteration(3)}[how]
+        raise {
+            "words": ValueError("no\nsuch city \ud800"),
+            "none": TimeoutError(),
+            "worst": Full(),
+            "stop": StopIteration(3),
+        }[how]
 
     found = {how: answered(fail, how=how) for how in ("words", "none", "worst", "stop")}
 
@@ -161,9 +165,12 @@ def test_arguments_that_do_not_fit_keep_the_option_from_running() -> None:
     results = [weather.answer_sync(each).result for each in asked]
 
     assert [(result.error_type, result.error_message) for result in results if result] == [
-        ("invalid_arguments", "city: Field required; days: Input should be a valid integer, unable to parse string as an integer"),
+        (
+            "invalid_arguments",
+            "city: Field required; days: Input should be a valid integer, unable to parse string as an integer",
+        ),
         ("invalid_arguments", "town: Extra inputs are not permitted"),
-        ("invalid_arguments", "the arguments are no JSON object: '{\"city\": \"Os'"),
+        ("invalid_arguments", 'the arguments are no JSON object: \'{"city": "Os\''),
     ]
     assert ran == []
 
@@ -338,7 +345,9 @@ def test_only_unanswered_calls_are_answered() -> None:
     assert unanswered([first, answering, second, other]) == [second, other]
     assert unanswered([first, second, answering]) == [first]
     assert unanswered([answering, first]) == [first]
-    assert [message.result and message.result.result for message in answer_sync([first, answering, second, other], [double])] == [4, 6]
+    assert [
+        message.result and message.result.result for message in answer_sync([first, answering, second, other], [double])
+    ] == [4, 6]
 
 
 def test_one_message_is_a_list_of_one() -> None:

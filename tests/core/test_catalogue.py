@@ -1,7 +1,6 @@
 """Models are rows of data; the longest prefix counts."""
 
 import pytest
-
 from sabir.catalogue import UNKNOWN_MODEL, find_model, read_models
 from sabir.errors import PluginError
 from sabir.scope import ModelInfo
@@ -42,7 +41,7 @@ def test_a_model_is_found_by_its_longest_prefix(name: str, prefix: str) -> None:
     for infos in (read_models(TEXT), tuple(reversed(read_models(TEXT)))):
         assert find_model(infos, name).prefix == prefix
     assert find_model((), "large") is UNKNOWN_MODEL
-    assert UNKNOWN_MODEL == ModelInfo(prefix="")
+    assert ModelInfo(prefix="") == UNKNOWN_MODEL
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 import sabir
 from sabir import registry
 from sabir.adapter import ModelAdapter
+from sabir.contracts import FetchedMedia
 from sabir.messages import Message
 from sabir.scope import LossLog, Turn, TurnScope
 
@@ -124,6 +125,27 @@ def test_callers_that_share_a_history_share_what_it_rendered_to(monkeypatch: pyt
     own = {f"caller {caller}" for caller in range(200)}
     assert {SHARED[-1].text, *own} == {turn.entries[-1].message.text for turn in encoded}
     assert len(encoded) == 2 * 200
+
+
+def test_threads_that_fetch_the_same_medium_share_what_was_derived(tiny: Tiny) -> None:
+    """Two may fetch at once, but only one message comes of it, so that kept prefixes hold for both."""
+    barrier = threading.Barrier(THREADS)
+
+    class Together:
+        def fetch_sync(self, url: str) -> FetchedMedia:
+            barrier.wait(30)
+            return FetchedMedia(data=b"pixel", mime="image/png", url=url)
+
+        async def fetch(self, url: str) -> FetchedMedia:
+            return self.fetch_sync(url)
+
+    llm = sabir.adapter("tiny:m", fetcher=Together())
+    chat = [sabir.user("look", sabir.image("https://example.org/sky.png"))]
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        derived = list(pool.map(lambda _: llm.fetch_media_sync(chat)[0], range(THREADS)))
+
+    assert len({id(message) for message in derived}) == 1
 
 
 @pytest.mark.parametrize("surface", ["complete", "stream"])

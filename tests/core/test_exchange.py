@@ -80,9 +80,14 @@ def test_a_call_gives_its_reply(run: Drive) -> None:
 
 def test_the_renderings_losses_come_first_in_the_reply() -> None:
     """A reply tells of the request and of the decoding."""
-    lost = Loss(kind="dropped", reason="rendering")
+    lost, left_out = Loss(kind="dropped", reason="rendering"), Loss(kind="downgraded", reason="decoding")
 
-    assert (lost,) == run_sync(call_script(exchange(losses=(lost,))), Scripted(whole("x"))).losses
+    class Lossy(TinyDialect):
+        def decode(self, body: bytes, scope: DecodeScope) -> Reply:
+            return super().decode(body, scope).model_copy(update={"losses": (left_out,)})
+
+    for dialect, expected in ((DIALECT, (lost,)), (Lossy(), (lost, left_out))):
+        assert run_sync(call_script(exchange(dialect, losses=(lost,))), Scripted(whole("x"))).losses == expected
 
 
 def test_a_script_does_no_io() -> None:

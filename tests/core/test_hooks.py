@@ -7,7 +7,6 @@ import types
 from typing import Any
 
 import pytest
-
 from sabir import hookspecs
 from sabir.builders import MessageBuilder, OptionResultBuilder
 from sabir.constructors import user
@@ -18,6 +17,7 @@ from sabir.messages import Message, PartsPayload, RoleHint
 from sabir.parts import MediaPart, TextPart
 from sabir.registry import Registry
 from sabir.reply import Reply
+
 from tests.core.distributions import Install
 
 
@@ -85,7 +85,11 @@ def test_a_hook_names_media() -> None:
     for add, media_id in [(builder.add_image, None), (builder.add_image, "mine"), (builder.add_video, None)]:
         add(None, "https://example.org", id=media_id)
 
-    assert [part.id for part in builder.to_message().parts if isinstance(part, MediaPart)] == ["image-1", "mine", "media-3"]
+    assert [part.id for part in builder.to_message().parts if isinstance(part, MediaPart)] == [
+        "image-1",
+        "mine",
+        "media-3",
+    ]
 
 
 def test_each_plugin_sees_what_the_one_before_it_made() -> None:
@@ -168,24 +172,32 @@ def _misfit(name: str, function: Any) -> Any:
     return type("Misfit", (), {name: function})()
 
 
-async def _later(self: Any, message: Message) -> None: ...
+def _hears(self: Any, message: Message) -> None: ...
+
+
+def _hears_unmarked(self: Any, message: Message) -> None: ...
+
+
+def _mishears(self: Any, massage: Message) -> None: ...
+
+
+async def _hears_later(self: Any, message: Message) -> None: ...
 
 
 @pytest.mark.parametrize(
     ("plugin", "words"),
     [
-        (_misfit("sabir_mesage_built", hookimpl(lambda self, message: None)),
-         "Misfit does not fit: it implements sabir_mesage_built, which is no hook; did you mean sabir_message_built?"),
-        (_misfit("whatever", hookimpl(lambda self: None)), "Misfit does not fit: it implements whatever, which is no hook; hooks are sabir_"),
-        (_misfit("sabir_message_built", lambda self, message: None), "Misfit defines sabir_message_built without the mark"),
-        (_misfit("sabir_message_built", hookimpl(lambda self, massage: None)), "Misfit does not fit: .*massage"),
-        (_misfit("sabir_message_built", hookimpl(_later)), "sabir_message_built is a coroutine function"),
+        (_misfit("sabir_mesage_built", hookimpl(_hears)), "no hook; did you mean sabir_message_built?"),
+        (_misfit("whatever", hookimpl(_hears)), "it implements whatever, which is no hook; hooks are sabir_"),
+        (_misfit("sabir_message_built", _hears_unmarked), "defines sabir_message_built without the mark"),
+        (_misfit("sabir_message_built", hookimpl(_mishears)), "does not fit: .*massage"),
+        (_misfit("sabir_message_built", hookimpl(_hears_later)), "sabir_message_built is a coroutine function"),
         (Hints, "Hints is a class; give an instance of it"),
         (object(), "object implements no hook; hooks are sabir_"),
         ("installed", "str implements no hook"),
     ],
     ids=["misspelt", "foreign", "unmarked", "argument", "coroutine", "class", "none", "string"],
-)  # fmt: skip
+)
 def test_a_plugin_that_cannot_be_heard_is_refused_by_name(plugin: Any, words: str) -> None:
     """UP-24, check_pending: before any hook runs, in one line, and without a trace of it."""
     hooks = Hooks()

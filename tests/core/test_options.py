@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field, RootModel
-
 from sabir.errors import OptionInvalid
 from sabir.messages import Message, OptionCallPayload
 from sabir.options import Option, as_options, option
@@ -40,7 +39,9 @@ def test_a_typed_function_says_its_name_description_and_parameters() -> None:
     """UP-31: the schema comes from pydantic, the description is the docstring's first paragraph."""
 
     @option
-    def weather(place: Place, unit: Unit = Unit.CELSIUS, days: Annotated[int, Field(ge=1, description="Ahead.")] = 1) -> str:
+    def weather(
+        place: Place, unit: Unit = Unit.CELSIUS, days: Annotated[int, Field(ge=1, description="Ahead.")] = 1
+    ) -> str:
         """Current weather
         in a place.
 
@@ -78,8 +79,23 @@ def test_a_typed_function_says_its_name_description_and_parameters() -> None:
 @pytest.mark.parametrize(
     "documentation",
     [
-        "Search.\n\n    Args:\n        query: What to look for,\n            in words.\n        limit (int): How many.\n\n    Returns:\n        hits: all.",
-        "Search.\n\n    :param query: What to look for,\n        in words.\n    :param int limit: How many.\n    :returns: all",
+        """Search.
+
+        Args:
+            query: What to look for,
+                in words.
+            limit (int): How many.
+
+        Returns:
+            hits: all.
+        """,
+        """Search.
+
+        :param query: What to look for,
+            in words.
+        :param int limit: How many.
+        :returns: all
+        """,
     ],
     ids=["section", "fields"],
 )
@@ -101,7 +117,9 @@ def test_a_docstring_describes_parameters(documentation: str) -> None:
 def test_a_field_outranks_the_docstring() -> None:
     """What stands at the parameter itself is nearer to it."""
 
-    def search(query: Annotated[str, Field(description="Words.")], kind: str = Field("all", description="Which.")) -> None:
+    def search(
+        query: Annotated[str, Field(description="Words.")], kind: str = Field("all", description="Which.")
+    ) -> None:
         """Search.
 
         Args:
@@ -191,7 +209,11 @@ def test_methods_partials_wrappers_and_callable_objects_are_options() -> None:
     bound = Option.from_function(functools.partial(search, object(), limit=9))
     wrapped = Option.from_function(functools.partial(traced, object()))
 
-    assert (price.name, price.description, list(price.parameters["properties"])) == ("price", "The price of an item.", ["item"])
+    assert (price.name, price.description, list(price.parameters["properties"])) == (
+        "price",
+        "The price of an item.",
+        ["item"],
+    )
     assert price.answer_sync(call("price", {"item": "tea"})).result.result == "tea: 3"  # type: ignore[union-attr]
     assert buy.answer_sync(call("buy", {"item": "tea"})).result.result == "bought tea"  # type: ignore[union-attr]
     assert list(bound.parameters["properties"]) == ["query"]
@@ -382,7 +404,9 @@ def test_a_name_offered_twice_is_refused_naming_both() -> None:
         return query
 
     first = Option.from_function(search)
-    with pytest.raises(OptionInvalid, match=r"options\[0\] and options\[2\] are both named 'search'.*search.*rename one"):
+    with pytest.raises(
+        OptionInvalid, match=r"options\[0\] and options\[2\] are both named 'search'.*search.*rename one"
+    ):
         as_options([first, Place, Option.from_schema("search", "", {})])
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
-
 from sabir.models import LOADING
-from sabir.parts import Citation, MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart, UnknownPart
+from sabir.parts import Citation, MediaPart, OpaquePart, Part, ReasoningPart, TextPart, UnknownPart
+
 from tests.core.samples import EVERY_PART
 
 PART: TypeAdapter[Any] = TypeAdapter(Part)
@@ -16,7 +16,7 @@ def test_a_text_part_is_its_text() -> None:
     """PJ-14: the kind defaults, the text is required."""
     assert TextPart(text="a").kind == "text"
     assert TextPart(text="").text == ""
-    with pytest.raises(ValidationError, match="text\n.*Field required"):
+    with pytest.raises(ValidationError, match=r"text\n.*Field required"):
         TextPart()  # type: ignore[call-arg]
     with pytest.raises(ValidationError):
         TextPart(text=3)  # type: ignore[arg-type]

@@ -6,7 +6,6 @@ import threading
 from typing import Any
 
 import pytest
-
 from sabir.contracts import Provider
 from sabir.errors import (
     DialectMissing,
@@ -17,6 +16,7 @@ from sabir.errors import (
     SettingsInvalid,
 )
 from sabir.registry import ModelName, ProviderStatus, Registry
+
 from tests.core.distributions import Install
 
 ACME = """
@@ -57,8 +57,13 @@ def test_a_provider_is_found_by_its_entry_point(acme: Registry) -> None:
     assert provider.name == "acme"
     assert acme.provider("acme") is provider
     assert status(acme, "acme") == ProviderStatus(
-        name="acme", distribution="sabir-acme", version="2.5", state="installed", dialects=("talk", "wire"), key_variables=("ACME_KEY",)
-    )  # fmt: skip
+        name="acme",
+        distribution="sabir-acme",
+        version="2.5",
+        state="installed",
+        dialects=("talk", "wire"),
+        key_variables=("ACME_KEY",),
+    )
 
 
 def test_a_plugin_is_imported_only_when_it_is_asked_for(acme: Registry, install: Install) -> None:
@@ -75,9 +80,11 @@ def test_a_plugin_is_imported_only_when_it_is_asked_for(acme: Registry, install:
 
 def test_a_missing_provider_names_the_package_and_what_is_installed(acme: Registry) -> None:
     """CD-05; a slip of the pen is recognised."""
-    with pytest.raises(ProviderMissing, match=r"'zorg' is not installed; installed: acme.*; perhaps: pip install sabir-zorg"):
+    with pytest.raises(
+        ProviderMissing, match=r"'zorg' is not installed; installed: acme.*; perhaps: pip install sabir-zorg"
+    ):
         acme.provider("zorg")
-    with pytest.raises(ProviderMissing, match="'acne' is not installed; .*did you mean 'acme'?"):
+    with pytest.raises(ProviderMissing, match=r"'acne' is not installed; .*did you mean 'acme'?"):
         acme.provider("acne")
 
 
@@ -94,11 +101,17 @@ def test_a_provider_that_was_installed_meanwhile_is_found(install: Install) -> N
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ("import nothing_of_this_name", "cannot be loaded: ModuleNotFoundError: No module named 'nothing_of_this_name'"),
+        (
+            "import nothing_of_this_name",
+            "cannot be loaded: ModuleNotFoundError: No module named 'nothing_of_this_name'",
+        ),
         ("raise SystemExit(3)", "cannot be loaded: SystemExit: 3"),
         ("raise ValueError('two\\nlines')", "cannot be loaded: ValueError: two lines"),
         ("other = 1", "cannot be loaded: AttributeError"),
-        (ACME.replace("api_version = 1", "api_version = 99"), r"api_version 99; this sabir supports 1: update it, or sabir"),
+        (
+            ACME.replace("api_version = 1", "api_version = 99"),
+            r"api_version 99; this sabir supports 1: update it, or sabir",
+        ),
         (ACME.replace("acme = Acme()", "acme = Acme"), "is the class Acme; give an instance of it"),
         (ACME.replace("def quirks", "def other"), "lacks quirks; see sabir.contracts.Provider"),
         ("acme = None", "lacks api_version, connect, dialect, dialects, endpoint, key_variables, models, name, quirks"),
@@ -110,7 +123,9 @@ def test_a_provider_that_was_installed_meanwhile_is_found(install: Install) -> N
 def test_a_broken_plugin_is_reported_by_name_and_stops_no_other(install: Install, source: str, words: str) -> None:
     """CD-13: in one line, the same each time it is asked for."""
     install("sabir-acme", POINT, acme_plugin=source)
-    install("sabir-fine", {"sabir.providers": {"fine": "fine_plugin:acme"}}, fine_plugin=ACME.replace('"acme"', '"fine"'))
+    install(
+        "sabir-fine", {"sabir.providers": {"fine": "fine_plugin:acme"}}, fine_plugin=ACME.replace('"acme"', '"fine"')
+    )
     registry = Registry()
 
     assert status(registry, "fine").state == "installed"
@@ -128,10 +143,15 @@ def test_two_plugins_of_one_name_are_a_conflict_that_names_both(install: Install
     """CD-13: neither is loaded by luck, and the others are not stopped."""
     install("sabir-acme", POINT, acme_plugin=ACME)
     install("acme-for-sabir", {"sabir.providers": {"acme": "their_plugin:acme"}}, their_plugin=ACME)
-    install("sabir-fine", {"sabir.providers": {"fine": "fine_plugin:acme"}}, fine_plugin=ACME.replace('"acme"', '"fine"'))
+    install(
+        "sabir-fine", {"sabir.providers": {"fine": "fine_plugin:acme"}}, fine_plugin=ACME.replace('"acme"', '"fine"')
+    )
     registry = Registry()
 
-    with pytest.raises(PluginConflict, match="sabir.providers 'acme' is claimed by acme-for-sabir 1.0 and sabir-acme 1.0; uninstall one"):
+    with pytest.raises(
+        PluginConflict,
+        match=r"sabir.providers 'acme' is claimed by acme-for-sabir 1.0 and sabir-acme 1.0; uninstall one",
+    ):
         registry.provider("acme")
     assert status(registry, "acme").state == "failed"
     assert status(registry, "fine").state == "installed"
@@ -163,10 +183,12 @@ def test_a_provider_can_be_registered_at_run_time() -> None:
 
 def test_registering_replaces_nothing(acme: Registry) -> None:
     """An installed name and a registered one are taken alike; the holder is named."""
-    with pytest.raises(PluginConflict, match="'acme' is there already, from sabir-acme 2.5; register yours under another"):
+    with pytest.raises(
+        PluginConflict, match=r"'acme' is there already, from sabir-acme 2.5; register yours under another"
+    ):
         acme.register("acme", an_acme())
     acme.register("mine", an_acme(name="mine"))
-    with pytest.raises(PluginConflict, match="'mine' is there already, from an earlier sabir.register"):
+    with pytest.raises(PluginConflict, match=r"'mine' is there already, from an earlier sabir.register"):
         acme.register("mine", an_acme(name="mine"))
     assert acme.provider("acme").name == "acme"
 
@@ -175,7 +197,7 @@ def test_what_is_no_provider_is_not_registered() -> None:
     """The same checks as for installed ones."""
     registry = Registry()
 
-    with pytest.raises(ProviderBroken, match="'acme' of sabir.register lacks"):
+    with pytest.raises(ProviderBroken, match=r"'acme' of sabir.register lacks"):
         registry.register("acme", object())  # type: ignore[arg-type]
     with pytest.raises(ProviderBroken, match="calls itself 'acme'"):
         registry.register("other", an_acme())
@@ -199,7 +221,9 @@ def test_a_models_name_is_split_at_its_first_colon(acme: Registry, name: str, pa
 @pytest.mark.parametrize("name", ["large", "acme", "acme:", ":large", "", ":", "acme.:large", ".wire:large"])
 def test_a_name_of_another_form_shows_the_right_one(acme: Registry, name: str) -> None:
     """In one line."""
-    with pytest.raises(SettingsInvalid, match=f"'{name}' names no model; write provider:model or provider.dialect:model"):
+    with pytest.raises(
+        SettingsInvalid, match=f"'{name}' names no model; write provider:model or provider.dialect:model"
+    ):
         acme.split_model(name)
 
 
@@ -225,12 +249,14 @@ def test_models_come_longest_prefix_first(acme: Registry) -> None:
 
 def test_commands_are_found_and_not_loaded(install: Install) -> None:
     """The group `sabir.commands`; two of one name are a conflict."""
-    install("more", {"sabir.commands": {"tell": "more_commands:tell", "ask": "more_commands:ask"}}, more_commands="1 / 0")
+    install(
+        "more", {"sabir.commands": {"tell": "more_commands:tell", "ask": "more_commands:ask"}}, more_commands="1 / 0"
+    )
 
     assert {"ask", "tell"} <= {point.name for point in Registry().commands()}
     assert "more_commands" not in sys.modules
     install("still-more", {"sabir.commands": {"tell": "other:tell"}})
-    with pytest.raises(PluginConflict, match="sabir.commands 'tell' is claimed by more 1.0 and still-more 1.0"):
+    with pytest.raises(PluginConflict, match=r"sabir.commands 'tell' is claimed by more 1.0 and still-more 1.0"):
         Registry().commands()
 
 
@@ -256,7 +282,9 @@ def test_threads_that_ask_at_once_get_one_provider(install: Install) -> None:
 
 def test_every_failure_is_a_plugin_error(acme: Registry) -> None:
     """One class to catch for all that may be wrong with plugins."""
-    assert all(issubclass(kind, PluginError) for kind in (ProviderMissing, ProviderBroken, PluginConflict, DialectMissing))
+    assert all(
+        issubclass(kind, PluginError) for kind in (ProviderMissing, ProviderBroken, PluginConflict, DialectMissing)
+    )
     assert issubclass(ProviderMissing, LookupError)
 
 

@@ -148,6 +148,15 @@ def test_a_text_that_comes_whole_is_text_too(read: Read) -> None:
     assert list(read(Scripted(streamed(*WORDS)), Whole()).texts()) == ["Take one."]
 
 
+def test_a_text_is_shown_once_whoever_read_its_pieces(read: Read) -> None:
+    """Who reads the events of a text and asks for texts only then is not shown the whole of it again."""
+    stream = read(Scripted(streamed(*WORDS)))
+    for _ in range(EVENTS.index("text-end")):
+        next(stream)
+
+    assert list(stream.texts()) == []
+
+
 def test_the_reply_can_be_had_without_looking(read: Read) -> None:
     """`reply()` reads the stream to its end; the rendering's losses come with it."""
     connection = Scripted(streamed(*WORDS))

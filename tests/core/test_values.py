@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from pydantic import BaseModel
-
 from sabir.values import (
     FrozenDict,
     FrozenList,
@@ -21,6 +20,7 @@ from sabir.values import (
     encode_json,
     freeze,
 )
+
 from tests.core.samples import json_values
 
 

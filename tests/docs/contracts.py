@@ -1,6 +1,5 @@
-"""The reference of the contracts: the Protocols of sabir.contracts and the hooks of sabir.hookspecs, member by member."""
+"""The reference of the contracts: the Protocols of sabir.contracts, and the hooks of sabir.hookspecs, by member."""
 
-import inspect
 from collections.abc import Mapping
 
 from sabir import contracts, hookspecs, scope
@@ -12,9 +11,9 @@ from tests.docs.sources import (
     describe_class,
     describe_constant,
     documented_attributes,
-    whole_text,
     signature,
     tree_of,
+    whole_text,
 )
 from tests.docs.surface import lines_of
 
@@ -53,9 +52,7 @@ def values() -> str:
 def hooks() -> str:
     """Every hook with its signature."""
     functions = {node.name: node for node in tree_of(hookspecs).body if hasattr(node, "args")}
-    entries = [
-        Entry(signature(functions[name]), whole_text(getattr(hookspecs, name))) for name in KNOWN_HOOKS
-    ]
+    entries = [Entry(signature(functions[name]), whole_text(getattr(hookspecs, name))) for name in KNOWN_HOOKS]
     return "\n".join(line for entry in entries for line in lines_of(entry))
 
 

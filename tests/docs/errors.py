@@ -1,4 +1,4 @@
-"""The reference of the errors: the tree as it is, with what each means and whether the same request may succeed later."""
+"""The reference of the errors: the tree as it is, with what each means and whether trying again may help."""
 
 from collections.abc import Iterator
 
@@ -15,8 +15,7 @@ def error_tree() -> str:
 
 def error_table() -> str:
     """One row an error, in the tree's order."""
-    rows = [f"| `{error.__name__}` | {describe_class(error).summary} | {_retryable(error)} |" for error in walk(SabirError)]
-    return "\n".join(["| error | when | retryable |", "|---|---|---|", *rows])
+    return "\n".join(["| error | when | retryable |", "|---|---|---|", *map(_row, walk(SabirError))])
 
 
 def children(error: type[SabirError]) -> list[type[SabirError]]:
@@ -40,6 +39,10 @@ def _branch(error: type[SabirError], indent: str) -> Iterator[str]:
         first, *rest = _branch(child, indent)
         yield ("└── " if is_last else "├── ") + first
         yield from (("    " if is_last else "│   ") + line for line in rest)
+
+
+def _row(error: type[SabirError]) -> str:
+    return f"| `{error.__name__}` | {describe_class(error).summary} | {_retryable(error)} |"
 
 
 def _retryable(error: type[SabirError]) -> str:

@@ -1,14 +1,14 @@
 """Writes the parts of the reference that come from the code: `python -m tests.docs.generate`.
 
-    <!-- generated: name -->
-    …                          replaced by what SECTIONS[name] gives
-    <!-- end of name -->
+<!-- generated: name -->
+…                          replaced by what SECTIONS[name] gives
+<!-- end of name -->
 """
 
 import re
 from collections.abc import Callable, Mapping
 
-from tests.docs import contracts, errors, providers, settings, surface
+from tests.docs import commands, contracts, errors, providers, settings, surface
 from tests.docs.pages import pages
 
 SECTIONS: Mapping[str, Callable[[], str]] = {
@@ -24,6 +24,8 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "vendor settings": settings.vendor_table,
     "providers": providers.providers_table,
     "media": providers.media_list,
+    "commands": commands.command_list,
+    "exit codes": commands.exit_codes,
 }
 
 _SECTION = re.compile(r"<!-- generated: (?P<name>[\w ]+) -->\n(?P<body>.*?)<!-- end of (?P=name) -->", re.DOTALL)

@@ -23,40 +23,45 @@ def core_losses() -> set[tuple[str, str]]:
 
 def _losses_of(path: Path) -> Iterator[tuple[str, str]]:
     module = ast.parse(path.read_text("utf-8"))
-    constants = _assignments(module.body)
     for function in (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)):
-        local = _assignments(list(ast.walk(function)))
-        for node in ast.walk(function):
-            if isinstance(node, ast.Call) and (found := _written_down(node)):
-                kind, reason = found
-                for expression in _values(reason, local) or _values(reason, constants) or [reason]:
-                    yield kind, _words(expression)
+        for block in _blocks(function):
+            for index, statement in enumerate(block):
+                places = block[:index][::-1], list(ast.walk(function)), module.body
+                for kind, reason in _written_down(statement):
+                    yield from ((kind, _words(each)) for each in _meanings(reason, places))
 
 
-def _written_down(call: ast.Call) -> tuple[str, ast.expr] | None:
-    """Kind and reason of a loss, where a call writes one down."""
-    named = {keyword.arg: keyword.value for keyword in call.keywords}
-    if isinstance(call.func, ast.Name) and call.func.id == "Loss":
+def _blocks(function: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Every sequence of statements in a function."""
+    for node in ast.walk(function):
+        for field in ("body", "orelse", "finalbody"):
+            if isinstance(block := getattr(node, field, None), list):
+                yield block
+
+
+def _written_down(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """Kind and reason of each loss that a plain statement writes down."""
+    for call in ast.walk(statement) if not hasattr(statement, "body") else ():
+        if not isinstance(call, ast.Call):
+            continue
+        named: dict[str | None, ast.expr] = {keyword.arg: keyword.value for keyword in call.keywords}
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "add" and len(call.args) > 1:
+            named |= {"kind": call.args[0], "reason": call.args[1]}
         kind, reason = named.get("kind"), named.get("reason")
-    elif isinstance(call.func, ast.Attribute) and call.func.attr == "add" and len(call.args) > 1:
-        kind, reason = call.args[0], call.args[1]
-    else:
-        return None
-    if isinstance(kind, ast.Constant) and kind.value in KINDS and reason is not None:
-        return kind.value, reason
-    return None
+        if isinstance(kind, ast.Constant) and kind.value in KINDS and reason is not None:
+            yield kind.value, reason
 
 
-def _assignments(nodes: list[ast.stmt] | list[ast.AST]) -> dict[str, list[ast.expr]]:
-    found: dict[str, list[ast.expr]] = {}
-    for node in nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            found.setdefault(node.targets[0].id, []).append(node.value)
-    return found
+def _meanings(reason: ast.expr, places: tuple[list[ast.stmt], list[ast.AST], list[ast.stmt]]) -> list[ast.expr]:
+    """What a reason may be: itself, or what its name was given just before, in the function, or in the module."""
+    if not isinstance(reason, ast.Name):
+        return [reason]
+    before, within, module = ([node.value for node in place if _assigns(node, reason.id)] for place in places)
+    return before[:1] or within or module or [reason]
 
 
-def _values(reason: ast.expr, assigned: dict[str, list[ast.expr]]) -> list[ast.expr]:
-    return assigned.get(reason.id, []) if isinstance(reason, ast.Name) else []
+def _assigns(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == name
 
 
 def _words(reason: ast.expr) -> str:

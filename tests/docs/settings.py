@@ -10,7 +10,7 @@ show here.
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
-from os.path import commonprefix
+from posixpath import commonpath
 from typing import Any
 
 import sabir
@@ -78,7 +78,7 @@ def _shortest(paths: list[str], setting: str) -> list[str]:
     """The fields themselves; for a response format, which is an object everywhere, the object that holds them all."""
     if setting != "response_format" or not paths:
         return paths
-    return [".".join(commonprefix([path.split(".") for path in paths]))]
+    return [commonpath([path.replace(".", "/") for path in paths]).replace("/", ".")]
 
 
 def vendor_table() -> str:

@@ -24,7 +24,7 @@ MADE_BY_OTHERS = {"ModelAdapter", "PureDialect", "ReplyStream", "SyncReplyStream
 
 _REQUIREMENTS = re.compile(r" \((?:[A-Z]{1,2}-\d\d[^)]*|wire-rules[^)]*)\)")
 """Ids of requirements at the end of a sentence: of no use to readers of the pages."""
-_HIDDEN_DECORATORS = {"model_validator", "field_validator", "model_serializer", "overload", "setter", "field_serializer"}
+_HIDDEN_DECORATORS = {"model_validator", "field_validator", "model_serializer", "overload", "setter"}
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ def describe_class(cls: type) -> Entry:
     functions = [each for base in reversed(_own_bases(cls)) for each in _functions(class_node(base).body)]
     members = [_member(each) for each in functions if each.name not in {name.rstrip("=") for name in fields}]
     heading = f"{cls.__name__}({', '.join(fields)})" if fields else cls.__name__
-    constructor = next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
-    if constructor is not None and not fields and cls.__name__ not in MADE_BY_OTHERS:
-        heading = signature(constructor, cls.__name__).partition(" -> ")[0]
+    constructors = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
+    if constructors and not fields and cls.__name__ not in MADE_BY_OTHERS:
+        heading = signature(constructors[0], cls.__name__).partition(" -> ")[0]
     return Entry(heading, paragraph(ast.get_docstring(node)), tuple(members))
 
 

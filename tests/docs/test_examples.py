@@ -62,7 +62,7 @@ def test_examples_are_left_out_only_where_a_key_is_needed() -> None:
 @pytest.mark.parametrize("page", [page for page in pages() if KEYED in page.text], ids=str)
 def test_a_page_says_that_its_model_may_be_replaced(page: Page) -> None:
     """Who reads the page's source learns which model the tests run."""
-    assert f"<!-- example: surface -->" in page.text or f"{KEYED} runs as {KEYLESS}" in page.text
+    assert "<!-- example: surface -->" in page.text or f"{KEYED} runs as {KEYLESS}" in page.text
 
 
 def test_the_replacement_touches_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:

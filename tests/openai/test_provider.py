@@ -11,7 +11,6 @@ from collections.abc import Iterator
 import httpx2
 import openai
 import pytest
-
 from sabir.contracts import Access, Provider, WireRequest
 from sabir.errors import (
     CallTimedOut,
@@ -22,6 +21,7 @@ from sabir.errors import (
     SettingsInvalid,
 )
 from sabir_openai.plugin import openai as provider
+
 from tests.openai.loopback import PATIENCE, Server, head
 
 REQUEST = WireRequest(path="/chat/completions", body=b'{"model":"m" ,"messages":[]}')

@@ -39,6 +39,7 @@ from sabir.telemetry import CallWatch
 
 __all__ = ["Adapter", "CallArguments", "Messages", "ModelAdapter", "adapter", "without_secrets"]
 
+_NO_SETTINGS = Settings()
 _CALL = ("options", "settings", "strict")
 _FACTORY = (
     "model", "api_key", "base_url", "client", "speaks_as", "settings", "strict", "fetcher", "model_info",
@@ -71,7 +72,7 @@ class ModelAdapter:
         self._dialect = dialect
         self._access = access
         self._speaks_as = speaks_as
-        self._settings = settings or Settings()
+        self._settings = settings or _NO_SETTINGS
         self._strict = strict
         info = model_info or find_model(provider.models(), model)
         self._renderer = Renderer(
@@ -342,7 +343,7 @@ def without_secrets(url: str) -> str:
 
 def _checked(settings: Settings | None) -> Settings:
     if settings is None:
-        return Settings()
+        return _NO_SETTINGS
     if not isinstance(settings, Settings):
         raise SettingsInvalid(f"settings is of type {type(settings).__name__}; write sabir.Settings(…)")
     return settings

@@ -81,12 +81,17 @@ def _validate(model: type[BaseModel], arguments: JSONText) -> BaseModel:
         raise ArgumentsRefused(describe(error)) from None
 
 
+_MESSAGES = {"string_unicode": "holds a lone surrogate, half of a character; replace it"}
+"""What pydantic says in words of its own making → the same in plain ones, by its type of error."""
+
+
 def describe(error: ValidationError) -> str:
     """A validation error in one line: each place with what is wrong there."""
     misfits = []
     for each in error.errors(include_url=False, include_input=False, include_context=False):
         place = ".".join(str(step) for step in each["loc"])
-        misfits.append(f"{place}: {each['msg']}" if place else each["msg"])
+        message = _MESSAGES.get(each["type"], each["msg"])
+        misfits.append(f"{place}: {message}" if place else message)
     return "; ".join(misfits)
 
 

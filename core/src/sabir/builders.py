@@ -249,21 +249,9 @@ class OptionResultBuilder(_Maker):
 def make_part(kind: type[AnyPart], **fields: Any) -> AnyPart:
     """A part of that type; BuilderError in one line where its fields do not fit, a lone surrogate included."""
     try:
-        part = kind(**fields)
+        return kind(**fields)
     except ValidationError as error:
         raise BuilderError(f"no {kind.__name__}: {one_line(describe(error))}") from None
-    for field, value in fields.items():
-        if isinstance(value, str) and not value.isascii():
-            _check_unicode(kind.__name__, field, value)
-    return part
-
-
-def _check_unicode(kind: str, field: str, text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        found = f"lone surrogate U+{ord(text[error.start]):04X} at character {error.start}"
-        raise BuilderError(f"no {kind}: {field} holds a {found}; remove or replace it") from None
 
 
 def _call_of(message: object) -> OptionCallPayload:

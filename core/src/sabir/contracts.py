@@ -50,13 +50,25 @@ class Decoder(Protocol):
 class Dialect(Protocol):
     """A wire format as pure functions and tables."""
 
-    name: str
-    """`<provider>.<short name>`, for example the name that its origin carries."""
-    tables: Tables
-    messages_field: str
-    """The request's field that holds the encoded turns."""
-    streaming_fields: Mapping[str, JSONValue]
-    """Fields that make the request ask for a stream."""
+    @property
+    def name(self) -> str:
+        """`<provider>.<short name>`, for example the name that its origin carries."""
+        ...
+
+    @property
+    def tables(self) -> Tables:
+        """What the wire takes, as data."""
+        ...
+
+    @property
+    def messages_field(self) -> str:
+        """The request's field that holds the encoded turns."""
+        ...
+
+    @property
+    def streaming_fields(self) -> Mapping[str, JSONValue]:
+        """Fields that make the request ask for a stream."""
+        ...
 
     def path(self, target: Target, *, streaming: bool) -> str:
         """The request's path below the endpoint, for example `/chat/completions`."""
@@ -109,9 +121,15 @@ class WireRequest:
 class WireResponse(Protocol):
     """An answer whose body has not been read; closing it gives its connection back."""
 
-    status: int
-    headers: Mapping[str, str]
-    """Names in lower case."""
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Names in lower case."""
+        ...
 
     def chunks(self) -> Iterator[bytes]:
         """The body's bytes as they come, decompressed."""
@@ -125,8 +143,15 @@ class WireResponse(Protocol):
 class AsyncWireResponse(Protocol):
     """As WireResponse, for an event loop."""
 
-    status: int
-    headers: Mapping[str, str]
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Names in lower case."""
+        ...
 
     def chunks(self) -> AsyncIterator[bytes]:
         """The body's bytes as they come, decompressed."""
@@ -170,7 +195,7 @@ class Access:
     """
 
     api_key: ApiKey | None = field(default=None, repr=False)
-    base_url: str | None = None
+    base_url: str | None = field(default=None, repr=False)
     client: Any = field(default=None, repr=False)
     """The vendor SDK's client object; its type is the plugin's business, hence Any."""
 
@@ -179,12 +204,25 @@ class Access:
 class Provider(Protocol):
     """What an entry point of the group `sabir.providers` names: endpoint, credentials, client, dialects."""
 
-    name: str
-    api_version: int
-    dialects: tuple[str, ...]
-    """Short names, the default first."""
-    key_variables: tuple[str, ...]
-    """Environment variables that hold the key, in the order in which they are read; empty where none is needed."""
+    @property
+    def name(self) -> str:
+        """As the entry point names it."""
+        ...
+
+    @property
+    def api_version(self) -> int:
+        """The SABIR_API that it was written for."""
+        ...
+
+    @property
+    def dialects(self) -> tuple[str, ...]:
+        """Short names, the default first."""
+        ...
+
+    @property
+    def key_variables(self) -> tuple[str, ...]:
+        """Environment variables that hold the key, in the order in which they are read; empty where none is needed."""
+        ...
 
     def dialect(self, short_name: str) -> Dialect:
         """The dialect of that short name; only called with one of `dialects`."""

@@ -76,10 +76,12 @@ class SyncWire:
         response, self._response = self._response, None
         chunks, self._chunks = self._chunks, iter(())
         try:
-            if isinstance(chunks, Generator):
-                chunks.close()
-            if response is not None:
-                response.close()
+            try:
+                if isinstance(chunks, Generator):
+                    chunks.close()
+            finally:
+                if response is not None:
+                    response.close()
         except Exception as error:
             logger.debug("closing a response failed: %r", error)
 
@@ -124,10 +126,12 @@ class Wire:
         response, self._response = self._response, None
         chunks, self._chunks = self._chunks, None
         try:
-            if isinstance(chunks, AsyncGenerator):
-                await chunks.aclose()
-            if response is not None:
-                await response.aclose()
+            try:
+                if isinstance(chunks, AsyncGenerator):
+                    await chunks.aclose()
+            finally:
+                if response is not None:
+                    await response.aclose()
         except Exception as error:
             logger.debug("closing a response failed: %r", error)
 

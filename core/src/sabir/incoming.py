@@ -119,6 +119,8 @@ class StreamState:
             decoder = self._decoder
             for event in decoder.close() if wire_event is None else decoder.feed(wire_event):
                 self._fold.feed(event)
+                if isinstance(event, BlockDelta):
+                    self._grown.add(event.index)
                 # Whoever saw a start could not be given another by a repetition: it waits for what follows it.
                 if isinstance(event, ReplyStart):
                     self._held = event
@@ -163,10 +165,7 @@ class StreamState:
     def text_of(self, event: StreamEvent) -> str:
         """The characters by which an event lengthens the reply's text; "" where it does not."""
         if isinstance(event, BlockDelta):
-            if event.kind != "text":
-                return ""
-            self._grown.add(event.index)
-            return event.text
+            return event.text if event.kind == "text" else ""
         if isinstance(event, BlockEnd) and isinstance(event.block, TextPart) and event.index not in self._grown:
             return event.block.text
         return ""

@@ -15,7 +15,7 @@ from uuid import uuid4
 from pydantic import Field, model_validator
 
 from sabir.models import AtRest
-from sabir.parts import NonEmpty, Part, Stateful
+from sabir.parts import NonEmpty, Part, Stateful, Text
 from sabir.values import FrozenDict, JSONObjectField, JSONText, JSONValue, JSONValueField
 
 RoleHint: TypeAlias = Literal["user", "assistant", "tool", "system"]
@@ -32,9 +32,9 @@ class Origin(AtRest):
 
     provider: NonEmpty
     dialect: NonEmpty
-    endpoint: str = ""
-    model: str = ""
-    response_id: str | None = None
+    endpoint: Text = ""
+    model: Text = ""
+    response_id: Text | None = None
 
 
 class PartsPayload(AtRest):
@@ -55,7 +55,7 @@ class OptionCallPayload(Stateful):
     invocation_id: NonEmpty
     option_name: NonEmpty
     arguments_json: JSONObjectField = Field(default=JSONText("{}"), alias="arguments")
-    raw_arguments: str | None = None
+    raw_arguments: Text | None = None
     invalid_arguments: bool = False
 
     @cached_property
@@ -77,8 +77,8 @@ class OptionResultPayload(AtRest):
     result_json: JSONValueField = Field(default=JSONText("null"), alias="result")
     parts: tuple[Part, ...] = ()
     is_error: bool = False
-    error_type: str | None = None
-    error_message: str | None = None
+    error_type: Text | None = None
+    error_message: Text | None = None
     retryable: bool | None = None
 
     @cached_property

@@ -26,6 +26,9 @@ from sabir.models import AtRest, Frozen, is_loading
 from sabir.values import FrozenDict, JSONDocumentField, JSONText, JSONValue
 
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
+"""A string of at least one character, of valid Unicode."""
+Text = Annotated[str, StringConstraints(min_length=0)]
+"""A string of valid Unicode: a length constraint makes pydantic refuse lone surrogates, which no wire can carry."""
 State: TypeAlias = JSONDocumentField | None
 
 
@@ -45,10 +48,10 @@ class Citation(AtRest):
 
     kind: NonEmpty
     """The maker's own name of the form, for example `url_citation`."""
-    url: str | None = None
-    title: str | None = None
-    cited_text: str | None = None
-    file_id: str | None = None
+    url: Text | None = None
+    title: Text | None = None
+    cited_text: Text | None = None
+    file_id: Text | None = None
     start: int | None = None
     end: int | None = None
     source_json: State = Field(default=None, alias="source")
@@ -64,7 +67,7 @@ class TextPart(Stateful):
     """Text, with the citations that support it (PJ-14)."""
 
     kind: Literal["text"] = "text"
-    text: str
+    text: Text
     citations: tuple[Citation, ...] = ()
 
 
@@ -77,11 +80,11 @@ class MediaPart(Stateful):
 
     kind: Literal["media"] = "media"
     modality: Modality
-    url: str
-    mime: str | None = None
-    prompt_hint: str | None = None
-    id: str | None = None
-    name: str | None = None
+    url: Text
+    mime: Text | None = None
+    prompt_hint: Text | None = None
+    id: Text | None = None
+    name: Text | None = None
 
     @field_validator("url")
     @classmethod
@@ -93,14 +96,14 @@ class ReasoningPart(Stateful):
     """What a model thought. `text` may be empty where the maker hides it and returns only `state`."""
 
     kind: Literal["reasoning"] = "reasoning"
-    text: str = ""
+    text: Text = ""
 
 
 class RefusalPart(Stateful):
     """A model's refusal, in its words."""
 
     kind: Literal["refusal"] = "refusal"
-    text: str
+    text: Text
 
 
 class OpaquePart(AtRest):
@@ -175,5 +178,5 @@ Part = Annotated[
 
 __all__ = [
     "KNOWN_KINDS", "Citation", "JSONText", "KnownPart", "MediaPart", "NonEmpty", "OpaquePart", "Part",
-    "ReasoningPart", "RefusalPart", "Stateful", "TextPart", "UnknownPart",
+    "ReasoningPart", "RefusalPart", "Stateful", "Text", "TextPart", "UnknownPart",
 ]  # fmt: skip

@@ -11,7 +11,9 @@ from sabir.catalogue import find_model
 from sabir.constructors import as_messages
 from sabir.contracts import Access, Decoder, Dialect
 from sabir.errors import DialectMissing
+from sabir.incoming import finished, raise_unreadable
 from sabir.losses import Strict, refuse
+from sabir.mending import mend
 from sabir.messages import Message
 from sabir.options import OptionLike, as_options
 from sabir.registry import default_registry as registry
@@ -52,7 +54,12 @@ class PureDialect:
 
     def decode(self, body: str | bytes, *, policy: str = "llm") -> Reply:
         """A stored response → reply; ResponseInvalid, or the CallError that the body reports."""
-        return self.dialect.decode(body.encode() if isinstance(body, str) else body, self._scope(policy))
+        scope = self._scope(policy)
+        mended, was_broken = mend(body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body)
+        try:
+            return finished(self.dialect.decode(mended, scope), (), 1, was_broken=was_broken)
+        except Exception as error:
+            raise_unreadable(scope, mended, error)
 
     def decoder(self, *, policy: str = "llm") -> Decoder:
         """A decoder for one stored or live stream: `feed(ServerEvent(data, event))`, then `close()`."""

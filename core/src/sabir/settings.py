@@ -5,6 +5,7 @@ SettingsReader, which knows which were looked at; one that was set and not looke
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
@@ -115,19 +116,19 @@ class Settings(Frozen):
                 raise ValueError(f"extra_headers[{name!r}] must be a string")
         return self
 
-    @property
+    @cached_property
     def vendor(self) -> FrozenDict:
         """Provider name → its own settings."""
         view: FrozenDict = self.vendor_json.view()
         return view
 
-    @property
+    @cached_property
     def extra_body(self) -> FrozenDict:
         """Fields sent verbatim in the request's body."""
         view: FrozenDict = self.extra_body_json.view()
         return view
 
-    @property
+    @cached_property
     def extra_headers(self) -> FrozenDict:
         """Headers sent verbatim."""
         view: FrozenDict = self.extra_headers_json.view()

@@ -1,6 +1,6 @@
 """Steps: neighbouring messages of one decision cycle, seen as one transition (PJ-21 … PJ-24).
 
-    step_num  1 1 1 · 2 2 · None  ──▶  Step(1, …), Step(2, …), Step(None, …)        nothing is reordered
+step_num  1 1 1 · 2 2 · None  ──▶  Step(1, …), Step(2, …), Step(None, …)        nothing is reordered
 """
 
 from collections.abc import Iterable

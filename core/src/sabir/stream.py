@@ -33,9 +33,8 @@ class _Progress(Generic[SomeWire]):
         self.reply: Reply | None = None
         self.error: Exception | None = None
 
-    @property
     def is_over(self) -> bool:
-        """Whether no event comes any more; raises what ended the stream before its time."""
+        """Whether every event was read; raises what ended the stream before its time."""
         if self.error is not None:
             raise self.error
         return self.reply is not None
@@ -76,7 +75,7 @@ class ReplyStream:
     async def __anext__(self) -> StreamEvent:
         """The next event."""
         progress = self._progress
-        if progress.is_over:
+        if progress.is_over():
             raise StopAsyncIteration
         try:
             progress.running = progress.running or await self._start()
@@ -155,7 +154,7 @@ class SyncReplyStream:
     def __next__(self) -> StreamEvent:
         """The next event."""
         progress = self._progress
-        if progress.is_over:
+        if progress.is_over():
             raise StopIteration
         try:
             progress.running = progress.running or self._start()

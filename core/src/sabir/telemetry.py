@@ -1,7 +1,7 @@
 """What a call tells its surroundings: the logger `sabir`, and the telemetry hooks of installed plugins.
 
     WARNING   one line for each call that lost something
-    INFO      an attempt that failed and what follows
+    INFO      an attempt that failed
     DEBUG     bodies, redacted: no header values, long base64 cut short
 
 Nothing here changes a call or can break it.

@@ -4,7 +4,7 @@
     View ──┼──fits?──▶ columns │ a stack       each: target, body, losses
     View ──┘
 
-A body is laid out as JSON whose objects stay on one line where they fit; base64 is cut to its beginning.
+A body is laid out as JSON whose objects stay together where they fit; base64 is cut to its beginning.
 """
 
 import json
@@ -25,6 +25,8 @@ from sabir_cli.output import LOSS_STYLES, printable
 
 NARROWEST = 56
 """Columns that a body needs beside another."""
+LEAF_LINES = 3
+"""Lines over which an object that holds no other may be folded before it is laid out."""
 LONGEST_DATA = 96
 """Characters of a string without a space that are still shown whole."""
 
@@ -84,7 +86,7 @@ def show(console: Console, views: Sequence[View]) -> None:
 
 
 def layout(value: JSONValue, width: int) -> list[Line]:
-    """A JSON value in lines of at most `width` columns, where its strings allow."""
+    """A JSON value in lines that fit a width in columns; innermost objects may take a few times as much."""
     return list(_lines(shorten(value), Line(0, ""), "", width))
 
 
@@ -115,7 +117,8 @@ def _panel(view: View, width: int) -> RenderableType:
 
 def _body(rendering: Rendering, width: int) -> Iterator[RenderableType]:
     for line in layout(decode_json(rendering.body_bytes), width):
-        yield Padding(_highlight(Text(printable(line.text), overflow="fold")), (0, 0, 0, line.indent))
+        text = _highlight(Text(printable(line.text), overflow="fold"))
+        yield Padding(text, (0, 0, 0, line.indent), expand=False)
 
 
 def _losses(losses: Sequence[Loss]) -> Iterator[RenderableType]:
@@ -124,14 +127,15 @@ def _losses(losses: Sequence[Loss]) -> Iterator[RenderableType]:
         return
     yield Text(f"losses: {len(losses)}", style="bold")
     for loss in losses:
-        yield Padding(Text(printable(str(loss)), style=LOSS_STYLES[loss.kind]), (0, 0, 0, 2))
+        yield Padding(Text(printable(str(loss)), style=LOSS_STYLES[loss.kind]), (0, 0, 0, 2), expand=False)
 
 
 def _lines(value: JSONValue, start: Line, end: str, width: int) -> Iterator[Line]:
     """The lines of a value that begins with the text of `start` (its key) and ends with `end` (its comma)."""
     flat = start.text + json.dumps(value, ensure_ascii=False) + end
     items = list(_items(value))
-    if not items or start.indent + cell_len(flat) <= width:
+    is_leaf = not any(isinstance(item, dict | list) for _, item in items)
+    if not items or cell_len(flat) <= (width - start.indent) * (LEAF_LINES if is_leaf else 1):
         yield start._replace(text=flat)
         return
     opening, closing = "{}" if isinstance(value, dict) else "[]"

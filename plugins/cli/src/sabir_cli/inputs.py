@@ -61,8 +61,9 @@ def embedded_model() -> str:
 
 
 def known_models(provider: str) -> list[str]:
-    """The names of a provider's models that its plugin knows, prefixes of names included."""
-    return [info.prefix for info in sabir.models(provider) if info.prefix]
+    """Models that a provider's plugin knows by name, those with the longest context first; beginnings are left out."""
+    named = (info for info in sabir.models(provider) if info.prefix and info.prefix[-1].isalnum())
+    return [info.prefix for info in sorted(named, key=lambda info: (-(info.context_tokens or 0), len(info.prefix)))]
 
 
 def load_options(specs: Iterable[str] | None) -> tuple[sabir.Option, ...]:

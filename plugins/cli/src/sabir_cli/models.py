@@ -40,15 +40,20 @@ def models(
         return code
     if any(found.values()):
         output.show(_table(found))
-    for name in (name for name, infos in found.items() if not infos):
-        output.note(f"{name}: nothing is known of its models; any name is passed on")
+    unknown = [name for name, infos in found.items() if not infos]
+    if unknown:
+        output.note(f"nothing is known of the models of {', '.join(unknown)}; any name is passed on")
     return code
 
 
 def _table(found: dict[str, tuple[sabir.ModelInfo, ...]]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for title in ("model", "reads", "context", "output", "thinks", "refuses"):
-        table.add_column(title, justify="right" if title in ("context", "output") else "left", overflow="fold")
+    table.add_column("model", no_wrap=True)
+    table.add_column("reads")
+    table.add_column("context", justify="right")
+    table.add_column("output", justify="right")
+    table.add_column("thinks")
+    table.add_column("refuses", overflow="fold")
     for name, infos in found.items():
         for info in sorted(infos, key=lambda info: info.prefix):
             table.add_row(

@@ -44,13 +44,11 @@ def is_set(variable: str) -> bool:
 
 
 def key_state(variables: Sequence[str]) -> Text:
-    """Which variables may hold the key, and whether one does."""
+    """Which variable holds the key, or which one may."""
     if not variables:
         return Text("none needed", style="dim")
-    names = [Text(f"{name} set", style="green") if is_set(name) else Text(name, style="dim") for name in variables]
-    if not any(is_set(name) for name in variables):
-        names[-1] = Text.assemble(names[-1], (" not set", "yellow"))
-    return Text(", ").join(names)
+    found = next((name for name in variables if is_set(name)), None)
+    return Text(f"{found} set", style="green") if found else Text(f"{variables[0]} not set", style="yellow")
 
 
 def _document(status: sabir.ProviderStatus, dialects: Sequence[Spoken]) -> dict[str, Any]:  # whatever JSON holds
@@ -78,23 +76,18 @@ def _provider_table(found: Sequence[sabir.ProviderStatus]) -> Table:
 
 
 def _dialect_table(dialects: Sequence[Spoken]) -> Table:
-    table = _table("dialect", "user sends", "results hold", "model returns", "spoken by")
+    table = _table("dialect", "users send", "results hold", "models return", "spoken by")
     for each in dialects:
         carries = capabilities(each.dialect.tables)
         returned = [*carries["native"].get("assistant", ()), *(["citations"] if carries["citations"] else ())]
         table.add_row(
             Text(each.dialect.name, style="bold"),
-            _modalities(carries["media"].get("user", {})),
-            _modalities(carries["media"].get("results", {})),
+            " ".join(("text", *carries["media"].get("user", ()))),
+            " ".join(("text", *carries["media"].get("results", ()))),
             " ".join(("text", *returned)),
             " ".join((each.speaker.provider, *each.other_providers)),
         )
     return table
-
-
-def _modalities(media: dict[str, list[str]]) -> str:
-    """For example `text image(url data)`."""
-    return " ".join(("text", *(f"{modality}({' '.join(forms)})" for modality, forms in media.items())))
 
 
 def _table(*titles: str) -> Table:

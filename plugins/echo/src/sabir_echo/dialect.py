@@ -1,7 +1,9 @@
 """The wire format `echo.plain`, as tables and pure functions.
 
-request  {"model": …, "options": […], "settings": {…}, "messages": [{"from": "user", "text": …}, …]}
-answer   [piece, …], or a stream of them: {"text": word}, {"call": {…}}, and last {"finish": …, "usage": {…}}
+    request  {"model": …, "options": […], "settings": {…}, "messages": [{"from": "user", "text": …}, …]}
+    answer   [piece, …], or a stream of them
+
+A piece is {"text": word} or {"call": {"id": …, "name": …, "arguments": …}}, and at last {"finish": …, "usage": {…}}.
 """
 
 import json
@@ -77,8 +79,7 @@ class PlainDecoder:
     """Words make one block of text, which ends where anything else comes; core reports what fits nowhere."""
 
     def __init__(self, scope: DecodeScope) -> None:
-        self._scope = scope
-        self._index = -1
+        self._scope, self._index = scope, -1
         self._words: list[str] = []
 
     def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
@@ -118,8 +119,6 @@ def _encode_entry(entry: Entry) -> dict[str, JSONValue]:
         own_words = call.raw_arguments if origin and origin.dialect == PlainDialect.name else None
         return {"call": {"id": entry.wire_id, "name": entry.wire_name, "arguments": own_words or call.arguments_json}}
     if result := entry.message.result:
-        said = (
-            result.error_message or text or (value if isinstance(value := result.result, str) else result.result_json)
-        )
-        return {"answers": entry.wire_id, "failed": result.is_error, "text": said}
+        value = result.result if isinstance(result.result, str) else result.result_json
+        return {"answers": entry.wire_id, "failed": result.is_error, "text": result.error_message or text or value}
     return {"text": text}

@@ -19,8 +19,8 @@ class Echo:
 
     name = "echo"
     api_version = 1
-    dialects: tuple[str, ...] = ("plain",)
-    key_variables: tuple[str, ...] = ()
+    dialects = ("plain",)
+    key_variables = ()
 
     def dialect(self, short_name: str) -> PlainDialect:
         """The only one."""
@@ -50,24 +50,18 @@ def serve(request: WireRequest) -> Served:
     if failure := re.fullmatch(r"fail ([45]\d\d)", said):
         return Served(int(failure[1]), [json.dumps({"error": f"you asked for {failure[1]}"}).encode()])
     pieces = answer(asked, said)
-    if request.streaming:
-        return Served(200, [f"data: {json.dumps(piece)}\n\n".encode() for piece in pieces])
-    return Served(200, [json.dumps(pieces).encode()])
+    events = [f"data: {json.dumps(piece)}\n\n".encode() for piece in pieces]
+    return Served(200, events if request.streaming else [json.dumps(pieces).encode()])
 
 
 def answer(asked: JSONValue, said: str) -> list[JSONValue]:
     """The pieces of an answer: a call where one is asked for and offered, else as many words as are allowed."""
-    call = re.fullmatch(r"call (\S+) (.*)", said, re.DOTALL)
-    pieces: list[JSONValue]
-    if call and call[1] in [option["name"] for option in asked["options"]]:
-        pieces, finish = (
-            [{"call": {"id": f"call-{len(asked['messages'])}", "name": call[1], "arguments": call[2]}}],
-            "call",
-        )
-    else:
-        words = re.split(r"(?<=\s)(?=\S)", said)
-        allowed = words[: asked["settings"].get("max_output_tokens")]
-        pieces, finish = [{"text": word} for word in allowed], "done" if allowed == words else "limit"
+    words = re.split(r"(?<=\s)(?=\S)", said)
+    pieces: list[JSONValue] = [{"text": word} for word in words[: asked["settings"].get("max_output_tokens")]]
+    finish = "done" if len(pieces) == len(words) else "limit"
+    call = re.fullmatch(r"call (?P<name>\S+) (?P<arguments>.*)", said, re.DOTALL)
+    if call and call["name"] in [option["name"] for option in asked["options"]]:
+        pieces, finish = [{"call": {"id": f"call-{len(asked['messages'])}", **call.groupdict()}}], "call"
     heard = sum(len(item.get("text", "").split()) for item in asked["messages"])
     return [*pieces, {"finish": finish, "usage": {"input_tokens": heard, "output_tokens": len(pieces)}}]
 

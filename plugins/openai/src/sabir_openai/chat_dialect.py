@@ -42,7 +42,7 @@ QUIRKS: Mapping[str, str] = {
     "system_role": "instructions have the role system, never developer",
     "plain_text": "content without media is one string; a refusal is text",
     "joins_turns": "neighbouring messages of one side become one, for the roles must alternate",
-    "echoes_reasoning": "the reasoning of an assistant message goes back with it",
+    "echoes_reasoning": "an assistant's reasoning, and content of the endpoint's own kinds, goes back with it",
     "json_object": "a reply can be held to JSON, not to a schema",
     "random_seed": "the seed is called random_seed",
     "no_strict": "options are declared without `strict`",

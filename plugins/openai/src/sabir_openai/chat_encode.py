@@ -124,19 +124,19 @@ class _Answer:
         """Put one piece where it belongs."""
         if self.calls and piece.kind != "reasoning":
             self._lose("relocated", "calls come last in a message", piece, entry)
-        if isinstance(piece, OpaquePart):
-            self.parts.append(piece.block)
-            return
-        state = fields(piece.state) if entry.keeps_state else {}
-        if isinstance(piece, MediaPart):
+        state = fields(piece.state) if entry.keeps_state and not isinstance(piece, OpaquePart) else {}
+        chunk = piece.block if isinstance(piece, OpaquePart) else state.get("chunk")
+        if chunk is not None and "echoes_reasoning" in self.scope.quirks:
+            self.parts.append(chunk)
+        elif isinstance(piece, OpaquePart):
+            self._lose("dropped", f"{self.scope.target} takes back no block of this kind", piece, entry)
+        elif isinstance(piece, MediaPart):
             self._audio(piece, text(fields(state.get("audio")).get("id")), entry)
         elif isinstance(piece, ReasoningPart):
             self._reasoning(piece, state, entry)
         elif isinstance(piece, TextPart):
             sound_id = fields(self.further.get("audio")).get("id")
-            if "chunk" in state:
-                self.parts.append(state["chunk"])
-            elif sound_id is None or state.get("transcript_of") != sound_id:
+            if sound_id is None or state.get("transcript_of") != sound_id:
                 self._text(piece.text)
         elif "plain_text" in self.scope.quirks:
             self._lose("downgraded", "the refusal renders as text", piece, entry)
@@ -164,12 +164,11 @@ class _Answer:
         self._text(placeholder(piece))
 
     def _reasoning(self, piece: ReasoningPart, state: Mapping[str, Any], entry: Entry) -> None:
-        if "chunk" in state:
-            self.parts.append(state["chunk"])
-        elif "echoes_reasoning" in self.scope.quirks and (text(state.get("field")) or items(state.get("details"))):
-            if name := text(state.get("field")):
+        name, details = text(state.get("field")), items(state.get("details"))
+        if "echoes_reasoning" in self.scope.quirks and (name or details):
+            if name:
                 self.further[name] = self.further.get(name, "") + piece.text
-            if details := items(state.get("details")):
+            if details:
                 self.further["reasoning_details"] = [*self.further.get("reasoning_details", ()), *details]
         else:
             self._lose("dropped", f"{self.scope.target} takes no reasoning back", piece, entry)

@@ -150,6 +150,8 @@ class _Choice:
                 yield from self._audio(fields(value))
             elif name == "tool_calls":
                 yield from self._calls(items(value))
+            elif name == "function_call":
+                self.message[name] = _merged(fields(self.message.get(name)), fields(value))
             else:
                 self.message = _merged(self.message, {name: value})
                 yield from self._text(name, value)

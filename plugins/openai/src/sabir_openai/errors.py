@@ -141,7 +141,7 @@ def _error(
     found: Failure, provider: str, status: int | None, request_id: str | None, retry_after: float | None
 ) -> CallError:
     kind = _kind(found, status)
-    said = found.message or found.code or found.kind or "no message"
+    said = (found.message or found.code or found.kind or "no message").rstrip(" .")
     answered = f"{provider} answered {status}" if status else f"{provider} reported an error"
     remedy = f"; {_REMEDIES[kind]}" if kind in _REMEDIES else ""
     code = found.code or found.kind or None

@@ -193,9 +193,10 @@ def _image(item: Fields, scope: DecodeScope) -> list[Block]:
     """The image that a call made, or the call itself where it made none that a media part may carry."""
     mime = f"image/{text(item.get('output_format')) or 'png'}".replace("svg", "svg+xml")
     hint, state = text(item.get("revised_prompt")) or None, {"item": without(item, "result")}
-    url = f"data:{mime};base64,{text(item.get('result'))}"
+    result = text(item.get("result"))
+    url = f"data:{mime};base64,{result}" if result else ""
     try:
-        return [MediaPart(modality="image", url=url if item.get("result") else "", prompt_hint=hint, state=state)]
+        return [MediaPart(modality="image", url=url, prompt_hint=hint, state=state)]
     except ValidationError:
         return [_opaque(item)]
 

@@ -70,6 +70,7 @@ class ResponsesDecoder:
         self._growing: dict[int, _Growing] = {}
         self._done: set[int] = set()
         self._kinds: set[str] = set()
+        self._lacks_places = False
         self._is_started = False
         self._is_ended = False
         self._readers: Mapping[str, Callable[[Fields], Iterable[StreamEvent]]] = {
@@ -112,6 +113,7 @@ class ResponsesDecoder:
         key = text(found.get("item_id")) or text(item.get("id")) or text(item.get("call_id"))
         place = found.get("output_index")
         if not isinstance(place, int):
+            self._lacks_places = True
             place = self._places.get(key, max((*self._places.values(), *self._done), default=-1) + 1)
         if key:
             self._places.setdefault(key, place)
@@ -158,8 +160,7 @@ class ResponsesDecoder:
     def _ended(self, found: Fields) -> Iterator[StreamEvent]:
         response = fields(found.get("response"))
         for position, item in enumerate(items(response.get("output"))):
-            place = self._places.get(text(fields(item).get("id")), position)
-            yield from self._done_item({"output_index": place, "item": item})
+            yield from self._done_item({"output_index": None if self._lacks_places else position, "item": item})
         for index, block in sorted(self._growing.items()):
             yield from self._done_block(index, block.whole(self._scope))
         self._is_ended = True

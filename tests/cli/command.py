@@ -1,0 +1,34 @@
+"""The `sabir` command as a user runs it: the installed script, in a process of its own."""
+
+import os
+import subprocess
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+
+SCRIPT = Path(sysconfig.get_path("scripts")) / "sabir"
+KEYS = ("_API_KEY", "_ADMIN_KEY", "_TOKEN")
+
+
+def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This environment without keys and without what steers colours and widths, 80 columns wide."""
+    steering = {"NO_COLOR", "FORCE_COLOR", "SABIR_MODEL", "SABIR_DEBUG"}
+    kept = {name: value for name, value in os.environ.items() if not name.endswith(KEYS) and name not in steering}
+    return {**kept, "COLUMNS": "80", "PYTHONWARNINGS": "error", **(changes or {})}
+
+
+def run(
+    *arguments: str, given: bytes = b"", env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run it to its end; `given` is what is piped to it."""
+    return subprocess.run(
+        [SCRIPT, *arguments], input=given, capture_output=True, env=environment(env), cwd=cwd, check=False
+    )
+
+
+def error_line(finished: subprocess.CompletedProcess[bytes]) -> str:
+    """The one line that an error is; fails where standard error holds anything else, a traceback above all."""
+    lines = finished.stderr.decode().splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("sabir: ")
+    return lines[0].removeprefix("sabir: ")

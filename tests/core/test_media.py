@@ -1,0 +1,148 @@
+"""Media by one URL: read by its header, sniffed by its first bytes, taken by a wire's table."""
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sabir.errors import MediaRefused, SabirError
+from sabir.media import (
+    DATA_URL_CAP,
+    MediaRule,
+    check_url,
+    data_url_base64,
+    data_url_bytes,
+    form_of,
+    make_data_url,
+    read_data_url,
+    sniff_mime,
+    split_provider_file,
+)
+
+
+@given(st.binary(max_size=200))
+def test_bytes_come_back_from_their_data_url(data: bytes) -> None:
+    """Whatever they are."""
+    url = check_url(make_data_url(data, "application/octet-stream"))
+
+    assert data_url_bytes(url) == data
+    assert data_url_base64(url) == ("application/octet-stream", base64.b64encode(data).decode())
+    assert form_of(url) == "data"
+
+
+@pytest.mark.parametrize(
+    ("url", "mime", "is_base64", "data"),
+    [
+        ("data:image/PNG;base64,AAE=", "image/png", True, b"\0\1"),
+        ("data:text/plain;charset=utf-8,a%20b", "text/plain", False, b"a b"),
+        ("data:,a,b", "text/plain", False, b"a,b"),
+        ("data:audio/wav;codec=1;base64,", "audio/wav", True, b""),
+        ("data:image/png;BASE64,AAE=", "image/png", True, b"\0\1"),
+    ],
+)
+def test_a_data_url_is_read_by_its_header(url: str, mime: str, is_base64: bool, data: bytes) -> None:
+    """Percent-encoded payloads are converted where base64 is asked for."""
+    header = read_data_url(url)
+
+    assert (header.mime, header.is_base64) == (mime, is_base64)
+    assert data_url_bytes(url) == data
+    assert data_url_base64(url) == (mime, base64.b64encode(data).decode())
+
+
+@pytest.mark.parametrize(
+    "url", ["data:image/png;base64", "data:;;,", "data: image/png,a", "data:" + "x" * 2000 + ",a", ""]
+)
+def test_what_has_no_header_is_no_data_url(url: str) -> None:
+    """In one line that does not show the payload."""
+    with pytest.raises(MediaRefused, match="is no data URL: expected data:<mime>;base64,<payload>") as caught:
+        read_data_url(url)
+
+    assert len(str(caught.value)) < 200
+
+
+def test_broken_base64_is_named() -> None:
+    """When the bytes are asked for; a message may be passed on as it is."""
+    with pytest.raises(MediaRefused, match="holds broken base64"):
+        data_url_bytes("data:image/png;base64,A")
+
+
+def test_a_data_url_beyond_the_cap_is_refused_without_showing_it() -> None:
+    """Bad input: the error says how long it is and what to do."""
+    url = "data:image/png;base64," + "A" * DATA_URL_CAP
+
+    with pytest.raises(
+        MediaRefused, match=r"has 1000000\d\d characters; a data URL may have 100000000: upload it"
+    ) as caught:
+        check_url(url)
+    assert len(str(caught.value)) < 250
+
+
+def test_a_web_url_beyond_reason_is_refused() -> None:
+    """No server takes it."""
+    with pytest.raises(MediaRefused, match="a web URL may have 100000"):
+        check_url("https://example.org/" + "a" * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("url", "form"),
+    [("https://a", "url"), ("http://a", "url"), ("data:,a", "data"), ("provider-file:acme/1", "file")],
+)
+def test_a_url_has_one_of_three_forms(url: str, form: str) -> None:
+    """A web address, the bytes themselves, or a provider's file id."""
+    assert form_of(url) == form
+
+
+def test_a_provider_file_is_of_one_provider() -> None:
+    """Its id may hold slashes."""
+    assert split_provider_file("provider-file:acme/files/abc-1") == ("acme", "files/abc-1")
+    with pytest.raises(MediaRefused, match="is no provider file: expected provider-file:<provider>/<id>"):
+        split_provider_file("provider-file:acme")
+
+
+@pytest.mark.parametrize(
+    ("data", "mime"),
+    [
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"GIF89a", "image/gif"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
+        (b"RIFF\0\0\0\0WAVEfmt ", "audio/wav"),
+        (b"XXXX\0\0\0\0WAVEfmt ", None),
+        (b"%PDF-1.7", "application/pdf"),
+        (b"ID3\x04", "audio/mpeg"),
+        (b"fLaC", "audio/flac"),
+        (b"OggS", "audio/ogg"),
+        (b"\0\0\0\x20ftypM4A ", "audio/mp4"),
+        (b"\0\0\0\x20ftypisom", "video/mp4"),
+        (b"\x1aE\xdf\xa3", "video/webm"),
+        (b"hello", None),
+        (b"", None),
+    ],
+)
+def test_the_first_bytes_tell_the_type(data: bytes, mime: str | None) -> None:
+    """PJ-17: a hint where none was given, never a decision."""
+    assert sniff_mime(data) == mime
+
+
+@given(
+    st.text(max_size=50) | st.text(max_size=30).map("data:{}".format) | st.text(max_size=30).map("https://{}".format)
+)
+def test_any_text_is_a_url_as_given_or_refused_in_one_line(url: str) -> None:
+    """Law 10 for media: nothing else is raised, and nothing is normalised."""
+    try:
+        assert check_url(url) == url
+    except SabirError as error:
+        assert "\n" not in str(error)
+
+
+def test_a_rule_takes_forms_and_types() -> None:
+    """A table's row: for each form the MIME types, "" for any; what it does not name it does not take."""
+    rule = MediaRule(url="", data=r"image/(png|jpeg)")
+
+    assert rule.refusal("url", None) is None
+    assert rule.refusal("url", "image/tiff") is None
+    assert rule.refusal("data", "image/png") is None
+    assert rule.refusal("data", None) is None
+    assert rule.refusal("data", "image/tiff") == "does not take image/tiff"
+    assert rule.refusal("file", "image/png") == "takes it by url, data only, not by file"
+    assert MediaRule().refusal("url", None) == "does not take it"

@@ -1,0 +1,146 @@
+"""One neutral set of settings, strict; a vendor's own under the provider's name."""
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ValidationError
+from sabir.errors import AuthenticationFailed, RateLimited, SettingsInvalid
+from sabir.settings import WIRE_SETTINGS, ResponseFormat, RetryPolicy, Settings, SettingsReader
+
+
+class Invoice(BaseModel):
+    """What is owed."""
+
+    total: float
+
+
+EVERY_SETTING: dict[str, Any] = {
+    "max_output_tokens": 10,
+    "temperature": 0.0,
+    "top_p": 1.0,
+    "stop": ["a"],
+    "seed": 0,
+    "reasoning_effort": "low",
+    "option_choice": "auto",
+    "parallel_options": False,
+    "response_format": {"type": "object", "title": "Invoice"},
+    "timeout": 1.5,
+    "retries": 0,
+    "media_labels": True,
+    "unsupported_media": "drop",
+    "vendor": {"acme": {"tier": "fast"}},
+    "extra_body": {"x": [1]},
+    "extra_headers": {"x-trace": "1"},
+}
+
+
+def test_nothing_is_set_unless_it_is_given() -> None:
+    """A setting that is not set is the vendor's default, not ours."""
+    settings = Settings()
+
+    assert all(getattr(settings, name) is None for name in WIRE_SETTINGS)
+    assert (settings.vendor, settings.extra_body, settings.extra_headers) == ({}, {}, {})
+
+
+def test_every_setting_survives_json() -> None:
+    """Settings are data: they dump and load again."""
+    settings = Settings(**EVERY_SETTING)
+
+    assert Settings.model_validate_json(settings.model_dump_json()) == settings
+    assert settings.vendor == {"acme": {"tier": "fast"}}
+    assert settings.stop == ("a",)
+    assert settings.retries == RetryPolicy(attempts=1)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_tokens": 10},
+        {"max_output_tokens": 0},
+        {"temperature": -1},
+        {"temperature": float("nan")},
+        {"top_p": 1.5},
+        {"timeout": 0},
+        {"timeout": float("inf")},
+        {"retries": -1},
+        {"retries": True},
+        {"reasoning_effort": "hard"},
+        {"option_choice": ""},
+        {"unsupported_media": "refuse"},
+        {"vendor": {"acme": 3}},
+        {"vendor": 3},
+        {"extra_headers": {"x": 1}},
+        {"extra_body": {"x": float("nan")}},
+    ],
+    ids=str,
+)
+def test_unknown_and_impossible_settings_are_errors(wrong: dict[str, Any]) -> None:
+    """Strict: a misspelt setting is no silent default."""
+    with pytest.raises(ValidationError):
+        Settings(**wrong)
+
+
+def test_a_response_format_is_a_model_or_a_schema() -> None:
+    """A model names itself; a bare schema is named by its title."""
+    from_model = Settings(response_format=Invoice).response_format
+    from_schema = Settings(response_format={"type": "object"}).response_format
+    named = Settings(response_format={"name": "bill", "schema": {"b": 1, "a": 2}}).response_format
+
+    assert from_model is not None
+    assert (from_model.name, from_model.description) == ("Invoice", "What is owed.")
+    assert from_model.schema_view == Invoice.model_json_schema()
+    assert from_schema == ResponseFormat(name="output", schema={"type": "object"})
+    assert named is not None
+    assert list(named.schema_view) == ["b", "a"]
+
+
+def test_one_stop_is_a_list_of_one() -> None:
+    """A string is not taken apart."""
+    assert Settings(stop="ab").stop == ("ab",)
+
+
+def test_a_calls_settings_are_laid_over_the_adapters() -> None:
+    """A field that the call sets wins, even where it is None; the rest is the adapter's."""
+    defaults = Settings(temperature=0.5, seed=1, vendor={"acme": {"a": 1}})
+    laid = Settings(temperature=None, seed=2).laid_over(defaults)
+
+    assert (laid.temperature, laid.seed, laid.vendor) == (None, 2, {"acme": {"a": 1}})
+    assert Settings().laid_over(defaults) is defaults
+    assert defaults.laid_over(Settings()) is defaults
+    assert Settings(**EVERY_SETTING).laid_over(Settings(**EVERY_SETTING)) == Settings(**EVERY_SETTING)
+
+
+def test_a_reader_knows_what_was_looked_at() -> None:
+    """Law 2: a setting that a dialect forgot is found out, set or not."""
+    reader = SettingsReader(Settings(temperature=0.5, seed=1))
+    assert reader.take("temperature") == 0.5
+    assert reader.take("top_p") is None
+
+    assert reader.untouched() == ("seed",)
+    assert set(reader.unread()) == set(WIRE_SETTINGS) - {"temperature", "top_p"}
+    with pytest.raises(SettingsInvalid, match="'timeout' is no wire setting; they are max_output_tokens"):
+        reader.take("timeout")
+
+
+def test_delays_double_up_to_a_longest_one() -> None:
+    """Pure: the policy says how long to wait, its driver waits."""
+    policy = RetryPolicy(attempts=6, first_delay=1, longest_delay=5)
+    error = RateLimited("slow down")
+
+    assert [policy.delay(attempt, error) for attempt in range(1, 7)] == [1, 2, 4, 5, 5, None]
+    assert policy.delay(1, error, jitter=0.5) == 0.5
+    assert RetryPolicy(attempts=100_000).delay(99_999, error) == 8.0
+
+
+def test_a_providers_own_delay_is_obeyed_up_to_a_limit() -> None:
+    """Waiting longer than the user bargained for is giving up."""
+    policy = RetryPolicy(longest_retry_after=60)
+
+    assert policy.delay(1, RateLimited("x", retry_after=42.5), jitter=0.5) == 42.5
+    assert policy.delay(1, RateLimited("x", retry_after=0)) == 0
+    assert policy.delay(1, RateLimited("x", retry_after=61)) is None
+
+
+def test_what_is_not_retryable_is_not_retried() -> None:
+    """Whatever the provider says of waiting."""
+    assert RetryPolicy().delay(1, AuthenticationFailed("x", retry_after=1)) is None

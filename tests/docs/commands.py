@@ -1,0 +1,40 @@
+"""The reference of the command line: its commands, their arguments and the exit codes, as it has them itself."""
+
+from collections.abc import Iterator
+
+from cyclopts import App
+from sabir_cli.exits import ROWS
+from sabir_cli.main import build
+from sabir_cli.output import Output
+
+from tests.docs.sources import paragraph
+
+
+def app() -> App:
+    """The command without what other packages add to it."""
+    return build(Output())
+
+
+def names() -> list[str]:
+    """Its subcommands."""
+    return [name for name in app() if not name.startswith("-")]
+
+
+def command_list() -> str:
+    """Each command with what it does and what it takes."""
+    return "\n\n".join("\n".join(_command(name)) for name in names())
+
+
+def exit_codes() -> str:
+    """One row a code."""
+    rows = (f"| {row.code.value} | {row.meaning} |" for row in sorted(ROWS, key=lambda row: row.code))
+    return "\n".join(["| code | meaning |", "|---|---|", *rows])
+
+
+def _command(name: str) -> Iterator[str]:
+    command = app()[name]
+    yield f"## sabir {name}"
+    yield paragraph(command.help)
+    for argument in command.assemble_argument_collection():
+        required = " (required)" if argument.required else ""
+        yield f"- {', '.join(f'`{each}`' for each in argument.names)}{required}: {argument.parameter.help}"

@@ -1,0 +1,65 @@
+"""The shell commands of the documentation are commands that exist, with arguments that they take."""
+
+import re
+import shlex
+from collections.abc import Iterator
+
+import pytest
+
+from tests.architecture.project import PACKAGES
+from tests.docs.commands import app, names
+from tests.docs.pages import Block, pages
+
+SHELLS = {"sh", "bash", "shell", "console"}
+BLOCKS = [block for page in pages() for block in page.blocks if block.language in SHELLS]
+PROGRAMS = {"sabir", "uv", "python", "pip", "cat", "pytest"}
+"""What pages may ask a reader to run."""
+
+
+def command_lines(block: Block) -> Iterator[list[str]]:
+    """The words of each command in a block; chains and pipes are taken apart."""
+    for line in block.code.splitlines():
+        for part in re.split(r"&&|\||;", line.split(" #", 1)[0]):
+            if tokens := shlex.split(part):
+                yield tokens[2:] if tokens[:2] == ["uv", "run"] else tokens
+
+
+def sabir_lines() -> list[list[str]]:
+    """The words of every `sabir …`, wherever it stands in a shell block."""
+    return [tokens[1:] for block in BLOCKS for tokens in command_lines(block) if tokens[:1] == ["sabir"]]
+
+
+@pytest.mark.parametrize("tokens", sabir_lines(), ids=shlex.join)
+def test_the_command_takes_what_a_page_gives_it(tokens: list[str]) -> None:
+    """Parsed by the command itself; an unknown flag or a missing argument raises."""
+    function, bound, rest = app().parse_args(tokens, print_error=False, exit_on_error=False)
+
+    assert tokens[0] in names()
+    assert function.__name__ == tokens[0]
+    assert rest == {}
+    assert len(bound.arguments) >= (len(tokens) > 1)
+
+
+def test_every_subcommand_is_shown_in_use() -> None:
+    """A command that no page shows is one that nobody finds."""
+    assert {tokens[0] for tokens in sabir_lines()} == set(names())
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.place)
+def test_a_page_runs_only_known_programs(block: Block) -> None:
+    """What it asks a reader to run is installed by what it said before."""
+    assert {tokens[0] for tokens in command_lines(block)} <= PROGRAMS
+
+
+def test_pages_install_only_packages_of_this_project() -> None:
+    """`pip install sabir-…` names a package that exists, on every page and in every error's remedy there."""
+    known = {package.name for package in PACKAGES} | {"uv"}
+    installed = [
+        name
+        for page in pages()
+        for found in re.findall(r"pip install ((?:[a-z][\w-]*[ `]?)+)", page.text)
+        for name in re.findall(r"[a-z][\w-]*", found.split("`")[0])
+    ]
+
+    assert installed
+    assert set(installed) <= known

@@ -1,0 +1,229 @@
+"""The smallest provider is a whole one: text, calls, results, streams, errors, losses."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sabir.adapter import ModelAdapter, adapter
+from sabir.answers import answer_sync
+from sabir.constructors import image, system, user
+from sabir.contracts import Access, Connection, Decoder, Dialect, Provider
+from sabir.errors import CallError, InvalidRequest, RateLimited, ResponseInvalid, ServerFailed, SettingsInvalid
+from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart
+from sabir.inprocess import InProcessConnection, Served
+from sabir.options import Option, option
+from sabir.reply import Reply, Usage
+from sabir.scope import DecodeScope, Target
+from sabir.settings import Settings
+from sabir_echo.dialect import PlainDialect
+from sabir_echo.plugin import Echo, echo
+
+ONCE = Settings(retries=0)
+SCOPE = DecodeScope(Target(provider="echo", dialect="echo.plain", model="any", endpoint="echo:"))
+
+
+@option
+def weather(city: str) -> str:
+    "Current weather in a city."
+    return f"18 °C in {city}"
+
+
+@pytest.fixture
+def llm() -> ModelAdapter:
+    return adapter("echo:any")
+
+
+def content(reply: Reply) -> list[Any]:
+    """What a reply says, without the ids that every message has of its own."""
+    return [(message.policy, message.payload) for message in reply.messages] + [reply.finish_reason, reply.usage]
+
+
+def test_it_keeps_every_protocol() -> None:
+    """The tutorial's source is a provider like others."""
+    provider: Provider = echo
+    dialect: Dialect = provider.dialect("plain")
+    connection: Connection = provider.connect(Access())
+    decoder: Decoder = dialect.decoder(SCOPE)
+
+    assert isinstance(provider, Provider)
+    assert dialect.name == f"{provider.name}.{provider.dialects[0]}"
+    assert (provider.key_variables, provider.quirks(Access())) == ((), frozenset())
+    assert list(decoder.close()) == []
+    assert connection.translate(ValueError()) is None
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40))
+def test_whatever_is_said_comes_back_unchanged(said: str) -> None:
+    """At once and as a stream: law 8, fold = whole; a text of nothing but spaces included."""
+    llm = adapter("echo:any")
+    whole = llm.complete_sync(said, settings=ONCE)
+    with llm.stream_sync(said, settings=ONCE) as stream:
+        words = "".join(stream.text)
+        streamed = stream.reply()
+
+    assert whole.text == words == said
+    assert content(streamed) == content(whole)
+    assert (whole.finish_reason, whole.raw_finish_reason) == ("stop", "done")
+
+
+def test_a_stream_comes_word_by_word(llm: ModelAdapter) -> None:
+    """With the spaces that were there."""
+    with llm.stream_sync("one  two\nthree ") as stream:
+        events = list(stream)
+
+    assert [type(event) for event in events] == [ReplyStart, BlockStart, *[BlockDelta] * 3, BlockEnd, ReplyEnd]
+    assert [event.text for event in events if isinstance(event, BlockDelta)] == ["one  ", "two\n", "three "]
+
+
+def test_an_option_is_called_answered_and_its_result_comes_back(llm: ModelAdapter) -> None:
+    """The public surface's first example, without a model."""
+    chat = [system("Be brief."), user('call weather {"city": "Oslo"}')]
+    texts = []
+    while True:
+        reply = llm.complete_sync(chat, options=[weather])
+        chat += reply.messages
+        texts.append(reply.text)
+        if not reply.option_calls:
+            break
+        chat += answer_sync(reply, [weather])
+
+    assert texts == ["", "18 °C in Oslo"]
+    assert [message.kind for message in chat] == ["parts", "parts", "option_call", "option_result", "parts"]
+    assert reply.usage == Usage(input_tokens=10, output_tokens=4)
+
+
+async def test_a_call_streams_to_the_same_reply(llm: ModelAdapter) -> None:
+    """Its start names the call already."""
+    said = 'call weather {"city": "Oslo"}'
+    whole = await llm.complete(said, options=[weather])
+    async with llm.stream(said, options=[weather]) as stream:
+        events = [event async for event in stream]
+        streamed = await stream.reply()
+
+    start = next(event for event in events if isinstance(event, BlockStart))
+    assert (start.kind, start.invocation_id, start.option_name) == ("option_call", "call-1", "weather")
+    assert content(streamed) == content(whole)
+    assert whole.finish_reason == "option_calls"
+
+
+def test_broken_arguments_become_an_error_result_and_go_back_as_they_came(llm: ModelAdapter) -> None:
+    """PJ-34, law 3: text that is no JSON object is kept."""
+    chat = [user("call weather {oops")]
+    reply = llm.complete_sync(chat, options=[weather])
+    chat += [*reply.messages, *answer_sync(reply, [weather])]
+    rendering = llm.render(chat, options=[weather])
+
+    assert rendering.body["messages"][1]["call"]["arguments"] == "{oops"
+    assert rendering.body["messages"][2]["failed"] is True
+    assert llm.complete_sync(chat).text == "the arguments are no JSON object: '{oops'"
+
+
+def test_an_option_that_was_not_offered_is_not_called(llm: ModelAdapter) -> None:
+    """The words come back instead."""
+    assert llm.complete_sync("call weather {}").text == "call weather {}"
+
+
+def test_values_and_parts_come_back_as_text(llm: ModelAdapter) -> None:
+    """A result that is no text is shown as JSON; text parts as their text."""
+
+    def give(which: str) -> Any:
+        return {"value": {"a": [1, None]}, "nothing": None, "parts": [user("one "), user("two")]}[which]
+
+    offered = Option.from_function(give)
+    found = {}
+    for which in ("value", "nothing", "parts"):
+        chat = [user(f'call give {{"which": "{which}"}}')]
+        reply = llm.complete_sync(chat, options=[offered])
+        chat += [*reply.messages, *answer_sync(reply, [offered])]
+        found[which] = llm.complete_sync(chat).text
+
+    assert found == {"value": '{"a":[1,null]}', "nothing": "null", "parts": "one two"}
+
+
+def test_names_that_the_wire_does_not_take_are_mapped_and_mapped_back(llm: ModelAdapter) -> None:
+    """The call that comes back is of the option's own name."""
+    odd = Option.from_schema("météo!", "", {"type": "object"}, lambda: "rain")
+    wire_name = llm.render("x", options=[odd]).body["options"][0]["name"]
+    reply = llm.complete_sync(f"call {wire_name} {{}}", options=[odd])
+
+    assert wire_name != "météo!"
+    assert [call.call and call.call.option_name for call in reply.option_calls] == ["météo!"]
+
+
+def test_words_are_counted_and_cut_off(llm: ModelAdapter) -> None:
+    """`max_output_tokens`."""
+    reply = llm.complete_sync("one two three", settings=Settings(max_output_tokens=2))
+
+    assert (reply.text, reply.finish_reason, reply.usage.output_tokens) == ("one two ", "length", 2)
+    assert llm.complete_sync("one two", settings=Settings(max_output_tokens=2)).finish_reason == "stop"
+
+
+def test_every_setting_is_in_the_request(llm: ModelAdapter) -> None:
+    """Law 2; another provider's own settings are not, and echo has none."""
+    settings = Settings(seed=1, stop="a", response_format={"type": "object"}, vendor={"acme": {"x": 1}})
+    rendering = llm.render("x", settings=settings)
+
+    assert rendering.losses == ()
+    assert rendering.body["settings"] == {
+        "stop": ["a"],
+        "seed": 1,
+        "response_format": {"name": "output", "schema": {"type": "object"}, "description": None},
+    }
+    with pytest.raises(SettingsInvalid, match="echo has no settings of its own; remove loudness"):
+        llm.render("x", settings=Settings(vendor={"echo": {"loudness": 3}}))
+
+
+def test_media_are_named_by_a_placeholder_and_a_loss(llm: ModelAdapter) -> None:
+    """UP-08: never dropped silently."""
+    reply = llm.complete_sync(user("look: ", image("https://example.org/a.png", hint="the sky")))
+
+    assert reply.text.startswith("look: [image")
+    assert [loss.kind for loss in reply.losses] == ["downgraded"]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(400, InvalidRequest), (429, RateLimited), (500, ServerFailed), (418, ServerFailed)]
+)
+def test_it_fails_when_it_is_asked_to(llm: ModelAdapter, status: int, kind: type[CallError]) -> None:
+    """By the dialect's error table; at once, as a stream, and in a loop."""
+    with pytest.raises(kind, match=f"you asked for {status}") as caught:
+        llm.complete_sync(f"fail {status}", settings=ONCE)
+    assert (caught.value.status, caught.value.provider) == (status, "echo")
+    with pytest.raises(kind), llm.stream_sync(f"fail {status}", settings=ONCE) as stream:
+        stream.reply()
+    with pytest.raises(kind):
+        asyncio.run(llm.complete(f"fail {status}", settings=ONCE))
+
+
+def test_tokens_are_estimated(llm: ModelAdapter) -> None:
+    """The wire cannot count them, and the count says so."""
+    assert llm.count_tokens_sync("one two").estimated is True
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>", b"{}", b"[3]", b"[{}]", b'[{"text": 3}]', b'[{"finish": "odd", "usage": {}}]', b"[]"]
+)
+def test_a_body_that_is_no_answer_is_the_librarys_own_error(body: bytes) -> None:
+    """Law 10: the plugin checks nothing, core reports what fits nowhere."""
+
+    class Broken(Echo):
+        def connect(self, access: Access) -> InProcessConnection:
+            return InProcessConnection(lambda request: Served(200, [body]))
+
+    with pytest.raises(ResponseInvalid) as caught:
+        ModelAdapter(Broken(), PlainDialect(), "any", Access()).complete_sync("x", settings=ONCE)
+
+    assert "\n" not in str(caught.value)
+
+
+def test_a_dialect_is_pure(llm: ModelAdapter) -> None:
+    """Laws 4 and 6: what was said before is the same bytes however the conversation goes on."""
+    chat = [user("a"), *llm.complete_sync("a").messages, user("b")]
+    before = llm.render(chat).body["messages"]
+    after = llm.render([*chat, user("c")]).body["messages"]
+
+    assert json.dumps(after[:3]) == json.dumps(before)
+    assert PlainDialect().family("any") == "echo"

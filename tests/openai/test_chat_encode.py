@@ -1,0 +1,594 @@
+"""Turns, options and settings → Chat Completions requests: goldens, byte for byte where bytes matter."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, get_type_hints
+
+import pytest
+import sabir
+from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
+from pydantic import BaseModel, Field
+from sabir.errors import SettingsInvalid
+from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.options import Option
+from sabir.parts import MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
+from sabir.rendering import Renderer, Rendering
+from sabir.scope import LossLog, ModelInfo, RequestScope, Target
+from sabir.settings import WIRE_SETTINGS, Settings, SettingsReader
+from sabir.values import FrozenDict
+from sabir_openai.chat_dialect import CHAT
+from sabir_openai.chat_request import encode_request
+from sabir_openai.dialect import variant
+from sabir_openai.settings import ChatSettings
+
+TARGET = Target(provider="openai", dialect="openai.chat", model="gpt-4o", endpoint="https://api.openai.com/v1")
+HOME = Origin(provider="openai", dialect="openai.chat", model="gpt-4o-2024-08-06", endpoint=TARGET.endpoint)
+ELSEWHERE = Origin(provider="other", dialect="other.wire", model="x")
+PNG = "data:image/png;base64,iVBORw0KGgo="
+WAV = "data:audio/wav;base64,UklGRg=="
+PDF = "data:application/pdf;base64,JVBERi0="
+REASONING = ModelInfo(prefix="o", reasoning=True, rejects=("stop",))
+
+
+def render(
+    history: Sequence[Message],
+    options: Sequence[Option] = (),
+    settings: Settings | None = None,
+    *,
+    quirks: Sequence[str] = (),
+    info: ModelInfo | None = None,
+) -> Rendering:
+    renderer = Renderer(CHAT, TARGET, model_info=info, quirks=frozenset(quirks))
+    return renderer.render(history, options, settings)
+
+
+def messages(history: Sequence[Message], **how: Any) -> list[Any]:
+    found: list[Any] = json.loads(render(history, **how).body_bytes)["messages"]
+    return found
+
+
+def head(**settings: Any) -> dict[str, Any]:
+    """The fields beside the messages that some settings give."""
+    options = settings.pop("options", ())
+    quirks, info = settings.pop("quirks", ()), settings.pop("info", None)
+    body = json.loads(render([sabir.user("Hi")], options, Settings(**settings), quirks=quirks, info=info).body_bytes)
+    return {name: value for name, value in body.items() if name not in ("model", "messages")}
+
+
+def losses(rendering: Rendering) -> list[tuple[str, str]]:
+    return [(loss.kind, loss.path) for loss in rendering.losses]
+
+
+def said(*parts: Part, origin: Origin | None = None) -> Message:
+    return Message(policy="llm", origin=origin, payload=PartsPayload(parts=parts))
+
+
+def call(number: int = 1, origin: Origin | None = None, **fields: Any) -> Message:
+    payload = OptionCallPayload(invocation_id=f"call_{number}", option_name="weather", **fields)
+    return Message(policy="llm", origin=origin, payload=payload)
+
+
+def result(number: int = 1, **fields: Any) -> Message:
+    payload = OptionResultPayload(invocation_id=f"call_{number}", option_name="weather", **fields)
+    return Message(policy="weather", payload=payload)
+
+
+def weather(city: str) -> str:
+    """Current weather in a city."""
+    return city
+
+
+WEATHER = Option.from_function(weather)
+
+
+def test_a_whole_conversation_is_these_bytes() -> None:
+    """System, user, parallel calls as one message, their results in order, the answer (UP-11, UP-21)."""
+    history = [
+        sabir.system("Be brief."),
+        sabir.user("Umbrella?", sabir.image("https://example.org/sky.jpg"), "Look up."),
+        said(TextPart(text="Let me look.")),
+        call(1, arguments={"city": "Ulm"}),
+        call(2, arguments={"city": "Köln"}),
+        result(1, result={"degrees": 18}),
+        result(2, result="rain"),
+        said(TextPart(text="Yes.")),
+    ]
+
+    assert render(history).body_bytes.decode() == (
+        '{"model":"gpt-4o","messages":['
+        '{"role":"system","content":"Be brief."},'
+        '{"role":"user","content":[{"type":"text","text":"Umbrella?"},'
+        '{"type":"image_url","image_url":{"url":"https://example.org/sky.jpg"}},{"type":"text","text":"Look up."}]},'
+        '{"role":"assistant","content":"Let me look.","tool_calls":['
+        '{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{\\"city\\":\\"Ulm\\"}"}},'
+        '{"id":"call_2","type":"function","function":{"name":"weather","arguments":"{\\"city\\":\\"Köln\\"}"}}]},'
+        '{"role":"tool","tool_call_id":"call_1","content":"{\\"degrees\\":18}"},'
+        '{"role":"tool","tool_call_id":"call_2","content":"rain"},'
+        '{"role":"assistant","content":"Yes."}]}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("info", "quirks", "role"),
+    [
+        (ModelInfo(prefix=""), (), "system"),
+        (ModelInfo(prefix="gpt-4o", reasoning=False), (), "system"),
+        (REASONING, (), "developer"),
+        (REASONING, ("system_role",), "system"),
+    ],
+)
+def test_reasoning_models_take_instructions_as_developer(info: ModelInfo, quirks: tuple[str, ...], role: str) -> None:
+    """From o1 on (wire-rules §1); a later instruction stays where it was said."""
+    found = messages([sabir.system("A"), sabir.user("B"), sabir.system("C")], info=info, quirks=quirks)
+
+    assert [message["role"] for message in found] == [role, "user", role]
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        (
+            MediaPart(modality="image", url="https://example.org/a.gif"),
+            {"type": "image_url", "image_url": {"url": "https://example.org/a.gif"}},
+        ),
+        (MediaPart(modality="image", url=PNG), {"type": "image_url", "image_url": {"url": PNG}}),
+        (
+            MediaPart(modality="image", url="data:image/png,%89PNG"),
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}},
+        ),
+        (
+            MediaPart(modality="audio", url=WAV),
+            {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
+        ),
+        (
+            MediaPart(modality="audio", url="data:audio/mpeg;base64,SUQz"),
+            {"type": "input_audio", "input_audio": {"data": "SUQz", "format": "mp3"}},
+        ),
+        (
+            MediaPart(modality="document", url=PDF, name="bill.pdf"),
+            {"type": "file", "file": {"filename": "bill.pdf", "file_data": PDF}},
+        ),
+        (
+            MediaPart(modality="document", url=PDF),
+            {"type": "file", "file": {"filename": "document.pdf", "file_data": PDF}},
+        ),
+        (
+            MediaPart(modality="document", url="provider-file:openai/file-1"),
+            {"type": "file", "file": {"file_id": "file-1"}},
+        ),
+    ],
+)
+def test_each_medium_has_its_form(part: MediaPart, expected: dict[str, Any]) -> None:
+    """wire-rules §1: images by URL or data, sound as raw base64, PDF as data or id."""
+    assert messages([sabir.user(part)]) == [{"role": "user", "content": [expected]}]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        MediaPart(modality="image", url="provider-file:openai/file-1"),
+        MediaPart(modality="image", url="data:image/bmp;base64,Qk0="),
+        MediaPart(modality="audio", url="https://example.org/a.mp3"),
+        MediaPart(modality="audio", url="data:audio/flac;base64,ZkxhQw=="),
+        MediaPart(modality="document", url="https://example.org/a.pdf"),
+        MediaPart(modality="document", url="data:text/plain;base64,QQ=="),
+        MediaPart(modality="video", url="https://example.org/a.mp4"),
+    ],
+)
+def test_what_the_wire_has_no_place_for_is_a_placeholder(part: MediaPart) -> None:
+    """UP-08: never dropped silently; no image by id, no sound or document by URL, no video."""
+    rendering = render([sabir.user("See", part)])
+    content = json.loads(rendering.body_bytes)["messages"][0]["content"]
+
+    assert [piece["type"] for piece in content] == ["text", "text"]
+    assert losses(rendering) == [("downgraded", "parts[1]")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "content"),
+    [
+        ({"result": "text"}, "text"),
+        ({"result": ""}, '""'),
+        ({"result": None}, "null"),
+        ({"result": 0}, "0"),
+        ({"result": {"b": 1, "a": [2]}}, '{"a":[2],"b":1}'),
+        ({"parts": (TextPart(text="seen"),)}, "seen"),
+        ({"parts": (TextPart(text="a"), TextPart(text="b"))}, [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]),
+        (
+            {"is_error": True, "error_type": "Timeout", "error_message": "no answer", "retryable": True},
+            '{"error":{"type":"Timeout","message":"no answer","retryable":true}}',
+        ),
+        (
+            {"is_error": True, "error_type": "E", "error_message": "m", "parts": (TextPart(text="log"),)},
+            [{"type": "text", "text": '{"error":{"type":"E","message":"m"}}'}, {"type": "text", "text": "log"}],
+        ),
+    ],
+)
+def test_a_result_is_text_that_says_whether_it_failed(fields: dict[str, Any], content: Any) -> None:
+    """UP-09: errors reach the model as errors; falsy results as they are; never empty."""
+    assert messages([call(), result(**fields)])[1] == {"role": "tool", "tool_call_id": "call_1", "content": content}
+
+
+def test_media_of_a_result_are_reported_and_its_text_stays() -> None:
+    """Results are text on this wire (wire-rules §2)."""
+    rendering = render([call(), result(parts=(TextPart(text="chart:"), MediaPart(modality="image", url=PNG)))])
+    content = json.loads(rendering.body_bytes)["messages"][1]["content"]
+
+    assert [piece["text"] for piece in content] == ["chart:", "[image not shown]"]
+    assert losses(rendering) == [("downgraded", "parts[1]")]
+
+
+def test_calls_without_text_have_null_content_and_no_call_means_no_field() -> None:
+    """UP-15: tool_calls is never []; content is null beside calls alone, as the vendor itself writes it."""
+    found = messages([sabir.user("a"), call(), result(result=1), said(TextPart(text="b")), sabir.user("c")])
+
+    assert found[1]["content"] is None
+    assert "tool_calls" not in found[3]
+
+
+def test_text_after_a_call_comes_before_it_and_says_so() -> None:
+    """A message has its content first; the order is a loss, not silence."""
+    rendering = render([sabir.user("a"), call(), said(TextPart(text="calling")), result(result=1)])
+    message = json.loads(rendering.body_bytes)["messages"][1]
+
+    assert (message["content"], len(message["tool_calls"])) == ("calling", 1)
+    assert losses(rendering) == [("relocated", "parts[0]")]
+
+
+def test_a_refusal_goes_back_as_a_refusal() -> None:
+    """The wire has a content part for it; an endpoint of plain text gets it as text, and the loss says so."""
+    history = [sabir.user("a"), said(RefusalPart(text="No.")), sabir.user("b")]
+
+    assert messages(history)[1] == {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}
+    plain = render(history, quirks=["plain_text"])
+    assert json.loads(plain.body_bytes)["messages"][1] == {"role": "assistant", "content": "No."}
+    assert losses(plain) == [("downgraded", "parts[0]")]
+
+
+def test_argument_text_goes_back_to_its_dialect_as_it_came() -> None:
+    """Byte for byte to where such text is known; canonical elsewhere; never empty."""
+    raw = '{ "city" : "Ulm" }'
+    history = [
+        call(1, HOME, arguments={"city": "Ulm"}, raw_arguments=raw),
+        call(2, ELSEWHERE, arguments={"city": "Ulm"}, raw_arguments=raw),
+        call(3, HOME, raw_arguments=""),
+        *(result(number) for number in (1, 2, 3)),
+    ]
+    calls = messages(history)[0]["tool_calls"]
+
+    assert [each["function"]["arguments"] for each in calls] == [raw, '{"city":"Ulm"}', "{}"]
+
+
+def test_a_custom_call_and_further_fields_go_back_to_their_maker_alone() -> None:
+    """Law 3; a signature of another endpoint is not sent (UP-12)."""
+    custom = {"arguments": {"input": "4 + 4"}, "state": {"type": "custom"}}
+    signed = {"arguments": {}, "state": {"further": {"extra_content": {"signature": "s"}}}}
+    home = [call(1, HOME, **custom), call(2, HOME, **signed), result(1), result(2)]
+    foreign = [call(1, ELSEWHERE, **custom), call(2, ELSEWHERE, **signed), result(1), result(2)]
+
+    assert messages(home)[0]["tool_calls"] == [
+        {"id": "call_1", "type": "custom", "custom": {"name": "weather", "input": "4 + 4"}},
+        {
+            "id": "call_2",
+            "type": "function",
+            "function": {"name": "weather", "arguments": "{}"},
+            "extra_content": {"signature": "s"},
+        },
+    ]
+    assert [each["function"]["arguments"] for each in messages(foreign)[0]["tool_calls"]] == ['{"input":"4 + 4"}', "{}"]
+    assert "extra_content" not in messages(foreign)[0]["tool_calls"][1]
+
+
+def spoken(origin: Origin) -> Message:
+    return said(
+        MediaPart(modality="audio", url=WAV, state={"audio": {"id": "audio_1", "expires_at": 9}}),
+        TextPart(text="Hello.", state={"transcript_of": "audio_1"}),
+        origin=origin,
+    )
+
+
+def test_a_sound_goes_back_by_its_id_and_its_transcript_is_part_of_it() -> None:
+    """wire-rules §4: echo `audio:{id}`; to anyone else the transcript stands for it."""
+    rendering = render([sabir.user("a"), spoken(ELSEWHERE), sabir.user("b")])
+
+    assert messages([sabir.user("a"), spoken(HOME), sabir.user("b")])[1] == {
+        "role": "assistant",
+        "audio": {"id": "audio_1"},
+    }
+    assert [part["text"] for part in json.loads(rendering.body_bytes)["messages"][1]["content"]] == [
+        "[audio not shown]",
+        "Hello.",
+    ]
+    assert losses(rendering) == [("downgraded", "parts[0]")]
+
+
+def test_a_dropped_sound_leaves_no_empty_message() -> None:
+    """UP-15 under the policy that drops what is not taken."""
+    sound = said(MediaPart(modality="audio", url=WAV), origin=ELSEWHERE)
+    rendering = render([sabir.user("a"), sound], (), Settings(unsupported_media="drop"))
+
+    assert [message["role"] for message in json.loads(rendering.body_bytes)["messages"]] == ["user"]
+    assert losses(rendering) == [("dropped", "parts[0]")]
+
+
+def thought(origin: Origin | None = HOME) -> list[Message]:
+    state = {"field": "reasoning_content", "details": [{"type": "reasoning.encrypted", "data": "x"}]}
+    block = {"type": "reference", "reference_ids": [1]}
+    return [
+        sabir.user("a"),
+        said(
+            ReasoningPart(text="Hm. ", state=state),
+            ReasoningPart(text="", state={"chunk": {"type": "thinking", "thinking": []}}),
+            TextPart(text="Ah."),
+            OpaquePart(dialect="openai.chat", block=block),
+            origin=origin,
+        ),
+        sabir.user("b"),
+    ]
+
+
+def test_reasoning_goes_back_where_the_endpoint_wants_it() -> None:
+    """`reasoning_content` and `reasoning_details` of compatibles, in the fields they came in (wire-rules §3)."""
+    assert messages(thought(), quirks=["echoes_reasoning"])[1] == {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": []},
+            {"type": "text", "text": "Ah."},
+            {"type": "reference", "reference_ids": [1]},
+        ],
+        "reasoning_content": "Hm. ",
+        "reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}],
+    }
+
+
+def test_reasoning_is_a_loss_where_the_endpoint_refuses_it() -> None:
+    """Nothing official takes it back; the loss names the part."""
+    rendering = render(thought())
+
+    assert json.loads(rendering.body_bytes)["messages"][1] == {"role": "assistant", "content": "Ah."}
+    assert losses(rendering) == [("dropped", "parts[0]"), ("dropped", "parts[1]"), ("dropped", "parts[3]")]
+
+
+def test_endpoints_that_alternate_get_neighbours_as_one_message() -> None:
+    """The quirk of templates that refuse two user messages in a row."""
+    history = [sabir.user("a"), sabir.user("b", sabir.image(PNG)), sabir.user("c")]
+
+    assert len(messages(history)) == 3
+    assert messages([sabir.user("a"), sabir.user("b")], quirks=["joins_turns", "plain_text"]) == [
+        {"role": "user", "content": "a\n\nb"}
+    ]
+    assert [part["type"] for part in messages(history, quirks=["joins_turns", "plain_text"])[0]["content"]] == [
+        "text",
+        "text",
+        "image_url",
+        "text",
+    ]
+
+
+def test_ids_that_the_wire_takes_stay_and_others_become_valid() -> None:
+    """At most 64 characters; an endpoint with ids of nine gets nine (wire-rules §2)."""
+    long = call(1).model_copy(update={"payload": OptionCallPayload(invocation_id="x" * 70, option_name="weather")})
+    answer = result().model_copy(update={"payload": OptionResultPayload(invocation_id="x" * 70, option_name="weather")})
+    nine = Renderer(variant("chat", 9), TARGET).render([call(1), result(1), long, answer]).body_bytes
+    found = json.loads(nine)["messages"]
+
+    assert len(messages([long, answer])[0]["tool_calls"][0]["id"]) <= 64
+    assert all(len(each["id"]) == 9 and each["id"].isalnum() for item in found[::2] for each in item["tool_calls"])
+    assert [item["tool_call_id"] for item in found[1::2]] == [item["tool_calls"][0]["id"] for item in found[::2]]
+
+
+def test_every_neutral_setting_has_its_field() -> None:
+    """One table from settings to fields."""
+    settings = {"max_output_tokens": 9, "temperature": 0.5, "top_p": 0.9, "stop": ("a", "b"), "seed": 7}
+
+    assert head(**settings) == {
+        "max_completion_tokens": 9,
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "stop": ["a", "b"],
+        "seed": 7,
+    }
+    assert head(reasoning_effort="low", info=REASONING) == {"reasoning_effort": "low"}
+
+
+def test_every_wire_setting_is_looked_at() -> None:
+    """A forgotten setting is a failure, not silence."""
+    reader = SettingsReader(Settings())
+    encode_request(
+        RequestScope(
+            target=TARGET, settings=reader, options=(), option_names={}, system=(), vendor=FrozenDict(), losses=LossLog()
+        )
+    )
+
+    assert reader.unread() == ()
+    assert len(WIRE_SETTINGS) == 9
+
+
+def test_quirks_rename_settings() -> None:
+    """`max_tokens` for compatibles, but never for OpenAI's own reasoning models; Mistral's seed."""
+    assert head(max_output_tokens=9, quirks=["max_tokens"]) == {"max_tokens": 9}
+    assert head(max_output_tokens=9, quirks=["max_tokens"], info=REASONING) == {"max_completion_tokens": 9}
+    assert head(seed=7, quirks=["random_seed"]) == {"random_seed": 7}
+
+
+@pytest.mark.parametrize(
+    ("settings", "info", "lost"),
+    [
+        ({"stop": "a"}, REASONING, ["settings.stop"]),
+        ({"temperature": 1, "reasoning_effort": "low"}, REASONING, ["settings.temperature"]),
+        ({"reasoning_effort": "low"}, ModelInfo(prefix="", reasoning=False), ["settings.reasoning_effort"]),
+        ({"parallel_options": True}, None, ["settings.parallel_options"]),
+        ({"option_choice": "auto"}, None, ["settings.option_choice"]),
+        ({"stop": tuple("abcdef")}, None, ["settings.stop[4]", "settings.stop[5]"]),
+    ],
+)
+def test_what_cannot_be_sent_is_a_loss(settings: dict[str, Any], info: ModelInfo | None, lost: list[str]) -> None:
+    """UP-18: reported, not sent."""
+    rendering = render([sabir.user("Hi")], (), Settings(**settings), info=info)
+
+    assert losses(rendering) == [("dropped", path) for path in lost]
+
+
+def test_a_reasoning_model_samples_while_it_does_not_reason() -> None:
+    """gpt-5.1 and later take a temperature until an effort is asked for."""
+    assert head(temperature=1, info=REASONING) == {"temperature": 1.0}
+    assert head(temperature=1, reasoning_effort="none", info=REASONING) == {"temperature": 1.0, "reasoning_effort": "none"}
+
+
+def test_options_are_functions_strict_where_nothing_changes() -> None:
+    """A strict schema asks the same of the model; one that would ask more is sent as it is."""
+
+    def lookup(city: str, unit: str = "C") -> str:
+        return city + unit
+
+    tools = head(options=[WEATHER, Option.from_function(lookup)])["tools"]
+
+    assert tools[0]["function"]["name"] == "weather"
+    assert tools[0]["function"]["strict"] is True
+    assert tools[0]["function"]["parameters"]["additionalProperties"] is False
+    assert "strict" not in tools[1]["function"]
+    assert tools[1]["function"]["parameters"] == Option.from_function(lookup).parameters
+    assert "strict" not in head(options=[WEATHER], quirks=["no_strict"])["tools"][0]["function"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ("auto", "auto"),
+        ("none", "none"),
+        ("required", "required"),
+        ("weather", {"type": "function", "function": {"name": "weather"}}),
+        ("calculator", {"type": "custom", "custom": {"name": "calculator"}}),
+    ],
+)
+def test_a_choice_is_a_word_or_names_what_is_offered(choice: str, expected: Any) -> None:
+    """Options and the vendor's own declarations alike."""
+    vendor = {"openai": {"tools": [{"type": "custom", "custom": {"name": "calculator"}}]}}
+    found = head(options=[WEATHER], option_choice=choice, parallel_options=False, vendor=vendor)
+
+    assert (found["tool_choice"], found["parallel_tool_calls"]) == (expected, False)
+    assert [tool["type"] for tool in found["tools"]] == ["function", "custom"]
+
+
+def test_a_choice_that_is_not_offered_is_refused() -> None:
+    """The error names what is offered."""
+    with pytest.raises(SettingsInvalid, match="'rain', which is not offered; offered are: weather"):
+        head(options=[WEATHER], option_choice="rain")
+
+
+class Invoice(BaseModel):
+    """An invoice."""
+
+    number: str
+    total: float
+    note: str | None = None
+
+
+class Order(BaseModel):
+    count: int = 1
+    code: str = Field(default="x", examples=["y"])
+
+
+class Limited(BaseModel):
+    code: str = Field(min_length=3)
+
+
+def test_a_response_format_is_a_strict_schema_where_it_can_be() -> None:
+    """Every property required, every object closed; nothing lost where null stands for absent."""
+    rendering = render([sabir.user("Hi")], (), Settings(response_format=Invoice))
+    found = json.loads(rendering.body_bytes)["response_format"]
+
+    assert found["json_schema"] | {"schema": 0} == {
+        "name": "Invoice",
+        "schema": 0,
+        "strict": True,
+        "description": "An invoice.",
+    }
+    assert found["json_schema"]["schema"]["required"] == ["number", "total", "note"]
+    assert found["json_schema"]["schema"]["additionalProperties"] is False
+    assert losses(rendering) == []
+
+
+def test_what_a_strict_schema_changes_or_cannot_say_is_a_loss() -> None:
+    """Narrowed: rewritten. Not strict at all: downgraded, with the reason."""
+    narrowed = render([sabir.user("Hi")], (), Settings(response_format=Order))
+    loose = render([sabir.user("Hi")], (), Settings(response_format=Limited))
+    schema = json.loads(loose.body_bytes)["response_format"]["json_schema"]
+
+    assert {loss.kind for loss in narrowed.losses} == {"rewritten"}
+    assert sorted(loss.reason.rsplit(": ", 1)[1] for loss in narrowed.losses) == [
+        "'code' is optional and became required",
+        "'count' is optional and became required",
+        ["strict schemas ask more", "code loses 'examples'"][1],
+    ]
+    assert (schema["strict"], schema["schema"]) == (False, Limited.model_json_schema())
+    assert [str(loss) for loss in loose.losses] == [
+        "downgraded: settings.response_format: replies may miss the schema, for it cannot be strict: "
+        "code uses 'minLength', which strict schemas do not have"
+    ]
+
+
+def test_a_format_name_is_made_valid_and_an_endpoint_without_schemas_gets_json() -> None:
+    """Each with its loss."""
+    renamed = render([sabir.user("Hi")], (), Settings(response_format={"name": "My bill", "schema": {"type": "object"}}))
+    plain = render([sabir.user("Hi")], (), Settings(response_format=Invoice), quirks=["json_object"])
+
+    assert json.loads(renamed.body_bytes)["response_format"]["json_schema"]["name"].startswith("My_bill_")
+    assert ("rewritten", "settings.response_format.name") in losses(renamed)
+    assert json.loads(plain.body_bytes)["response_format"] == {"type": "json_object"}
+    assert losses(plain) == [("downgraded", "settings.response_format")]
+
+
+def test_vendor_settings_are_sent_as_they_are() -> None:
+    """Under the provider's name, validated, never another's."""
+    vendor = {"openai": {"service_tier": "flex", "logprobs": True, "n": 2}, "other": {"x": 1}}
+
+    assert head(vendor=vendor) == {"service_tier": "flex", "logprobs": True, "n": 2}
+
+
+def test_a_vendor_setting_that_is_unknown_is_refused_in_one_line() -> None:
+    """The error names the setting, what there is, and where all else goes."""
+    with pytest.raises(SettingsInvalid) as raised:
+        head(vendor={"openai": {"servicetier": "flex"}})
+
+    message = str(raised.value)
+    assert "servicetier" in message
+    assert "service_tier" in message
+    assert "extra_body" in message
+    assert "\n" not in message
+
+
+def test_a_vendor_choice_wins_and_says_so() -> None:
+    """Two settings for one field: the vendor's own is sent, the neutral one is a loss."""
+    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}
+    settings = Settings(option_choice="required", vendor={"openai": {"tool_choice": allowed}})
+    rendering = render([sabir.user("Hi")], [WEATHER], settings)
+
+    assert json.loads(rendering.body_bytes)["tool_choice"] == allowed
+    assert losses(rendering) == [("dropped", "settings.option_choice")]
+
+
+def test_every_field_of_the_sdk_has_its_place() -> None:
+    """Neutral, vendor's, the dialect's own, or deprecated: a field that the SDK adds shows up here."""
+    neutral = {
+        "max_completion_tokens", "temperature", "top_p", "stop", "seed", "reasoning_effort", "tools", "tool_choice",
+        "parallel_tool_calls", "response_format",
+    }  # fmt: skip
+    ours = {"model", "messages", "stream", "stream_options"}
+    deprecated = {"max_tokens", "functions", "function_call"}
+    known = set(get_type_hints(CompletionCreateParamsNonStreaming, include_extras=True))
+
+    assert known == neutral | ours | deprecated | set(ChatSettings.model_fields)
+
+
+def test_a_stream_asks_for_its_usage() -> None:
+    """The fields that a stream adds, and the endpoint that takes none of them."""
+    streamed = json.loads(render([sabir.user("Hi")]).for_stream().body_bytes)
+
+    assert (streamed["stream"], streamed["stream_options"]) == (True, {"include_usage": True})
+    assert variant("chat", streams_usage=False).streaming_fields == {"stream": True}
+
+
+def test_the_wire_counts_no_tokens() -> None:
+    """Nothing is sent to a place that does not exist."""
+    assert CHAT.encode_count({}) is None

@@ -1,0 +1,405 @@
+"""Chat Completions streams → events, and their fold, which is the reply of the same answer at once (law 8)."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from openai.lib.streaming.chat import ChatCompletionStreamState
+from openai.types.chat import ChatCompletionChunk
+
+from sabir.errors import CallError, ContextTooLong, RateLimited, ResponseInvalid, ServerFailed, StreamBroken
+from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
+from sabir.fold import Fold
+from sabir.parts import MediaPart, OpaquePart, ReasoningPart, TextPart
+from sabir.reply import Reply
+from sabir.scope import DecodeScope, Target
+from sabir.sse import ServerEvent
+from sabir_openai.chat_dialect import CHAT
+
+TARGET = Target(provider="openai", dialect="openai.chat", model="gpt-4o")
+SCOPE = DecodeScope(target=TARGET, option_names={"my_tool": "my.tool"}, request_id="req_1")
+DONE = "[DONE]"
+
+
+def chunk(delta: Any = None, finish: str | None = None, index: int = 0, **fields: Any) -> dict[str, Any]:
+    choice = {"index": index, "delta": delta or {}, "finish_reason": finish, **fields.pop("choice", {})}
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-4o-2024-08-06"}
+    return {**head, "choices": [choice], **fields}
+
+
+def events(*chunks: Any, name: str = "") -> list[StreamEvent]:
+    decoder = CHAT.decoder(SCOPE)
+    found: list[StreamEvent] = []
+    for each in chunks:
+        data = each if isinstance(each, str) else json.dumps(each)
+        found += decoder.feed(ServerEvent(data, name))
+    return [*found, *decoder.close()]
+
+
+def folded(*chunks: Any) -> Reply:
+    fold = Fold(SCOPE)
+    for event in events(*chunks):
+        fold.feed(event)
+    return fold.reply()
+
+
+def whole(message: dict[str, Any], finish: str = "stop", **fields: Any) -> Reply:
+    choice = {"index": 0, "message": message, "finish_reason": finish, **fields.pop("choice", {})}
+    head = {"id": "chatcmpl-1", "created": 1, "model": "gpt-4o-2024-08-06"}
+    return CHAT.decode(json.dumps({**head, "choices": [choice], **fields}).encode(), SCOPE)
+
+
+def same(left: Reply, right: Reply) -> bool:
+    """Equal but for the messages' own ids."""
+    pairs = zip(left.messages, right.messages, strict=True)
+    bare = {"messages": (), "alternatives": ()}
+    return all(a.same_content(b) for a, b in pairs) and left.model_copy(update=bare) == right.model_copy(update=bare)
+
+
+def call(index: int | None, wire_id: str = "", name: str = "", arguments: str | None = None, **fields: Any) -> dict[str, Any]:
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value not in ("", None)}
+    delta = {"index": index, "id": wire_id, "function": function, **fields}
+    return {"tool_calls": [{key: value for key, value in delta.items() if value not in (None, "")}]}
+
+
+def test_text_grows_and_ends_with_its_usage() -> None:
+    """Usage comes after the finish reason, in a chunk without choices (wire-rules §5)."""
+    usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+    chunks = [
+        chunk({"role": "assistant", "content": "", "refusal": None}, usage=None, obfuscation="x1"),
+        chunk({"content": "Hel"}, service_tier="default"),
+        chunk({"content": "lo."}, system_fingerprint="fp"),
+        chunk({}, "stop"),
+        {**chunk(), "choices": [], "usage": usage},
+        DONE,
+    ]
+    found = events(*chunks)
+
+    assert [event.type for event in found] == [
+        "reply-start", "text-start", "text-delta", "text-delta", "text-end", "reply-end",
+    ]  # fmt: skip
+    assert [event.text for event in found if isinstance(event, BlockDelta)] == ["Hel", "lo."]
+    assert isinstance(found[0], ReplyStart) and found[0].origin.response_id == "chatcmpl-1"
+    end = found[-1]
+    assert isinstance(end, ReplyEnd)
+    assert (end.finish_reason, end.usage.total_tokens) == ("stop", 5)
+    assert same(
+        folded(*chunks),
+        whole({"content": "Hello."}, usage=usage, service_tier="default", system_fingerprint="fp"),
+    )
+
+
+def test_parallel_calls_are_told_apart_by_their_index() -> None:
+    """Id and name first, then argument text, interleaved as they come."""
+    chunks = [
+        chunk(call(0, "call_1", "my_tool", "")),
+        chunk(call(1, "call_2", "other", "")),
+        chunk(call(0, arguments='{"a"')),
+        chunk(call(1, arguments="{ }")),
+        chunk(call(0, arguments=":1}")),
+        chunk({}, "tool_calls"),
+        DONE,
+    ]
+    found = events(*chunks)
+    starts = [event for event in found if isinstance(event, BlockStart)]
+    calls = [
+        {"id": "call_1", "type": "function", "function": {"name": "my_tool", "arguments": '{"a":1}'}},
+        {"id": "call_2", "type": "function", "function": {"name": "other", "arguments": "{ }"}},
+    ]
+
+    assert [(start.invocation_id, start.option_name) for start in starts] == [("call_1", "my.tool"), ("call_2", "other")]
+    assert [event.text for event in found if isinstance(event, BlockDelta)] == ['{"a"', "{ }", ":1}"]
+    assert same(folded(*chunks), whole({"tool_calls": calls}, "tool_calls"))
+
+
+@pytest.mark.parametrize(
+    ("deltas", "expected"),
+    [
+        # no index: a name begins a call, what has none continues the last
+        ([call(None, "1", "f", "{"), call(None, arguments="}"), call(None, "2", "f", "{}")], [("1", "{}"), ("2", "{}")]),
+        # one index for all: another id is another call
+        ([call(0, "1", "f", "{}"), call(0, "2", "f", "{"), call(0, arguments="}")], [("1", "{}"), ("2", "{}")]),
+        # the name in every chunk
+        ([call(0, "1", "f", "{"), call(0, "1", "f", "}")], [("1", "{}")]),
+        # the name after the arguments began
+        ([call(0, "1", arguments="{"), call(0, name="f", arguments="}")], [("1", "{}")]),
+    ],
+)
+def test_calls_of_compatibles_are_put_together(deltas: list[Any], expected: list[tuple[str, str]]) -> None:
+    """Endpoints deviate in what they repeat and leave out."""
+    chunks = [*map(chunk, deltas), chunk({}, "tool_calls"), DONE]
+    calls = [message.call for message in folded(*chunks).option_calls]
+    grown = "".join(event.text for event in events(*chunks) if isinstance(event, BlockDelta))
+
+    assert [(each.invocation_id, each.raw_arguments) for each in calls if each] == expected
+    assert [each.option_name for each in calls if each] == ["f"] * len(expected)
+    assert grown == "".join(text for _, text in expected)
+
+
+def test_a_call_without_an_id_has_one_from_its_start() -> None:
+    """The start and the end of a block name the same invocation."""
+    found = events(chunk(call(0, name="f", arguments="{}")), chunk({}, "tool_calls"), DONE)
+    start = next(event for event in found if isinstance(event, BlockStart))
+    end = next(event for event in found if isinstance(event, BlockEnd))
+
+    assert start.invocation_id
+    assert end.block.kind == "option_call"
+    assert end.block.invocation_id == start.invocation_id
+
+
+def test_whole_arguments_and_further_fields_of_a_call_are_kept() -> None:
+    """An object in place of text, and a signature beside the function."""
+    delta = {"tool_calls": [{"index": 0, "id": "1", "function": {"name": "f", "arguments": {"a": 1}}, "extra": {"s": 1}}]}
+    found = folded(chunk(delta), chunk({}, "tool_calls")).option_calls[0].call
+
+    assert found is not None
+    assert (found.arguments, found.state) == ({"a": 1}, {"further": {"extra": {"s": 1}}})
+
+
+def test_a_custom_call_streams_its_input() -> None:
+    """As text, and ends as the same call has it at once."""
+    deltas = [
+        {"tool_calls": [{"index": 0, "id": "1", "type": "custom", "custom": {"name": "g", "input": "4 +"}}]},
+        {"tool_calls": [{"index": 0, "custom": {"input": " 4"}}]},
+    ]
+    done = {"tool_calls": [{"id": "1", "type": "custom", "custom": {"name": "g", "input": "4 + 4"}}]}
+
+    assert same(folded(*map(chunk, deltas), chunk({}, "tool_calls")), whole(done, "tool_calls"))
+
+
+def test_a_legacy_function_call_is_put_together() -> None:
+    """Deprecated, and still in old recordings."""
+    deltas = [{"function_call": {"name": "joke", "arguments": ""}}, {"function_call": {"arguments": '{"a"'}}]
+    chunks = [*map(chunk, deltas), chunk({"function_call": {"arguments": ":1}"}}), chunk({}, "function_call")]
+    found = folded(*chunks)
+
+    assert [(c.call.option_name, c.call.raw_arguments) for c in found.option_calls if c.call] == [("joke", '{"a":1}')]
+    assert found.finish_reason == "option_calls"
+
+
+def test_refusal_and_reasoning_grow_in_their_own_blocks() -> None:
+    """Order in the reply is that of a whole answer, whatever came first."""
+    details = [{"type": "reasoning.text", "text": "Hm", "index": 0}, {"type": "reasoning.text", "text": ".", "index": 0}]
+    chunks = [
+        chunk({"content": "Ah"}),
+        chunk({"reasoning": "Hm", "reasoning_details": details[:1]}),
+        chunk({"reasoning": ".", "reasoning_details": details[1:]}),
+        chunk({"refusal": "No"}),
+        chunk({"refusal": "."}),
+        chunk({"content": "."}),
+        chunk({}, "stop"),
+    ]
+    found = [event for event in events(*chunks) if isinstance(event, BlockDelta)]
+    message = {"content": "Ah.", "reasoning": "Hm.", "refusal": "No.", "reasoning_details": details}
+
+    assert [(event.kind, event.text) for event in found] == [
+        ("text", "Ah"), ("reasoning", "Hm"), ("reasoning", "."), ("refusal", "No"), ("refusal", "."), ("text", "."),
+    ]  # fmt: skip
+    assert same(folded(*chunks), whole(message))
+    assert folded(*chunks).finish_reason == "content_filter"
+
+
+def test_reasoning_under_both_names_grows_once() -> None:
+    """Some servers send each piece twice."""
+    chunks = [chunk({"reasoning": text, "reasoning_content": text}) for text in ("Hm", ".")]
+    found = events(*chunks, chunk({}, "stop"))
+
+    assert [event.text for event in found if isinstance(event, BlockDelta)] == ["Hm", "."]
+    assert folded(*chunks, chunk({}, "stop")).reasoning == "Hm."
+
+
+def test_a_sound_and_its_transcript_grow_and_end_after_the_finish_reason() -> None:
+    """The last audio update, with the time of its end alone, comes after the finish reason."""
+    chunks = [
+        chunk({"audio": {"id": "audio_1", "transcript": "Hel"}}),
+        chunk({"audio": {"data": "UklGRg=="}}),
+        chunk({"audio": {"data": "AAAAAFdBVkU=", "transcript": "lo."}}),
+        chunk({}, "stop"),
+        chunk({"audio": {"expires_at": 9}}),
+        DONE,
+    ]
+    reply = folded(*chunks)
+
+    assert reply.messages[0].parts == (
+        MediaPart(
+            modality="audio",
+            url="data:audio/wav;base64,UklGRgAAAABXQVZF",
+            state={"audio": {"id": "audio_1", "expires_at": 9}},
+        ),
+        TextPart(text="Hello.", state={"transcript_of": "audio_1"}),
+    )
+    assert [event.kind for event in events(*chunks) if isinstance(event, BlockDelta)] == ["text", "media", "media", "text"]
+
+
+def test_content_chunks_that_are_no_text_end_whole() -> None:
+    """Arrays of compatibles: neighbouring texts are one, all else is kept as it came, in its place."""
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    chunks = [
+        chunk({"content": [thinking]}),
+        chunk({"content": [{"type": "text", "text": "A"}]}),
+        chunk({"content": "h."}),
+        chunk({"content": [{"type": "reference", "ids": [1]}]}),
+        chunk({}, "stop"),
+    ]
+
+    assert folded(*chunks).messages[0].parts == (
+        ReasoningPart(text="Hm.", state={"chunk": thinking}),
+        TextPart(text="Ah."),
+        OpaquePart(dialect="openai.chat", block={"type": "reference", "ids": [1]}),
+    )
+
+
+def test_several_choices_are_told_apart() -> None:
+    """The first is the reply, the others are alternatives; their events are not mixed into it."""
+    chunks = [
+        chunk({"content": "b"}, index=1),
+        chunk({"content": "a"}),
+        chunk({"content": "B"}, index=1),
+        chunk({"content": "A"}),
+        chunk({}, "length", index=1),
+        chunk({}, "stop"),
+        DONE,
+    ]
+    reply = folded(*chunks)
+
+    assert (reply.text, reply.finish_reason) == ("aA", "stop")
+    assert [(other.messages[0].text, other.finish_reason) for other in reply.alternatives] == [("bB", "length")]
+    assert [event.text for event in events(*chunks) if isinstance(event, BlockDelta)] == ["a", "A"]
+
+
+def test_log_probabilities_and_a_filters_findings_are_collected() -> None:
+    """Arrays grow, all else is the last of its kind; padding is no content."""
+    first = {"choice": {"logprobs": {"content": [{"token": "a"}], "refusal": None}}, "prompt_filter_results": [1]}
+    second = {"choice": {"logprobs": {"content": [{"token": "b"}]}, "content_filter_results": {"hate": "safe"}}}
+    reply = folded(chunk({"content": "a"}, obfuscation="x", **first), chunk({"content": "b"}, "stop", **second))
+
+    assert reply.details == {
+        "created": 1,
+        "prompt_filter_results": [1],
+        "choices": [
+            {
+                "index": 0,
+                "logprobs": {"content": [{"token": "a"}, {"token": "b"}], "refusal": None},
+                "content_filter_results": {"hate": "safe"},
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize("ending", [(DONE,), ()])
+def test_a_finish_reason_ends_the_reply_with_done_or_a_clean_close(ending: Sequence[str]) -> None:
+    """The marker is the finish reason; `[DONE]` alone is none (wire-rules §5)."""
+    assert folded(chunk({"content": "a"}), chunk({}, "stop"), *ending).text == "a"
+    with pytest.raises(StreamBroken) as raised:
+        folded(chunk({"content": "a"}), *ending)
+    assert raised.value.partial.text == "a"
+
+
+def test_nothing_follows_the_end() -> None:
+    """Events after `[DONE]` are not another reply."""
+    found = events(chunk({"content": "a"}, "stop"), DONE, chunk({"content": "b"}), DONE)
+
+    assert [event.type for event in found].count("reply-end") == 1
+    assert found[-1].type == "reply-end"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"error": {"message": "slow down", "code": "rate_limit_exceeded"}}, RateLimited),
+        ({"error": {"code": 429, "message": "slow down"}}, RateLimited),
+        ({"error": {"code": 502, "message": "upstream"}, "choices": [{"index": 0, "finish_reason": "error"}]}, ServerFailed),
+        ({"error": {"type": "exceed_context_size_error", "message": "too long", "code": 400}}, ContextTooLong),
+        ({"error": "gone"}, ServerFailed),
+    ],
+)
+def test_an_error_in_the_stream_is_raised(error: dict[str, Any], kind: type[CallError]) -> None:
+    """With the request's id; core adds what had arrived."""
+    with pytest.raises(kind) as raised:
+        events(chunk({"content": "a"}), error)
+
+    assert (raised.value.provider, raised.value.request_id) == ("openai", "req_1")
+
+
+def test_an_event_called_error_is_one_without_the_word_inside() -> None:
+    """Some gateways name the event instead."""
+    with pytest.raises(RateLimited):
+        events({"message": "slow down", "code": 429}, name="error")
+
+
+@pytest.mark.parametrize("data", ["<html>", "{", "[1]", '"a"'])
+def test_an_event_that_is_no_object_is_an_invalid_response(data: str) -> None:
+    """Half an event, HTML: one line."""
+    with pytest.raises(ResponseInvalid):
+        events(data)
+
+
+def test_the_fold_is_what_the_sdks_own_accumulator_gives() -> None:
+    """Law 8, against the vendor's accumulation of the same chunks."""
+    usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+    logs = {"choice": {"logprobs": {"content": [{"token": "A", "logprob": -1.0, "bytes": [65], "top_logprobs": []}]}}}
+    chunks = [
+        chunk({"role": "assistant", "content": ""}),
+        chunk({"content": "A"}, **logs),
+        chunk({"content": "h."}, **logs),
+        chunk(call(0, "call_1", "my_tool", "", type="function")),
+        chunk(call(0, arguments='{"a":')),
+        chunk(call(0, arguments="1}")),
+        chunk({}, "tool_calls"),
+        {**chunk(), "choices": [], "usage": usage},
+    ]
+    state = ChatCompletionStreamState()
+    for each in chunks:
+        state.handle_chunk(ChatCompletionChunk.model_validate(each))
+    accumulated = state.get_final_completion().model_dump(mode="json", exclude_unset=True)
+
+    left = folded(*chunks)
+    right = CHAT.decode(json.dumps(accumulated).encode(), SCOPE)
+    assert [message.payload for message in left.messages] == [message.payload for message in right.messages]
+    assert (left.finish_reason, left.usage.details, left.text) == (right.finish_reason, right.usage.details, right.text)
+
+
+def pieces(text: str, cuts: list[int]) -> Iterator[str]:
+    places = sorted({cut % (len(text) + 1) for cut in cuts})
+    for start, end in zip([0, *places], [*places, len(text)], strict=True):
+        yield text[start:end]
+
+
+@given(text=st.text(max_size=12), reasoning=st.text(max_size=8), arguments=st.text(max_size=8), cuts=st.lists(st.integers(0, 30)))
+def test_any_cutting_folds_to_the_same_reply(text: str, reasoning: str, arguments: str, cuts: list[int]) -> None:
+    """Law 8 for every way of cutting one answer into deltas."""
+    deltas: list[Any] = [{"reasoning_content": piece} for piece in pieces(reasoning, cuts)]
+    deltas += [{"content": piece} for piece in pieces(text, cuts)]
+    deltas += [call(0, "1", "f"), *({"tool_calls": [{"index": 0, "function": {"arguments": p}}]} for p in pieces(arguments, cuts))]
+    function = {"id": "1", "type": "function", "function": {"name": "f", "arguments": arguments}}
+    message = {"reasoning_content": reasoning, "content": text, "tool_calls": [function]}
+
+    assert same(folded(*map(chunk, deltas), chunk({}, "tool_calls")), whole(message, "tool_calls"))
+
+
+wire_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-1, 3) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(
+            ["content", "refusal", "audio", "tool_calls", "function_call", "function", "custom", "reasoning", "type",
+             "text", "index", "id", "name", "arguments", "input", "data", "transcript", "reasoning_details", "images"]
+        ),
+        inner,
+        max_size=4,
+    ),
+    max_leaves=10,
+)  # fmt: skip
+
+
+@given(deltas=st.lists(wire_values, max_size=4), logs=wire_values)
+def test_any_deltas_end_in_a_reply_or_an_error_of_the_library(deltas: list[Any], logs: Any) -> None:
+    """Law 10: whatever types a stream's chunks hold, and every block that began also ends."""
+    chunks = [chunk(delta, choice={"logprobs": logs}) for delta in deltas]
+    try:
+        folded(*chunks, chunk({}, "stop"), DONE)
+    except CallError:
+        return

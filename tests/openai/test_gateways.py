@@ -1,0 +1,165 @@
+"""Gateways: compatible endpoints as rows of data, each a provider of its own."""
+
+import json
+import re
+import tomllib
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+import sabir
+from sabir.catalogue import find_model, read_models
+from sabir.contracts import Access, Provider, WireRequest
+from sabir.errors import CredentialsMissing
+from sabir.rendering import Renderer
+from sabir.scope import Target
+from sabir.settings import WIRE_SETTINGS, Settings
+from sabir_openai import plugin, provider
+from sabir_openai.chat_dialect import CHAT, QUIRKS
+from sabir_openai.provider import gateways
+from tests.openai.loopback import Server, head
+
+NAMES = sorted(gateways())
+ROOT = Path(__file__).parents[2] / "plugins" / "openai"
+each_gateway = pytest.mark.parametrize("name", NAMES)
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for row in gateways().values():
+        for variable in row.key_variables:
+            monkeypatch.delenv(variable, raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+@each_gateway
+def test_a_row_is_a_provider_of_its_name(name: str) -> None:
+    """Design: one name for each gateway, each its own object, built from rows."""
+    found = getattr(plugin, name)
+
+    assert isinstance(found, Provider)
+    assert (found.name, found.dialects, found.models()) == (name, ("chat",), ())
+
+
+@each_gateway
+def test_a_row_cites_its_vendor_and_knows_its_quirks(name: str) -> None:
+    """A URL, the vendor's page that says so, and no quirk that the dialect does not know."""
+    row = gateways()[name]
+
+    assert re.match(r"https://|http://localhost:", row.url)
+    assert not row.url.endswith("/")
+    assert row.docs.startswith("https://")
+    assert row.quirks <= QUIRKS.keys()
+    assert row.key_variables or row.url.startswith("http://localhost")
+
+
+def test_every_row_is_an_entry_point_and_the_other_way_round() -> None:
+    """What is in the table can be named in a string; nothing else is."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    points = project["entry-points"]["sabir.providers"]
+
+    assert points == {name: f"sabir_openai.plugin:{name}" for name in ["openai", *NAMES]}
+    assert {point.name for point in entry_points(group="sabir.providers")} >= {"openai"}
+
+
+def test_a_name_without_a_row_is_no_provider() -> None:
+    """A misspelt entry point fails as one."""
+    with pytest.raises(AttributeError, match="has no provider 'nowhere'"):
+        plugin.nowhere  # noqa: B018 - the access itself is the test
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if gateways()[name].key_variables])
+def test_a_missing_key_names_the_gateways_variable(name: str) -> None:
+    """OpenAI's own variable is not read for another's endpoint."""
+    with pytest.raises(CredentialsMissing, match=rf"{name} has no key; set the variable {name.upper()}_API_KEY"):
+        getattr(plugin, name).connect(Access()).open_sync(WireRequest(path="/x", body=b"{}"))
+
+
+def test_nothing_of_openais_environment_goes_to_a_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Key, organisation, project and further headers are meant for OpenAI; the gateway gets its own key alone."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-openai")
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", "sk-admin")
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer sk-custom\nX-Secret: s")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("GROQ_API_KEY", "gsk-1")
+    with Server([head(), b"{}"]) as server:
+        connection = plugin.groq.connect(Access(base_url=server.url))
+        connection.open_sync(WireRequest(path="/x", body=b"{}", headers={"X-Mine": "1"})).close()
+        connection.close()
+
+    headers = server.asked[0].headers
+    assert headers["authorization"] == "Bearer gsk-1"
+    assert headers["x-mine"] == "1"
+    assert {"openai-organization", "openai-project", "x-secret"}.isdisjoint(headers)
+    assert plugin.groq.endpoint(Access()) == "https://api.groq.com/openai/v1"
+
+
+def test_openais_environment_goes_to_openai(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the SDK has it."""
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Mine: 1")
+    with Server([head(), b"{}"]) as server:
+        connection = plugin.openai.connect(Access(api_key="k", base_url=server.url))
+        connection.open_sync(WireRequest(path="/x", body=b"{}")).close()
+        connection.close()
+
+    assert (server.asked[0].headers["openai-organization"], server.asked[0].headers["x-mine"]) == ("org-1", "1")
+
+
+@pytest.mark.parametrize(("key", "sent"), [(None, None), ("mine", "Bearer mine")])
+def test_a_server_without_keys_gets_none_unless_given(key: str | None, sent: str | None) -> None:
+    """A local server needs no key; one that was started with a key gets it."""
+    with Server([head(), b"{}"]) as server:
+        connection = plugin.ollama.connect(Access(api_key=key, base_url=server.url))
+        connection.open_sync(WireRequest(path="/x", body=b"{}")).close()
+        connection.close()
+
+    assert server.asked[0].headers.get("authorization") == sent
+
+
+@each_gateway
+def test_a_request_for_a_gateway_follows_its_row(name: str) -> None:
+    """The quirks of the row are in the bytes."""
+    row = gateways()[name]
+    dialect = getattr(plugin, name).dialect("chat")
+    target = Target(provider=name, dialect=dialect.name, model="m", endpoint=row.url)
+    rendering = Renderer(dialect, target, quirks=row.quirks).render(
+        [sabir.user("a", "b")], (), Settings(max_output_tokens=9, seed=7)
+    )
+    body = json.loads(rendering.for_stream().body_bytes)
+
+    assert ("max_tokens" in body) is ("max_tokens" in row.quirks)
+    assert ("random_seed" in body) is ("random_seed" in row.quirks)
+    assert isinstance(body["messages"][0]["content"], str) is ("plain_text" in row.quirks)
+    assert ("stream_options" in body) is row.streams_usage
+
+
+def test_endpoints_without_deviations_share_the_dialect() -> None:
+    """A variant is made only where the row asks for one."""
+    assert plugin.groq.dialect("chat") is CHAT
+    assert plugin.mistral.dialect("chat") is not CHAT
+    assert plugin.openai.dialect("responses").name == "openai.responses"
+
+
+def test_models_are_rows_that_core_can_read() -> None:
+    """Every refused setting is one of the neutral ones; the longest prefix counts."""
+    models = plugin.openai.models()
+    text = (ROOT / "src" / "sabir_openai" / "models.toml").read_text("utf-8")
+
+    assert models == read_models(text)
+    assert all(set(info.rejects) <= set(WIRE_SETTINGS) for info in models)
+    assert find_model(models, "gpt-5-mini").rejects == ("temperature", "top_p", "stop")
+    assert find_model(models, "gpt-5.1").rejects == ()
+    assert find_model(models, "gpt-5-chat-latest").reasoning is False
+    assert find_model(models, "gpt-4o-audio-preview").modalities == ("audio",)
+    assert find_model(models, "llama3").prefix == ""
+
+
+def test_the_provider_module_names_no_gateway() -> None:
+    """A gateway is a row, not code."""
+    source = Path(provider.__file__).read_text("utf-8").lower()
+
+    assert [name for name in NAMES if name in source] == []

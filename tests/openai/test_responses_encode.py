@@ -1,0 +1,475 @@
+"""What a history and its settings become on the wire of Responses (wire-rules §1–§3)."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+import sabir
+from pydantic import BaseModel
+from sabir.errors import ResponseInvalid, SettingsInvalid
+from sabir.messages import Message, Origin
+from sabir.options import Option
+from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
+from sabir.rendering import Renderer, Rendering
+from sabir.scope import DecodeScope, LossLog, ModelInfo, RequestScope, Target
+from sabir.settings import Settings, SettingsReader
+from sabir.values import FrozenDict
+from sabir_openai.responses_dialect import RESPONSES
+
+TARGET = Target(provider="openai", dialect="openai.responses", model="gpt-5.4", endpoint="https://example.org/v1")
+HOME = Origin(
+    provider="openai", dialect="openai.responses", model="gpt-5.4-2026-03-05", endpoint="https://example.org/v1"
+)
+AWAY = Origin(provider="other", dialect="other.wire", model="x")
+PIXEL = "data:image/png;base64,iVBORw0KGgo="
+CITY = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+WEATHER = Option.from_schema("weather", "Current weather.", CITY)
+
+
+def render(
+    history: Sequence[Message],
+    options: Sequence[Option] = (),
+    settings: Settings | None = None,
+    info: ModelInfo | None = None,
+) -> Rendering:
+    return Renderer(RESPONSES, TARGET, model_info=info).render(history, options, settings)
+
+
+def body(settings: Settings | None = None, options: Sequence[Option] = (), info: ModelInfo | None = None) -> Any:
+    """The request's fields beside model and input."""
+    found = render([sabir.user("Hi.")], options, settings, info).body
+    assert (found["model"], found["input"]) == ("gpt-5.4", [text_message("user", "Hi.")])
+    return {name: value for name, value in found.items() if name not in ("model", "input")}
+
+
+def losses(rendering: Rendering) -> list[tuple[str, str]]:
+    return [(loss.kind, loss.path) for loss in rendering.losses]
+
+
+def message(*parts: KnownPart, policy: str = "llm", origin: Origin | None = None) -> Message:
+    return Message(policy=policy, origin=origin, payload={"kind": "parts", "parts": parts})
+
+
+def call(arguments: Mapping[str, Any], origin: Origin | None = None, **further: Any) -> Message:
+    payload = {"kind": "option_call", "invocation_id": "call_1", "option_name": "weather", "arguments": arguments}
+    return Message(policy="llm", origin=origin, payload={**payload, **further})
+
+
+def result(**said: Any) -> Message:
+    payload = {"kind": "option_result", "invocation_id": "call_1", "option_name": "weather", **said}
+    return Message(policy="weather", payload=payload)
+
+
+def text_message(role: str, text: str) -> dict[str, Any]:
+    return {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
+
+
+def test_system_messages_stay_apart_and_where_they_are() -> None:
+    """No `instructions`: it would join them, and is not inherited from a previous response."""
+    rendering = render([sabir.system("A."), sabir.system("B."), sabir.user("C."), sabir.system("D."), sabir.user("E.")])
+
+    said = [("system", "A."), ("system", "B."), ("user", "C."), ("system", "D."), ("user", "E.")]
+    assert rendering.body["input"] == [text_message(role, text) for role, text in said]
+    assert "instructions" not in rendering.body
+    assert rendering.losses == ()
+
+
+@pytest.mark.parametrize(
+    ("medium", "part"),
+    [
+        (sabir.image("https://example.org/a.png"), {"type": "input_image", "image_url": "https://example.org/a.png"}),
+        (sabir.image(PIXEL), {"type": "input_image", "image_url": PIXEL}),
+        (sabir.image("data:image/png,%89PNG"), {"type": "input_image", "image_url": "data:image/png;base64,iVBORw=="}),
+        (sabir.image("provider-file:openai/file-1"), {"type": "input_image", "file_id": "file-1"}),
+        (sabir.document("https://example.org/a.pdf"), {"type": "input_file", "file_url": "https://example.org/a.pdf"}),
+        (sabir.document("provider-file:openai/file-2"), {"type": "input_file", "file_id": "file-2"}),
+        (
+            sabir.document("data:text/csv,a%2Cb"),
+            {"type": "input_file", "filename": "document.csv", "file_data": "data:text/csv;base64,YSxi"},
+        ),
+        (
+            MediaPart(modality="document", url="data:application/pdf;base64,JVBERi0=", name="bill.pdf"),
+            {"type": "input_file", "filename": "bill.pdf", "file_data": "data:application/pdf;base64,JVBERi0="},
+        ),
+    ],
+    ids=["image-url", "image-data", "image-percent", "image-file", "file-url", "file-id", "text-data", "named-pdf"],
+)
+def test_each_form_of_media_has_its_field(medium: MediaPart, part: dict[str, Any]) -> None:
+    """PJ-51; the user's side and option results take the same."""
+    part = {**part, "detail": "auto"} if part["type"] == "input_image" else part
+    rendering = render([sabir.user("See:", medium), call({}), result(parts=(TextPart(text="And:"), medium))])
+
+    assert rendering.body["input"][0]["content"] == [{"type": "input_text", "text": "See:"}, part]
+    assert rendering.body["input"][2]["output"] == [{"type": "input_text", "text": "And:"}, part]
+    assert rendering.losses == ()
+
+
+@pytest.mark.parametrize(
+    "medium",
+    [
+        sabir.audio("data:audio/wav;base64,UklGRg=="),
+        sabir.video("https://example.org/a.mp4"),
+        sabir.document("data:application/zip;base64,UEsDBA=="),
+        sabir.image("data:image/tiff;base64,SUkqAA=="),
+        sabir.image("provider-file:other/file-1"),
+    ],
+    ids=["audio", "video", "zip", "tiff", "another's file"],
+)
+def test_media_that_the_wire_does_not_take_leave_a_placeholder_and_a_loss(medium: MediaPart) -> None:
+    """Law 2: no sound, no video, no archive; nothing of another provider's."""
+    rendering = render([sabir.user(medium)])
+
+    assert rendering.body["input"][0]["content"][0]["text"].startswith(f"[{medium.modality} not shown")
+    assert losses(rendering) == [("downgraded", "parts[0]")]
+
+
+@pytest.mark.parametrize(
+    ("said", "output"),
+    [
+        ({"result": "18 °C"}, "18 °C"),
+        ({"result": {"b": 1, "a": [2.5, None]}}, '{"a":[2.5,null],"b":1}'),
+        ({"result": ""}, '""'),
+        ({"result": None}, "null"),
+        (
+            {"is_error": True, "error_type": "Timeout", "error_message": "too slow", "retryable": True},
+            '{"error":{"type":"Timeout","message":"too slow","retryable":true}}',
+        ),
+        (
+            {"is_error": True, "error_type": "E", "error_message": "no", "parts": (TextPart(text="log"),)},
+            [
+                {"type": "input_text", "text": '{"error":{"type":"E","message":"no"}}'},
+                {"type": "input_text", "text": "log"},
+            ],
+        ),
+    ],
+    ids=["text", "json", "empty", "nothing", "error", "error with parts"],
+)
+def test_a_result_is_one_output_of_its_call(said: dict[str, Any], output: Any) -> None:
+    """UP-09: an error says that it is one."""
+    rendering = render([sabir.user("?"), call({"city": "Rome"}), result(**said)])
+
+    assert rendering.body["input"][1:] == [
+        {"type": "function_call", "call_id": "call_1", "name": "weather", "arguments": '{"city":"Rome"}'},
+        {"type": "function_call_output", "call_id": "call_1", "output": output},
+    ]
+
+
+def test_arguments_go_back_as_they_came_to_the_same_dialect_alone() -> None:
+    """A call's own text is replayed; another dialect's is written anew; its state goes home only."""
+    further = {"raw_arguments": '{ "city": "Rome" }', "state": {"id": "fc_1", "status": "completed", "namespace": "n"}}
+    elsewhere = HOME.model_copy(update={"model": "gpt-4o"})
+    sent = [
+        render([call({"city": "Rome"}, origin, **further), result()]).body["input"][0]
+        for origin in (HOME, elsewhere, AWAY)
+    ]
+
+    bare = {"type": "function_call", "call_id": "call_1", "name": "weather"}
+    assert sent[0] == {**bare, "arguments": '{ "city": "Rome" }', "id": "fc_1", "status": "completed", "namespace": "n"}
+    assert sent[1] == {**bare, "arguments": '{ "city": "Rome" }'}
+    assert sent[2] == {**bare, "arguments": '{"city":"Rome"}'}
+
+
+def test_an_item_id_of_another_make_stays_out_of_a_call() -> None:
+    """The vendor refuses a call's id that does not begin with fc (wire-rules §2)."""
+    rendering = render([call({}, HOME, state={"id": "call_1", "status": "completed"}), result()])
+
+    assert rendering.body["input"][0].keys() == {"type", "call_id", "name", "arguments", "status"}
+
+
+def test_what_another_assistant_said_is_plain_text() -> None:
+    """Law 9: texts are strings, for the vendor's own form wants the vendor's ids; the rest is in the losses."""
+    said = (TextPart(text="Yes."), RefusalPart(text="No."), MediaPart(modality="image", url=PIXEL, prompt_hint="a hat"))
+    rendering = render([sabir.user("?"), message(ReasoningPart(text="Hm."), *said, origin=AWAY), sabir.user("!")])
+    dropping = render([message(*said, origin=AWAY)], settings=Settings(unsupported_media="drop"))
+
+    texts = ["Yes.", "No.", "[image not shown: a hat]"]
+    assert rendering.body["input"][1:-1] == [
+        {"type": "message", "role": "assistant", "content": text} for text in texts
+    ]
+    assert losses(rendering) == [("dropped", "parts[0]"), ("downgraded", "parts[2]"), ("downgraded", "parts[3]")]
+    assert [item["content"] for item in dropping.body["input"]] == texts[:2]
+    assert losses(dropping) == [("downgraded", "parts[1]"), ("dropped", "parts[2]")]
+
+
+OUTPUT: list[dict[str, Any]] = [
+    {"id": "rs_1", "type": "reasoning", "encrypted_content": "gA==",
+     "summary": [{"type": "summary_text", "text": "Hm."}]},
+    {
+        "id": "msg_1", "type": "message", "status": "completed", "role": "assistant", "phase": "commentary",
+        "content": [
+            {"type": "output_text", "text": "See [1].", "logprobs": [], "annotations": [{
+                "type": "url_citation", "url": "https://example.org", "title": "E", "start_index": 4, "end_index": 7,
+            }]},
+            {"type": "refusal", "refusal": "No more."},
+            {"type": "output_hologram", "beam": 7},
+            {"type": "output_text", "text": "", "annotations": []},
+        ],
+    },
+    {"id": "msg_2", "type": "message", "status": "completed", "role": "assistant", "content": [
+        {"type": "output_text", "text": "And.", "annotations": []},
+    ]},
+    {"id": "msg_3", "type": "message", "status": "incomplete", "role": "assistant", "content": []},
+    {"id": "ig_1", "type": "image_generation_call", "status": "completed", "output_format": "webp",
+     "result": "UklGRg==", "revised_prompt": "A hat."},
+    {"id": "ig_2", "type": "image_generation_call", "status": "failed", "result": None},
+    {"id": "fc_1", "type": "function_call", "status": "completed", "call_id": "call_1", "name": "weather",
+     "arguments": '{ "city":"Rome" }'},
+    {"id": "ws_1", "type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "hats"}},
+    {"id": "cu_1", "type": "computer_call", "call_id": "call_2", "status": "completed", "pending_safety_checks": []},
+]  # fmt: skip
+SHOT = {
+    "type": "computer_call_output",
+    "call_id": "call_2",
+    "output": {"type": "computer_screenshot", "image_url": PIXEL},
+}
+
+
+def answered(output: list[dict[str, Any]], model: str = "gpt-5.4-2026-03-05") -> list[Message]:
+    scope = DecodeScope(target=TARGET)
+    reply = RESPONSES.decode(json.dumps({"model": model, "status": "completed", "output": output}).encode(), scope)
+    opaque = OpaquePart(dialect=RESPONSES.name, block=SHOT, pair_id="call_2", pair="closes")
+    shown = message(TextPart(text="Here:"), opaque, policy="user")
+    return [sabir.user("?"), *reply.messages, result(result="18 °C"), shown]
+
+
+def test_a_reply_goes_back_item_by_item_to_the_letter() -> None:
+    """Law 3: content parts of one message stay together, those of two apart; unknown parts and items are kept."""
+    rendering = render(answered(OUTPUT))
+
+    assert rendering.body["input"][1:-3] == OUTPUT
+    assert rendering.body["input"][-3:] == [
+        {"type": "function_call_output", "call_id": "call_1", "output": "18 °C"},
+        text_message("user", "Here:"),
+        SHOT,
+    ]
+    assert rendering.losses == ()
+
+
+def test_of_a_reply_of_another_model_only_the_words_go_back() -> None:
+    """Signed and server-bound state goes only where it came from; each thing left out is a loss."""
+    rendering = render(answered(OUTPUT, model="gpt-4o"))
+
+    sent = [item for item in rendering.body["input"] if item.get("role") == "assistant" or "arguments" in item]
+    kept = [item.get("content") or item["arguments"] for item in sent]
+    assert kept == ["See [1].", "No more.", "And.", "[image not shown: A hat.]", '{ "city":"Rome" }']
+    assert "gA==" not in json.dumps(rendering.body)
+    assert {item["id"] for item in rendering.body["input"] if "id" in item} == set()
+    assert [kind for kind, _ in losses(rendering)].count("dropped") >= 7
+
+
+def test_reasoning_without_encrypted_content_is_a_loss_and_frees_what_it_led_to() -> None:
+    """Its bare id is not found where nothing is stored, and the items bound to it want it (wire-rules §3)."""
+    bare = {**OUTPUT[0], "encrypted_content": None}
+    rendering = render(answered([bare, OUTPUT[2], *OUTPUT[6:]]))
+
+    unbound = [{name: value for name, value in item.items() if name != "id"} for item in (OUTPUT[2], OUTPUT[6])]
+    assert rendering.body["input"][1:-3] == [*unbound, *OUTPUT[7:]]
+    assert losses(rendering) == [("dropped", "parts[0]")]
+
+
+def test_open_reasoning_of_a_compatible_endpoint_goes_back() -> None:
+    """Its content says all that there is to say."""
+    open_reasoning = {
+        "id": "rs_2",
+        "type": "reasoning",
+        "summary": [],
+        "content": [{"type": "reasoning_text", "text": "Hm."}],
+    }
+    rendering = render(answered([open_reasoning, OUTPUT[2]]))
+
+    assert rendering.body["input"][1:3] == [open_reasoning, OUTPUT[2]]
+
+
+def test_a_citation_of_the_users_own_is_not_sent() -> None:
+    """A citation goes back by its source alone; without one there is nothing to send."""
+    citation = {"kind": "url_citation", "url": "https://example.org"}
+    rendering = render([message(TextPart(text="See.", citations=(citation,)), origin=AWAY)])
+
+    assert rendering.body["input"][0]["content"] == "See."
+    assert losses(rendering) == [("dropped", "parts[0].citations")]
+
+
+def test_a_request_is_self_contained_by_default() -> None:
+    """Nothing is stored; models known to reason are asked for their reasoning in encrypted form."""
+    assert body() == {"store": False}
+    assert body(info=ModelInfo(prefix="gpt-5", reasoning=False)) == {"store": False}
+    assert body(info=ModelInfo(prefix="gpt-5", reasoning=True)) == {
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+    }
+
+
+def test_settings_have_their_fields() -> None:
+    """Every wire setting is looked at, and what has a field is in it."""
+    settings = Settings(
+        max_output_tokens=100, temperature=0.5, top_p=0.9, option_choice="weather", parallel_options=False,
+        reasoning_effort=None,
+    )  # fmt: skip
+
+    assert body(settings, [WEATHER]) == {
+        "store": False,
+        "max_output_tokens": 100,
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "tools": [
+            {
+                "type": "function", "name": "weather", "description": "Current weather.", "parameters": CITY,
+                "strict": True,
+            }
+        ],
+        "tool_choice": {"type": "function", "name": "weather"},
+        "parallel_tool_calls": False,
+    }  # fmt: skip
+    assert body(Settings(reasoning_effort="low")) == {"store": False, "reasoning": {"effort": "low"}}
+    assert body(Settings(option_choice="required"), [WEATHER])["tool_choice"] == "required"
+
+
+def test_every_wire_setting_is_looked_at() -> None:
+    """A setting that no code looks at is a failure, not silence."""
+    reader = SettingsReader(Settings())
+    RESPONSES.encode_request(
+        RequestScope(TARGET, reader, options=(), option_names={}, system=(), vendor=FrozenDict(), losses=LossLog())
+    )
+
+    assert reader.unread() == ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "info", "lost"),
+    [
+        (Settings(stop=("x",), seed=1), None, ["settings.stop", "settings.seed"]),
+        (Settings(temperature=0.5), ModelInfo(prefix="o3", rejects=("temperature",)), ["settings.temperature"]),
+        (Settings(reasoning_effort="low"), ModelInfo(prefix="gpt-4", reasoning=False), ["settings.reasoning_effort"]),
+        (
+            Settings(option_choice="auto", parallel_options=True),
+            None,
+            ["settings.option_choice", "settings.parallel_options"],
+        ),
+    ],
+    ids=["no such field", "refused by the model", "does not reason", "no options"],
+)
+def test_a_setting_that_cannot_be_sent_is_a_loss(settings: Settings, info: ModelInfo | None, lost: list[str]) -> None:
+    """UP-18: never silence."""
+    rendering = render([sabir.user("Hi.")], settings=settings, info=info)
+
+    assert losses(rendering) == [("dropped", path) for path in lost]
+    assert rendering.body.keys() <= {"model", "input", "store"}
+
+
+def test_an_option_is_strict_only_where_its_schema_is_so_as_it_stands() -> None:
+    """`strict` is always said: without it the server tries strict and falls back (wire-rules §2)."""
+    loose = Option.from_schema("find", "", {"type": "object", "properties": {"text": {"type": "string"}}})
+    declared = body(options=[WEATHER, loose])["tools"]
+
+    assert [(tool["name"], tool["strict"]) for tool in declared] == [("weather", True), ("find", False)]
+    assert declared[1] == {"type": "function", "name": "find", "parameters": loose.parameters, "strict": False}
+
+
+class Invoice(BaseModel):
+    """An invoice."""
+
+    total: float
+    note: str | None = None
+
+
+def test_a_response_format_is_strict_where_it_can_be_and_says_why_not() -> None:
+    """The reason is in the losses."""
+    strict = render([sabir.user("Hi.")], settings=Settings(response_format=Invoice))
+    free = {"name": "my format!", "schema": {"type": "object", "additionalProperties": {"type": "string"}}}
+    loose = render([sabir.user("Hi.")], settings=Settings(response_format=free))
+
+    found = strict.body["text"]["format"]
+    assert (found["type"], found["name"], found["strict"]) == ("json_schema", "Invoice", True)
+    assert (found["schema"]["required"], found["schema"]["additionalProperties"]) == (["total", "note"], False)
+    assert found["description"] == "An invoice."
+    assert strict.losses == ()
+    found = loose.body["text"]["format"]
+    assert (found["strict"], found["schema"]) == (False, free["schema"])
+    assert found["name"].startswith("my_format_")
+    assert losses(loose) == [("downgraded", "settings.response_format"), ("rewritten", "settings.response_format.name")]
+
+
+def test_vendor_settings_go_last_and_join_the_neutral_ones() -> None:
+    """`reasoning`, `verbosity`, `include` and `tools` stand beside what neutral settings say; others are sent as is."""
+    vendor = {
+        "store": True,
+        "include": ["web_search_call.action.sources"],
+        "reasoning": {"summary": "auto"},
+        "verbosity": "low",
+        "tools": [{"type": "web_search"}],
+        "tool_choice": {"type": "web_search"},
+        "previous_response_id": "resp_1",
+    }
+    settings = Settings(vendor={"openai": vendor}, reasoning_effort="high", option_choice="auto")
+    rendering = render([sabir.user("Hi.")], [WEATHER], settings, ModelInfo(prefix="", reasoning=True))
+
+    found = rendering.body
+    assert (found["store"], found["previous_response_id"]) == (True, "resp_1")
+    assert found["include"] == ["reasoning.encrypted_content", "web_search_call.action.sources"]
+    assert found["reasoning"] == {"summary": "auto", "effort": "high"}
+    assert found["text"] == {"verbosity": "low"}
+    assert [tool["type"] for tool in found["tools"]] == ["function", "web_search"]
+    assert found["tool_choice"] == {"type": "web_search"}
+    assert losses(rendering) == [("dropped", "settings.option_choice")]
+
+
+def test_a_background_response_is_stored() -> None:
+    """The vendor runs nothing in the background that it may not store."""
+    assert body(Settings(vendor={"openai": {"background": True}})) == {"store": True, "background": True}
+
+
+def test_a_vendors_own_option_can_be_chosen_by_its_name() -> None:
+    """Of a declaration with a name, whatever its type."""
+    settings = Settings(vendor={"openai": {"tools": [{"type": "custom", "name": "shell"}]}}, option_choice="shell")
+
+    assert body(settings)["tool_choice"] == {"type": "custom", "name": "shell"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        (Settings(vendor={"openai": {"frequency_penalty": 1}}), "frequency_penalty.*previous_response_id"),
+        (Settings(option_choice="wether"), "'wether', which is not offered; offered are: weather"),
+    ],
+    ids=["vendor setting", "option choice"],
+)
+def test_a_setting_that_is_wrong_is_named_with_its_remedy(settings: Settings, match: str) -> None:
+    """Vendor settings are strict; a choice names what is offered."""
+    with pytest.raises(SettingsInvalid, match=match):
+        body(settings, [WEATHER])
+
+
+def test_the_vendor_counts_a_requests_tokens() -> None:
+    """Of the request, only what its counting endpoint takes is sent."""
+    settings = Settings(max_output_tokens=5, temperature=0.1, reasoning_effort="low", option_choice="auto")
+    path, counted = RESPONSES.encode_count(render([sabir.user("Hi.")], [WEATHER], settings).body) or ("", {})
+
+    assert path == "/responses/input_tokens"
+    assert set(counted) == {"model", "input", "reasoning", "tools", "tool_choice"}
+    assert RESPONSES.decode_count(b'{"object":"response.input_tokens","input_tokens":42}') == 42
+    for answer in (b"", b"<html>", b"[]", b'{"input_tokens":"x"}'):
+        with pytest.raises(ResponseInvalid, match="expected input_tokens"):
+            RESPONSES.decode_count(answer)
+
+
+def test_a_stream_asks_for_events() -> None:
+    """The same body, and one field."""
+    rendering = render([sabir.user("Hi.")])
+
+    assert rendering.for_stream().body == {**rendering.body, "stream": True}
+    assert (rendering.path, rendering.for_stream().path) == ("/responses", "/responses")
+
+
+@pytest.mark.parametrize(
+    ("model", "family"),
+    [("gpt-5.4-2026-03-05", "gpt-5.4"), ("gpt-5.4", "gpt-5.4"), ("gpt-5.4-mini", "gpt-5.4-mini"), ("", "")],
+)
+def test_a_snapshot_reads_the_reasoning_of_its_model_alone(model: str, family: str) -> None:
+    """The server removes reasoning of another model (`model_mismatch`)."""
+    assert RESPONSES.family(model) == family

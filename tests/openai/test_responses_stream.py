@@ -1,0 +1,319 @@
+"""What the events of a Responses stream become, and that they fold to the reply (wire-rules §5, law 8)."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sabir.errors import CallError, QuotaExceeded, RateLimited, ResponseInvalid, SabirError, ServerFailed, StreamBroken
+from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
+from sabir.fold import Fold
+from sabir.messages import OptionCallPayload
+from sabir.parts import OpaquePart, ReasoningPart, TextPart
+from sabir.reply import Reply
+from sabir.scope import DecodeScope, Target
+from sabir.sse import ServerEvent
+from sabir_openai.responses_dialect import RESPONSES
+
+SCOPE = DecodeScope(
+    target=Target(provider="openai", dialect="openai.responses", model="gpt-5.4"),
+    option_names={"my_weather": "my weather"},
+)
+MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed"}
+CALL = {"id": "fc_1", "type": "function_call", "status": "completed", "call_id": "call_1", "name": "my_weather"}
+REASONING = {
+    "id": "rs_1",
+    "type": "reasoning",
+    "summary": [{"type": "summary_text", "text": "Hm."}],
+    "encrypted_content": "whole",
+}
+SEARCH = {"id": "ws_1", "type": "web_search_call", "status": "completed", "action": {"type": "search"}}
+
+
+def say(*texts: str, **fields: Any) -> dict[str, Any]:
+    content = [{"type": "output_text", "text": text, "annotations": []} for text in texts]
+    return {**MESSAGE, **fields, "content": content}
+
+
+def response(*output: Any, **fields: Any) -> dict[str, Any]:
+    return {"id": "resp_1", "object": "response", "model": "gpt-5.4", "status": "completed", "output": output, **fields}
+
+
+CREATED = {"type": "response.created", "response": response(status="in_progress")}
+
+
+def added(place: int, item: Any) -> dict[str, Any]:
+    return {"type": "response.output_item.added", "output_index": place, "item": item}
+
+
+def done(place: int, item: Any) -> dict[str, Any]:
+    return {"type": "response.output_item.done", "output_index": place, "item": item}
+
+
+def delta(kind: str, place: int, text: str, **fields: Any) -> dict[str, Any]:
+    return {"type": f"response.{kind}.delta", "output_index": place, "delta": text, **fields}
+
+
+def completed(*output: Any, **fields: Any) -> dict[str, Any]:
+    return {"type": "response.completed", "response": response(*output, **fields)}
+
+
+def events(*wire: Any) -> list[StreamEvent]:
+    decoder = RESPONSES.decoder(SCOPE)
+    found = [event for each in wire for event in decoder.feed(ServerEvent(json.dumps(each)))]
+    return [*found, *decoder.close()]
+
+
+def fold(*wire: Any) -> Reply:
+    folded = Fold(SCOPE)
+    for event in events(*wire):
+        folded.feed(event)
+    return folded.reply()
+
+
+def whole(*output: Any, **fields: Any) -> Reply:
+    return RESPONSES.decode(json.dumps(response(*output, **fields)).encode(), SCOPE)
+
+
+def same(reply: Reply, other: Reply) -> bool:
+    pairs = zip(reply.messages, other.messages, strict=True)
+    rest = [each.model_copy(update={"messages": ()}) for each in (reply, other)]
+    return all(message.same_content(twin) for message, twin in pairs) and rest[0] == rest[1]
+
+
+def test_an_answer_begins_grows_and_ends() -> None:
+    """A block's index is its item's place times a thousand, then its place in the item."""
+    item = say("Hello.")
+    found = events(
+        CREATED, added(0, {**MESSAGE, "content": []}), delta("output_text", 0, "Hel", content_index=0),
+        delta("output_text", 0, "lo.", content_index=0), {"type": "response.output_text.done", "text": "Hello."},
+        done(0, item), completed(item),
+    )  # fmt: skip
+
+    origin = SCOPE.origin("gpt-5.4", "resp_1")
+    part = TextPart(text="Hello.", state={"item": MESSAGE, "part": {"type": "output_text"}})
+    assert found == [
+        ReplyStart(origin=origin),
+        BlockStart(index=0, kind="text"),
+        BlockDelta(index=0, kind="text", text="Hel"),
+        BlockDelta(index=0, kind="text", text="lo."),
+        BlockEnd(index=0, block=part),
+        ReplyEnd(finish_reason="stop", raw_finish_reason="completed", origin=origin),
+    ]
+
+
+def test_an_option_call_has_its_ids_from_the_start() -> None:
+    """The name is the option's, not the wire's."""
+    item = {**CALL, "arguments": '{"city":"Rome"}'}
+    found = events(
+        CREATED, added(1, {**CALL, "arguments": ""}), delta("function_call_arguments", 1, '{"city"', item_id="fc_1"),
+        delta("function_call_arguments", 1, ':"Rome"}', item_id="fc_1"), done(1, item), completed(say("."), item),
+    )  # fmt: skip
+
+    assert found[1] == BlockStart(index=1000, kind="option_call", invocation_id="call_1", option_name="my weather")
+    assert [event.text for event in found if isinstance(event, BlockDelta)] == ['{"city"', ':"Rome"}']
+    (call,) = fold(CREATED, done(1, item), completed(say("."), item)).option_calls
+    assert isinstance(call.payload, OptionCallPayload)
+    assert (call.payload.invocation_id, call.payload.option_name) == ("call_1", "my weather")
+    assert call.payload.raw_arguments == '{"city":"Rome"}'
+
+
+def test_a_name_is_mapped_back_once() -> None:
+    """A call that nothing announced has its option's name all the same."""
+    scope = DecodeScope(target=SCOPE.target, option_names={"my_weather": "your_weather", "your_weather": "weather"})
+    decoder = RESPONSES.decoder(scope)
+    found = list(decoder.feed(ServerEvent(json.dumps(done(0, {**CALL, "arguments": "{}"})))))
+
+    assert found[1] == BlockStart(index=0, kind="option_call", invocation_id="call_1", option_name="your_weather")
+
+
+def test_passages_of_reasoning_are_paragraphs() -> None:
+    """The deltas join to the text of the part."""
+    item = {**REASONING, "summary": [{"type": "summary_text", "text": text} for text in ("First.", "Then.")]}
+    found = events(
+        CREATED, added(0, {**REASONING, "summary": []}), delta("reasoning_summary_text", 0, "Fir", summary_index=0),
+        delta("reasoning_summary_text", 0, "st.", summary_index=0),
+        delta("reasoning_summary_text", 0, "Then.", summary_index=1), done(0, item), completed(item, say(".")),
+    )  # fmt: skip
+
+    assert [event.text for event in found if isinstance(event, BlockDelta)] == ["Fir", "st.", "\n\nThen."]
+    assert found[5] == BlockEnd(index=0, block=ReasoningPart(text="First.\n\nThen.", state=item))
+
+
+def test_reasoning_is_taken_from_its_done_item() -> None:
+    """An earlier event's encrypted content may be incomplete; the final response encrypts it anew (wire-rules §3)."""
+    early, late = ({**REASONING, "encrypted_content": text} for text in ("half", "anew"))
+    reply = fold(CREATED, added(0, early), done(0, REASONING), done(1, say(".")), completed(late, say(".")))
+
+    assert reply.messages[0].parts[0] == ReasoningPart(text="Hm.", state=REASONING)
+
+
+def test_items_that_grow_side_by_side_keep_the_order_of_the_output() -> None:
+    """A message of two contents beside a call, interleaved: places decide, not arrival."""
+    call, message = {**CALL, "arguments": "{}"}, say("One.", "Two.")
+    wire = [
+        CREATED, delta("output_text", 0, "One.", content_index=0), added(1, call),
+        delta("function_call_arguments", 1, "{}"), done(1, call), delta("output_text", 0, "Two.", content_index=1),
+        done(0, message), completed(message, call),
+    ]  # fmt: skip
+
+    assert same(fold(*wire), whole(message, call))
+
+
+def test_a_stream_without_places_is_read_by_its_items_ids() -> None:
+    """As llama.cpp's server streams: no output_index, no content_index."""
+    call, message = {**CALL, "arguments": "{}"}, say("Hello.")
+    wire = [
+        CREATED, added(0, {**MESSAGE, "content": []}), delta("output_text", 0, "Hello.", item_id="msg_1"),
+        added(0, CALL),
+        delta("function_call_arguments", 0, "{}", item_id="fc_1"), done(0, message), done(0, call),
+    ]  # fmt: skip
+    for event in wire:
+        event.pop("output_index", None)
+    found = events(*wire, completed(message, call))
+
+    assert [event.index for event in found if isinstance(event, BlockDelta)] == [0, 1000]
+    assert same(fold(*wire, completed(message, call)), whole(message, call))
+
+
+def test_without_places_an_item_is_known_by_its_id_to_the_end() -> None:
+    """An item that came first and one that only the final response holds, before it: both are kept, once."""
+    found = [
+        event for event in events(CREATED, {**done(0, SEARCH), "output_index": None}, completed(say("Hi."), SEARCH))
+    ]
+
+    blocks = [(event.index, event.block.kind) for event in found if isinstance(event, BlockEnd)]
+    assert blocks == [(0, "opaque"), (1000, "text")]
+
+
+def test_what_the_final_response_alone_holds_is_read_from_there() -> None:
+    """Law 8: an item without events, between two that had some."""
+    first, last = say("One."), say("Two.", id="msg_2")
+    reply = fold(CREATED, done(0, first), done(2, last), completed(first, SEARCH, last))
+
+    assert same(reply, whole(first, SEARCH, last))
+    assert reply.messages[0].parts[1] == OpaquePart(dialect="openai.responses", block=SEARCH)
+
+
+def test_what_the_final_response_does_not_hold_is_kept_as_far_as_it_came() -> None:
+    """Some endpoints end with an empty output, or never end an item."""
+    wire = [
+        CREATED, delta("reasoning_text", 0, "Hm.", content_index=0), delta("output_text", 1, "Hel", content_index=0),
+        delta("refusal", 1, "No.", content_index=1), added(2, CALL), delta("function_call_arguments", 2, '{"a":1}'),
+    ]  # fmt: skip
+    reply = fold(*wire, completed())
+
+    assert (reply.reasoning, reply.text, reply.refusal) == ("Hm.", "Hel", "No.")
+    assert [message.call and message.call.arguments for message in reply.option_calls] == [{"a": 1}]
+    assert reply.finish_reason == "option_calls"
+
+
+@pytest.mark.parametrize(
+    ("terminal", "fields", "reason"),
+    [
+        ("completed", {}, "stop"),
+        ("incomplete", {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "length"),
+        ("failed", {"status": "failed"}, "error"),
+    ],
+)
+def test_each_terminal_event_ends_the_reply(terminal: str, fields: dict[str, Any], reason: str) -> None:
+    """What comes after it is nothing of the reply; usage and details are the final response's."""
+    usage = {"input_tokens": 3, "output_tokens": 2}
+    end = {"type": f"response.{terminal}", "response": response(say("Hi."), usage=usage, service_tier="flex", **fields)}
+    reply = fold(CREATED, done(0, say("Hi.")), end, done(1, SEARCH), completed())
+
+    assert (reply.finish_reason, reply.usage.total_tokens, reply.text) == (reason, 5, "Hi.")
+    assert same(reply, whole(say("Hi."), usage=usage, service_tier="flex", **fields))
+
+
+@pytest.mark.parametrize(
+    ("event", "kind"),
+    [
+        ({"type": "error", "code": "rate_limit_exceeded", "message": "Slow.", "param": None}, RateLimited),
+        ({"type": "error", "error": {"code": "insufficient_quota", "message": "Slow."}}, QuotaExceeded),
+        ({"error": {"code": "server_error", "message": "Slow."}}, ServerFailed),
+        (
+            {"type": "response.failed", "response": response(error={"code": "server_error", "message": "Slow."})},
+            ServerFailed,
+        ),
+    ],
+    ids=["flat", "nested", "bare", "failed"],
+)
+def test_a_failure_in_mid_stream_is_the_error_that_it_reports(event: dict[str, Any], kind: type[CallError]) -> None:
+    """In each of the shapes that the vendor has (wire-rules §5)."""
+    with pytest.raises(kind, match=r"Slow\.") as raised:
+        events(CREATED, delta("output_text", 0, "Hel", content_index=0), event)
+
+    assert raised.value.provider == "openai"
+
+
+def test_a_stream_without_its_terminal_event_is_broken() -> None:
+    """A clean end says nothing; what had come is in the error."""
+    with pytest.raises(StreamBroken) as raised:
+        fold(CREATED, delta("output_text", 0, "Hel", content_index=0))
+
+    assert raised.value.partial.text == "Hel"
+
+
+def test_events_that_only_repeat_or_are_unknown_change_nothing() -> None:
+    """The item that ends is the whole of it; `[DONE]` and empty data are no JSON."""
+    wire = [
+        CREATED,
+        {"type": "response.in_progress"},
+        {"type": "keepalive"},
+        {"type": "response.tomorrow.delta", "delta": "x"},
+    ]
+    decoder = RESPONSES.decoder(SCOPE)
+    silent = [event for data in ("", " ", "[DONE]") for event in decoder.feed(ServerEvent(data))]
+
+    assert silent == []
+    assert same(fold(*wire, done(0, say("Hi.")), completed(say("Hi."))), whole(say("Hi.")))
+
+
+def test_an_event_may_be_named_by_its_line_alone() -> None:
+    """Some endpoints leave `type` out of the data."""
+    decoder = RESPONSES.decoder(SCOPE)
+    wire = [("response.created", CREATED), ("response.output_text.delta", delta("output_text", 0, "Hi."))]
+    found = [
+        event for name, data in wire for event in decoder.feed(ServerEvent(json.dumps({**data, "type": None}), name))
+    ]
+
+    assert found[-1] == BlockDelta(index=0, kind="text", text="Hi.")
+
+
+def test_an_event_that_is_no_json_is_an_error_of_one_line() -> None:
+    """Law 10."""
+    with pytest.raises(ResponseInvalid, match="expected a JSON object"):
+        list(RESPONSES.decoder(SCOPE).feed(ServerEvent("<html>")))
+
+
+FULL = [
+    CREATED, added(0, REASONING), delta("reasoning_summary_text", 0, "Hm.", summary_index=0), done(0, REASONING),
+    added(1, MESSAGE), delta("output_text", 1, "Hi.", content_index=0), done(1, say("Hi.")), added(2, CALL),
+    delta("function_call_arguments", 2, "{}"), done(2, {**CALL, "arguments": "{}"}), done(3, SEARCH),
+    completed(REASONING, say("Hi."), {**CALL, "arguments": "{}"}, SEARCH),
+]  # fmt: skip
+
+
+@given(dropped=st.sets(st.integers(1, len(FULL) - 2)))
+def test_whatever_events_are_missing_the_final_response_makes_up_for_them(dropped: set[int]) -> None:
+    """Law 8 for every subset of the events between the first and the last."""
+    wire = [event for number, event in enumerate(FULL) if number not in dropped]
+
+    assert same(fold(*wire), whole(REASONING, say("Hi."), {**CALL, "arguments": "{}"}, SEARCH))
+
+
+@given(order=st.permutations(FULL), cut=st.integers(0, len(FULL)))
+def test_events_in_any_order_give_a_reply_or_an_error_of_the_library(order: list[Any], cut: int) -> None:
+    """Law 10: a block that has ended neither grows nor ends again."""
+    folded = Fold(SCOPE)
+    try:
+        for event in events(*order[:cut]):
+            folded.feed(event)
+        reply = folded.partial()
+    except SabirError as error:
+        assert "\n" not in str(error)
+        return
+
+    assert reply.origin.provider == "openai"

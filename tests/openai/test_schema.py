@@ -1,0 +1,141 @@
+"""JSON schemas in strict form: narrowed without a change of meaning, or as given with the reason why not."""
+
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from sabir_openai.schema import STRICT_KEYWORDS, make_strict
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+
+
+class Node(BaseModel):
+    value: int
+    children: list["Node"]
+
+
+class Owner(BaseModel):
+    """An owner."""
+
+    pet: Annotated[Cat | Dog, Field(discriminator="kind", description="The pet.")]
+    home: Annotated[Cat, Field(description="At home.")]
+    note: str | None = None
+
+
+def keywords(schema: Any) -> set[str]:
+    """Every keyword used anywhere in a schema; names of properties and definitions aside."""
+    found: set[str] = set()
+    for name, value in schema.items():
+        found.add(name)
+        if name in ("properties", "$defs"):
+            for each in value.values():
+                found |= keywords(each)
+        elif name == "anyOf":
+            for each in value:
+                found |= keywords(each)
+        elif name == "items":
+            found |= keywords(value)
+    return found
+
+
+def objects(schema: Any) -> list[dict[str, Any]]:
+    """Every object in a schema."""
+    if isinstance(schema, list):
+        return [found for item in schema for found in objects(item)]
+    if not isinstance(schema, dict):
+        return []
+    return [schema] * ("properties" in schema) + [found for item in schema.values() for found in objects(item)]
+
+
+@pytest.mark.parametrize("model", [Owner, Node, Cat])
+def test_models_of_pydantic_become_strict(model: type[BaseModel]) -> None:
+    """Unions by a discriminator, references with a description, recursion: every object closed and required."""
+    found = make_strict(model.model_json_schema())
+
+    assert (found.strict, found.reasons) == (True, ())
+    assert keywords(found.schema) <= STRICT_KEYWORDS
+    assert found.schema["type"] == "object"
+    for each in objects(found.schema):
+        if isinstance(each.get("properties"), dict) and "required" in each:
+            assert each["required"] == list(each["properties"])
+            assert each["additionalProperties"] is False
+
+
+def test_a_reference_with_a_description_is_put_in_place() -> None:
+    """The wire takes a reference only alone; the description stays."""
+    schema = make_strict(Owner.model_json_schema()).schema
+
+    assert schema["properties"]["home"]["description"] == "At home."
+    assert schema["properties"]["home"]["properties"]["kind"]["const"] == "cat"
+    assert [set(arm) for arm in schema["properties"]["pet"]["anyOf"]] == [{"$ref"}, {"$ref"}]
+
+
+def test_a_strict_schema_does_not_change_the_given_one() -> None:
+    """Law 6: rendering never mutates."""
+    given = Owner.model_json_schema()
+    before = repr(given)
+    make_strict(given)
+
+    assert repr(given) == before
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ({"type": "string"}, "the root is no object"),
+        ({"type": "object"}, "the root is an object of anything"),
+        ({"anyOf": [{"type": "object", "properties": {}}]}, "the root is no object"),
+        ({"type": "object", "properties": {"a": {}}}, "a accepts any value"),
+        ({"type": "object", "properties": {"a": True}}, "a is True, no schema"),
+        ({"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}}, "a uses 'minLength'"),
+        ({"type": "object", "properties": {"a": {"type": "array"}}}, "a is an array of anything"),
+        ({"type": "object", "properties": {"a": {"type": ["array", "null"]}}}, "a is an array of anything"),
+        ({"type": "object", "properties": {"a": {"type": "string", "format": "uri"}}}, "the format 'uri'"),
+        ({"type": "object", "properties": {}, "additionalProperties": {"type": "string"}}, "properties of any name"),
+        ({"type": "object", "properties": {"a": {"oneOf": [{"type": "string"}]}}}, "a uses 'oneOf'"),
+        ({"type": "object", "properties": {"a": {"$ref": "#/$defs/gone"}, "b": {"$ref": "#/x", "title": "t"}}}, "#/x names nothing"),
+        ({"type": "object", "properties": {"a": {"enum": list(range(1001))}}}, "more than 1000 enumerated values"),
+        ({"type": "object", "properties": ["a"]}, "has properties that are no object"),
+    ],
+)
+def test_what_strict_mode_cannot_say_keeps_the_schema_as_it_is(schema: dict[str, Any], reason: str) -> None:
+    """The first thing that stands in the way is the reason."""
+    found = make_strict(schema)
+
+    assert (found.schema, found.strict, len(found.reasons)) == (schema, False, 1)
+    assert reason in found.reasons[0]
+
+
+def test_a_schema_may_nest_ten_deep() -> None:
+    """No deeper; a circle of references counts once."""
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(10):
+        schema = {"type": "object", "properties": {"a": schema}}
+
+    assert make_strict(schema).strict
+    assert not make_strict({"type": "object", "properties": {"a": schema}}).strict
+
+
+@pytest.mark.parametrize(
+    ("schema", "changes"),
+    [
+        ({"type": "string"}, ["the root: 'a' is optional and became required"]),
+        ({"type": ["string", "null"]}, []),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}, []),
+        ({"type": ["string", "null"], "default": "x"}, ["the root: 'a' is optional and became required"]),
+        ({"type": ["string", "null"], "examples": ["x"]}, ["a loses 'examples'"]),
+    ],
+)
+def test_what_was_optional_becomes_required(schema: dict[str, Any], changes: list[str]) -> None:
+    """Null stands for absent where it may; else the change is named."""
+    found = make_strict({"type": "object", "properties": {"a": schema}})
+
+    assert found.strict
+    assert list(found.reasons) == changes

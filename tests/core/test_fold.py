@@ -117,7 +117,7 @@ def test_neighbouring_parts_are_one_message_and_each_call_its_own() -> None:
 
     assert [message.kind for message in reply.messages] == ["parts", "option_call", "option_call", "parts"]
     assert {("planner", None, None, "r1", "m2")} == {
-        (each.policy, each.role_hint_for_llm, each.step_num, each.origin.response_id, each.origin.model)
+        (each.policy, each.role_hint_for_llm, each.step_num, each.origin.response_id, each.origin.reported_model)
         for each in reply.messages
         if each.origin
     }

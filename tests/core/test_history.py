@@ -84,6 +84,19 @@ def test_what_a_newer_writer_added_is_kept_verbatim_and_written_back() -> None:
     assert loads(dumps([message])) == [message]
 
 
+@pytest.mark.parametrize("place", ["message", "origin", "payload", "part", "citation"])
+def test_a_newer_writers_none_is_kept_wherever_it_stands(place: str) -> None:
+    """A field that is None says something that its absence does not."""
+    citation: dict[str, Any] = {"kind": "page"}
+    part: dict[str, Any] = {"kind": "text", "text": "a", "citations": [citation]}
+    origin: dict[str, Any] = {"provider": "p", "dialect": "p.d"}
+    payload: dict[str, Any] = {"kind": "parts", "parts": [part]}
+    message: dict[str, Any] = {"policy": "u", "origin": origin, "payload": payload}
+    locals()[place]["added"] = None
+
+    assert '"added":null' in dumps(loads(json.dumps([message])))
+
+
 def _without_known_nones(written: dict[str, Any]) -> dict[str, Any]:
     """What was written, without the fields of this version that are None."""
     added = {"nothing", "region", "depth", "shelf"}

@@ -114,6 +114,26 @@ def test_a_docstring_describes_parameters(documentation: str) -> None:
     }
 
 
+def test_other_sections_of_a_docstring_describe_nothing() -> None:
+    """A parameter's name in an example is no description of it."""
+
+    def search(query: str, limit: int = 3) -> None:
+        """Search.
+
+        Args:
+            query: What to look for.
+
+        Example:
+            query: rain
+            limit: 2
+        """
+
+    properties = Option.from_function(search).parameters["properties"]
+
+    assert properties["query"]["description"] == "What to look for."
+    assert "description" not in properties["limit"]
+
+
 def test_a_field_outranks_the_docstring() -> None:
     """What stands at the parameter itself is nearer to it."""
 

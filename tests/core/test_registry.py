@@ -139,6 +139,18 @@ def test_a_broken_plugin_is_reported_by_name_and_stops_no_other(install: Install
         assert "\n" not in str(caught.value)
 
 
+def test_a_broken_plugin_is_loaded_once(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it did before it failed is not done again each time someone asks."""
+    loads: list[int] = []
+    monkeypatch.setattr(sys, "acme_loads", loads, raising=False)
+    install("sabir-acme", POINT, acme_plugin="import sys; sys.acme_loads.append(1); raise ValueError")
+    registry = Registry()
+    for _ in range(3):
+        assert status(registry, "acme").state == "failed"
+
+    assert loads == [1]
+
+
 def test_two_plugins_of_one_name_are_a_conflict_that_names_both(install: Install) -> None:
     """CD-13: neither is loaded by luck, and the others are not stopped."""
     install("sabir-acme", POINT, acme_plugin=ACME)

@@ -1,6 +1,6 @@
 """The pages of the documentation, and the fenced blocks that they hold.
 
-    README.md, docs/**/*.md ──▶ Page ──▶ Block(language, code, line, marker)
+    README.md, docs/**/*.md, */README.md ──▶ Page ──▶ Block(language, code, line, marker)
 
 A marker is a comment on the line above a block: `<!-- example: … -->` says how the block is run, `<!-- output -->` that
 it is what the example before it prints.
@@ -73,8 +73,9 @@ class Page:
 
 
 def pages() -> list[Page]:
-    """Every page of the documentation, the README first."""
-    return [Page(ROOT / "README.md"), *map(Page, sorted(DOCS.rglob("*.md")))]
+    """Every page: the README first, then the documentation, then the packages' own READMEs."""
+    packages = [ROOT / "core" / "README.md", *sorted(ROOT.glob("plugins/*/README.md"))]
+    return [Page(ROOT / "README.md"), *map(Page, [*sorted(DOCS.rglob("*.md")), *packages])]
 
 
 def page(name: str) -> Page:

@@ -7,13 +7,13 @@ import sabir
 from sabir.contracts import Access
 from sabir.scope import Tables
 
-from tests.docs.settings import dialects
+from tests.docs.settings import dialects, own_providers
 
 
 def providers_table() -> str:
     """One row a provider: dialects, key variables, and the endpoint where nothing else is said."""
     rows = []
-    for status in sabir.providers():
+    for status in own_providers():
         assert status.state == "installed", f"{status.name}: {status.error}"
         with patch.dict(os.environ, clear=True):  # the endpoints of a machine on which no variable names another
             endpoint = sabir.provider(status.name).endpoint(Access())

@@ -16,6 +16,8 @@ from typing import Any
 import sabir
 from sabir.settings import WIRE_SETTINGS
 
+from tests.architecture.project import PROVIDERS
+
 EXAMPLES: Mapping[str, Any] = {
     "max_output_tokens": 100,
     "temperature": 0.5,
@@ -35,13 +37,18 @@ ABOUT_OPTIONS = {"option_choice", "parallel_options"}
 OPTION = sabir.Option.from_schema("weather", "Current weather.", {"type": "object", "properties": {}})
 
 
+def own_providers() -> list[sabir.ProviderStatus]:
+    """The providers of the project's own packages; others may be installed beside them, or registered by a test."""
+    packages = {package.name for package in PROVIDERS}
+    return [status for status in sabir.providers() if status.distribution in packages and status.state != "registered"]
+
+
 @cache
 def dialects() -> tuple[str, ...]:
     """The full names of the dialects that the project's own packages bring, each once."""
-    named = {
-        sabir.provider(status.name).dialect(short).name for status in sabir.providers() for short in status.dialects
-    }
-    return tuple(sorted(named))
+    return tuple(
+        sorted({sabir.provider(each.name).dialect(short).name for each in own_providers() for short in each.dialects})
+    )
 
 
 def settings_table() -> str:

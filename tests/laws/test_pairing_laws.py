@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sabir.errors import RenderingRefused
-from sabir.messages import Message
+from sabir.messages import Message, Origin, PartsPayload
 from sabir.pairing import side_of
+from sabir.parts import OpaquePart, TextPart
 from sabir.rendering import Renderer, Rendering
 from sabir.scope import Target
 from sabir.settings import Settings
@@ -261,3 +262,21 @@ def test_a_setting_that_the_dialect_never_looked_at_is_a_loss(wire: ToyDialect, 
 
     assert not rendering.losses
     assert rendering.body["seed"] == 1
+
+
+def test_a_closer_goes_only_with_an_opener_that_goes_too() -> None:
+    """Law 1 for vendors' own pairs: where one half stays behind as foreign, so does the other."""
+
+    def half(pair: str, policy: str, origin: Origin | None) -> Message:
+        block = OpaquePart(dialect="toy.inline", block={"half": pair}, pair=pair, pair_id="p")
+        return Message(policy=policy, origin=origin, payload=PartsPayload(parts=(TextPart(text="x"), block)))
+
+    elsewhere = Origin(provider="toy", dialect="toy.inline", endpoint="https://elsewhere.example", model="m-1")
+    here = elsewhere.model_copy(update={"endpoint": ""})
+    foreign = renderer(INLINE).render([half("opens", "llm", elsewhere), half("closes", "user", None)])
+    ours = renderer(INLINE).render([half("opens", "llm", here), half("closes", "user", None)])
+
+    assert ["opaque" in str(item) for item in items(foreign)] == [False, False]
+    assert [loss.kind for loss in foreign.losses] == ["dropped", "dropped"]
+    assert ["opaque" in str(item) for item in items(ours)] == [True, True]
+    assert not ours.losses

@@ -29,7 +29,13 @@ USAGE = {
 
 def body(message: Any, finish_reason: Any = "stop", **fields: Any) -> dict[str, Any]:
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish_reason}
-    return {"id": "chatcmpl-1", "object": "chat.completion", "model": "gpt-4o-2024-08-06", "choices": [choice], **fields}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "model": "gpt-4o-2024-08-06",
+        "choices": [choice],
+        **fields,
+    }
 
 
 def decode(found: Any, scope: DecodeScope = SCOPE) -> Reply:
@@ -42,7 +48,11 @@ def test_text_usage_and_origin() -> None:
 
     assert [part for message in reply.messages for part in message.parts] == [TextPart(text="Hello.")]
     assert (reply.finish_reason, reply.raw_finish_reason) == ("stop", "stop")
-    assert (reply.origin.model, reply.origin.response_id) == ("gpt-4o-2024-08-06", "chatcmpl-1")
+    assert (reply.origin.model, reply.origin.reported_model, reply.origin.response_id) == (
+        "gpt-4o",
+        "gpt-4o-2024-08-06",
+        "chatcmpl-1",
+    )
     usage = reply.usage
     assert (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) == (20, 7, 4)
     assert (usage.cache_write_tokens, usage.reasoning_tokens, usage.details) == (3, 2, USAGE)
@@ -54,7 +64,8 @@ def test_calls_keep_their_ids_names_and_argument_text() -> None:
     scope = DecodeScope(target=TARGET, option_names={"my_tool": "my.tool"})
     function = [("call_1", "my_tool", '{ "a" : 1 }'), ("call_2", "other", "not json"), ("call_3", "other", "")]
     calls = [
-        {"id": wire_id, "type": "function", "function": {"name": name, "arguments": text}} for wire_id, name, text in function
+        {"id": wire_id, "type": "function", "function": {"name": name, "arguments": text}}
+        for wire_id, name, text in function
     ]
     reply = decode(body({"content": None, "tool_calls": calls}, "tool_calls"), scope)
     found = [message.call for message in reply.option_calls]
@@ -97,7 +108,11 @@ def test_a_legacy_function_call_is_a_call() -> None:
         ({"content": "a"}, "model_length", "length"),
         ({"content": "a"}, "never heard of it", "other"),
         ({"content": "a"}, None, "other"),
-        ({"tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}, "stop", "option_calls"),
+        (
+            {"tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+            "stop",
+            "option_calls",
+        ),
     ],
 )
 def test_finish_reasons(message: dict[str, Any], raw: str | None, neutral: str) -> None:
@@ -125,7 +140,9 @@ def test_annotations_are_citations_of_the_text() -> None:
     assert part == TextPart(
         text=text,
         citations=(
-            Citation(kind="url_citation", url="https://example.org", title="Sea", start=14, end=23, source=annotations[0]),
+            Citation(
+                kind="url_citation", url="https://example.org", title="Sea", start=14, end=23, source=annotations[0]
+            ),
             Citation(kind="hint", source={"type": "hint", "n": 1}),
         ),
     )
@@ -205,7 +222,9 @@ def test_pictures_beside_the_content_are_media() -> None:
     bad = [{"type": "image_url", "image_url": {"url": "javascript:1"}}]
 
     assert [part.url for part in decode(body({"content": "a", "images": good})).media] == ["data:image/png;base64,AAAA"]
-    assert decode(body({"content": "a", "images": bad})).details == {"choices": [{"index": 0, "message": {"images": bad}}]}
+    assert decode(body({"content": "a", "images": bad})).details == {
+        "choices": [{"index": 0, "message": {"images": bad}}]
+    }
 
 
 def test_what_has_no_neutral_place_is_in_the_details() -> None:
@@ -258,7 +277,8 @@ def test_an_error_under_status_200_is_raised() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [b"", b"  ", b"<html>busy</html>", b'{"choices":', b"[1]", b'"a"', b"\xff\xfe", b'{"a":NaN}', b'{"choices":[]}']
+    "answer",
+    [b"", b"  ", b"<html>busy</html>", b'{"choices":', b"[1]", b'"a"', b"\xff\xfe", b'{"a":NaN}', b'{"choices":[]}'],
 )
 def test_what_is_no_answer_is_an_invalid_response(answer: bytes) -> None:
     """HTML, an empty body, half a body, NaN: one line, whose it is, and its request id."""
@@ -291,7 +311,10 @@ wire_values = st.recursive(
 )
 
 
-@given(choices=st.lists(wire_values, max_size=3), fields=st.dictionaries(st.sampled_from(["id", "model", "usage", "error"]), wire_values))
+@given(
+    choices=st.lists(wire_values, max_size=3),
+    fields=st.dictionaries(st.sampled_from(["id", "model", "usage", "error"]), wire_values),
+)
 def test_any_json_ends_in_a_reply_or_an_error_of_the_library(choices: list[Any], fields: dict[str, Any]) -> None:
     """Law 10: no surprise exceptions, whatever types a body holds."""
     try:
@@ -309,7 +332,10 @@ def test_any_json_ends_in_a_reply_or_an_error_of_the_library(choices: list[Any],
         ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, ()),
         (
             {
-                "content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "odd", "x": 1}],
+                "content": [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+                    {"type": "odd", "x": 1},
+                ],
                 "reasoning_content": "So.",
                 "reasoning_details": [{"type": "reasoning.encrypted", "data": "e"}],
             },
@@ -319,7 +345,12 @@ def test_any_json_ends_in_a_reply_or_an_error_of_the_library(choices: list[Any],
             {
                 "content": None,
                 "tool_calls": [
-                    {"id": "c:1", "type": "function", "function": {"name": "f", "arguments": '{ "a":1}'}, "extra": {"s": 1}},
+                    {
+                        "id": "c:1",
+                        "type": "function",
+                        "function": {"name": "f", "arguments": '{ "a":1}'},
+                        "extra": {"s": 1},
+                    },
                     {"id": "c2", "type": "custom", "custom": {"name": "g", "input": "4 + 4"}},
                 ],
             },

@@ -193,7 +193,10 @@ def test_what_the_wire_has_no_place_for_is_a_placeholder(part: MediaPart) -> Non
         ({"result": 0}, "0"),
         ({"result": {"b": 1, "a": [2]}}, '{"a":[2],"b":1}'),
         ({"parts": (TextPart(text="seen"),)}, "seen"),
-        ({"parts": (TextPart(text="a"), TextPart(text="b"))}, [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]),
+        (
+            {"parts": (TextPart(text="a"), TextPart(text="b"))},
+            [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
+        ),
         (
             {"is_error": True, "error_type": "Timeout", "error_message": "no answer", "retryable": True},
             '{"error":{"type":"Timeout","message":"no answer","retryable":true}}',
@@ -396,7 +399,13 @@ def test_every_wire_setting_is_looked_at() -> None:
     reader = SettingsReader(Settings())
     encode_request(
         RequestScope(
-            target=TARGET, settings=reader, options=(), option_names={}, system=(), vendor=FrozenDict(), losses=LossLog()
+            target=TARGET,
+            settings=reader,
+            options=(),
+            option_names={},
+            system=(),
+            vendor=FrozenDict(),
+            losses=LossLog(),
         )
     )
 
@@ -432,7 +441,10 @@ def test_what_cannot_be_sent_is_a_loss(settings: dict[str, Any], info: ModelInfo
 def test_a_reasoning_model_samples_while_it_does_not_reason() -> None:
     """gpt-5.1 and later take a temperature until an effort is asked for."""
     assert head(temperature=1, info=REASONING) == {"temperature": 1.0}
-    assert head(temperature=1, reasoning_effort="none", info=REASONING) == {"temperature": 1.0, "reasoning_effort": "none"}
+    assert head(temperature=1, reasoning_effort="none", info=REASONING) == {
+        "temperature": 1.0,
+        "reasoning_effort": "none",
+    }
 
 
 def test_options_are_functions_strict_where_nothing_changes() -> None:
@@ -530,7 +542,9 @@ def test_what_a_strict_schema_changes_or_cannot_say_is_a_loss() -> None:
 
 def test_a_format_name_is_made_valid_and_an_endpoint_without_schemas_gets_json() -> None:
     """Each with its loss."""
-    renamed = render([sabir.user("Hi")], (), Settings(response_format={"name": "My bill", "schema": {"type": "object"}}))
+    renamed = render(
+        [sabir.user("Hi")], (), Settings(response_format={"name": "My bill", "schema": {"type": "object"}})
+    )
     plain = render([sabir.user("Hi")], (), Settings(response_format=Invoice), quirks=["json_object"])
 
     assert json.loads(renamed.body_bytes)["response_format"]["json_schema"]["name"].startswith("My_bill_")

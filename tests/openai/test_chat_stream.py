@@ -59,7 +59,9 @@ def same(left: Reply, right: Reply) -> bool:
     return all(a.same_content(b) for a, b in pairs) and left.model_copy(update=bare) == right.model_copy(update=bare)
 
 
-def call(index: int | None, wire_id: str = "", name: str = "", arguments: str | None = None, **fields: Any) -> dict[str, Any]:
+def call(
+    index: int | None, wire_id: str = "", name: str = "", arguments: str | None = None, **fields: Any
+) -> dict[str, Any]:
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value not in ("", None)}
     delta = {"index": index, "id": wire_id, "function": function, **fields}
     return {"tool_calls": [{key: value for key, value in delta.items() if value not in (None, "")}]}
@@ -110,7 +112,10 @@ def test_parallel_calls_are_told_apart_by_their_index() -> None:
         {"id": "call_2", "type": "function", "function": {"name": "other", "arguments": "{ }"}},
     ]
 
-    assert [(start.invocation_id, start.option_name) for start in starts] == [("call_1", "my.tool"), ("call_2", "other")]
+    assert [(start.invocation_id, start.option_name) for start in starts] == [
+        ("call_1", "my.tool"),
+        ("call_2", "other"),
+    ]
     assert [event.text for event in found if isinstance(event, BlockDelta)] == ['{"a"', "{ }", ":1}"]
     assert same(folded(*chunks), whole({"tool_calls": calls}, "tool_calls"))
 
@@ -119,7 +124,10 @@ def test_parallel_calls_are_told_apart_by_their_index() -> None:
     ("deltas", "expected"),
     [
         # no index: a name begins a call, what has none continues the last
-        ([call(None, "1", "f", "{"), call(None, arguments="}"), call(None, "2", "f", "{}")], [("1", "{}"), ("2", "{}")]),
+        (
+            [call(None, "1", "f", "{"), call(None, arguments="}"), call(None, "2", "f", "{}")],
+            [("1", "{}"), ("2", "{}")],
+        ),
         # one index for all: another id is another call
         ([call(0, "1", "f", "{}"), call(0, "2", "f", "{"), call(0, arguments="}")], [("1", "{}"), ("2", "{}")]),
         # the name in every chunk
@@ -152,7 +160,9 @@ def test_a_call_without_an_id_has_one_from_its_start() -> None:
 
 def test_whole_arguments_and_further_fields_of_a_call_are_kept() -> None:
     """An object in place of text, and a signature beside the function."""
-    delta = {"tool_calls": [{"index": 0, "id": "1", "function": {"name": "f", "arguments": {"a": 1}}, "extra": {"s": 1}}]}
+    delta = {
+        "tool_calls": [{"index": 0, "id": "1", "function": {"name": "f", "arguments": {"a": 1}}, "extra": {"s": 1}}]
+    }
     found = folded(chunk(delta), chunk({}, "tool_calls")).option_calls[0].call
 
     assert found is not None
@@ -182,7 +192,10 @@ def test_a_legacy_function_call_is_put_together() -> None:
 
 def test_refusal_and_reasoning_grow_in_their_own_blocks() -> None:
     """Order in the reply is that of a whole answer, whatever came first."""
-    details = [{"type": "reasoning.text", "text": "Hm", "index": 0}, {"type": "reasoning.text", "text": ".", "index": 0}]
+    details = [
+        {"type": "reasoning.text", "text": "Hm", "index": 0},
+        {"type": "reasoning.text", "text": ".", "index": 0},
+    ]
     chunks = [
         chunk({"content": "Ah"}),
         chunk({"reasoning": "Hm", "reasoning_details": details[:1]}),
@@ -231,7 +244,12 @@ def test_a_sound_and_its_transcript_grow_and_end_after_the_finish_reason() -> No
         ),
         TextPart(text="Hello.", state={"transcript_of": "audio_1"}),
     )
-    assert [event.kind for event in events(*chunks) if isinstance(event, BlockDelta)] == ["text", "media", "media", "text"]
+    assert [event.kind for event in events(*chunks) if isinstance(event, BlockDelta)] == [
+        "text",
+        "media",
+        "media",
+        "text",
+    ]
 
 
 def test_content_chunks_that_are_no_text_end_whole() -> None:
@@ -311,7 +329,10 @@ def test_nothing_follows_the_end() -> None:
     [
         ({"error": {"message": "slow down", "code": "rate_limit_exceeded"}}, RateLimited),
         ({"error": {"code": 429, "message": "slow down"}}, RateLimited),
-        ({"error": {"code": 502, "message": "upstream"}, "choices": [{"index": 0, "finish_reason": "error"}]}, ServerFailed),
+        (
+            {"error": {"code": 502, "message": "upstream"}, "choices": [{"index": 0, "finish_reason": "error"}]},
+            ServerFailed,
+        ),
         ({"error": {"type": "exceed_context_size_error", "message": "too long", "code": 400}}, ContextTooLong),
         ({"error": "gone"}, ServerFailed),
     ],
@@ -368,12 +389,20 @@ def pieces(text: str, cuts: list[int]) -> Iterator[str]:
         yield text[start:end]
 
 
-@given(text=st.text(max_size=12), reasoning=st.text(max_size=8), arguments=st.text(max_size=8), cuts=st.lists(st.integers(0, 30)))
+@given(
+    text=st.text(max_size=12),
+    reasoning=st.text(max_size=8),
+    arguments=st.text(max_size=8),
+    cuts=st.lists(st.integers(0, 30)),
+)
 def test_any_cutting_folds_to_the_same_reply(text: str, reasoning: str, arguments: str, cuts: list[int]) -> None:
     """Law 8 for every way of cutting one answer into deltas."""
     deltas: list[Any] = [{"reasoning_content": piece} for piece in pieces(reasoning, cuts)]
     deltas += [{"content": piece} for piece in pieces(text, cuts)]
-    deltas += [call(0, "1", "f"), *({"tool_calls": [{"index": 0, "function": {"arguments": p}}]} for p in pieces(arguments, cuts))]
+    deltas += [
+        call(0, "1", "f"),
+        *({"tool_calls": [{"index": 0, "function": {"arguments": p}}]} for p in pieces(arguments, cuts)),
+    ]
     function = {"id": "1", "type": "function", "function": {"name": "f", "arguments": arguments}}
     message = {"reasoning_content": reasoning, "content": text, "tool_calls": [function]}
 

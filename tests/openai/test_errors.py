@@ -59,7 +59,9 @@ def openai(message: str = "m", code: str | None = None, kind: str | None = None)
         (529, Overloaded, True),
     ],
 )
-@pytest.mark.parametrize("body", [b"", b"<html><h1>busy</h1></html>", b"plain words", b'{"error":{"message":"m"}}', b"\xff"])
+@pytest.mark.parametrize(
+    "body", [b"", b"<html><h1>busy</h1></html>", b"plain words", b'{"error":{"message":"m"}}', b"\xff"]
+)
 def test_a_status_alone_decides_where_nothing_else_is_said(
     status: int, kind: type[CallError], retryable: bool, body: bytes
 ) -> None:
@@ -91,11 +93,23 @@ def test_a_status_alone_decides_where_nothing_else_is_said(
         (400, {"error": {"code": "ResponsibleAIPolicyViolation", "message": "m"}}, ContentFiltered),
         (429, {"error": {"code": "RateLimitReached", "message": "m", "details": "d"}}, RateLimited),
         # llama.cpp, and servers without codes
-        (400, {"error": {"code": 400, "type": "exceed_context_size_error", "message": "m", "n_ctx": 512}}, ContextTooLong),
-        (400, {"object": "error", "message": "This model's maximum context length is 10 tokens", "code": 400}, ContextTooLong),
+        (
+            400,
+            {"error": {"code": 400, "type": "exceed_context_size_error", "message": "m", "n_ctx": 512}},
+            ContextTooLong,
+        ),
+        (
+            400,
+            {"object": "error", "message": "This model's maximum context length is 10 tokens", "code": 400},
+            ContextTooLong,
+        ),
         (400, {"error": {"message": "Input flagged as potentially violating", "code": None}}, ContentFiltered),
         (402, {"error": {"message": "Insufficient Balance", "code": "invalid_request_error"}}, QuotaExceeded),
-        (500, {"error": {"message": "litellm.ContextWindowExceededError: prompt is too long", "code": "500"}}, ContextTooLong),
+        (
+            500,
+            {"error": {"message": "litellm.ContextWindowExceededError: prompt is too long", "code": "500"}},
+            ContextTooLong,
+        ),
         (422, {"detail": [{"loc": ["body"], "msg": "field required"}]}, InvalidRequest),
         (404, {"detail": "Not Found"}, ModelNotFound),
         (400, [{"error": {"code": 400, "message": "a list of one", "status": "INVALID_ARGUMENT"}}], InvalidRequest),
@@ -165,8 +179,12 @@ def test_an_error_object_without_a_status_is_read(reported: Any, kind: type[Call
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=2)
-    | st.dictionaries(st.sampled_from(["error", "detail", "errors", "message", "code", "type", "status", "msg"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["error", "detail", "errors", "message", "code", "type", "status", "msg"]), inner
+        )
+    ),
     max_leaves=8,
 )
 

@@ -314,7 +314,10 @@ def test_the_endpoint_is_known_without_a_client(monkeypatch: pytest.MonkeyPatch)
 
 def test_an_endpoint_shows_no_secret() -> None:
     """It is stored in every message's origin: a password or a key in the URL stays out of it."""
-    assert provider.endpoint(Access(base_url="https://me:secret@proxy.example:8/v1?key=secret")) == "https://proxy.example:8/v1"
+    assert (
+        provider.endpoint(Access(base_url="https://me:secret@proxy.example:8/v1?key=secret"))
+        == "https://proxy.example:8/v1"
+    )
 
 
 def test_quirks_follow_the_endpoint() -> None:

@@ -277,10 +277,10 @@ def test_reasoning_that_the_server_left_out_of_the_request_is_a_loss() -> None:
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        ({"code": "rate_limit_exceeded", "message": "Slow down."}, RateLimited),
-        ({"code": "server_error", "message": "Oops."}, ServerFailed),
-        ({"code": "insufficient_quota", "message": "Pay."}, QuotaExceeded),
-        ({"code": "invalid_prompt", "message": "Flagged."}, ContentFiltered),
+        ({"code": "rate_limit_exceeded", "message": "Slow down"}, RateLimited),
+        ({"code": "server_error", "message": "Oops"}, ServerFailed),
+        ({"code": "insufficient_quota", "message": "Pay"}, QuotaExceeded),
+        ({"code": "invalid_prompt", "message": "Flagged"}, ContentFiltered),
     ],
     ids=lambda value: value["code"] if isinstance(value, dict) else value.__name__,
 )

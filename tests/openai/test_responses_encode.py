@@ -230,9 +230,11 @@ SHOT = {
 }
 
 
-def answered(output: list[dict[str, Any]], model: str = "gpt-5.4-2026-03-05") -> list[Message]:
-    scope = DecodeScope(target=TARGET)
-    reply = RESPONSES.decode(json.dumps({"model": model, "status": "completed", "output": output}).encode(), scope)
+def answered(output: list[dict[str, Any]], model: str = "gpt-5.4") -> list[Message]:
+    scope = DecodeScope(target=TARGET.model_copy(update={"model": model}))
+    reply = RESPONSES.decode(
+        json.dumps({"model": f"{model}-2026-03-05", "status": "completed", "output": output}).encode(), scope
+    )
     opaque = OpaquePart(dialect=RESPONSES.name, block=SHOT, pair_id="call_2", pair="closes")
     shown = message(TextPart(text="Here:"), opaque, policy="user")
     return [sabir.user("?"), *reply.messages, result(result="18 °C"), shown]
@@ -286,10 +288,11 @@ def test_open_reasoning_of_a_compatible_endpoint_goes_back() -> None:
     assert rendering.body["input"][1:3] == [open_reasoning, OUTPUT[2]]
 
 
-def test_a_citation_of_the_users_own_is_not_sent() -> None:
-    """A citation goes back by its source alone; without one there is nothing to send."""
+@pytest.mark.parametrize("origin", [HOME, AWAY, None], ids=["home", "away", "nowhere"])
+def test_a_citation_that_is_not_the_vendors_is_a_loss(origin: Origin | None) -> None:
+    """A citation goes back by its source, within the message that it came in; else there is nothing to send."""
     citation = {"kind": "url_citation", "url": "https://example.org"}
-    rendering = render([message(TextPart(text="See.", citations=(citation,)), origin=AWAY)])
+    rendering = render([message(TextPart(text="See.", citations=(citation,)), origin=origin)])
 
     assert rendering.body["input"][0]["content"] == "See."
     assert losses(rendering) == [("dropped", "parts[0].citations")]

@@ -100,7 +100,10 @@ def test_a_strict_schema_does_not_change_the_given_one() -> None:
         ({"type": "object", "properties": {"a": {"type": "string", "format": "uri"}}}, "the format 'uri'"),
         ({"type": "object", "properties": {}, "additionalProperties": {"type": "string"}}, "properties of any name"),
         ({"type": "object", "properties": {"a": {"oneOf": [{"type": "string"}]}}}, "a uses 'oneOf'"),
-        ({"type": "object", "properties": {"a": {"$ref": "#/$defs/gone"}, "b": {"$ref": "#/x", "title": "t"}}}, "#/x names nothing"),
+        (
+            {"type": "object", "properties": {"a": {"$ref": "#/$defs/gone"}, "b": {"$ref": "#/x", "title": "t"}}},
+            "#/x names nothing",
+        ),
         ({"type": "object", "properties": {"a": {"enum": list(range(1001))}}}, "more than 1000 enumerated values"),
         ({"type": "object", "properties": ["a"]}, "has properties that are no object"),
     ],

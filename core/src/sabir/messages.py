@@ -34,6 +34,9 @@ class Origin(AtRest):
     dialect: NonEmpty
     endpoint: Text = ""
     model: Text = ""
+    """The name that the request asked for, or else the one that the response gave."""
+    reported_model: Text | None = None
+    """The name that the response gave, where it is another."""
     response_id: Text | None = None
 
 

@@ -8,12 +8,13 @@ closes where every call in it is answered or abandoned and a message of another 
 final. State that outlives a rendering holds positions, never messages.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sabir.losses import Loss
 from sabir.messages import Message
+from sabir.parts import OpaquePart
 from sabir.scope import LossLog, Side, Tables
 
 NO_RESULT = "the option call has no result; only complete pairs are sent"
@@ -63,15 +64,23 @@ def side_of(message: Message, speaks_as: str) -> Side:
 class Pairing:
     """Gathers blocks from messages taken one by one, and tells which became final."""
 
-    def __init__(self, messages: Sequence[Message], tables: Tables, speaks_as: str, waiting: Waiting) -> None:
+    def __init__(
+        self,
+        messages: Sequence[Message],
+        tables: Tables,
+        speaks_as: str,
+        waiting: Waiting,
+        goes_back: Callable[[OpaquePart, Message], bool],
+    ) -> None:
         self._messages = messages
+        self._goes_back = goes_back
         self._tables = tables
         self._speaks_as = speaks_as
         self._abandoned = dict(waiting.abandoned)
         self._is_leading = waiting.is_leading
         self._open_calls: dict[str, list[int]] = {}
         self._homes: dict[int, Block] = {}
-        self._open_pairs: dict[str, tuple[Block, int, int]] = {}
+        self._open_pairs: dict[str | None, tuple[Block, int, int]] = {}
         self._blocks: list[Block] = []
         self._log = LossLog()
 
@@ -125,9 +134,7 @@ class Pairing:
             return
         for index in unmatched:
             self._omit(block, position, index)
-        for index, part in enumerate(payload.parts):
-            if part.kind != "opaque" or part.pair_id is None:
-                continue
+        for index, part in self._halves(message):
             earlier = self._open_pairs.pop(part.pair_id, None)
             if part.pair == "opens":
                 if earlier is not None:
@@ -166,10 +173,8 @@ class Pairing:
 
     def _match_closers(self, message: Message) -> list[int]:
         unmatched = []
-        opened_here = set()
-        for index, part in enumerate(message.parts):
-            if part.kind != "opaque" or part.pair_id is None:
-                continue
+        opened_here: set[str | None] = set()
+        for index, part in self._halves(message):
             if part.pair == "opens":
                 opened_here.add(part.pair_id)
             elif part.pair_id in opened_here:
@@ -177,6 +182,12 @@ class Pairing:
             elif self._open_pairs.pop(part.pair_id, None) is None:
                 unmatched.append(index)
         return unmatched
+
+    def _halves(self, message: Message) -> Iterator[tuple[int, OpaquePart]]:
+        """The halves of pairs that go back to where they came from; to the others the wire is closed anyway."""
+        for index, part in enumerate(message.parts):
+            if part.kind == "opaque" and part.pair_id is not None and self._goes_back(part, message):
+                yield index, part
 
     def _omit_open_pairs(self) -> None:
         for block, position, index in self._open_pairs.values():

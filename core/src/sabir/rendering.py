@@ -23,6 +23,8 @@ from sabir.messages import Message
 from sabir.models import Frozen
 from sabir.options import Option
 from sabir.pairing import Block, Closed, Pairing
+from sabir.parts import OpaquePart
+from sabir.pieces import goes_back, keeps_state
 from sabir.prefixes import Boundary, Prefix, PrefixIndex
 from sabir.scope import LossLog, ModelInfo, RequestScope, Side, Target, Turn, TurnScope
 from sabir.settings import RetryPolicy, Settings, SettingsReader
@@ -85,12 +87,17 @@ class _Pass:
         """Close what can be closed; returns what is still open."""
         tables, speaks_as = self.scope.tables, self.scope.speaks_as
         start = self.prefix.last
-        pairing = Pairing(self.messages, tables, speaks_as, start.waiting)
+        pairing = Pairing(self.messages, tables, speaks_as, start.waiting, self._goes_back)
         for position in range(start.position, len(self.messages)):
             closed = pairing.take(position)
             if closed is not None:
                 index.enter(self.prefix, self.messages, self._commit(closed, position))
         return pairing.finish()
+
+    def _goes_back(self, part: OpaquePart, message: Message) -> bool:
+        origin = message.origin
+        is_home = origin is not None and keeps_state(origin, self.scope, self.family_of(origin.model))
+        return goes_back(part, message, self.scope, is_home=is_home)
 
     def _commit(self, closed: Closed, position: int) -> Boundary:
         prefix, last = self.prefix, self.prefix.last

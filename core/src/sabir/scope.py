@@ -165,12 +165,17 @@ class DecodeScope:
     request_id: str | None = None
 
     def origin(self, model: str | None = None, response_id: str | None = None) -> Origin:
-        """The origin of what this scope decodes."""
+        """The origin of what this scope decodes; `model` is the name that the response gives.
+
+        A deployment or an alias answers under another name than it was asked under. The name asked for counts, as it
+        is the one that a later request will have.
+        """
         target = self.target
         return Origin(
             provider=target.provider,
             dialect=target.dialect,
             endpoint=target.endpoint,
-            model=model or target.model,
+            model=target.model or model or "",
+            reported_model=model if target.model and model != target.model else None,
             response_id=response_id,
         )

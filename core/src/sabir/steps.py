@@ -1,6 +1,8 @@
 """Steps: neighbouring messages of one decision cycle, seen as one transition (PJ-21 … PJ-24).
 
-step_num  1 1 1 · 2 2 · None  ──▶  Step(1, …), Step(2, …), Step(None, …)        nothing is reordered
+    step_num  1 1 1 · 2 2 · None  ──▶  Step(1, …), Step(2, …), Step(None, …)
+
+Nothing is reordered: the order of events is the conversation's own.
 """
 
 from collections.abc import Iterable

@@ -10,6 +10,7 @@ block, a schema) keep the order of their keys. Non-finite numbers and lone surro
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, NoReturn, Self, TypeAlias
 
@@ -161,9 +162,16 @@ def _shorten(value: object) -> str:
 def decode_json(text: str | bytes) -> JSONValue:
     """Parse strict JSON text into plain Python values; NotJSON for anything else, non-finite numbers included."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise NotJSON(f"{_shorten(text)} is no JSON text: {_reason(error)}") from None
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        _refuse_constant(text)
+    return number
 
 
 def _refuse_constant(name: str) -> NoReturn:

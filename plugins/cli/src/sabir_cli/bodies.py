@@ -70,19 +70,22 @@ class View:
 
 
 def show(console: Console, views: Sequence[View]) -> None:
-    """Print the views as the console's width allows."""
-    if len(views) > 1 and console.width // len(views) >= NARROWEST:
-        table = Table.grid(expand=True, padding=(0, 1, 0, 0))
-        width = console.width // len(views) - 1
-        for _ in views:
-            table.add_column(width=width, overflow="fold")
-        table.add_row(*(_panel(view, width) for view in views))
-        console.print(table)
-        return
-    for number, view in enumerate(views):
-        if number:
+    """Print the views, as many beside each other as the console's width allows."""
+    columns = max(1, min(len(views), console.width // NARROWEST))
+    for start in range(0, len(views), columns):
+        if start:
             console.print()
-        console.print(_panel(view, console.width))
+        console.print(_row(views[start : start + columns], console.width // columns - (columns > 1), columns))
+
+
+def _row(views: Sequence[View], width: int, columns: int) -> RenderableType:
+    if columns == 1:
+        return _panel(views[0], width)
+    table = Table.grid(padding=(0, 1, 0, 0))
+    for _ in range(columns):
+        table.add_column(width=width, overflow="fold")
+    table.add_row(*(_panel(view, width) for view in views))
+    return table
 
 
 def layout(value: JSONValue, width: int) -> list[Line]:

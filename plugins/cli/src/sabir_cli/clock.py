@@ -38,7 +38,7 @@ def _zones() -> dict[str, str]:
     found: dict[str, str] = {}
     for zone in sorted(available_timezones(), key=lambda zone: ("/" not in zone, zone)):
         found.setdefault(_plain(zone.rpartition("/")[2]), zone)
-        found[_plain(zone)] = zone
+        found.setdefault(_plain(zone), zone)
     return found
 
 

@@ -6,7 +6,7 @@ messages ──▶ reply ──option calls?──▶ sabir.answer ──▶ res
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import sabir
@@ -56,16 +56,25 @@ def speak(
     *,
     options: Sequence[sabir.Option] = (),
     settings: sabir.Settings | None = None,
+    write: Callable[[str], None] | None = None,
 ) -> Spoken:
-    """One reply, its text written as it comes; interrupting it closes the connection."""
+    """One reply, its text written as it comes (to the output, unless told otherwise).
+
+    An interruption closes the connection.
+    """
+    write = write or output.write
     first: float | None = None
     try:
-        with llm.stream_sync(messages, options=options, settings=settings) as stream:
+        with (
+            llm.stream_sync(messages, options=options, settings=settings) as stream,
+            output.waiting(f"waiting for {llm.target}") as arrived,
+        ):
             for event in stream:
                 if isinstance(event, sabir.BlockStart | sabir.BlockDelta) and first is None:
                     first = time.perf_counter()
+                    arrived()
                 if isinstance(event, sabir.BlockDelta) and event.kind in ("text", "refusal"):
-                    output.write(event.text)
+                    write(event.text)
             reply = stream.reply()
     finally:
         output.end_line()

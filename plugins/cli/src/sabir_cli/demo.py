@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import sabir
 from cyclopts import Parameter
+from rich.columns import Columns
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
@@ -72,7 +73,7 @@ class _Demonstration:
         self.options = options
         self.named = {name.partition(":")[0].partition(".")[0]: name for name in reversed(named)}
         self.messages: list[sabir.Message] = []
-        self.held_in = ""
+        self.held_by = self.held_in = ""
         self.code = Exit.OK
         self.document: dict[str, Any] = {"renderings": [], "sent": [], "failures": []}  # whatever JSON holds
 
@@ -86,7 +87,7 @@ class _Demonstration:
             self._say("option", f"{_signature(option)}: {option.description}")
         try:
             with sabir.adapter(model) as llm:
-                self.held_in = llm.target.dialect
+                self.held_by, self.held_in = llm.target.provider, llm.target.dialect
                 self._converse(llm)
         except sabir.SabirError as error:
             self._fail(f"{model}: {explain(error)}", exit_of(error))
@@ -94,31 +95,31 @@ class _Demonstration:
 
     def _converse(self, llm: sabir.ModelAdapter) -> None:
         began = time.perf_counter()
-        chosen = speak(llm, self.messages, self.output, options=self.options, settings=CHOOSE)
+        said: list[str] = []
+        chosen = speak(llm, self.messages, self.output, options=self.options, settings=CHOOSE, write=said.append)
         self.messages += chosen.reply.messages
+        if said:
+            self._say("says", "".join(said))
         calls = chosen.reply.option_calls
         if not calls:
-            self._fail(f"{llm.target} chose no option, so that none was run", Exit.FAILED)
             self._usage(chosen)
+            self._fail(f"{llm.target} chose no option, so that none was run", Exit.FAILED)
             return
         for call in calls:
             self._say("call", f"{describe_call(call)}   chosen in {time.perf_counter() - began:.1f} s")
         for result in run_options(chosen.reply, self.options):
             self.messages.append(result)
             self._say("result", describe_result(result))
-        self._answer(llm, self.messages)
+        self._answer(llm, self.messages, ANSWER)
 
-    def _answer(
-        self, llm: sabir.ModelAdapter, messages: list[sabir.Message], settings: sabir.Settings = ANSWER
-    ) -> None:
-        self._label("answer")
+    def _answer(self, llm: sabir.ModelAdapter, messages: list[sabir.Message], settings: sabir.Settings) -> None:
+        self.output.begin(_label("answer"))
         spoken = speak(llm, messages, self.output, options=self.options, settings=settings)
         messages += spoken.reply.messages
         self._usage(spoken)
-        if spoken.failed:
-            self._fail(
-                f"{llm.target} gave no answer: {spoken.reply.refusal or spoken.reply.finish_reason}", Exit.FAILED
-            )
+        if spoken.failed or not spoken.reply.text:
+            reason = spoken.reply.refusal or spoken.reply.finish_reason
+            self._fail(f"{llm.target} gave no answer: {reason}", Exit.FAILED)
 
     def render(self) -> None:
         """The same history for every installed dialect."""
@@ -128,13 +129,13 @@ class _Demonstration:
             self._fail(fault, Exit.PLUGIN)
         views = []
         for spoken in dialects:
-            if spoken.dialect.name == self.held_in and not spoken.others:
+            others = [name for name in spoken.other_providers if name != self.held_by]
+            if spoken.dialect.name == self.held_in and spoken.speaker.provider == self.held_by and not others:
                 continue
-            name = self._model_of(spoken.speaker.provider, spoken.speaker.short_name) or "any"
-            also = ", ".join(spoken.other_providers)
-            view = self._view(name, f"{spoken.dialect.name} is also spoken by {also}" if also else None)
+            also = f"{spoken.dialect.name} is also spoken by {', '.join(others)}" if others else None
+            view = self._view(self._model_of(*spoken.speaker) or f"{spoken.speaker.full_name}:any", also)
             views.append(view)
-            self.document["renderings"].append({**view.document(), "also_spoken_by": list(spoken.other_providers)})
+            self.document["renderings"].append({**view.document(), "also_spoken_by": others})
         if not self.output.machine:
             show(self.output.out, views)
 
@@ -154,11 +155,11 @@ class _Demonstration:
             if any(is_set(variable) for variable in status.key_variables):
                 self._send_to(status.name, history)
             elif status.key_variables:
-                missing.append(f"{status.name} {' or '.join(status.key_variables)}")
+                missing.append(f"{status.name} {status.key_variables[0]}")
                 self._sent(status.name, state="no key", key_variables=list(status.key_variables))
         if missing:
             self.output.show(Text("not sent, for the key is not set:", style="dim"))
-            self.output.show(Padding(Text(" · ".join(missing), style="yellow"), (0, 0, 0, 2)))
+            self.output.show(Padding(Columns(missing, padding=(0, 3)), (0, 0, 0, 2), style="yellow"))
 
     def _send_to(self, provider: str, history: list[sabir.Message]) -> None:
         name = self._model_of(provider)
@@ -170,7 +171,7 @@ class _Demonstration:
         self._say("model", name)
         try:
             with sabir.adapter(name) as llm:
-                self._answer(llm, messages, sabir.Settings())
+                self._answer(llm, messages, sabir.Settings(option_choice="none"))
             answers = messages[len(history) :]
             self._sent(provider, state="answered", model=name, text="".join(message.text for message in answers))
         except sabir.SabirError as error:
@@ -179,21 +180,17 @@ class _Demonstration:
 
     def _model_of(self, provider: str, short_name: str | None = None) -> str | None:
         """`provider[.dialect]:model`: the model that was named, else one that its plugin knows."""
-        named = self.named.get(provider, "").partition(":")[2]
-        known = [named] if named else known_models(provider)
-        prefix = f"{provider}.{short_name}" if short_name else provider
-        return f"{prefix}:{known[0]}" if known else None
+        named = self.named.get(provider)
+        if named and short_name is None:
+            return named
+        known = [named.partition(":")[2]] if named else known_models(provider)
+        return f"{provider}{f'.{short_name}' if short_name else ''}:{known[0]}" if known else None
 
     def _title(self, text: str) -> None:
         self.output.show("", Rule(Text(text, style="bold"), align="left", style="dim"))
 
-    def _label(self, label: str) -> None:
-        self.output.end_line()
-        if not self.output.machine:
-            self.output.out.print(Text(f"{label:<8}", style="cyan"), end="")
-
     def _say(self, label: str, text: str) -> None:
-        self.output.show(Text.assemble((f"{label:<8}", "cyan"), printable(text)))
+        self.output.show(Text.assemble(_label(label), printable(text)))
 
     def _usage(self, spoken: Spoken) -> None:
         self._say("", spoken.summary())
@@ -208,6 +205,10 @@ class _Demonstration:
         self.output.show(Text(printable(f"failed  {text}"), style="red"))
         self.document["failures"].append(text)
         self.code = self.code or code
+
+
+def _label(label: str) -> Text:
+    return Text(f"{label:<8}", style="cyan")
 
 
 def _signature(option: sabir.Option) -> str:

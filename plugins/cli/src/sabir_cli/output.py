@@ -11,7 +11,8 @@ terminal: control characters are shown, not obeyed. A pipe gets a model's text a
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from rich.console import Console, RenderableType
@@ -45,12 +46,29 @@ class Output:
         self.err: Console = _Stream(stderr=True, highlight=False)
         self.machine = machine
         self._within_line = False
+        self._reported: set[Loss] = set()
 
     def show(self, *renderables: RenderableType) -> None:
         """Something for people, on standard output."""
         self.end_line()
         if not self.machine:
             self.out.print(*renderables, sep="\n")
+
+    def begin(self, text: Text) -> None:
+        """The beginning of a line on standard output, which streamed text goes on."""
+        self.end_line()
+        if not self.machine:
+            self.out.print(text, end="")
+            self._within_line = True
+
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[Callable[[], None]]:
+        """Show on a terminal that something is awaited, until the function given is called."""
+        if self.machine or self._within_line or not (self.err.is_terminal and self.out.is_terminal):
+            yield lambda: None
+            return
+        with self.err.status(Text(printable(what), style="dim")) as status:
+            yield status.stop
 
     def write(self, text: str) -> None:
         """A piece of a model's text, as it comes."""
@@ -74,9 +92,11 @@ class Output:
             self.err.print(Text(printable(text), style=style), soft_wrap=True)
 
     def losses(self, losses: Iterable[Loss]) -> None:
-        """What the target could not take, a line each, on standard error."""
+        """What the target could not take, a line each, on standard error; each once, however often it is sent."""
         for loss in losses:
-            self.note(f"loss   {loss}", LOSS_STYLES[loss.kind])
+            if loss not in self._reported:
+                self._reported.add(loss)
+                self.note(f"loss   {loss}", LOSS_STYLES[loss.kind])
 
     def document(self, value: Any) -> None:  # whatever JSON holds
         """The document of `--json`."""

@@ -48,7 +48,7 @@ def key_state(variables: Sequence[str]) -> Text:
     if not variables:
         return Text("none needed", style="dim")
     found = next((name for name in variables if is_set(name)), None)
-    return Text(f"{found} set", style="green") if found else Text(f"{variables[0]} not set", style="yellow")
+    return Text(f"{found} set", style="green") if found else Text(f"no {variables[0]}", style="yellow")
 
 
 def _document(status: sabir.ProviderStatus, dialects: Sequence[Spoken]) -> dict[str, Any]:  # whatever JSON holds
@@ -92,6 +92,6 @@ def _dialect_table(dialects: Sequence[Spoken]) -> Table:
 
 def _table(*titles: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
-    for title in titles:
-        table.add_column(title, overflow="fold")
+    for number, title in enumerate(titles):
+        table.add_column(title, overflow="fold", no_wrap=not number)
     return table

@@ -85,7 +85,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
 
 def origin_of(found: Fields, scope: DecodeScope) -> Origin:
     """The origin that a body or a chunk names."""
-    return scope.origin(text(found.get("model")), text(found.get("id")) or None)
+    return scope.origin(text(found.get("model")) or None, text(found.get("id")) or None)
 
 
 def read_answer(found: Fields, scope: DecodeScope) -> Answer:

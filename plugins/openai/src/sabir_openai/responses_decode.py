@@ -118,7 +118,7 @@ def reply_end(response: Fields, kinds: Collection[str], scope: DecodeScope) -> R
     raw = text(fields(response.get("incomplete_details")).get("reason")) or status
     reason = FINISH_REASONS.get(raw, "other")
     if reason == "stop":
-        reason = "option_calls" if "option_call" in kinds else "content_filter" if "refusal" in kinds else "stop"
+        reason = "content_filter" if "refusal" in kinds else "option_calls" if "option_call" in kinds else "stop"
     return ReplyEnd(
         finish_reason=reason,
         raw_finish_reason=raw or None,
@@ -203,8 +203,8 @@ def _image(item: Fields, scope: DecodeScope) -> list[Block]:
 
 def _opaque(item: JSONValue) -> OpaquePart:
     found = fields(item)
-    field, pair = PAIRS.get(text(found.get("type")), ("", None))
-    pair_id = text(found.get(field))
+    field, pair = PAIRS.get(text(found.get("type")), (None, None))
+    pair_id = text(found.get(field)) if field else ""
     return OpaquePart(dialect=NAME, block=item, pair_id=pair_id or None, pair=pair if pair_id else None)
 
 

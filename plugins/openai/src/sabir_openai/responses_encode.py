@@ -124,16 +124,13 @@ class _Answer:
                 self._append({**head, "result": data_url_base64(piece.url)[1]})
             case MediaPart():
                 self._stray(piece, entry)
-            case TextPart() if head:
-                annotations = [citation.source for citation in piece.citations if citation.source is not None]
-                self._append({**head, "content": [{**part, "text": piece.text, "annotations": annotations}]})
+            case TextPart():
+                self._text(piece, head, part, entry)
             case RefusalPart() if head:
                 self._append({**head, "content": [{**part, "refusal": piece.text}]})
-            case TextPart():
-                self._text(piece.text)
             case RefusalPart():
                 self._lose("downgraded", "only a refusal of its own goes back as one; it renders as text", piece, entry)
-                self._text(piece.text)
+                self._say(piece.text)
 
     def _append(self, item: JSONValue) -> None:
         """One more item; a further part of the message that came last joins it."""
@@ -144,7 +141,16 @@ class _Answer:
         else:
             self.items.append(item)
 
-    def _text(self, said: str) -> None:
+    def _text(self, piece: TextPart, head: Fields, part: Fields, entry: Entry) -> None:
+        sources = [citation.source for citation in piece.citations if head and citation.source is not None]
+        if entry.keeps_state and len(sources) < len(piece.citations):
+            self._lose("dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
+        if head:
+            self._append({**head, "content": [{**part, "text": piece.text, "annotations": sources}]})
+        else:
+            self._say(piece.text)
+
+    def _say(self, said: str) -> None:
         # Without an id a message of the assistant's is one string: the array form is for the vendor's own.
         if said:
             self.items.append({"type": "message", "role": "assistant", "content": said})
@@ -163,10 +169,10 @@ class _Answer:
             self._lose("dropped", reason, piece, entry)
             return
         self._lose("downgraded", f"{reason}; a placeholder names it", piece, entry)
-        self._text(placeholder(piece))
+        self._say(placeholder(piece))
 
-    def _lose(self, kind: LossKind, reason: str, piece: KnownPart, entry: Entry) -> None:
-        places = [f"parts[{index}]" for index, part in enumerate(entry.message.parts) if part is piece]
+    def _lose(self, kind: LossKind, reason: str, piece: KnownPart, entry: Entry, within: str = "") -> None:
+        places = [f"parts[{index}]{within}" for index, part in enumerate(entry.message.parts) if part is piece]
         self.losses.add(kind, reason, message=entry.message, path="".join(places))
 
     def whole(self) -> list[Any]:

@@ -21,7 +21,7 @@ STRICT_KEYWORDS = frozenset(
 )  # fmt: skip
 _ANNOTATIONS = frozenset({"examples", "deprecated", "readOnly", "writeOnly", "$schema", "$id", "$comment"})
 _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
-_LONGEST_PATH, _MOST_PROPERTIES, _MOST_VALUES = 10, 5000, 1000
+_MOST_LEVELS, _MOST_PROPERTIES, _MOST_VALUES = 10, 5000, 1000
 
 
 class StrictSchema(NamedTuple):
@@ -141,8 +141,8 @@ class _Walk:
             raise _NotStrict(f"{path} is an object of anything")
         properties = properties or {}
         self.properties += len(properties)
-        if depth > _LONGEST_PATH or self.properties > _MOST_PROPERTIES:
-            raise _NotStrict(f"it nests deeper than {_LONGEST_PATH} or has more than {_MOST_PROPERTIES} properties")
+        if depth >= _MOST_LEVELS or self.properties > _MOST_PROPERTIES:
+            raise _NotStrict(f"it nests deeper than {_MOST_LEVELS} or has more than {_MOST_PROPERTIES} properties")
         required = _listed(found.get("required"))
         for name, schema in properties.items():
             if name not in required and not (_admits_null(schema) and schema.get("default") is None):

@@ -1,0 +1,166 @@
+"""`sabir chat`: one prompt, a pipe, or a loop."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import sabir
+import sabir_echo.dialect
+from sabir_cli.main import main
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(50)
+
+
+@pytest.fixture
+def options_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module with one option, in the current folder."""
+    source = 'def shout(text: str) -> str:\n    "Say it louder."\n    return text.upper()\n'
+    (tmp_path / "chat_options.py").write_text(source, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "chat_options", raising=False)
+    return "chat_options:shout"
+
+
+def test_a_prompt_is_answered_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    """The answer alone, so that it can be piped on; usage beside it."""
+    assert main(["chat", "-m", "echo:any", "Hello there"]) == 0
+    assert capsys.readouterr() == ("Hello there\n", "usage  2 in, 2 out · stop\n")
+
+
+def test_the_model_of_the_environment_answers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SABIR_MODEL stands for -m."""
+    monkeypatch.setenv("SABIR_MODEL", "echo:from-environment")
+
+    assert main(["chat", "--json", "Hello"]) == 0
+    assert json.loads(capsys.readouterr().out)["origin"]["model"] == "from-environment"
+
+
+@pytest.mark.parametrize("arguments", [[], ["-"]])
+def test_a_pipe_is_the_prompt(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With or without the customary dash."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"piped text\n"), encoding="utf-8"))
+
+    assert main(["chat", "-m", "echo:any", *arguments]) == 0
+    assert capsys.readouterr().out == "piped text\n"
+
+
+def test_options_run_and_are_shown(options_module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The whole cycle through sabir.answer."""
+    assert main(["chat", "-m", "echo:any", "--option", options_module, 'call shout {"text": "hey"}']) == 0
+    out, err = capsys.readouterr()
+
+    assert out == "HEY\n"
+    assert err.splitlines()[1:3] == ["call   shout(text='hey')", 'result "HEY"']
+
+
+def test_json_is_one_document_and_nothing_else(options_module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its messages are a history that loads again."""
+    said = 'call shout {"text": "hey"}'
+    assert main(["chat", "-m", "echo:any", "--option", options_module, "--system", "Be loud.", "--json", said]) == 0
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    messages = sabir.loads(json.dumps(document["messages"]))
+
+    assert err == ""
+    assert document["text"] == "HEY"
+    assert document["finish_reason"] == "stop"
+    assert document["usage"]["output_tokens"] == 1
+    assert [message.kind for message in messages] == ["parts", "parts", "option_call", "option_result", "parts"]
+    assert messages[0].policy == "system"
+
+
+def test_losses_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Law 2: echo reads no images, and the user who showed one is told."""
+    (tmp_path / "sky.png").write_bytes(PNG)
+
+    assert main(["chat", "-m", "echo:any", "--image", str(tmp_path / "sky.png"), "What is this?"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("[image not shown: sky.png]")
+    assert err.startswith("loss   downgraded: ")
+
+
+def test_a_conversation_goes_on_in_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was said outlives the process."""
+    file = tmp_path / "talk.json"
+    for text in ("first", "second"):
+        assert main(["chat", "-m", "echo:any", "--history", str(file), text]) == 0
+
+    assert [message.text for message in sabir.load(file)] == ["first", "first", "second", "second"]
+    assert "usage  3 in" in capsys.readouterr().err
+
+
+def test_a_failed_turn_leaves_the_file_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A question without an answer would change what the next one means."""
+    file = tmp_path / "talk.json"
+    assert main(["chat", "-m", "echo:any", "--history", str(file), "first"]) == 0
+    before = file.read_bytes()
+
+    assert main(["chat", "-m", "echo:any", "--history", str(file), "fail 400"]) == 4
+    assert file.read_bytes() == before
+
+
+def test_a_file_that_cannot_be_saved_is_refused_before_anything_is_sent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An answer that was paid for must not be lost for a missing folder."""
+    assert main(["chat", "-m", "echo:any", "--history", str(tmp_path / "no" / "talk.json"), "Hello"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "there is no folder" in err
+
+
+def test_a_filtered_reply_exits_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The text may look like an answer; the exit code says that it is none."""
+    monkeypatch.setitem(sabir_echo.dialect.FINISH_REASONS, "done", "content_filter")  # type: ignore[arg-type]
+
+    assert main(["chat", "-m", "echo:any", "Hello"]) == 1
+    assert main(["chat", "-m", "echo:any", "--json", "Hello"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        (["-m", "nowhere:x", "Hello"], 3, "provider 'nowhere' is not installed"),
+        (["-m", "echo", "Hello"], 2, "write provider:model"),
+        (["-m", "echo.wave:x", "Hello"], 3, "does not speak 'wave'; it speaks plain"),
+        (["-m", "echo:any", "fail 503"], 4, "you asked for 503"),
+        (["-m", "echo:any", "--image", "missing.png", "Hello"], 2, "'missing.png' cannot be read"),
+        (["-m", "echo:any", "--option", "nonsense", "Hello"], 2, "write module:function"),
+        (["-m", "echo:any", ""], 2, "nothing to say"),
+        (["-m", "echo:any", "two", "words"], 2, "'words' is too many; quote a text of several words"),
+        (["-m", "echo:any", "--sistem", "Hello"], 2, "There is no such option"),
+        (["-m", "openai:any", "Hello"], 4, "OPENAI_API_KEY"),
+        (["-m", "openai:any", "--base-url", "nonsense", "Hello"], 2, "base_url"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_done_is_one_line_and_a_code(
+    arguments: list[str], code: int, complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The offender and the remedy; never a traceback."""
+    assert main(["chat", *arguments]) == code
+    out, err = capsys.readouterr()
+
+    assert out == ""
+    assert err.startswith("sabir: ")
+    assert complaint in err
+    assert err.count("\n") == 1
+
+
+def test_an_endpoint_that_nobody_serves_is_a_failed_call(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A refused connection, after the retries, in one line."""
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-real-key")
+
+    assert main(["chat", "-m", "openai:any", "--base-url", "http://127.0.0.1:9/v1", "Hello"]) == 4
+    err = capsys.readouterr().err
+    assert "cannot be reached" in err
+    assert "not-a-real-key" not in err

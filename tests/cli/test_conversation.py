@@ -1,0 +1,149 @@
+"""One turn: replies, chosen options, results, and the end of it."""
+
+import pytest
+import sabir
+from sabir_cli.conversation import MOST_REPLIES, Spoken, converse, describe_call, describe_result, run_options, speak
+from sabir_cli.output import Output
+
+
+@sabir.option
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+async def later(text: str) -> str:
+    """Something asynchronous."""
+    return text.upper()
+
+
+def insist() -> None:
+    """What echo hears of this failure makes it call again."""
+    raise RuntimeError("call insist {}")
+
+
+def turn(said: str, *options: sabir.Option) -> tuple[list[sabir.Message], list[Spoken]]:
+    messages = [sabir.user(said)]
+    with sabir.adapter("echo:any") as llm:
+        return messages, list(converse(llm, messages, options, Output()))
+
+
+def test_a_turn_without_a_call_is_one_reply(capsys: pytest.CaptureFixture[str]) -> None:
+    """The text goes to standard output and ends its line."""
+    messages, spoken = turn("Hello there")
+
+    assert [message.text for message in messages] == ["Hello there", "Hello there"]
+    assert len(spoken) == 1
+    assert capsys.readouterr() == ("Hello there\n", "")
+
+
+def test_a_call_is_answered_and_the_model_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    """Call and result are shown, and both stand in the conversation before the next reply."""
+    messages, spoken = turn('call add {"a": 2, "b": 3}', add)
+
+    assert [message.kind for message in messages] == ["parts", "option_call", "option_result", "parts"]
+    assert [each.reply.finish_reason for each in spoken] == ["option_calls", "stop"]
+    assert capsys.readouterr() == ("5\n", "call   add(a=2, b=3)\nresult 5\n")
+
+
+def test_an_asynchronous_option_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Options may be coroutine functions."""
+    messages, _ = turn('call later {"text": "ü"}', sabir.option(later))
+
+    assert messages[2].result is not None
+    assert messages[2].result.result == "Ü"
+
+
+def test_a_failing_option_is_a_result_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """The conversation goes on: the model is told."""
+    turn('call add {"a": "x", "b": 1}', add)
+
+    assert "result invalid_arguments: a: " in capsys.readouterr().err
+
+
+def test_a_model_that_only_calls_options_is_stopped(capsys: pytest.CaptureFixture[str]) -> None:
+    """It would go on for ever, and be paid for."""
+    with pytest.raises(sabir.OutputError, match=f"called options {MOST_REPLIES} times in a row"):
+        turn("call insist {}", sabir.option(insist))
+
+
+def test_a_loss_is_shown_once_however_often_it_is_sent(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every request of a conversation carries the losses of all that went before."""
+    messages = [sabir.user("call add {}", sabir.image("https://example.com/a.png")), sabir.user("Hello")]
+    output = Output()
+    with sabir.adapter("echo:any") as llm:
+        list(converse(llm, messages, [add], output))
+        list(converse(llm, messages, [add], output))
+    err = capsys.readouterr().err
+
+    assert err.count("loss   downgraded") == 1
+
+
+def test_a_reply_can_be_heard_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    """The demonstration labels what it hears."""
+    said: list[str] = []
+    with sabir.adapter("echo:any") as llm:
+        speak(llm, [sabir.user("one two")], Output(), write=said.append)
+
+    assert said == ["one ", "two"]
+    assert capsys.readouterr().out == ""
+
+
+def reply(**fields: object) -> sabir.Reply:
+    origin = sabir.Origin(provider="echo", dialect="echo.plain")
+    return sabir.Reply.model_validate({"messages": (), "finish_reason": "stop", "origin": origin, **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "failed"),
+    [
+        ({}, False),
+        ({"finish_reason": "length"}, False),
+        ({"finish_reason": "content_filter"}, True),
+        ({"finish_reason": "error"}, True),
+        ({"messages": (sabir.assistant(sabir.RefusalPart(text="No.")),)}, True),
+    ],
+)
+def test_a_refused_or_filtered_reply_has_failed(fields: dict[str, object], failed: bool) -> None:
+    """A script must be able to tell a refusal from an answer."""
+    assert Spoken(reply(**fields), 1.0).failed is failed
+
+
+def test_the_rate_counts_the_tokens_after_the_first() -> None:
+    """The first token's time is that of reading the prompt."""
+    spoken = Spoken(reply(usage=sabir.Usage(input_tokens=5, output_tokens=11)), 2.0)
+
+    assert spoken.rate == 5.0
+    assert spoken.summary() == "5 in, 11 out · stop · 5.0 tokens/s"
+
+
+@pytest.mark.parametrize(("tokens", "seconds"), [(None, 2.0), (1, 2.0), (50, 0.0)])
+def test_a_rate_that_nobody_can_know_is_left_out(tokens: int | None, seconds: float) -> None:
+    """No count, one token, or all at once."""
+    spoken = Spoken(reply(usage=sabir.Usage(output_tokens=tokens)), seconds)
+
+    assert spoken.rate is None
+    assert "tokens/s" not in spoken.summary()
+
+
+def test_calls_and_results_are_described_in_one_line() -> None:
+    """As Python would write them, and cut where nobody reads on."""
+    payload = sabir.OptionCallPayload(invocation_id="1", option_name="add", arguments={"a": "x\n" * 400, "b": 1})
+    call = sabir.Message(policy="llm", payload=payload)
+    broken = sabir.OptionCallPayload(
+        invocation_id="2", option_name="add", raw_arguments='{"a":\n', invalid_arguments=True
+    )
+    picture = sabir.OptionResultBuilder.response_to(call).success(sabir.image("https://example.com/a.png"))
+
+    assert describe_call(call).startswith(r"add(a='x\nx\n")
+    assert len(describe_call(call)) <= 300
+    assert describe_call(sabir.Message(policy="llm", payload=broken)) == 'add({"a": )'
+    assert describe_result(picture) == "(media)"
+
+
+def test_an_option_that_was_not_offered_is_refused_by_name() -> None:
+    """Whoever made the call up learns what there is."""
+    payload = sabir.OptionCallPayload(invocation_id="1", option_name="steal")
+    (result,) = run_options(reply(messages=(sabir.Message(policy="llm", payload=payload),)), [add])
+
+    assert describe_result(result) == "option_not_offered: option 'steal' was not offered; offered are: add"

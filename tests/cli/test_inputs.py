@@ -1,0 +1,132 @@
+"""What command lines name, found; and what cannot be found, said in one line."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+import sabir
+from sabir_cli import inputs
+from sabir_cli.exits import UsageError
+from sabir_cli.inputs import choose_model, content, known_models, load_options, read_prompt
+
+from tests.cli.conftest import Relay
+
+
+def pipe(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
+
+
+def test_the_flag_wins_over_the_variable_and_the_variable_over_the_embedded_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """-m, SABIR_MODEL, local: in this order."""
+    assert choose_model(None).startswith("local:")
+    monkeypatch.setenv("SABIR_MODEL", "echo:variable")
+    assert choose_model(None) == "echo:variable"
+    assert choose_model("echo:flag") == "echo:flag"
+
+
+def test_without_any_model_the_error_says_how_to_name_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sabir-local is a package of its own, which need not be installed."""
+    monkeypatch.setattr(inputs, "EMBEDDED", "nowhere")
+
+    with pytest.raises(sabir.ProviderMissing, match=r"'nowhere' is not installed.*-m provider:model.*SABIR_MODEL"):
+        choose_model(None)
+
+
+def test_models_with_the_longest_context_come_first_and_beginnings_are_left_out(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row may speak for all names with a beginning that is itself no name."""
+    rows = [("small", 10), ("family-", 99), ("", None), ("large", 50), ("unknown", None)]
+    infos = tuple(sabir.ModelInfo(prefix=prefix, context_tokens=tokens) for prefix, tokens in rows)
+    monkeypatch.setattr(relay, "models", lambda: infos)
+
+    assert known_models("relay") == ["large", "small", "unknown"]
+
+
+OPTIONS = """
+import sabir
+
+def add(a: int, b: int) -> int:
+    "Add two numbers."
+    return a + b
+
+class Kit:
+    @staticmethod
+    def double(a: int) -> int:
+        return 2 * a
+
+ready = sabir.option(name="sum")(add)
+number = 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a module of options."""
+    (tmp_path / "my_cli_options.py").write_text(OPTIONS, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "my_cli_options", raising=False)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+def test_options_come_from_modules_in_the_current_folder() -> None:
+    """A function, something ready-made, and something within a class."""
+    specs = ["my_cli_options:add", "my_cli_options:ready", "my_cli_options:Kit.double"]
+
+    assert [option.name for option in load_options(specs)] == ["add", "sum", "double"]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        ("add", "names no function; write module:function"),
+        (":add", "names no function"),
+        ("my_cli_options:", "names no function"),
+        ("my_cli_options:nothing", "has no 'nothing'; it has .*add, Kit, ready, number"),
+        ("my_cli_options:number", "which is no option"),
+        ("no_such_module:add", "cannot be imported.*ModuleNotFoundError"),
+    ],
+)
+def test_a_specification_that_names_no_option_says_why(spec: str, complaint: str) -> None:
+    """The specification is quoted, so that the wrong one of several is found."""
+    with pytest.raises(sabir.OptionInvalid, match=complaint) as caught:
+        load_options([spec])
+    assert repr(spec) in str(caught.value)
+
+
+def test_a_module_that_fails_at_import_is_an_option_error(folder: Path) -> None:
+    """Even one that exits: the user's module must not end the command without a word."""
+    (folder / "leaving_module.py").write_text("raise SystemExit(7)", "utf-8")
+
+    with pytest.raises(sabir.OptionInvalid, match="SystemExit: 7"):
+        load_options(["leaving_module:add"])
+
+
+def test_a_piped_text_is_read_without_its_margins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """echo ends every text with a line break, and some editors begin it with a BOM."""
+    pipe(monkeypatch, "\ufeffHello,\nü\n".encode())
+
+    assert read_prompt() == "Hello,\nü"
+
+
+@pytest.mark.parametrize(("data", "complaint"), [(b" \n", "nothing to say"), (b"ab\xff", "byte 2 .* no UTF-8")])
+def test_a_pipe_without_text_is_refused(monkeypatch: pytest.MonkeyPatch, data: bytes, complaint: str) -> None:
+    """An empty request would cost money and mean nothing."""
+    pipe(monkeypatch, data)
+
+    with pytest.raises(UsageError, match=complaint):
+        read_prompt()
+
+
+def test_images_stand_before_the_text() -> None:
+    """Several, in the order given."""
+    message = content("What?", ["https://example.com/a.png", "https://example.com/b.png"])
+
+    assert [part.kind for part in message.parts] == ["media", "media", "text"]
+    assert message.text == "What?"

@@ -1,0 +1,45 @@
+"""`sabir models`: what the installed plugins know."""
+
+import json
+
+import pytest
+import sabir
+from sabir_cli.main import main
+
+from tests.cli.conftest import Relay
+
+
+def test_the_models_of_one_provider_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each row of its plugin's data, by name."""
+    assert main(["models", "openai"]) == 0
+    out = capsys.readouterr().out
+
+    assert {info.prefix for info in sabir.models("openai")} == {
+        line.split()[0].partition(":")[2] for line in out.splitlines() if line.startswith("openai:")
+    }  # noqa: E501
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_json_holds_every_row_of_every_provider(capsys: pytest.CaptureFixture[str]) -> None:
+    """Machine output says all that is known."""
+    assert main(["models", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+
+    assert {row["provider"] for row in rows} >= {"echo", "openai"}
+    assert len([row for row in rows if row["provider"] == "openai"]) == len(sabir.models("openai"))
+
+
+def test_a_provider_without_known_models_is_named(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An empty table would look like a failure."""
+    monkeypatch.setattr(relay, "models", tuple)
+
+    assert main(["models", "relay"]) == 0
+    assert capsys.readouterr().err == "nothing is known of the models of relay; any name is passed on\n"
+
+
+def test_an_unknown_provider_exits_3(capsys: pytest.CaptureFixture[str]) -> None:
+    """With what is installed, and the nearest name."""
+    assert main(["models", "opnai"]) == 3
+    assert "did you mean 'openai'?" in capsys.readouterr().err

@@ -1,0 +1,69 @@
+"""`sabir providers`: state, package, dialects, keys, and what the dialects carry."""
+
+import json
+from typing import Any
+
+import pytest
+import sabir
+from sabir_cli.main import main
+
+from tests.cli.conftest import Relay
+
+SECRET = "sk-never-to-be-shown"
+
+
+def documents(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert main(["providers", "--json"]) == 0
+    return {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+
+
+def test_every_installed_provider_is_listed_within_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line each."""
+    assert main(["providers"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+
+    for status in sabir.providers():
+        (line,) = (line for line in lines if line.split()[:1] == [status.name])
+        assert status.state in line
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.usefixtures("relay")
+def test_a_key_is_named_and_never_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Set or not is all that anyone needs to know."""
+    monkeypatch.setenv("RELAY_API_KEY", SECRET)
+    document = documents(capsys)
+    main(["providers"])
+    out = capsys.readouterr().out
+
+    assert "RELAY_API_KEY set" in out
+    assert "no OPENAI_API_KEY" in out
+    assert document["relay"]["key_variables"] == {"RELAY_API_KEY": "set"}
+    assert document["openai"]["key_variables"]["OPENAI_API_KEY"] == "not set"
+    assert SECRET not in out + json.dumps(document)
+
+
+@pytest.mark.usefixtures("relay")
+def test_an_empty_variable_holds_no_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """`export KEY=` is how many people unset one."""
+    monkeypatch.setenv("RELAY_API_KEY", " ")
+
+    assert documents(capsys)["relay"]["key_variables"] == {"RELAY_API_KEY": "not set"}
+
+
+def test_capabilities_stand_in_the_document(capsys: pytest.CaptureFixture[str]) -> None:
+    """By the provider's own name for a dialect, with the dialect's full name."""
+    document = documents(capsys)
+
+    assert document["openai"]["dialects"]["chat"]["name"] == "openai.chat"
+    assert document["openai"]["dialects"]["chat"]["media"]["user"]["audio"] == ["data"]
+    assert document["echo"]["dialects"] == {
+        "plain": {"name": "echo.plain", "media": {}, "native": {}, "citations": False}
+    }
+
+
+def test_a_registered_provider_is_listed_as_such(relay: Relay, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its package is nobody's."""
+    row = documents(capsys)["relay"]
+
+    assert (row["state"], row["distribution"]) == ("registered", "")

@@ -115,13 +115,19 @@ def test_a_piped_text_is_read_without_its_margins(monkeypatch: pytest.MonkeyPatc
     assert read_prompt() == "Hello,\nü"
 
 
-@pytest.mark.parametrize(("data", "complaint"), [(b" \n", "nothing to say"), (b"ab\xff", "byte 2 .* no UTF-8")])
-def test_a_pipe_without_text_is_refused(monkeypatch: pytest.MonkeyPatch, data: bytes, complaint: str) -> None:
-    """An empty request would cost money and mean nothing."""
-    pipe(monkeypatch, data)
+def test_a_pipe_of_other_bytes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first byte that is no text is named."""
+    pipe(monkeypatch, b"ab\xff")
 
-    with pytest.raises(UsageError, match=complaint):
+    with pytest.raises(UsageError, match=r"byte 2 .* no UTF-8"):
         read_prompt()
+
+
+@pytest.mark.parametrize("prompt", ["", " \n"])
+def test_a_prompt_without_text_is_refused(prompt: str) -> None:
+    """An empty request would cost money and mean nothing."""
+    with pytest.raises(UsageError, match="nothing to say"):
+        content(prompt, None)
 
 
 def test_images_stand_before_the_text() -> None:

@@ -16,7 +16,7 @@ def test_the_models_of_one_provider_are_listed(capsys: pytest.CaptureFixture[str
 
     assert {info.prefix for info in sabir.models("openai")} == {
         line.split()[0].partition(":")[2] for line in out.splitlines() if line.startswith("openai:")
-    }  # noqa: E501
+    }
     assert max(map(len, out.splitlines())) <= 80
 
 

@@ -23,7 +23,7 @@ def test_every_installed_provider_is_listed_within_80_columns(capsys: pytest.Cap
     lines = capsys.readouterr().out.splitlines()
 
     for status in sabir.providers():
-        (line,) = (line for line in lines if line.split()[:1] == [status.name])
+        (line,) = (line for line in lines if line.startswith(f"{status.name} "))
         assert status.state in line
     assert max(map(len, lines)) <= 80
 

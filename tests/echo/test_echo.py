@@ -109,6 +109,21 @@ async def test_a_call_streams_to_the_same_reply(llm: ModelAdapter) -> None:
     assert whole.finish_reason == "option_calls"
 
 
+def test_text_and_calls_keep_their_order() -> None:
+    """Neighbouring words are one text; a call ends it."""
+    call = {"call": {"id": "1", "name": "weather", "arguments": "{}"}}
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    pieces = [{"text": "a "}, {"text": "b"}, call, {"text": "c"}, {"finish": "call", "usage": usage}]
+    reply = PlainDialect().decode(json.dumps(pieces).encode(), SCOPE)
+
+    assert [message.text or (message.call and message.call.option_name) for message in reply.messages] == [
+        "a b",
+        "weather",
+        "c",
+    ]
+    assert reply.finish_reason == "option_calls"
+
+
 def test_broken_arguments_become_an_error_result_and_go_back_as_they_came(llm: ModelAdapter) -> None:
     """PJ-34, law 3: text that is no JSON object is kept."""
     chat = [user("call weather {oops")]

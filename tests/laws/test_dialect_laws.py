@@ -115,6 +115,17 @@ def test_appending_never_changes_a_closed_prefix(name: str, history: list[Messag
 
 
 @dialects
+@given(history=histories, more=histories)
+def test_a_users_turn_is_final_once_the_model_spoke(name: str, history: list[Message], more: list[Message]) -> None:
+    """Law 4: the model's next message closes the turn before it, and late results change nothing there."""
+    before = [*history, Message(policy="user", payload=USER)]
+    opener = Message(policy="llm", payload={"kind": "parts", "parts": [{"kind": "text", "text": "so"}]})
+    closed = items(name, render(name, [*before, opener]))[:-1]
+
+    assert items(name, render(name, [*before, opener, *more]))[: len(closed)] == closed
+
+
+@dialects
 @given(data=st.data())
 def test_a_kept_prefix_gives_the_bytes_of_a_fresh_rendering(name: str, data: st.DataObject) -> None:
     """Law 5, over appends, truncations and edits."""

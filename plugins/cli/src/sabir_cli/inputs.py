@@ -82,16 +82,15 @@ def read_prompt() -> str:
     """A text from the pipe."""
     data = read_pipe("a PROMPT")
     try:
-        text = data.decode("utf-8-sig").strip()
+        return data.decode("utf-8-sig").strip()
     except UnicodeDecodeError as error:
         raise UsageError(f"byte {error.start} of standard input is no UTF-8; pipe UTF-8 text") from None
-    if not text:
-        raise UsageError("there is nothing to say: give a PROMPT, or pipe one")
-    return text
 
 
 def content(prompt: str, images: Sequence[str] | None) -> sabir.Message:
-    """The user's message: a text, and images by URL or from files before it."""
+    """The user's message: a text, and images by URL or from files before it; UsageError for no text."""
+    if not prompt.strip():
+        raise UsageError("there is nothing to say: give a PROMPT, or pipe one")
     return sabir.user(*(sabir.image(source) for source in images or ()), prompt)
 
 

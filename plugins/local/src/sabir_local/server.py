@@ -1,89 +1,241 @@
-"""The embedded model server: llama.cpp in this process, on a loopback port that the system chooses.
+"""The embedded model server: llama.cpp behind a loopback port, in a child process that lives and dies with this one.
 
-    LocalServer() ── address, api_key ──▶ started once, at first use        stop(), or the end of the process
+    LocalServer ── first use ──▶ child process (engine.py) ── OpenAI's wire, http://127.0.0.1:<any free port>
+         └── stop(), garbage collection, or the end of this process in any way closes a pipe: the child ends
 
-A key made at random keeps other users of the machine out. One thread by default: on shared cores more are slower.
+A key made at random keeps the other users of the machine out. One thread by default: on shared cores more are slower.
+A request that names no temperature gets 0, which makes every answer repeatable; one that names no `max_tokens` gets
+`output_tokens`, because a model of this size may repeat itself until its context is full.
+
+How this server is made to call (template.jinja does its half). What a request has to say:
+
+    last message          options offered, choice     send
+    ────────────────────  ──────────────────────────  ─────────────────────────────────────────────────────────────
+    the user's            open ("auto" or unset)      tool_choice "required", parallel_tool_calls false
+    an option's result    open                        tool_choice "none", the tools as before
+    any                   required                    "required", false, chat_template_kwargs {"expects_call": true}
+    any                   one, by name                as required, with that tool alone: the server ignores the name
+    any                   none                        "none", chat_template_kwargs {"expects_call": false}
+
+So a loop over calls ends after one call for each message of the user. "auto" on the user's turn is an error (500).
+Arguments in the history have to be JSON objects: the server answers anything else with 500; send {} in its place.
+
+Measured with SmolLM2-135M-Instruct.Q4_1, by `pytest -s tests/local/test_calling.py` (SABIR_LOCAL_ALL_QUESTIONS=1 for
+all of tests/local/questions.py) at temperature 0 under this rule, one option offered, plain and streamed alike:
+FIGURES
+Two options offered: always a call, but of the right option little more often than chance. One is what it can do.
 """
 
-import atexit
+import json
+import logging
 import os
+import re
 import secrets
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from threading import Lock
-from typing import Any
+from threading import Lock, Thread
+from typing import IO
 
 from sabir.errors import SettingsInvalid
 
+from sabir_local import engine
 from sabir_local.errors import ServerNotStarted
 from sabir_local.weights import find_weights
 
 THREADS_VARIABLE = "SABIR_LOCAL_THREADS"
 CONTEXT_TOKENS = 4096
-_QUIET = -1
+OUTPUT_TOKENS = 512
+START_SECONDS = 60.0
+TEMPLATES: Mapping[str, str] = {"smollm2": "template.jinja"}
+"""Part of a weights file's name, in lower case → the template of this package for it; others bring their own."""
+
+_STOP_SECONDS = 5.0
+_logger = logging.getLogger("sabir.local")
+_error_line = re.compile(rb"^\S+ E (?:\S+: +)?(?P<reason>.*\w.*)$", re.MULTILINE)
 
 
 class LocalServer:
-    """One model behind one port. `context_tokens` is the window that is kept in memory, at most the model's own."""
+    """One model behind one port, started at first use. May be shared by threads; a forked process starts its own.
 
-    def __init__(
-        self, weights: str | Path | None = None, *, threads: int | None = None, context_tokens: int = CONTEXT_TOKENS
+    `weights`: a GGUF file, else found (weights.py). `threads`: cores to use, else SABIR_LOCAL_THREADS, else 1.
+    `context_tokens`: the window kept in memory, for prompt and answer together. `output_tokens`: the most an answer
+    gets where the request does not say. `template`: the text of a jinja chat template in place of the usual one.
+    `start_seconds`: how long loading may take. SettingsInvalid for a number below 1.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        weights: str | Path | None = None,
+        *,
+        threads: int | None = None,
+        context_tokens: int = CONTEXT_TOKENS,
+        output_tokens: int = OUTPUT_TOKENS,
+        template: str | None = None,
+        start_seconds: float = START_SECONDS,
     ) -> None:
         self._weights = weights
         self._threads = threads if threads is not None else _threads_of_environment()
-        if self._threads < 1 or context_tokens < 1:
-            raise SettingsInvalid("a LocalServer needs at least one thread and one context token")
         self._context_tokens = context_tokens
+        self._output_tokens = output_tokens
+        self._template = template
+        self._start_seconds = start_seconds
+        for name, number in (
+            ("threads", self._threads),
+            ("context_tokens", context_tokens),
+            ("output_tokens", output_tokens),
+        ):
+            if number < 1:
+                raise SettingsInvalid(f"{name} of a LocalServer is {number}; give at least 1")
         self._lock = Lock()
-        self._server: Any = None
+        self._child: _Child | None = None
+        self._address = ""
         self.api_key = secrets.token_urlsafe(24)
         """What a request must bring as its bearer token."""
 
     def __repr__(self) -> str:
-        return f"LocalServer(weights={self._weights!r}, threads={self._threads}, running={self._server is not None})"
+        return f"LocalServer(weights={self._weights!r}, threads={self._threads}, is_running={self.is_running})"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a child process of this process serves now."""
+        return self._child is not None and self._child.is_alive
 
     @property
     def address(self) -> str:
-        """The server's URL without a path; starts it. WeightsMissing or ServerNotStarted say why it cannot."""
+        """The server's URL without a path. Starts it, anew if it has died; then the port is another one.
+
+        WeightsMissing or ServerNotStarted say in one line why it cannot be had.
+        """
         with self._lock:
-            if self._server is None:
-                self._server = self._start()
-                atexit.register(self.stop)
-            return str(self._server.listening_address)
+            if not self.is_running:
+                self._end_child()
+                self._child, self._address = self._start()
+            return self._address
 
     def stop(self) -> None:
         """Stop it; twice is harmless, and a later use starts it anew."""
         with self._lock:
-            server, self._server = self._server, None
-        if server is not None:
-            atexit.unregister(self.stop)
-            del server
+            self._end_child()
 
-    def _start(self) -> Any:
-        path = find_weights(self._weights)
+    def _end_child(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.stop()
+
+    def _start(self) -> "tuple[_Child, str]":
+        weights = find_weights(self._weights)
+        child = _Child(self._order(weights))
+        weakref.finalize(self, child.stop)  # which runs at exit too
         try:
-            import xllamacpp
+            return child, child.address(self._start_seconds)
+        except BaseException as error:  # an interrupt too: nobody else knows of the child
+            child.stop(seconds=0)
+            if isinstance(error, _Silent):
+                message = f"the embedded server did not start with {weights.name}: {error}"
+                raise ServerNotStarted(message, provider="local") from None
+            raise
 
-            return xllamacpp.Server(self._parameters(xllamacpp, path))
-        except Exception as error:
-            message = f"the embedded server did not start with {path.name}: {error}; try other weights or less context"
-            raise ServerNotStarted(message, provider="local") from error
+    def _order(self, weights: Path) -> engine.Order:
+        return {
+            "import_path": sys.path,
+            "weights": str(weights),
+            "model": weights.stem,
+            "api_key": self.api_key,
+            "threads": self._threads,
+            "context_tokens": self._context_tokens,
+            "output_tokens": self._output_tokens,
+            "template": self._template if self._template is not None else template_for(weights),
+        }
 
-    def _parameters(self, xllamacpp: Any, path: Path) -> Any:
-        parameters = xllamacpp.CommonParams()
-        parameters.model.path = str(path)
-        parameters.model_alias = {"smollm2"}
-        parameters.port = 0
-        parameters.api_keys = [self.api_key]
-        parameters.cpuparams.n_threads = self._threads
-        parameters.cpuparams_batch.n_threads = self._threads
-        parameters.n_ctx = self._context_tokens
-        parameters.n_parallel = 1
-        parameters.use_jinja = True
-        parameters.chat_template = files("sabir_local").joinpath("template.jinja").read_text("utf-8")
-        parameters.verbosity = _QUIET
-        parameters.ui = False
-        return parameters
+
+class _Silent(Exception):
+    """A child gave no address; why, as the rest of a sentence."""
+
+
+class _Child:
+    """One child process: started, asked for its address, stopped. In a forked process it is left alone."""
+
+    def __init__(self, order: engine.Order) -> None:
+        self._owner = os.getpid()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (stop closes it)
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-X", "utf8", engine.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            bufsize=0,
+            start_new_session=True,  # an interrupt key pressed in the terminal is not meant for it
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
+        self._line = b""
+        self._reader = Thread(target=self._read_line, name="sabir-local-start", daemon=True)
+        self._reader.start()
+        self._write(json.dumps(order).encode() + b"\n")
+
+    @property
+    def is_alive(self) -> bool:
+        return self._owner == os.getpid() and self._process.poll() is None
+
+    def address(self, seconds: float) -> str:
+        """The address that the child announced; _Silent if it ended without one, or took longer than that."""
+        self._reader.join(seconds)
+        if self._reader.is_alive():
+            raise _Silent(f"it was not ready after {seconds:g} s; give a longer start_seconds, or fewer threads")
+        if not self._line:
+            self._process.wait(_STOP_SECONDS)
+            raise _Silent(f"{self._last_words()}; try other weights or a smaller context_tokens")
+        return self._line.decode().strip()
+
+    def stop(self, seconds: float = _STOP_SECONDS) -> None:
+        """End it: by closing its input, and after that many seconds by force. Twice is harmless."""
+        self._input.close()
+        if self._owner != os.getpid():
+            self._process.returncode = 0  # the parent's to wait for
+            return
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join()
+        self._errors.close()
+
+    @property
+    def _input(self) -> IO[bytes]:
+        assert self._process.stdin is not None  # PIPE was asked for
+        return self._process.stdin
+
+    def _write(self, line: bytes) -> None:
+        try:
+            self._input.write(line)
+        except BrokenPipeError:  # it ended at once; address() says why
+            pass
+
+    def _read_line(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as output:
+            self._line = output.readline()
+
+    def _last_words(self) -> str:
+        self._errors.seek(0)
+        written = self._errors.read()
+        reason = _error_line.search(written)
+        lines = written.decode(errors="replace").strip().splitlines()
+        if reason is not None:
+            return reason["reason"].decode(errors="replace").strip()
+        return lines[-1] if lines else f"it ended with exit code {self._process.returncode}"
+
+
+def template_for(weights: Path) -> str:
+    """The chat template of this package for those weights; empty for weights that bring a good one themselves."""
+    name = weights.name.lower()
+    own = next((file for part, file in TEMPLATES.items() if part in name), None)
+    return files("sabir_local").joinpath(own).read_text("utf-8") if own else ""
 
 
 def _threads_of_environment() -> int:
@@ -93,14 +245,16 @@ def _threads_of_environment() -> int:
     return int(text)
 
 
-_shared: LocalServer | None = None
+_shared: dict[tuple[str, int | None, int], LocalServer] = {}
 _shared_lock = Lock()
 
 
-def shared_server() -> LocalServer:
-    """The server of this process's adapters, made at the first call."""
-    global _shared
+def shared_server(
+    weights: str | Path | None = None, *, threads: int | None = None, context_tokens: int = CONTEXT_TOKENS
+) -> LocalServer:
+    """The server that all adapters of this process use which want these weights and settings."""
+    wanted = (str(weights or ""), threads, context_tokens)
     with _shared_lock:
-        if _shared is None:
-            _shared = LocalServer()
-        return _shared
+        if wanted not in _shared:
+            _shared[wanted] = LocalServer(weights, threads=threads, context_tokens=context_tokens)
+        return _shared[wanted]

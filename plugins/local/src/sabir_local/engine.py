@@ -1,0 +1,70 @@
+"""The program of the child process: one model server, until the parent closes the pipe.
+
+    standard input   one line of JSON (Order)   …then nothing; its end means: stop
+    standard output  one line: the server's address, once it answers
+    standard error   what llama.cpp has to say, errors only
+
+A process of its own because the server is built while the interpreter's lock is held: in the user's process that
+freezes every thread and event loop, and the interrupt key, for as long as the weights load. It is run by its path and
+imports nothing of sabir, so that it starts fast; the key comes by the pipe, since other users can read arguments.
+"""
+
+import json
+import os
+import sys
+from typing import Any, TypedDict
+
+ERRORS_ONLY = 1
+
+
+class Order(TypedDict):
+    """What the parent asks for. `import_path` is the parent's own; an empty `template` means the weights' own."""
+
+    import_path: list[str]
+    weights: str
+    model: str
+    api_key: str
+    threads: int
+    context_tokens: int
+    output_tokens: int
+    template: str
+
+
+def parameters(xllamacpp: Any, order: Order) -> Any:
+    """llama.cpp's parameters. Both thread counts are set, or prompts are read on every core there is."""
+    wanted = xllamacpp.CommonParams()
+    wanted.model.path = order["weights"]
+    wanted.model_alias = {order["model"]}  # else replies and /v1/models, which asks for no key, show the path
+    wanted.api_keys = [order["api_key"]]
+    wanted.port = 0
+    wanted.cpuparams.n_threads = order["threads"]
+    wanted.cpuparams_batch.n_threads = order["threads"]
+    wanted.n_ctx = order["context_tokens"]
+    wanted.n_predict = order["output_tokens"]
+    wanted.n_parallel = 1
+    wanted.sampling.temp = 0.0
+    wanted.use_jinja = True
+    wanted.chat_template = order["template"]
+    wanted.verbosity = ERRORS_ONLY
+    wanted.endpoint_slots = False
+    wanted.ui = False
+    return wanted
+
+
+def main() -> None:
+    """Start, say where, wait for the end of the input."""
+    order: Order = json.loads(sys.stdin.buffer.readline())
+    sys.path[:] = order["import_path"]
+    import xllamacpp
+
+    try:
+        server = xllamacpp.Server(parameters(xllamacpp, order))
+    except Exception:
+        os._exit(1)  # llama.cpp has written the reason; a traceback would bury it
+    print(server.listening_address, flush=True)
+    sys.stdin.buffer.read()
+    os._exit(0)  # at once: requests in flight have no one left to answer
+
+
+if __name__ == "__main__":
+    main()

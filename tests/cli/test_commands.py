@@ -1,0 +1,145 @@
+"""Further commands from the entry-point group `sabir.commands`, as installed packages bring them."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import error_line, run
+
+SOURCE = '''
+from cyclopts import App
+
+def greet(name: str, *, loud: bool = False) -> int:
+    """Greet somebody."""
+    print(f"Hello, {name.upper() if loud else name}!")
+    return 5
+
+def crash() -> None:
+    """Fail."""
+    raise RuntimeError("out of order")
+
+def leave() -> None:
+    """Leave in the old way."""
+    raise SystemExit(9)
+
+tools = App(name="kit", help="Several commands.")
+
+@tools.command
+def sharpen() -> None:
+    """Sharpen."""
+    print("sharp")
+
+number = 3
+'''
+
+
+@pytest.fixture
+def install(tmp_path: Path) -> "Install":
+    """Makes distributions with commands; gives the environment in which they are installed."""
+    return Install(tmp_path)
+
+
+class Install:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "acme_commands.py").write_text(SOURCE, "utf-8")
+        (folder / "broken_commands.py").write_text("import no_such_module", "utf-8")
+
+    def __call__(self, distribution: str, commands: Mapping[str, str]) -> dict[str, str]:
+        info = self.folder / f"{distribution}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n", "utf-8")
+        rows = "".join(f"{name} = {target}\n" for name, target in commands.items())
+        (info / "entry_points.txt").write_text(f"[sabir.commands]\n{rows}", "utf-8")
+        return {"PYTHONPATH": str(self.folder)}
+
+
+def test_a_typed_function_becomes_a_command(install: Install) -> None:
+    """Its signature gives the arguments, and the integer that it returns is the exit code."""
+    env = install("acme", {"greet": "acme_commands:greet"})
+    finished = run("greet", "Ada", "--loud", env=env)
+
+    assert (finished.returncode, finished.stdout, finished.stderr) == (5, b"Hello, ADA!\n", b"")
+
+
+def test_an_app_brings_its_own_subcommands(install: Install) -> None:
+    """It goes by the name of the entry point."""
+    env = install("acme", {"tools": "acme_commands:tools"})
+    finished = run("tools", "sharpen", env=env)
+
+    assert (finished.returncode, finished.stdout) == (0, b"sharp\n")
+
+
+def test_the_help_page_lists_them_the_broken_one_as_broken(install: Install) -> None:
+    """One that cannot be loaded stops no other."""
+    env = install("acme", {"greet": "acme_commands:greet", "gone": "broken_commands:gone"})
+    finished = run("--help", env=env)
+    text = finished.stdout.decode()
+
+    assert finished.returncode == 0
+    assert "Greet somebody." in text
+    assert "Broken: ModuleNotFoundError" in text
+    assert "Talk to a model" in text
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("broken_commands:gone", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("acme_commands:gone", "AttributeError"),
+        ("acme_commands:number", "int, neither a function nor a cyclopts App"),
+    ],
+)
+def test_a_broken_command_says_whose_it_is(install: Install, target: str, reason: str) -> None:
+    """Name, distribution, reason and remedy, in one line."""
+    finished = run("gone", "--any", "arguments", env=install("acme", {"gone": target}))
+    line = error_line(finished)
+
+    assert finished.returncode == 3
+    assert line.startswith("command 'gone' of acme 1.0 cannot be loaded: ")
+    assert reason in line
+    assert line.endswith("reinstall or remove it")
+
+
+def test_a_command_that_is_not_asked_for_is_not_loaded(install: Install) -> None:
+    """A package that is slow or loud at import disturbs no other command."""
+    env = install("acme", {"greet": "acme_commands:greet", "loud": "loud_commands:loud"})
+    (install.folder / "loud_commands.py").write_text("print('loaded')\ndef loud() -> None: ...", "utf-8")
+
+    assert b"loaded" not in run("greet", "Ada", env=env).stdout
+    assert b"loaded" not in run("chat", "-m", "echo:any", "Hello", env=env).stdout
+    assert b"loaded" in run("loud", env=env).stdout
+
+
+def test_what_a_command_raises_is_one_line(install: Install) -> None:
+    """The boundary is theirs too."""
+    finished = run("crash", env=install("acme", {"crash": "acme_commands:crash"}))
+
+    assert finished.returncode == 70
+    assert error_line(finished) == "unexpected RuntimeError: out of order; set SABIR_DEBUG=1 to see where"
+
+
+def test_a_command_may_exit_by_itself(install: Install) -> None:
+    """SystemExit is an answer, not a fault."""
+    assert run("leave", env=install("acme", {"leave": "acme_commands:leave"})).returncode == 9
+
+
+def test_two_claims_of_one_name_are_reported_and_the_own_commands_stay(install: Install) -> None:
+    """CD-04: both claimants are named."""
+    install("acme", {"greet": "acme_commands:greet"})
+    env = install("zenith", {"greet": "acme_commands:leave"})
+    finished = run("--help", env=env)
+
+    assert finished.returncode == 0
+    assert "claimed by acme 1.0 and zenith 1.0" in error_line(finished)
+    assert run("chat", "-m", "echo:any", "Hello", env=env).stdout == b"Hello\n"
+
+
+def test_no_package_can_take_the_place_of_an_own_command(install: Install) -> None:
+    """`sabir providers` is what one asks when plugins misbehave."""
+    env = install("acme", {"providers": "acme_commands:crash"})
+
+    assert isinstance(json.loads(run("providers", "--json", env=env).stdout), list)
+    assert "command 'providers' of acme 1.0 was left out" in error_line(run("--help", env=env))

@@ -1,0 +1,200 @@
+"""The command in a process of its own: exit codes, one-line errors, pipes, terminals, signals."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import SCRIPT, environment, error_line, run
+
+COLOUR = b"\x1b[3"
+
+
+def on_terminal(
+    *arguments: str, typed: list[tuple[bytes, bytes]] | None = None, env: dict[str, str] | None = None
+) -> tuple[int, bytes]:
+    """Run it on a terminal of 80 columns; for each pair, wait for the first text and type the second."""
+    import pty
+
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(SCRIPT, [str(SCRIPT), *arguments], environment({"TERM": "xterm", **(env or {})}))
+    seen, waiting, deadline = b"", list(typed or ()), time.monotonic() + 60
+    try:
+        while time.monotonic() < deadline:
+            if not select.select([terminal], [], [], 0.1)[0]:
+                continue
+            try:
+                seen += os.read(terminal, 4096)
+            except OSError:  # the other side is gone
+                break
+            if waiting and waiting[0][0] in seen:
+                time.sleep(0.2)  # until the line is being read: what is typed before is thrown away
+                os.write(terminal, waiting.pop(0)[1])
+        else:
+            os.kill(child, signal.SIGKILL)
+    finally:
+        os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), seen
+
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX's")
+
+
+def test_the_help_page_fits_80_columns() -> None:
+    """With every command, and the exit codes."""
+    finished = run("--help")
+    text = finished.stdout.decode()
+
+    assert (finished.returncode, finished.stderr) == (0, b"")
+    assert all(f" {name} " in text for name in ("chat", "demo", "models", "providers", "render"))
+    assert "--install-completion" in text
+    assert "Exit codes:" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_version_names_both_packages() -> None:
+    """A report of a fault needs the command's and core's."""
+    assert run("--version").stdout.startswith(b"sabir-cli 0.")
+    assert b", sabir 0." in run("--version").stdout
+
+
+@pytest.mark.parametrize(("arguments", "hint"), [(["chta"], "chat"), (["providers", "--jsn"], "--json")])
+def test_a_misspelt_word_is_a_usage_error_with_a_suggestion(arguments: list[str], hint: str) -> None:
+    """Exit code 2, in one line, with the page to read."""
+    finished = run(*arguments)
+
+    assert finished.returncode == 2
+    assert hint in error_line(finished)
+    assert "--help`" in error_line(finished)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["providers"], ["models"], ["chat", "-m", "echo:any", "Hello"]])
+def test_nothing_but_a_send_imports_an_sdk(arguments: list[str]) -> None:
+    """CD-04: what starts often must start fast."""
+    code = f"import sys; from sabir_cli.main import main; main({arguments!r}); print(*sys.modules, file=sys.stderr)"
+    finished = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True
+    )
+    loaded = set(finished.stderr.split())
+
+    assert "sabir_cli.main" in loaded
+    assert {"openai", "httpx2", "xllamacpp", "anthropic", "google.genai"} & loaded == set()
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    """`sabir models | head -1` is no error to report."""
+    with subprocess.Popen([SCRIPT, "models"], stdout=-1, stderr=-1, env=environment()) as process:
+        assert process.stdout and process.stderr
+        process.stdout.close()
+        err = process.stderr.read()
+
+    assert (process.returncode, err) == (141, b"")
+
+
+@posix
+def test_an_interrupted_option_ends_the_command_with_130(tmp_path: Path) -> None:
+    """Ctrl-C reaches the option itself; no traceback, whatever it was doing."""
+    source = (
+        "import sys, time\ndef wait() -> None:\n    print('ready', file=sys.stderr, flush=True)\n    time.sleep(60)\n"
+    )
+    (tmp_path / "waiting.py").write_text(source, "utf-8")
+    command = [SCRIPT, "chat", "-m", "echo:any", "--option", "waiting:wait", "call wait {}"]
+    with subprocess.Popen(command, stdout=-1, stderr=-1, cwd=tmp_path, env=environment()) as process:
+        assert process.stderr
+        while process.stderr.readline() != b"ready\n":
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+
+    assert process.returncode == 130
+    assert b"Traceback" not in rest
+
+
+def test_a_character_that_the_encoding_lacks_is_replaced() -> None:
+    """A terminal of the last century gets an answer too."""
+    finished = run("chat", "-m", "echo:any", "naïve", env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+
+    assert (finished.returncode, finished.stdout) == (0, b"na?ve\n")
+
+
+def test_a_fault_shows_its_traceback_only_on_request(tmp_path: Path) -> None:
+    """SABIR_DEBUG=1."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sabir\ndef fail(): raise RuntimeError('a fault')\nsabir.providers = fail\n", "utf-8"
+    )
+    env = {"PYTHONPATH": str(tmp_path)}
+    finished = run("providers", env=env)
+    debugged = run("providers", env={**env, "SABIR_DEBUG": "1"})
+
+    assert finished.returncode == debugged.returncode == 70
+    assert error_line(finished) == "unexpected RuntimeError: a fault; set SABIR_DEBUG=1 to see where"
+    assert b"Traceback" in debugged.stderr
+
+
+@posix
+def test_colours_are_a_terminals_alone_and_nobodys_with_no_color() -> None:
+    """https://no-color.org."""
+    assert COLOUR in on_terminal("providers")[1]
+    assert COLOUR not in on_terminal("providers", env={"NO_COLOR": "1"})[1]
+    assert b"\x1b" not in run("providers").stdout
+
+
+@posix
+def test_the_loop_talks_until_quit() -> None:
+    """A failed turn is forgotten and the next one asked for."""
+    typed = [
+        (b"you> ", b"Hello\n"),
+        (b"usage  1 in", b"fail 500\n"),
+        (b"forgotten", b"Bye\n"),
+        (b"usage  3 in", b"/quit\n"),
+    ]
+    code, seen = on_terminal("chat", "-m", "echo:any", typed=typed)
+
+    assert code == 0
+    assert b"\r\nHello\r\n" in seen
+    assert b"you asked for 500 (this turn is forgotten)" in seen
+    assert b"\r\nBye\r\n" in seen
+
+
+@posix
+@pytest.mark.parametrize("key", [b"\x04", b"\x03"], ids=["Ctrl-D", "Ctrl-C"])
+def test_a_key_leaves_the_loop(key: bytes) -> None:
+    """Both are an ordinary end."""
+    code, seen = on_terminal("chat", "-m", "echo:any", typed=[(b"you> ", key)])
+
+    assert code == 0
+    assert b"Traceback" not in seen
+
+
+@posix
+def test_a_models_text_does_not_steer_the_terminal() -> None:
+    """Somebody else wrote what the model repeats."""
+    _, seen = on_terminal("chat", "-m", "echo:any", "\x1b]0;owned\x07\x1b[2J")
+
+    assert b"\x1b]0" not in seen
+    assert "␛]0;owned␇␛[2J".encode() in seen
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+def test_completion_is_installed_for_a_shell(shell: str, tmp_path: Path) -> None:
+    """The script knows the commands and their options."""
+    script = tmp_path / "completion"
+    home = {"HOME": str(tmp_path), "USERPROFILE": str(tmp_path)}
+    finished = run("--install-completion", "--shell", shell, "--output", str(script), env=home)
+
+    assert finished.returncode == 0
+    assert all(word in script.read_text("utf-8") for word in ("sabir", "render", "strict"))
+
+
+def test_an_unknown_shell_is_a_usage_error(tmp_path: Path) -> None:
+    """Completion is installed for those that it knows."""
+    finished = run("--install-completion", "--shell", "tcsh", env={"HOME": str(tmp_path)})
+
+    assert finished.returncode == 2
+    assert "tcsh" in error_line(finished)

@@ -17,9 +17,7 @@ import nox
 ROOT = Path(__file__).parent
 OLDEST = (3, 11)
 PYTHONS = ["3.11", "3.12", "3.13"]
-FOLDERS = {"core": ROOT / "core"} | {
-    path.parent.name: path.parent for path in ROOT.glob("plugins/*/pyproject.toml")
-}
+FOLDERS = {"core": ROOT / "core"} | {path.parent.name: path.parent for path in ROOT.glob("plugins/*/pyproject.toml")}
 
 nox.needs_version = ">=2026.4"
 nox.options.default_venv_backend = "uv|virtualenv"
@@ -33,9 +31,7 @@ def reveal_pyenv_pythons() -> None:
     """Make every interpreter that pyenv holds answer to its name; its shims deny all but the selected one."""
     if shutil.which("pyenv") is None:
         return
-    listed = subprocess.run(
-        ["pyenv", "versions", "--bare"], capture_output=True, text=True, check=False
-    ).stdout.split()
+    listed = subprocess.run(["pyenv", "versions", "--bare"], capture_output=True, text=True, check=False).stdout.split()
     plain = [version for version in listed if re.fullmatch(r"\d+\.\d+\.\d+", version)]
     running = ".".join(map(str, sys.version_info[:3]))
     usable = [version for version in plain if tuple(map(int, version.split(".")))[:2] >= OLDEST]

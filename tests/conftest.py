@@ -41,9 +41,7 @@ def refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
     """Turn a skip that nobody allowed into a failure; an expected failure (xfail) is no skip."""
     if not (IN_CI and report.skipped) or hasattr(report, "wasxfail"):
         return
-    place = (
-        report.longrepr if isinstance(report.longrepr, tuple) else (report.nodeid, 0, str(report.longrepr))
-    )
+    place = report.longrepr if isinstance(report.longrepr, tuple) else (report.nodeid, 0, str(report.longrepr))
     if is_allowed(place[2]):
         return
     report.outcome = "failed"

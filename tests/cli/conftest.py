@@ -1,10 +1,15 @@
 """What the command's tests share."""
 
+import json
+import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import sabir
-from sabir_echo.plugin import Echo
+from sabir.contracts import Access, WireRequest
+from sabir.inprocess import InProcessConnection, Served
+from sabir_echo.plugin import Echo, serve
 
 from tests.cli.command import KEYS, environment
 
@@ -12,18 +17,26 @@ from tests.cli.command import KEYS, environment
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No key and no default model of whoever runs the tests; 80 columns."""
-    import os
-
     for name in [name for name in os.environ if name.endswith(KEYS) or name not in environment()]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "80")
 
 
 class Relay(Echo):
-    """A gateway: it speaks echo's dialect under a name of its own, and wants a key."""
+    """A gateway: it speaks echo's dialect under a name of its own, wants a key, and keeps what it was sent."""
 
     name = "relay"
     key_variables = ("RELAY_API_KEY",)
+
+    def __init__(self) -> None:
+        self.requests: list[Any] = []
+
+    def connect(self, access: Access) -> InProcessConnection:
+        return InProcessConnection(self.serve)
+
+    def serve(self, request: WireRequest) -> Served:
+        self.requests.append(json.loads(request.body))
+        return serve(request)
 
 
 @pytest.fixture

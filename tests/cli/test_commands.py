@@ -1,6 +1,7 @@
 """Further commands from the entry-point group `sabir.commands`, as installed packages bring them."""
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -53,7 +54,7 @@ class Install:
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n", "utf-8")
         rows = "".join(f"{name} = {target}\n" for name, target in commands.items())
         (info / "entry_points.txt").write_text(f"[sabir.commands]\n{rows}", "utf-8")
-        return {"PYTHONPATH": str(self.folder)}
+        return {"PYTHONPATH": os.pathsep.join((str(self.folder), os.environ.get("PYTHONPATH", "")))}
 
 
 def test_a_typed_function_becomes_a_command(install: Install) -> None:

@@ -30,10 +30,12 @@ def test_a_dialect_whose_own_provider_is_not_there_is_spoken_for_by_a_gateway() 
 
 def test_each_dialect_stands_there_once() -> None:
     """Ten gateways that speak one dialect are one row."""
-    names = [each.dialect.name for each in spoken_dialects(sabir.providers())[0]]
+    dialects, _ = spoken_dialects(sabir.providers())
+    names = [each.dialect.name for each in dialects]
 
     assert {"echo.plain", "openai.chat", "openai.responses"} <= set(names)
     assert len(names) == len(set(names))
+    assert [each.speaker.full_name for each in dialects] == names
 
 
 def test_a_dialect_that_fails_is_reported_and_stops_no_other(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:

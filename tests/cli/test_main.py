@@ -157,9 +157,9 @@ def test_the_loop_talks_until_quit() -> None:
     code, seen = on_terminal("chat", "-m", "echo:any", typed=typed)
 
     assert code == 0
-    assert b"\r\nHello\r\n" in seen
+    assert b"Hello\r\n\x1b[2musage  1 in" in seen
     assert b"you asked for 500 (this turn is forgotten)" in seen
-    assert b"\r\nBye\r\n" in seen
+    assert b"Bye\r\n\x1b[2musage  3 in" in seen
 
 
 @posix

@@ -84,6 +84,15 @@ class TinyDialect:
     def decoder(self, scope: DecodeScope) -> "TinyDecoder":
         return TinyDecoder(scope)
 
+    def decode_history(self, body: bytes, scope: DecodeScope) -> DecodedHistory:
+        found = json.loads(body)
+        policies = {"system": "system", "user": "user", "assistant": scope.policy}
+        messages = tuple(
+            Message(policy=policies[item["side"]], payload=PartsPayload(parts=(TextPart(text=item["text"]),)))
+            for item in found["turns"]
+        )
+        return DecodedHistory(messages=messages, settings=Settings(**found["settings"]), model=found["model"])
+
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
         delay = headers.get("retry-after")
         kind = ERRORS.get(status, ServerFailed if status >= 500 else InvalidRequest)

@@ -7,7 +7,6 @@ from sabir.builders import MessageBuilder, OptionResultBuilder
 from sabir.errors import BuilderError, MediaRefused
 from sabir.messages import RUNTIME, Message, OptionCallPayload, PartsPayload
 from sabir.parts import MediaPart, TextPart
-from sabir.values import NotJSON
 
 
 def at_step(step_num: int | None, **fields: Any) -> Message:
@@ -142,6 +141,7 @@ def test_what_no_part_can_hold_is_refused_in_one_line() -> None:
         (lambda: builder.add_option_call("", {}), BuilderError, "option_name"),
         (lambda: builder.add_option_call("x", {"n": float("nan")}), BuilderError, "numbers must be finite"),
         (lambda: builder.add_option_call("x", [1]), BuilderError, "expected a JSON object"),
+        (lambda: builder.add_option_call("x", []), BuilderError, "expected a JSON object"),
     ]:
         with pytest.raises(error, match=words) as caught:
             act()
@@ -260,7 +260,7 @@ def test_what_no_result_can_hold_is_refused() -> None:
     """In one line."""
     builder = OptionResultBuilder.response_to(a_call())
 
-    with pytest.raises(NotJSON, match="numbers must be finite"):
+    with pytest.raises(BuilderError, match="numbers must be finite"):
         builder.success(float("inf"))
     with pytest.raises(BuilderError, match="needs `error_type`"):
         builder.error("", "x")

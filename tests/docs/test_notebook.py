@@ -18,7 +18,7 @@ def weather(city: str) -> str:
     "Current weather in a city."
     return f"18 °C in {city}"
 
-llm = sabir.adapter("MODEL")
+llm = sabir.adapter("MODEL", settings=sabir.Settings(max_output_tokens=200))
 chat = [sabir.user("QUESTION")]
 """,
     """

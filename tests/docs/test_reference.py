@@ -8,6 +8,7 @@ import sabir
 from pydantic import BaseModel
 from sabir import contracts, errors, hookspecs
 from sabir.losses import KINDS
+from sabir.media import FILE_CAP
 from sabir.models import AtRest
 from sabir.settings import WIRE_SETTINGS
 
@@ -139,6 +140,11 @@ def test_the_fields_of_a_loss_have_a_row() -> None:
     head = page("reference/losses.md").text.split("\n## ", 1)[0]
 
     assert [row[0].strip("`") for row in rows(head)] == list(sabir.Loss.model_fields)
+
+
+def test_the_cap_of_media_is_the_codes_own() -> None:
+    """A figure on a page that no example prints."""
+    assert f"More than {FILE_CAP:,} bytes are refused" in page("how-to/send-media.md").text
 
 
 def test_the_surface_is_more_than_a_list() -> None:

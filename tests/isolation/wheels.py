@@ -60,14 +60,10 @@ def metadata_faults(metadata: Message, project: dict[str, object]) -> list[str]:
         "Requires-Python": ">=3.11",
     }
     differing = [
-        f"{key} is {metadata[key]!r}, not {value!r}"
-        for key, value in expected.items()
-        if metadata[key] != value
+        f"{key} is {metadata[key]!r}, not {value!r}" for key, value in expected.items() if metadata[key] != value
     ]
     requirements = metadata.get_all("Requires-Dist") or []
-    unbound = [
-        f"{row!r} has no lower bound" for row in requirements if not re.match(r"[\w.-]+[<>=!,\d.]*>=\d", row)
-    ]
+    unbound = [f"{row!r} has no lower bound" for row in requirements if not re.match(r"[\w.-]+[<>=!,\d.]*>=\d", row)]
     direct = [f"{row!r} points at a place, not at a version" for row in requirements if "@" in row]
     silent = [] if str(metadata.get_payload()).strip() else ["the README is not in the metadata"]
     return [*differing, *unbound, *direct, *silent]

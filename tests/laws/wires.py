@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sabir.contracts import Decoder
+from sabir.decoded import DecodedHistory
 from sabir.errors import CallError, ServerFailed
 from sabir.events import StreamEvent
 from sabir.fold import ReplyBuilder
 from sabir.media import MediaRule
+from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
 from sabir.parts import KnownPart
 from sabir.reply import Reply
 from sabir.scope import (
@@ -77,6 +79,12 @@ class ToyDialect:
     def decoder(self, scope: DecodeScope) -> Decoder:
         return NoStream()
 
+    def decode_history(self, body: bytes, scope: DecodeScope) -> DecodedHistory:
+        found = decode_json(body)
+        items = [{"side": "system", **item} for item in found["system"]] + found["turns"]
+        messages = tuple(_message(item, scope) for item in items)
+        return DecodedHistory(messages=messages, model=found["model"])
+
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
         return ServerFailed("failed", provider=provider, status=status)
 
@@ -89,6 +97,22 @@ def _entry(entry: Entry) -> dict[str, Any]:
     elif payload.kind == "option_result":
         item |= {"result": entry.wire_id, "name": entry.wire_name, "value": payload.result}
     return item
+
+
+def _message(item: dict[str, Any], scope: DecodeScope) -> Message:
+    """The message that `_entry` made an item of."""
+    if "call" in item:
+        call = OptionCallPayload(invocation_id=item["call"], option_name=item["name"], arguments=item["arguments"])
+        return Message(policy=scope.policy, origin=scope.origin(), payload=call)
+    if "result" in item:
+        result = OptionResultPayload(
+            invocation_id=item["result"], option_name=item["name"], result=item["value"], parts=tuple(item["pieces"])
+        )
+        return Message(policy=item["name"], payload=result)
+    is_own = item["side"] == "assistant"
+    origin = scope.origin() if is_own else None
+    payload = PartsPayload(parts=tuple(item["pieces"]))
+    return Message(policy=scope.policy if is_own else item["side"], origin=origin, payload=payload)
 
 
 def _piece(piece: KnownPart) -> dict[str, Any]:

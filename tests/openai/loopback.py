@@ -25,9 +25,13 @@ class Asked:
 
 @dataclass
 class Server:
-    """Answers every connection by the same script; `closed` is set when a client hangs up before the end."""
+    """Answers every request by the same script; `closed` is set when a client hangs up before the end.
+
+    A connection serves one request, or as many as come where `keeps_alive` says so.
+    """
 
     script: Sequence[Step]
+    keeps_alive: bool = False
     asked: list[Asked] = field(default_factory=list)
     closed: threading.Event = field(default_factory=threading.Event)
 
@@ -59,8 +63,10 @@ class Server:
     def _serve(self, connection: socket.socket) -> None:
         with connection:
             try:
-                if self._read(connection):
+                while self._read(connection):
                     self._answer(connection)
+                    if not self.keeps_alive:
+                        return
             except OSError:
                 self.closed.set()
 
@@ -101,7 +107,8 @@ class Server:
 
 
 def head(status: int = 200, kind: str = "application/json", **headers: str) -> bytes:
-    """The head of an answer whose body ends with the connection."""
-    lines = [f"HTTP/1.1 {status} said", f"content-type: {kind}", "connection: close"]
+    """The head of an answer; its body ends with the connection unless a length is given."""
+    lines = [f"HTTP/1.1 {status} said", f"content-type: {kind}"]
+    lines += [] if "content_length" in headers else ["connection: close"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode()

@@ -4,15 +4,14 @@ import json
 from typing import Any
 
 import pytest
+import sabir
 from hypothesis import given
 from hypothesis import strategies as st
-
-import sabir
+from sabir.builders import OptionResultBuilder
 from sabir.errors import CallError, ContentFiltered, ResponseInvalid, ServerFailed
 from sabir.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 from sabir.rendering import Renderer
 from sabir.reply import Reply
-from sabir.builders import OptionResultBuilder
 from sabir.scope import DecodeScope, Target
 from sabir_openai.chat_dialect import CHAT
 
@@ -57,6 +56,20 @@ def test_text_usage_and_origin() -> None:
     assert (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) == (20, 7, 4)
     assert (usage.cache_write_tokens, usage.reasoning_tokens, usage.details) == (3, 2, USAGE)
     assert reply.details == {"created": 1, "service_tier": "default", "system_fingerprint": "fp"}
+
+
+def test_usage_of_compatibles_is_read_and_odd_figures_are_kept() -> None:
+    """What an endpoint calls its cache; a figure that is no number counts as unknown, and stays in the details."""
+    figures = {"prompt_tokens": 5, "completion_tokens": "2", "prompt_cache_hit_tokens": 3, "reasoning_tokens": True}
+    usage = decode(body({"content": "a"}, usage=figures)).usage
+
+    assert (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.reasoning_tokens) == (
+        5,
+        None,
+        3,
+        None,
+    )
+    assert usage.details == figures
 
 
 def test_calls_keep_their_ids_names_and_argument_text() -> None:

@@ -368,6 +368,14 @@ def test_endpoints_that_alternate_get_neighbours_as_one_message() -> None:
     ]
 
 
+def test_endpoints_of_plain_text_get_one_string() -> None:
+    """Paragraphs of a speaker; of an assistant the very characters that it said."""
+    history = [sabir.user("a", "b"), said(TextPart(text="He"), TextPart(text="llo.")), sabir.user("c")]
+
+    assert [message["content"] for message in messages(history, quirks=["plain_text"])] == ["a\n\nb", "Hello.", "c"]
+    assert [type(message["content"]) for message in messages(history)] == [list, list, str]
+
+
 def test_ids_that_the_wire_takes_stay_and_others_become_valid() -> None:
     """At most 64 characters; an endpoint with ids of nine gets nine (wire-rules §2)."""
     long = call(1).model_copy(update={"payload": OptionCallPayload(invocation_id="x" * 70, option_name="weather")})

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletionChunk
-
 from sabir.errors import CallError, ContextTooLong, RateLimited, ResponseInvalid, ServerFailed, StreamBroken
 from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
 from sabir.fold import Fold

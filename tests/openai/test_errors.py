@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from sabir.errors import (
     AuthenticationFailed,
     CallError,

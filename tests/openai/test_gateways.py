@@ -7,7 +7,6 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
-
 import sabir
 from sabir.catalogue import find_model, read_models
 from sabir.contracts import Access, Provider, WireRequest
@@ -18,6 +17,7 @@ from sabir.settings import WIRE_SETTINGS, Settings
 from sabir_openai import plugin, provider
 from sabir_openai.chat_dialect import CHAT, QUIRKS
 from sabir_openai.provider import gateways
+
 from tests.openai.loopback import Server, head
 
 NAMES = sorted(gateways())

@@ -273,14 +273,15 @@ def test_the_key_is_read_at_the_first_send_in_the_sdks_order(monkeypatch: pytest
     assert keys == ["Bearer sk-admin", "Bearer sk-user", "Bearer sk-given"]
 
 
-def test_a_callable_key_is_asked_once() -> None:
-    """A vault is asked at the connection's first send, not at every call."""
+async def test_a_callable_key_is_asked_once() -> None:
+    """A vault is asked at the connection's first send, not at every call, nor for the other kind of client again."""
     asked = []
     with Server([head(), b"{}"]) as server:
         connection = provider.connect(Access(base_url=server.url, api_key=lambda: asked.append(1) or "sk-vault"))
         connection.open_sync(REQUEST).close()
         connection.open_sync(REQUEST).close()
-        connection.close()
+        await (await connection.open(REQUEST)).aclose()
+        await connection.aclose()
 
     assert asked == [1]
 
@@ -382,18 +383,22 @@ def test_an_azure_client_reaches_its_deployment(deployment: str | None, path: st
     assert server.asked[0].headers["api-key"] == "azure"
 
 
-def test_two_event_loops_use_two_clients() -> None:
-    """A pooled connection belongs to its loop: asyncio.run twice must work."""
-    with Server([head(), b"{}"]) as server:
+def test_each_event_loop_has_a_client_of_its_own() -> None:
+    """A pooled connection belongs to its loop: the next asyncio.run must not take it up."""
+    loops = [asyncio.new_event_loop(), asyncio.new_event_loop()]
+    with Server([head(content_length="2"), b"{}"], keeps_alive=True) as server:
         connection = provider.connect(access(server))
 
-        async def call() -> int:
+        async def call() -> bytes:
             response = await connection.open(REQUEST)
-            await response.aclose()
-            await connection.aclose()
-            return response.status
+            return b"".join([chunk async for chunk in response.chunks()])
 
-        assert [asyncio.run(call()), asyncio.run(call())] == [200, 200]
+        bodies = [loop.run_until_complete(call()) for loop in (*loops, *loops)]
+        for loop in loops:
+            loop.run_until_complete(connection.aclose())
+            loop.close()
+
+    assert bodies == [b"{}"] * 4
 
 
 def test_one_connection_serves_many_threads() -> None:

@@ -4,7 +4,6 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
-
 from sabir_openai.schema import STRICT_KEYWORDS, make_strict
 
 

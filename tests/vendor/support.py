@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from sabir.contracts import Dialect
 from sabir.fold import Fold
 from sabir.reply import Reply

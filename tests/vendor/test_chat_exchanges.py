@@ -7,7 +7,6 @@ import json
 from typing import Any
 
 import pytest
-
 import sabir
 from sabir.builders import OptionResultBuilder
 from sabir.errors import AuthenticationFailed, CallError, ContentFiltered, InvalidRequest, ModelNotFound, RateLimited
@@ -16,6 +15,7 @@ from sabir.rendering import Renderer
 from sabir.reply import Reply
 from sabir.scope import Target
 from sabir_openai.chat_dialect import CHAT
+
 from tests.vendor.support import Exchange, exchanges, fold, missing, scope_for, usage_figures
 
 ALL = [*exchanges("openai.chat"), *exchanges("openai.chat_at_azure")]
@@ -95,7 +95,10 @@ def check(reply: Reply, found: list[dict[str, Any]], usage: Any) -> None:
         assert [call.call.invocation_id for call in messages if call.call][: len(wire_ids)] == wire_ids
     assert usage_figures(reply.usage.details) == usage_figures(usage)
     if usage:
-        assert (reply.usage.input_tokens, reply.usage.output_tokens) == (usage["prompt_tokens"], usage["completion_tokens"])
+        assert (reply.usage.input_tokens, reply.usage.output_tokens) == (
+            usage["prompt_tokens"],
+            usage["completion_tokens"],
+        )
         assert reply.usage.total_tokens == usage["total_tokens"]
         assert reply.usage.cache_read_tokens == (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
         assert reply.usage.reasoning_tokens == (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
@@ -161,7 +164,9 @@ def test_a_stream_folds_to_a_complete_reply(exchange: Exchange) -> None:
     check(reply, accumulated(exchange), usage)
     assert missing({name: value for name, value in beside.items() if name not in padding}, reply) == []
     cut = fold(CHAT, exchange.stream, scope, chunk=7)
-    assert [a.same_content(b) for a, b in zip(reply.messages, cut.messages, strict=True)] == [True] * len(reply.messages)
+    assert [a.same_content(b) for a, b in zip(reply.messages, cut.messages, strict=True)] == [True] * len(
+        reply.messages
+    )
 
 
 @pytest.mark.parametrize("exchange", ERRORS, ids=ids)

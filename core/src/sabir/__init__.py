@@ -7,7 +7,7 @@ The names of this module are the public surface; the reference is in docs/refere
 """
 
 from sabir.adapter import Adapter, ModelAdapter, adapter
-from sabir.answers import answer, answer_sync
+from sabir.answers import answer, answer_sync, unanswered
 from sabir.builders import MessageBuilder, OptionResultBuilder
 from sabir.constructors import assistant, audio, document, image, system, user, video
 from sabir.contracts import SABIR_API, FetchedMedia, Fetcher, TokenCount
@@ -52,7 +52,7 @@ from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart,
 from sabir.history import dumps, dumps_lines, load, loads, save, schema
 from sabir.hookspecs import hookimpl
 from sabir.losses import Loss
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.options import Option, option
 from sabir.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart, UnknownPart
 from sabir.pure import PureDialect, dialect
@@ -61,9 +61,12 @@ from sabir.rendering import Rendering
 from sabir.reply import Alternative, Reply, Usage
 from sabir.scope import ModelInfo, Target
 from sabir.settings import ResponseFormat, RetryPolicy, Settings
+from sabir.steps import Step, group_steps
 from sabir.stream import ReplyStream, SyncReplyStream
+from sabir.values import NotJSON
 
 __all__ = [
+    "RUNTIME",
     "SABIR_API",
     "Adapter",
     "Alternative",
@@ -93,6 +96,7 @@ __all__ = [
     "ModelAdapter",
     "ModelInfo",
     "ModelNotFound",
+    "NotJSON",
     "OpaquePart",
     "Option",
     "OptionCallPayload",
@@ -131,6 +135,7 @@ __all__ = [
     "ServerFailed",
     "Settings",
     "SettingsInvalid",
+    "Step",
     "StreamBroken",
     "StreamEvent",
     "SyncReplyStream",
@@ -150,6 +155,7 @@ __all__ = [
     "document",
     "dumps",
     "dumps_lines",
+    "group_steps",
     "hookimpl",
     "image",
     "load",
@@ -162,6 +168,7 @@ __all__ = [
     "save",
     "schema",
     "system",
+    "unanswered",
     "unregister",
     "user",
     "video",

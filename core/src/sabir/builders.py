@@ -20,7 +20,7 @@ from sabir.media import Modality, check_url, shorten
 from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload, RoleHint
 from sabir.parts import MediaPart, Part, TextPart
 from sabir.results import name_kind, read_result
-from sabir.values import JSONValue
+from sabir.values import JSONValue, NotJSON
 
 Anchor: TypeAlias = Message | int | None
 """What a step is counted from: a message, a step number, or nothing yet."""
@@ -120,7 +120,9 @@ class MessageBuilder(_Maker):
     def add_option_call(self, name: str, arguments: JSONValue = None) -> Message:
         """Choose an option: a message of its own, under a new invocation id (PJ-29, PJ-37, UP-01)."""
         try:
-            payload = OptionCallPayload(invocation_id=uuid4().hex, option_name=name, arguments=arguments or {})
+            payload = OptionCallPayload(
+                invocation_id=uuid4().hex, option_name=name, arguments={} if arguments is None else arguments
+            )
         except ValidationError as error:
             raise BuilderError(f"no option call: {one_line(describe(error))}") from None
         call = self._make(payload)
@@ -222,9 +224,12 @@ class OptionResultBuilder(_Maker):
     def success(self, result: object = None) -> Message:
         """The option returned: a JSON value, falsy ones included, or text and media parts (PJ-44).
 
-        Raises NotJSON, in one line, for what no result can hold.
+        Raises BuilderError, in one line, for what no result can hold.
         """
-        read = read_result(result)
+        try:
+            read = read_result(result)
+        except NotJSON as error:
+            raise BuilderError(str(error)) from None
         return self._answer(result=read.value, parts=read.parts)
 
     def error(self, error_type: str, error_message: str, retryable: bool = False) -> Message:

@@ -1,9 +1,11 @@
 """What is known of a provider's models, as rows of data.
 
-[[models]]                      one row a family of names; the longest matching prefix counts
-prefix = "large-"
-family = "large"
-modalities = ["image"]
+    [[models]]
+    prefix = "large-"
+    family = "large"
+    modalities = ["image"]
+
+One row for each family of names; the longest prefix that matches counts.
 """
 
 import tomllib

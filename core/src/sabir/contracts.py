@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from sabir.decoded import DecodedHistory
 from sabir.errors import CallError, SabirError
 from sabir.events import StreamEvent
 from sabir.models import Frozen
@@ -100,6 +101,13 @@ class Dialect(Protocol):
 
     def decoder(self, scope: DecodeScope) -> Decoder:
         """A decoder for one stream."""
+        ...
+
+    def decode_history(self, body: bytes, scope: DecodeScope) -> DecodedHistory:
+        """A stored request → its messages, options and settings; HistoryInvalid for what is no such request.
+
+        What has no place in them goes to the settings' vendor section or `extra_body`, or is a loss.
+        """
         ...
 
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:

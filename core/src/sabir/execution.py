@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.arguments import ArgumentsRefused, Bound, bind_schema
-from sabir.errors import OptionInvalid, one_line
+from sabir.errors import BuilderError, OptionInvalid, one_line
 from sabir.messages import Message, OptionCallPayload
 from sabir.results import name_kind
 from sabir.signatures import is_asynchronous
-from sabir.values import NotJSON
 
 if TYPE_CHECKING:
     from sabir.options import Option
@@ -127,7 +126,7 @@ def _finish(call: Message, outcome: Outcome) -> Message:
         return error_result(call, type(outcome.error).__name__, _text_of(outcome.error))
     try:
         return OptionResultBuilder.response_to(call).success(outcome.value)
-    except NotJSON as error:
+    except BuilderError as error:
         return error_result(call, RESULT_INVALID, str(error))
 
 

@@ -120,7 +120,11 @@ def as_hooks(hooks: HookPlugins) -> Hooks:
         return installed_hooks()
     if isinstance(hooks, str):
         raise PluginError(f"hooks={hooks!r} is unknown; give a list of plugins, or 'installed'")
-    return Hooks(hooks)
+    return NO_HOOKS if hooks == () else Hooks(hooks)
+
+
+NO_HOOKS = Hooks()
+"""The hooks of the many builders that were given none."""
 
 
 def installed_hooks() -> Hooks:

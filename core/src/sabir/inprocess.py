@@ -1,6 +1,8 @@
 """A connection to a function of this process, for providers that need no network: embedded models, doubles.
 
-WireRequest ──▶ serve ──▶ Served(status, chunks)        asked at each `open`, in the caller's thread or loop
+    WireRequest ──▶ serve ──▶ Served(status, chunks)
+
+The function is asked at each `open`, in the caller's own thread or loop.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping

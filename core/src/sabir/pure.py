@@ -3,16 +3,22 @@
 sabir.dialect("acme.wire") ── render(messages) ─▶ Rendering
                            ── decode(body) ─────▶ Reply
                            ── decoder() ────────▶ feed(event), close()
+                           ── decode_history(request) ─▶ DecodedHistory
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from sabir.catalogue import find_model
 from sabir.constructors import as_messages
 from sabir.contracts import Access, Decoder, Dialect
-from sabir.errors import DialectMissing
-from sabir.incoming import finished, raise_unreadable
-from sabir.losses import Strict, refuse
+from sabir.decoded import DecodedHistory
+from sabir.errors import DialectMissing, HistoryInvalid, one_line
+from sabir.incoming import finished, raise_unreadable, shown
+from sabir.losses import Loss, Strict, refuse
 from sabir.mending import mend
 from sabir.messages import Message
 from sabir.options import OptionLike, as_options
@@ -65,8 +71,41 @@ class PureDialect:
         """A decoder for one stored or live stream: `feed(ServerEvent(data, event))`, then `close()`."""
         return self.dialect.decoder(self._scope(policy))
 
+    def decode_history(self, body: str | bytes | Mapping[str, Any], *, policy: str = "llm") -> DecodedHistory:
+        """A stored request, as JSON text or as the mapping that an SDK was given, as sabir's own data.
+
+        The assistant's messages become those of `policy`. What only a vendor says is in the settings, what has no
+        place at all in the losses. Raises HistoryInvalid, in one line, for what is no request of this dialect.
+        """
+        mended, was_broken = mend(_request_bytes(body))
+        try:
+            history = self.dialect.decode_history(mended, self._scope(policy))
+        except HistoryInvalid as error:
+            raise HistoryInvalid(one_line(f"this is no request of {self.dialect.name}: {error}")) from None
+        except Exception as error:
+            reason = one_line(f"{type(error).__name__}: {error}", 160)
+            raise HistoryInvalid(f"this is no request of {self.dialect.name}, {shown(mended)}: {reason}") from error
+        if not was_broken:
+            return history
+        loss = Loss(kind="rewritten", path="request", reason="it holds broken Unicode; U+FFFD stands for it")
+        return history.model_copy(update={"losses": (loss, *history.losses)})
+
     def _scope(self, policy: str) -> DecodeScope:
         return DecodeScope(self.target, policy=policy)
+
+
+def _request_bytes(body: str | bytes | Mapping[str, Any]) -> bytes:
+    """A request's JSON text; of a mapping it may hold what an SDK takes, pydantic models included."""
+    if isinstance(body, bytes):
+        return body
+    if isinstance(body, str):
+        return body.encode("utf-8", "surrogatepass")
+    if not isinstance(body, Mapping):
+        raise HistoryInvalid(f"a request is JSON text or a mapping, not of type {type(body).__name__}; give the whole")
+    try:
+        return json.dumps(dict(body), allow_nan=False, default=to_jsonable_python).encode()
+    except (PydanticSerializationError, TypeError, ValueError, RecursionError) as error:
+        raise HistoryInvalid(one_line(f"the request is no JSON: {error}; give what was sent")) from None
 
 
 def dialect(name: str) -> PureDialect:

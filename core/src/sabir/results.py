@@ -1,8 +1,9 @@
 """What an option returned, as an option result holds it.
 
-JSON value                     ──▶ result
-text and media parts, messages ──▶ parts      (strings may stand among them)
-anything else                  ──▶ NotJSON
+    JSON value                     ──▶ result
+    text and media parts, messages ──▶ parts      (strings may stand among them)
+
+Anything else is refused.
 """
 
 from typing import NamedTuple

@@ -8,9 +8,10 @@ one stands in the help page as broken, fails in one line when it is called, and 
 
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import EntryPoint
+from typing import Annotated
 
 import sabir
-from cyclopts import App
+from cyclopts import App, Parameter
 from sabir.errors import one_line
 
 from sabir_cli.output import Output
@@ -50,7 +51,7 @@ def _add(app: App, point: EntryPoint) -> None:
 
 
 def _broken(point: EntryPoint, reason: str) -> Callable[..., None]:
-    def fail(*arguments: str) -> None:
+    def fail(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
         remedy = "reinstall or remove it"
         raise sabir.PluginError(f"command {point.name!r} of {_source(point)} cannot be loaded: {reason}; {remedy}")
 

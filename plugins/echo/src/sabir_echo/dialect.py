@@ -9,13 +9,16 @@ A piece is {"text": word} or {"call": {"id": …, "name": …, "arguments": …}
 import json
 from collections.abc import Iterator, Mapping
 
-from sabir.errors import CallError, InvalidRequest, RateLimited, ServerFailed, SettingsInvalid
+from sabir.decoded import DecodedHistory
+from sabir.errors import CallError, HistoryInvalid, InvalidRequest, RateLimited, ServerFailed, SettingsInvalid
 from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
 from sabir.fold import Fold, decode_call
+from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
+from sabir.options import Option
 from sabir.parts import TextPart
 from sabir.reply import FinishReason, Reply, Usage
 from sabir.scope import DecodeScope, Entry, LossLog, RequestScope, Tables, Target, Turn, TurnScope
-from sabir.settings import WIRE_SETTINGS
+from sabir.settings import WIRE_SETTINGS, Settings
 from sabir.sse import ServerEvent
 from sabir.values import JSONValue
 
@@ -70,6 +73,23 @@ class PlainDialect:
         """A decoder for one stream."""
         return PlainDecoder(scope)
 
+    def decode_history(self, body: bytes, scope: DecodeScope) -> DecodedHistory:
+        """Every field of a request has its place; core reports what is no request."""
+        found = json.loads(body)
+        policies, calls = {"system": "system", "user": "user", "assistant": scope.policy}, dict[str, str]()
+        messages = []
+        for item in found["messages"]:
+            payload = _decode_item(item, calls, scope)
+            policy = payload.option_name if isinstance(payload, OptionResultPayload) else policies[item["from"]]
+            origin = scope.origin(found["model"]) if item["from"] == "assistant" else None
+            messages.append(Message(policy=policy, origin=origin, payload=payload))
+        return DecodedHistory(
+            messages=tuple(messages),
+            options=tuple(Option.from_schema(each["name"], "", each["parameters"]) for each in found["options"]),
+            settings=Settings(**found["settings"]),
+            model=found["model"],
+        )
+
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
         """By the table; what it does not list is the server's fault."""
         return ERRORS.get(status, ServerFailed)(json.loads(body)["error"], status=status, provider=provider)
@@ -110,6 +130,23 @@ class PlainDecoder:
     def close(self) -> tuple[StreamEvent, ...]:
         """Nothing is due: the last piece ends everything."""
         return ()
+
+
+def _decode_item(
+    item: Mapping[str, JSONValue], calls: dict[str, str], scope: DecodeScope
+) -> PartsPayload | OptionCallPayload | OptionResultPayload:
+    """What one item says; `calls` are the options called so far, by the ids that results refer to."""
+    if call := item.get("call"):
+        calls[call["id"]] = scope.option_names.get(call["name"], call["name"])
+        return decode_call(call["id"], call["name"], call["arguments"], scope)
+    if "answers" not in item:
+        return PartsPayload(parts=(TextPart(text=item["text"]),))
+    if item["answers"] not in calls:
+        raise HistoryInvalid(f"a result answers {item['answers']!r}, which no item before it calls; give the whole")
+    failure = {"is_error": True, "error_type": "failed", "error_message": item["text"]} if item["failed"] else {}
+    result = None if failure else item["text"]
+    name = calls[item["answers"]]
+    return OptionResultPayload(invocation_id=item["answers"], option_name=name, result=result, **failure)
 
 
 def _encode_entry(entry: Entry) -> dict[str, JSONValue]:

@@ -15,6 +15,8 @@ import sys
 from typing import Any, TypedDict
 
 ERRORS_ONLY = 1
+PROMPT_CACHE_MIB = 256
+"""For conversations that take turns; llama.cpp's own default is 8 GiB."""
 
 
 class Order(TypedDict):
@@ -34,7 +36,7 @@ def parameters(xllamacpp: Any, order: Order) -> Any:
     """llama.cpp's parameters. Both thread counts are set, or prompts are read on every core there is."""
     wanted = xllamacpp.CommonParams()
     wanted.model.path = order["weights"]
-    wanted.model_alias = {order["model"]}  # else replies and /v1/models, which asks for no key, show the path
+    wanted.model_alias = {order["model"]}  # else replies and error texts name the file's whole path
     wanted.api_keys = [order["api_key"]]
     wanted.port = 0
     wanted.cpuparams.n_threads = order["threads"]
@@ -42,6 +44,7 @@ def parameters(xllamacpp: Any, order: Order) -> Any:
     wanted.n_ctx = order["context_tokens"]
     wanted.n_predict = order["output_tokens"]
     wanted.n_parallel = 1
+    wanted.cache_ram_mib = PROMPT_CACHE_MIB
     wanted.sampling.temp = 0.0
     wanted.use_jinja = True
     wanted.chat_template = order["template"]

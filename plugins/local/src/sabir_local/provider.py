@@ -52,9 +52,8 @@ class LocalProvider:
                 f"client= of local is of type {type(access.client).__name__}; pass a sabir_local.LocalServer"
             )
         if access.base_url is not None:
-            raise SettingsInvalid(
-                f"local has no base_url ({access.base_url!r}); for a server elsewhere use sabir.adapter('openai.chat:…')"
-            )
+            remedy = "for a server elsewhere use sabir.adapter('openai.chat:…')"
+            raise SettingsInvalid(f"local has no base_url ({access.base_url!r}); {remedy}")
         return LocalConnection(access.client)
 
     def quirks(self, access: Access) -> frozenset[str]:

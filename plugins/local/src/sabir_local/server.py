@@ -68,7 +68,7 @@ class LocalServer:
     `start_seconds`: how long loading may take. SettingsInvalid for a number below 1.
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         weights: str | Path | None = None,
         *,
@@ -113,6 +113,8 @@ class LocalServer:
         """
         with self._lock:
             if not self.is_running:
+                if self._child is not None and self._child.exit_code is not None:
+                    _logger.warning("the embedded server ended by itself (%s); starting it anew", self._child.exit_code)
                 self._end_child()
                 self._child, self._address = self._start()
             return self._address
@@ -129,7 +131,11 @@ class LocalServer:
 
     def _start(self) -> "tuple[_Child, str]":
         weights = find_weights(self._weights)
-        child = _Child(self._order(weights))
+        try:
+            child = _Child(self._order(weights))
+        except OSError as error:
+            message = f"the embedded server needs a process of {sys.executable!r}: {error}"
+            raise ServerNotStarted(message, provider="local") from error
         weakref.finalize(self, child.stop)  # which runs at exit too
         try:
             return child, child.address(self._start_seconds)
@@ -180,6 +186,11 @@ class _Child:
     @property
     def is_alive(self) -> bool:
         return self._owner == os.getpid() and self._process.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """As subprocess has it: negative for a signal; None while it lives, and in a forked process."""
+        return self._process.poll() if self._owner == os.getpid() else None
 
     def address(self, seconds: float) -> str:
         """The address that the child announced; _Silent if it ended without one, or took longer than that."""

@@ -21,7 +21,7 @@ def find_weights(path: str | Path | None = None) -> Path:
     """The GGUF file to serve; WeightsMissing in one line where there is none, or where it is something else."""
     named = path or os.environ.get(VARIABLE)
     if named:
-        return check_weights(Path(named), "the setting weights" if path else f"the variable {VARIABLE}")
+        return check_weights(Path(named).expanduser(), "the setting weights" if path else f"the variable {VARIABLE}")
     for module, pattern in PACKAGES.items():
         spec = find_spec(module)
         for folder in (spec.submodule_search_locations or ()) if spec else ():
@@ -34,6 +34,8 @@ def find_weights(path: str | Path | None = None) -> Path:
 def check_weights(path: Path, source: str) -> Path:
     """The path, if it is a GGUF file that can be read."""
     try:
+        if not path.is_file():  # to open a pipe would wait for ever
+            raise WeightsMissing(f"{source} names {str(path)!r}, which is no file; give a .gguf file", provider="local")
         with path.open("rb") as file:
             magic = file.read(len(MAGIC))
     except OSError as error:

@@ -72,17 +72,13 @@ class ChatDecoder:
         number = index if isinstance(index, int) else 0
         choice = self._choices.setdefault(number, _Choice(number))
         for place, kind, more in choice.take(found):
-            if number != 0:
-                continue
-            if place not in self._open:
-                start = self._start(place, kind, choice)
-                if start is None:
-                    continue
+            grown = more
+            if number == 0 and place not in self._open and (start := self._start(place, kind, choice)):
                 self._open.add(place)
                 yield start
-                more = choice.calls[place - CALLS].arguments if kind == "option_call" else more
-            if more:
-                yield BlockDelta(index=place, kind=kind, text=more)
+                grown = choice.calls[place - CALLS].arguments if kind == "option_call" else more
+            if number == 0 and place in self._open and grown:
+                yield BlockDelta(index=place, kind=kind, text=grown)
 
     def _start(self, place: int, kind: BlockKind, choice: "_Choice") -> BlockStart | None:
         """A block's start; a call's has to wait for its name."""

@@ -171,39 +171,23 @@ class SDKConnection:
 
     def open_sync(self, request: WireRequest) -> "SDKResponse":
         """Send; return at the response's headers, whatever the status."""
-        import httpx2
-        import openai
+        from openai import APIStatusError, Stream
 
         client = self._sync_client()
         try:
-            response: Any = client.post(
-                self._path(request, client),
-                cast_to=httpx2.Response,
-                content=request.body,
-                options=self._options(request),
-                stream=True,
-                stream_cls=openai.Stream[object],
-            )
-        except openai.APIStatusError as error:
+            response: Any = client.post(**self._call(request, client), stream_cls=Stream[object])
+        except APIStatusError as error:
             response = error.response
         return SDKResponse(response)
 
     async def open(self, request: WireRequest) -> "AsyncSDKResponse":
         """Send; return at the response's headers, whatever the status."""
-        import httpx2
-        import openai
+        from openai import APIStatusError, AsyncStream
 
         client = self._async_client()
         try:
-            response: Any = await client.post(
-                self._path(request, client),
-                cast_to=httpx2.Response,
-                content=request.body,
-                options=self._options(request),
-                stream=True,
-                stream_cls=openai.AsyncStream[object],
-            )
-        except openai.APIStatusError as error:
+            response: Any = await client.post(**self._call(request, client), stream_cls=AsyncStream[object])
+        except APIStatusError as error:
             response = error.response
         return AsyncSDKResponse(response)
 
@@ -259,7 +243,17 @@ class SDKConnection:
             self._key = self._ask_key() if self._ask_key else ""
         return self._key or "none"
 
-    def _options(self, request: WireRequest) -> Any:  # the SDK's own type of it is private
+    def _call(self, request: WireRequest, client: "openai.OpenAI | openai.AsyncOpenAI") -> dict[str, Any]:
+        """What `post` of either client is called with; a raw response asked for as a stream comes before its body."""
+        from httpx2 import Response
+
+        options: dict[str, Any] = {"headers": {**self._headers(), **request.headers}, "max_retries": 0}
+        if request.timeout is not None:
+            options["timeout"] = request.timeout
+        path = self._path(request, client)
+        return {"path": path, "cast_to": Response, "content": request.body, "options": options, "stream": True}
+
+    def _headers(self) -> dict[str, Any]:
         from openai import omit
 
         headers: dict[str, Any] = {"Content-Type": "application/json"}
@@ -268,8 +262,7 @@ class SDKConnection:
             headers |= {line.partition(":")[0].strip(): omit for line in meant_for_the_vendor if ":" in line}
             headers |= {"OpenAI-Organization": omit, "OpenAI-Project": omit}
             headers["Authorization"] = f"Bearer {self._key}" if self._key else omit
-        options = {"headers": {**headers, **request.headers}, "max_retries": 0}
-        return options if request.timeout is None else {**options, "timeout": request.timeout}
+        return headers
 
     def _path(self, request: WireRequest, client: "openai.OpenAI | openai.AsyncOpenAI") -> str:
         """The path; with the deployment in it for an Azure client that names none.

@@ -82,8 +82,8 @@ class _Walk:
         """A schema with what its reference names in the reference's place; its own keywords win."""
         reference = schema["$ref"]
         target: Any = self.root
-        for step in str(reference).removeprefix("#").strip("/").split("/"):
-            step = step.replace("~1", "/").replace("~0", "~")
+        for escaped in str(reference).removeprefix("#").strip("/").split("/"):
+            step = escaped.replace("~1", "/").replace("~0", "~")
             if step and not (isinstance(target, Mapping) and step in target):
                 raise _NotStrict(f"{reference} names nothing in the schema")
             target = target[step] if step else target

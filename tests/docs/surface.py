@@ -15,10 +15,10 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Messages": (
         "Message", "PartsPayload", "OptionCallPayload", "OptionResultPayload", "Origin", "TextPart", "Citation",
-        "MediaPart", "ReasoningPart", "RefusalPart", "OpaquePart", "UnknownPart",
+        "MediaPart", "ReasoningPart", "RefusalPart", "OpaquePart", "UnknownPart", "RUNTIME", "group_steps", "Step",
     ),
     "Histories": ("save", "load", "dumps", "dumps_lines", "loads", "schema"),
-    "Options": ("option", "Option", "answer", "answer_sync"),
+    "Options": ("option", "Option", "answer", "answer_sync", "unanswered"),
     "Settings": ("Settings", "ResponseFormat", "RetryPolicy"),
     "Rendering": ("Rendering", "Loss", "dialect", "PureDialect"),
     "Replies and streams": (

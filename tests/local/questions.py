@@ -1,6 +1,7 @@
 """Questions whose answer one option has: with the arguments that are right, a result, and what an answer must hold.
 
-Those under TUNED were looked at while the chat template was written, those under UNSEEN were not.
+Those under TUNED were looked at while the chat template was written; those under UNSEEN were written afterwards, and
+the template was left as it was.
 """
 
 from collections.abc import Mapping
@@ -103,9 +104,6 @@ TUNED = (
         DEFINE, "What does the word ephemeral mean?", {"word": "ephemeral"}, "lasting a short time", ("short time",)
     ),
     Question(STOCK, "What is the price of Microsoft shares?", {"symbol": "MSFT"}, "412.30 USD", ("412",)),
-)
-
-UNSEEN = (
     Question(GET_WEATHER, "What's the weather like in Rome?", {"location": "rome"}, '{"temperature": 24}', ("24",)),
     Question(GET_WEATHER, "Is it raining in Seattle right now?", {"location": "seattle"}, '{"sky": "rain"}', ("rain",)),
     Question(WEATHER, "Should I wear a coat in Moscow?", {"city": "moscow"}, "-8 °C, snow", ("-8", "snow")),
@@ -146,4 +144,32 @@ UNSEEN = (
     ),
     Question(LOOKUP, "What is Bob's email?", {"name": "bob"}, "bob@example.com", ("bob@example.com",)),
     Question(LOOKUP, "Where does Emma Watson live?", {"name": "emma"}, "Emma Watson, 5 Park Lane", ("park lane",)),
+)
+
+DISTANCE = tool("distance", "Distance between two places in kilometres.", {"start": TEXT, "end": TEXT})
+RECIPE = tool("recipe", "Recipe of a dish.", {"dish": TEXT})
+ALARM = tool("alarm", "Set an alarm.", {"hour": WHOLE, "minute": WHOLE})
+SQUARE = tool("square", "Square of a number.", {"number": WHOLE})
+SUBTRACT = tool("subtract", "Subtract b from a.", {"a": WHOLE, "b": WHOLE})
+OPENING_HOURS = tool("opening_hours", "Opening hours of a shop or museum.", {"place": TEXT})
+BALANCE = tool("balance", "Balance of a bank account.", {"account": TEXT})
+TEMPERATURE = tool("temperature", "Temperature of a room at home.", {"room": TEXT})
+
+UNSEEN = (
+    Question(WEATHER, "Will it rain in Vienna?", {"city": "vienna"}, "14 °C, rain", ("14", "rain")),
+    Question(WEATHER, "Please check the weather in Cairo.", {"city": "cairo"}, "38 °C, sunny", ("38", "sun")),
+    Question(WEATHER, "I am flying to Boston. Do I need a jacket?", {"city": "boston"}, "4 °C, wind", ("4", "wind")),
+    Question(GET_WEATHER, "Tell me the weather for Dublin.", {"location": "dublin"}, "11 °C, fog", ("11", "fog")),
+    Question(ADD, "What do 40 and 2 make?", {"a": 40, "b": 2}, "42", ("42",)),
+    Question(SUBTRACT, "What is 50 minus 8?", {"a": 50, "b": 8}, "42", ("42",)),
+    Question(SQUARE, "What is the square of 9?", {"number": 9}, "81", ("81",)),
+    Question(LOOKUP, "When was Alan Turing born?", {"name": "turing"}, "Alan Turing, born 1912", ("1912",)),
+    Question(LOOKUP, "I need the number of Maria Garcia.", {"name": "maria"}, "Maria Garcia, 555 0199", ("0199",)),
+    Question(DISTANCE, "How far is it from Rome to Milan?", {"start": "rome", "end": "milan"}, "573 km", ("573",)),
+    Question(RECIPE, "How do I make pancakes?", {"dish": "pancake"}, "flour, eggs, milk; fry", ("flour", "eggs")),
+    Question(ALARM, "Wake me at 7:30.", {"hour": 7, "minute": 30}, "alarm set for 07:30", ("7:30",)),
+    Question(OPENING_HOURS, "When does the Louvre open?", {"place": "louvre"}, "9:00 to 18:00", ("9:00", "18:00")),
+    Question(BALANCE, "How much money is in my savings account?", {"account": "savings"}, "1,250 EUR", ("1,250",)),
+    Question(TEMPERATURE, "How warm is the living room?", {"room": "living"}, "20.5 °C", ("20.5",)),
+    Question(CAPITAL, "Name the capital of Japan.", {"country": "japan"}, "Tokyo", ("tokyo",)),
 )

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import pytest
+import sabir
 from hypothesis import given
 from hypothesis import strategies as st
 from sabir.errors import (
@@ -229,3 +230,26 @@ def test_translating_imports_nothing() -> None:
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert found.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("invalid_image_url", InvalidRequest),
+        ("image_too_large", InvalidRequest),
+        ("failed_to_download_image", InvalidRequest),
+        ("data_residency_mismatch", InvalidRequest),
+        ("image_content_policy_violation", ContentFiltered),
+        ("server_error", ServerFailed),
+        ("never heard of", ServerFailed),
+    ],
+)
+def test_a_failed_response_that_blames_the_input_is_not_sent_again(code: str, kind: type[CallError]) -> None:
+    """A failed response has no status; its code says whether the same request may succeed later."""
+    body = json.dumps({"status": "failed", "error": {"code": code, "message": "m"}, "output": []})
+
+    with pytest.raises(CallError) as caught:
+        sabir.dialect("openai.responses").decode(body)
+
+    assert type(caught.value) is kind
+    assert caught.value.retryable is (kind is ServerFailed)

@@ -108,7 +108,7 @@ def compare(each: dict[str, Any], met: Any) -> list[str]:
 
 def lost_fields(body: dict[str, Any], reply: Reply) -> Iterator[str]:
     """Fields of a response object that the reply does not hold."""
-    places = {"id": reply.origin.response_id, "model": reply.origin.model}
+    places = {"id": reply.origin.response_id, "model": reply.origin.reported_model or reply.origin.model}
     for name, value in body.items():
         if value is None or name in REQUEST_ECHOES:
             continue

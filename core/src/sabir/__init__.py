@@ -26,6 +26,7 @@ from sabir.errors import (
     MediaRefused,
     Misnamed,
     ModelNotFound,
+    NotJSON,
     OptionInvalid,
     OutputError,
     OutputInvalid,
@@ -63,7 +64,6 @@ from sabir.scope import ModelInfo, Target
 from sabir.settings import ResponseFormat, RetryPolicy, Settings
 from sabir.steps import Step, group_steps
 from sabir.stream import ReplyStream, SyncReplyStream
-from sabir.values import NotJSON
 
 __all__ = [
     "RUNTIME",

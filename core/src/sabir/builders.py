@@ -14,13 +14,13 @@ from uuid import uuid4
 from pydantic import ValidationError
 
 from sabir.arguments import describe
-from sabir.errors import BuilderError, one_line
+from sabir.errors import BuilderError, NotJSON, one_line
 from sabir.hooks import HookPlugins, as_hooks
 from sabir.media import Modality, check_url, shorten
 from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload, RoleHint
 from sabir.parts import MediaPart, Part, TextPart
 from sabir.results import name_kind, read_result
-from sabir.values import JSONValue, NotJSON
+from sabir.values import JSONValue
 
 Anchor: TypeAlias = Message | int | None
 """What a step is counted from: a message, a step number, or nothing yet."""

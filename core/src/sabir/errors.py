@@ -1,7 +1,7 @@
 """Every error that sabir raises, as one tree.
 
     SabirError
-    ├── HistoryInvalid · SettingsInvalid · OptionInvalid · MediaRefused · Misnamed · BuilderError   (the input)
+    ├── HistoryInvalid · SettingsInvalid · OptionInvalid · MediaRefused · Misnamed · BuilderError · NotJSON
     ├── PluginError
     │   ├── ProviderMissing · DialectMissing · ProviderBroken · PluginConflict
     ├── RenderingRefused                 strict: carries the losses
@@ -55,6 +55,10 @@ class MediaRefused(SabirError, ValueError):
 
 class BuilderError(SabirError, ValueError):
     """A builder was asked for what it cannot build."""
+
+
+class NotJSON(SabirError, ValueError):
+    """A value that JSON cannot hold: non-finite, not serialisable, or not valid Unicode."""
 
 
 class Misnamed(SabirError, TypeError):

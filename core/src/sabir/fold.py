@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from sabir.errors import ResponseInvalid, StreamBroken
+from sabir.errors import NotJSON, ResponseInvalid, StreamBroken
 from sabir.events import BlockDelta, BlockEnd, BlockKind, BlockStart, ReplyEnd, ReplyStart, StreamEvent
 from sabir.losses import Loss
 from sabir.messages import Message, OptionCallPayload, Origin, PartsPayload
 from sabir.parts import KnownPart, Part, ReasoningPart, RefusalPart, TextPart
 from sabir.reply import Alternative, FinishReason, Reply, Usage
 from sabir.scope import DecodeScope
-from sabir.values import JSONText, JSONValue, NotJSON, decode_json, encode_json
+from sabir.values import JSONText, JSONValue, decode_json, encode_json
 
 _TEXT_PARTS: Mapping[str, type[TextPart] | type[ReasoningPart] | type[RefusalPart]] = {
     "text": TextPart,

@@ -8,9 +8,10 @@ Anything else is refused.
 
 from typing import NamedTuple
 
+from sabir.errors import NotJSON
 from sabir.messages import Message
 from sabir.parts import MediaPart, Part, TextPart
-from sabir.values import JSONText, NotJSON, encode_json
+from sabir.values import JSONText, encode_json
 
 NULL = JSONText("null")
 

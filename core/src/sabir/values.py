@@ -17,6 +17,8 @@ from typing import Annotated, Any, NoReturn, Self, TypeAlias
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
+from sabir.errors import NotJSON
+
 JSONValue: TypeAlias = Any
 """Any JSON value: its type is known only to whoever made it, hence `Any`."""
 
@@ -110,10 +112,6 @@ class JSONText(str):
     def view(self) -> JSONValue:
         """The immutable view of the value."""
         return freeze(json.loads(self))
-
-
-class NotJSON(ValueError):
-    """A value that JSON cannot hold: non-finite, not serialisable, or not valid Unicode."""
 
 
 def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:

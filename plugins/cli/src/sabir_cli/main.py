@@ -87,6 +87,6 @@ def _tolerate_narrow_encodings() -> None:
 
 
 def _abandon_standard_output() -> None:
-    """Let the interpreter's last flush go nowhere."""
+    """Let the interpreter's last flush go nowhere: https://docs.python.org/3/library/signal.html#note-on-sigpipe."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

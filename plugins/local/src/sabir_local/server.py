@@ -205,6 +205,7 @@ class _Child:
     def stop(self, seconds: float = _STOP_SECONDS) -> None:
         """End it: by closing its input, and after that many seconds by force. Twice is harmless."""
         self._input.close()
+        self._errors.close()
         if self._owner != os.getpid():
             self._process.returncode = 0  # the parent's to wait for
             return
@@ -214,7 +215,6 @@ class _Child:
             self._process.kill()
             self._process.wait()
         self._reader.join()
-        self._errors.close()
 
     @property
     def _input(self) -> IO[bytes]:

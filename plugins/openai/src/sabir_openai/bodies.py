@@ -8,10 +8,10 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sabir.errors import ResponseInvalid
+from sabir.errors import NotJSON, ResponseInvalid
 from sabir.reply import Usage
 from sabir.scope import DecodeScope
-from sabir.values import JSONValue, NotJSON, decode_json
+from sabir.values import JSONValue, decode_json
 
 Fields = Mapping[str, Any]
 """A JSON object of the wire; what its fields hold is not trusted, hence Any."""

@@ -121,17 +121,21 @@ def _built(blocks: tuple[Placed, ...], scope: DecodeScope) -> ReplyBuilder:
     return builder
 
 
+def message_blocks(message: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], dict[str, Any]]:
+    """An assistant message's blocks in their order, and its fields that are none of them."""
+    reader = _Message(message, scope)
+    return tuple(sorted(reader.blocks(), key=lambda placed: placed[0])), reader.left
+
+
 def _read_choice(
     choice: Fields, scope: DecodeScope
 ) -> tuple[tuple[Placed, ...], FinishReason, str | None, dict[str, Any]]:
     """A choice's blocks, finish reason (neutral and raw), and what else it says."""
-    message = fields(choice.get("message"))
-    reader = _Message(message, scope)
-    blocks = tuple(sorted(reader.blocks(), key=lambda placed: placed[0]))
+    blocks, further = message_blocks(fields(choice.get("message")), scope)
     raw = text(choice.get("finish_reason")) or None
     left = left_over(choice, _CHOICE_FIELDS)
-    if reader.left:
-        left["message"] = reader.left
+    if further:
+        left["message"] = further
     return blocks, _finish_reason(raw, blocks), raw, {"index": _index(choice), **left} if left else {}
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sabir.contracts import Decoder
+from sabir.decoded import DecodedHistory
 from sabir.errors import CallError, ResponseInvalid
 from sabir.media import MediaRule
 from sabir.reply import Reply
@@ -19,6 +20,7 @@ from sabir.values import JSONValue
 
 from sabir_openai.chat_decode import decode
 from sabir_openai.chat_encode import encode_turn
+from sabir_openai.chat_history import decode_history
 from sabir_openai.chat_request import encode_request
 from sabir_openai.chat_stream import ChatDecoder
 from sabir_openai.errors import decode_error
@@ -29,7 +31,7 @@ TABLES = Tables(
         ("user", "image"): MediaRule(url="", data=IMAGES),
         ("user", "audio"): MediaRule(data=SOUNDS),
         ("user", "document"): MediaRule(data="application/pdf", file=""),
-        ("assistant", "audio"): MediaRule(data=""),
+        ("assistant", "audio"): MediaRule(data="", file=""),
     },
     native={"assistant": frozenset({"reasoning", "refusal", "opaque"})},
     call_ids=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=64),
@@ -95,6 +97,10 @@ class ChatDialect:
     def decoder(self, scope: DecodeScope) -> Decoder:
         """A decoder for one stream; see chat_stream."""
         return ChatDecoder(scope)
+
+    def decode_history(self, body: bytes, scope: DecodeScope) -> DecodedHistory:
+        """A stored request → messages, options and settings; see chat_history."""
+        return decode_history(body, scope)
 
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
         """The error that a response of status ≥ 400 stands for; see errors."""

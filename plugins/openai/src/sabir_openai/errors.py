@@ -23,6 +23,7 @@ from sabir.errors import (
     ContextTooLong,
     InvalidRequest,
     ModelNotFound,
+    NotJSON,
     Overloaded,
     PermissionDenied,
     QuotaExceeded,
@@ -32,7 +33,7 @@ from sabir.errors import (
     ServerFailed,
     Unavailable,
 )
-from sabir.values import JSONValue, NotJSON, decode_json
+from sabir.values import JSONValue, decode_json
 
 _CODES: Mapping[str, type[CallError]] = {
     "context_length_exceeded": ContextTooLong,
@@ -69,6 +70,8 @@ _WORDS: tuple[tuple[re.Pattern[str], type[CallError]], ...] = tuple(
         (r"model\b.{0,80}\b(not found|does not exist|is not available)", ModelNotFound),
     )
 )
+_INPUT_CODES = re.compile(r"image|data_residency_mismatch")
+"""Codes of a failed response, which has no status, that blame what was sent."""
 _STATUSES: Mapping[int, type[CallError]] = {
     401: AuthenticationFailed,
     402: QuotaExceeded,
@@ -166,7 +169,8 @@ def _kind(found: Failure, status: int | None) -> type[CallError]:
             if pattern.search(found.message):
                 return kind
     if status is None:
-        return InvalidRequest if found.kind == "invalid_request_error" else ServerFailed
+        is_ours = found.kind == "invalid_request_error" or _INPUT_CODES.search(found.code)
+        return InvalidRequest if is_ours else ServerFailed
     if status == 503 and "overloaded" in found.message.lower():
         return Overloaded
     return _STATUSES.get(status) or (ServerFailed if status >= 500 else InvalidRequest)

@@ -145,12 +145,12 @@ def _removals(response: Fields) -> list[Loss]:
 def item_blocks(item: JSONValue, scope: DecodeScope) -> list[Block]:
     """The blocks of one output item: one for each content part of a message, one for any other item."""
     reader = READERS.get(text(fields(item).get("type")))
-    return [_opaque(item)] if reader is None else reader(item, scope)
+    return [opaque_item(item)] if reader is None else reader(item, scope)
 
 
 def _message(item: Fields, scope: DecodeScope) -> list[Block]:
     head = without(item, "content")
-    return [_content(content, head) for content in items(item.get("content"))] or [_opaque(item)]
+    return [_content(content, head) for content in items(item.get("content"))] or [opaque_item(item)]
 
 
 def _content(content: JSONValue, head: Fields) -> KnownPart:
@@ -161,7 +161,7 @@ def _content(content: JSONValue, head: Fields) -> KnownPart:
         return TextPart(text=found["text"], citations=citations, state=state)
     if found.get("type") == "refusal" and isinstance(found.get("refusal"), str):
         return RefusalPart(text=found["refusal"], state={"item": head, "part": without(found, "refusal")})
-    return _opaque({**head, "content": [content]})
+    return opaque_item({**head, "content": [content]})
 
 
 def _citation(annotation: JSONValue) -> Citation:
@@ -198,10 +198,11 @@ def _image(item: Fields, scope: DecodeScope) -> list[Block]:
     try:
         return [MediaPart(modality="image", url=url, prompt_hint=hint, state=state)]
     except ValidationError:
-        return [_opaque(item)]
+        return [opaque_item(item)]
 
 
-def _opaque(item: JSONValue) -> OpaquePart:
+def opaque_item(item: JSONValue) -> OpaquePart:
+    """An item as it is; it opens or closes a pair where its type does."""
     found = fields(item)
     field, pair = PAIRS.get(text(found.get("type")), (None, None))
     pair_id = text(found.get(field)) if field else ""

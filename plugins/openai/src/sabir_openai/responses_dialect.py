@@ -11,17 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sabir.contracts import Decoder
-from sabir.errors import CallError, ResponseInvalid
+from sabir.decoded import DecodedHistory
+from sabir.errors import CallError, NotJSON, ResponseInvalid
 from sabir.media import MediaRule
 from sabir.reply import Reply
 from sabir.scope import DecodeScope, IdentifierRule, LossLog, RequestScope, Tables, Target, Turn, TurnScope
-from sabir.values import JSONValue, NotJSON, decode_json
+from sabir.values import JSONValue, decode_json
 
 from sabir_openai.bodies import fields
 from sabir_openai.errors import decode_error
 from sabir_openai.media import IMAGES
 from sabir_openai.responses_decode import decode
 from sabir_openai.responses_encode import encode_turn
+from sabir_openai.responses_history import decode_history
 from sabir_openai.responses_request import encode_request
 from sabir_openai.responses_stream import ResponsesDecoder
 
@@ -102,6 +104,10 @@ class ResponsesDialect:
     def decoder(self, scope: DecodeScope) -> Decoder:
         """A decoder for one stream; see responses_stream."""
         return ResponsesDecoder(scope)
+
+    def decode_history(self, body: bytes, scope: DecodeScope) -> DecodedHistory:
+        """A stored request → messages, options and settings; see responses_history."""
+        return decode_history(body, scope)
 
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
         """The error that a response of status ≥ 400 stands for; see errors."""

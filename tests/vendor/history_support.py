@@ -1,0 +1,170 @@
+"""What a request and its rendering back may differ in, in one place; it shares no code with the readers of histories.
+
+    sent     ──normal──▶ ┐
+                         ├ equal, once what the losses name is taken out of what was sent
+    rendered ──normal──▶ ┘
+
+    null fields, stream, stream_options         say nothing, or how the call was made
+    store, include                              rendering has its own defaults
+    max_tokens                                  is max_completion_tokens
+    functions, function_call                    are tools and tool_choice
+    tools                                       `strict`, and what a strict schema leaves out; options come first
+    developer                                   is system
+    a string                                    is one text part; an assistant's neighbouring texts are one message
+    no content, null, an empty one              of an assistant that calls: the same
+    type message, detail auto, no annotations   hold without being said
+    instructions, a string input                are messages
+    the name of a tool's result                 is its call's
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sabir.decoded import DecodedHistory
+from sabir.losses import Loss
+
+_SAYS_NOTHING = {"detail": "auto", "type": "message"}
+_TEXTS = ("input_text", "output_text", "text")
+_ANNOTATIONS = {"$schema", "additionalProperties", "default", "examples", "strict"}
+
+
+def without_losses(sent: dict[str, Any], losses: Iterable[Loss]) -> dict[str, Any]:
+    """A request without what decoding's losses name by its path; what moved or was rewritten stays."""
+    copy = json.loads(json.dumps(sent))
+    for loss in losses:
+        if loss.kind == "dropped":
+            *way, last = loss.path.replace("]", "").replace("[", ".").split(".")
+            place = copy
+            for step in way:
+                place = place[int(step)] if isinstance(place, list) else place[step]
+            place[int(last) if isinstance(place, list) else last] = None
+    return copy
+
+
+def lost_items(history: DecodedHistory, losses: Iterable[Loss]) -> list[Any]:
+    """The call ids and the verbatim items that a rendering's losses name by their message."""
+    by_id = {message.id: message for message in history.messages}
+    found: list[Any] = []
+    for loss in losses:
+        message = by_id.get(loss.message_id)
+        if message is None:
+            continue
+        if not loss.path and (pair := message.result or message.call):
+            found.append(pair.invocation_id)
+        elif loss.path.startswith("parts["):
+            part = message.parts[int(loss.path[6:].partition("]")[0])]
+            found.append(part.block if part.kind == "opaque" else getattr(part, "state", None))
+    return found
+
+
+def normal(body: dict[str, Any], field: str, lost: list[Any]) -> dict[str, Any]:
+    """A request's body in the one form that all equal ones have."""
+    head = {name: value for name, value in body.items() if name not in ("stream", "stream_options", "store", "include")}
+    if "max_tokens" in head:
+        head["max_completion_tokens"] = head.pop("max_tokens")
+    functions = [{"type": "function", "function": function} for function in head.pop("functions", None) or ()]
+    if "function_call" in head:
+        head["tool_choice"] = head.pop("function_call")
+    tools = [_tool(tool) for tool in [*(head.pop("tools", None) or ()), *functions]]
+    for name in ("text", "response_format"):
+        head[name] = _schema(head.get(name))
+    stop = head.get("stop")
+    head["stop"] = [stop] if isinstance(stop, str) else stop
+    items = list(_items(head.pop(field, None) or [], head.pop("instructions", None)))
+    kept = [item for item in items if item is not None and not _is_lost(item, lost)]
+    # Reasoning that cannot be found again takes the ids with it that are bound to it.
+    is_bound = any(isinstance(each, dict) and each.get("type") == "reasoning" for each in lost)
+    messages = [_message(item, is_bound) for item in kept]
+    options_first = sorted(tools, key=lambda tool: tool.get("type") != "function" or bool(tool.get("defer_loading")))
+    found: dict[str, Any] = _without_nulls({**head, "tools": options_first or None, field: list(_joined(messages))})
+    return found
+
+
+def _items(given: Any, instructions: Any) -> Iterator[Any]:
+    if instructions:
+        yield {"role": "system", "content": instructions}
+    yield from [{"role": "user", "content": given}] if isinstance(given, str) else given
+
+
+def _is_lost(item: dict[str, Any], lost: list[Any]) -> bool:
+    return item in lost or item.get("call_id") in lost or item.get("tool_call_id") in lost
+
+
+def _tool(tool: dict[str, Any]) -> dict[str, Any]:
+    if tool.get("type") != "function":
+        return tool
+    declared = dict(tool.get("function") or tool)
+    declared.pop("type", None)
+    if tool.get("defer_loading"):
+        return tool
+    if not declared.get("description"):
+        declared.pop("description", None)
+    parameters = declared.get("parameters") or {"type": "object", "properties": {}}
+    return {"type": "function", **declared, "parameters": _schema(parameters), "strict": None}
+
+
+def _schema(schema: Any, is_map: bool = False) -> Any:
+    """A schema without what strict mode adds or leaves out; `is_map` says that its keys are names."""
+    if isinstance(schema, list):
+        return [_schema(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: value for name, value in schema.items() if is_map or name not in _ANNOTATIONS}
+    return {
+        name: sorted(value) if name == "required" and not is_map else _schema(value, name in ("properties", "$defs"))
+        for name, value in kept.items()
+        if is_map or not (name == "required" and value == [])
+    }
+
+
+def _message(item: dict[str, Any], is_bound: bool) -> dict[str, Any]:
+    found = {name: value for name, value in item.items() if value is not None and _SAYS_NOTHING.get(name) != value}
+    if is_bound and item.get("type", "message") in ("message", "function_call"):
+        found.pop("id", None)
+    for name in ("content", "output"):
+        if isinstance(found.get(name), str):
+            found[name] = [{"type": "text", "text": found[name]}] if found[name] else []
+        if isinstance(found.get(name), list) and found.get("type") != "reasoning":
+            found[name] = [_part(part) for part in found[name]]
+    if found.get("role") == "developer" and "tools" not in found:
+        found["role"] = "system"
+    if found.get("role") == "tool":
+        found.pop("name", None)
+    if found.get("annotations") == []:
+        found.pop("annotations")
+    return found
+
+
+def _part(part: dict[str, Any]) -> dict[str, Any]:
+    found = {name: value for name, value in part.items() if value not in (None, []) and _SAYS_NOTHING.get(name) != value}
+    if isinstance(found.get("image_url"), dict):
+        found["image_url"] = {name: value for name, value in found["image_url"].items() if value not in (None, "auto")}
+    return {**found, "type": "text"} if found.get("type") in _TEXTS else found
+
+
+def _joined(messages: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Neighbouring messages of an assistant as one, and its content always an array."""
+    last: dict[str, Any] | None = None
+    for message in messages:
+        is_plain = message.get("role") == "assistant" and not message.keys() & {"id", "status", "phase"}
+        if is_plain:
+            message = {**message, "content": message.get("content", [])}
+        if is_plain and last is not None and not (last.keys() | message.keys()) & {"audio"}:
+            calls = [*last.get("tool_calls", ()), *message.get("tool_calls", ())]
+            last = {**last, "content": [*last["content"], *message["content"]], **({"tool_calls": calls} if calls else {})}
+            continue
+        if last is not None:
+            yield last
+        last = message if is_plain else None
+        if not is_plain:
+            yield message
+    if last is not None:
+        yield last
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {name: _without_nulls(item) for name, item in value.items()}
+        return {name: item for name, item in kept.items() if item is not None and item != {}}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value

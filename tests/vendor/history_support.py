@@ -1,20 +1,21 @@
 """What a request and its rendering back may differ in, in one place; it shares no code with the readers of histories.
 
-    sent     ──normal──▶ ┐
-                         ├ equal, once what the losses name is taken out of what was sent
-    rendered ──normal──▶ ┘
+sent     ──normal──▶ ┐
+                     ├ equal, once what the losses name is taken out of what was sent
+rendered ──normal──▶ ┘
 
-    null fields, stream, stream_options         say nothing, or how the call was made
-    store, include                              rendering has its own defaults
-    max_tokens                                  is max_completion_tokens
-    functions, function_call                    are tools and tool_choice
-    tools                                       `strict`, and what a strict schema leaves out; options come first
-    developer                                   is system
-    a string                                    is one text part; an assistant's neighbouring texts are one message
-    no content, null, an empty one              of an assistant that calls: the same
-    type message, detail auto, no annotations   hold without being said
-    instructions, a string input                are messages
-    the name of a tool's result                 is its call's
+null fields, stream, stream_options         say nothing, or how the call was made
+store, include                              rendering has its own defaults
+max_tokens                                  is max_completion_tokens
+functions, function_call                    are tools and tool_choice
+tools                                       `strict`, and what a strict schema leaves out; options come first
+developer                                   is system
+a string                                    is one text part; an assistant's neighbouring texts are one message
+no content, null, an empty one              of an assistant that calls: the same
+type message, detail auto, no annotations   hold without being said
+instructions, a string input                are messages
+the name of a tool's result                 is its call's
+the index of a call                         is its place
 """
 
 import json
@@ -68,7 +69,7 @@ def normal(body: dict[str, Any], field: str, lost: list[Any]) -> dict[str, Any]:
         head["tool_choice"] = head.pop("function_call")
     tools = [_tool(tool) for tool in [*(head.pop("tools", None) or ()), *functions]]
     for name in ("text", "response_format"):
-        head[name] = _schema(head.get(name))
+        head[name] = _schema(_without_description(head.get(name)))
     stop = head.get("stop")
     head["stop"] = [stop] if isinstance(stop, str) else stop
     items = list(_items(head.pop(field, None) or [], head.pop("instructions", None)))
@@ -89,6 +90,15 @@ def _items(given: Any, instructions: Any) -> Iterator[Any]:
 
 def _is_lost(item: dict[str, Any], lost: list[Any]) -> bool:
     return item in lost or item.get("call_id") in lost or item.get("tool_call_id") in lost
+
+
+def _without_description(form: Any) -> Any:
+    """A response format without an empty description."""
+    found = json.loads(json.dumps(form))
+    for place in (found, (found or {}).get("json_schema"), (found or {}).get("format")):
+        if isinstance(place, dict) and place.get("description") == "":
+            del place["description"]
+    return found
 
 
 def _tool(tool: dict[str, Any]) -> dict[str, Any]:
@@ -131,13 +141,18 @@ def _message(item: dict[str, Any], is_bound: bool) -> dict[str, Any]:
         found["role"] = "system"
     if found.get("role") == "tool":
         found.pop("name", None)
+    for place, call in enumerate(found.get("tool_calls", ())):
+        if call.pop("index", place) != place:
+            raise ValueError(f"the call {call} says that it stands elsewhere than at {place}")
     if found.get("annotations") == []:
         found.pop("annotations")
     return found
 
 
 def _part(part: dict[str, Any]) -> dict[str, Any]:
-    found = {name: value for name, value in part.items() if value not in (None, []) and _SAYS_NOTHING.get(name) != value}
+    found = {
+        name: value for name, value in part.items() if value not in (None, []) and _SAYS_NOTHING.get(name) != value
+    }
     if isinstance(found.get("image_url"), dict):
         found["image_url"] = {name: value for name, value in found["image_url"].items() if value not in (None, "auto")}
     return {**found, "type": "text"} if found.get("type") in _TEXTS else found
@@ -152,7 +167,11 @@ def _joined(messages: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             message = {**message, "content": message.get("content", [])}
         if is_plain and last is not None and not (last.keys() | message.keys()) & {"audio"}:
             calls = [*last.get("tool_calls", ()), *message.get("tool_calls", ())]
-            last = {**last, "content": [*last["content"], *message["content"]], **({"tool_calls": calls} if calls else {})}
+            last = {
+                **last,
+                "content": [*last["content"], *message["content"]],
+                **({"tool_calls": calls} if calls else {}),
+            }
             continue
         if last is not None:
             yield last

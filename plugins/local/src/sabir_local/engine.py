@@ -46,6 +46,9 @@ def parameters(xllamacpp: Any, order: Order) -> Any:
     wanted.n_parallel = 1
     wanted.cache_ram_mib = PROMPT_CACHE_MIB
     wanted.sampling.temp = 0.0
+    wanted.sampling.dry_multiplier = 1.0
+    wanted.sampling.dry_allowed_length = 12
+    wanted.sampling.dry_penalty_last_n = 128
     wanted.use_jinja = True
     wanted.chat_template = order["template"]
     wanted.verbosity = ERRORS_ONLY

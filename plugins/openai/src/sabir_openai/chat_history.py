@@ -49,6 +49,11 @@ _NEUTRAL: Mapping[str, str] = {
 }
 """Field → the neutral setting that says the same; of two for one, the first is neutral and the other verbatim."""
 _SOUNDS: Mapping[str, str] = {"mp3": "audio/mpeg", "wav": "audio/wav"}
+_CHOSEN: Mapping[str, frozenset[str]] = {
+    "function": frozenset({"name", "arguments"}),
+    "custom": frozenset({"name", "input"}),
+}
+"""Kind of a call → what its inner object says; the call's own further fields are its state."""
 _OLDER = "the older form becomes today's"
 _NO_PLACE = "a message has no place for it"
 
@@ -162,7 +167,13 @@ class _Messages:
         for index, call in enumerate([] if calls is None else expect(calls, list, f"{path}.tool_calls")):
             place = f"{path}.tool_calls[{index}]"
             kind = "custom" if "custom" in expect(call, dict, place) else "function"
-            expect_name(expect(call.get(kind), dict, f"{place}.{kind}").get("name"), f"{place}.{kind}.name")
+            chosen: dict[str, Any] = expect(call.get(kind), dict, f"{place}.{kind}")
+            expect_name(chosen.get("name"), f"{place}.{kind}.name")
+            self.history.lose_unknown(chosen, _CHOSEN[kind], f"{place}.{kind}", _NO_PLACE)
+            if call.get("index") not in (None, index):
+                self.history.lose("dropped", f"{place}.index", _NO_PLACE)
+            if kind == "custom":
+                self.history.lose_unknown(call, {"id", "type", "index", "custom"}, place, _NO_PLACE)
             if not text(call.get("id")):
                 self.history.lose("synthesized", f"{place}.id", "it is missing; one is made up")
         if message.get("function_call") is not None:

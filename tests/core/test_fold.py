@@ -188,7 +188,7 @@ def test_a_name_on_the_wire_becomes_the_options_own() -> None:
 
 @pytest.mark.parametrize("wire_id", ["", None])
 def test_a_call_without_an_id_gets_one_of_its_own(wire_id: str | None) -> None:
-    """Some wires give none; two such calls are still told apart (wire-rules §2)."""
+    """Some wires give none; two such calls are still told apart."""
     first, second = decode_call(wire_id, "a", "{}", SCOPE), decode_call(wire_id, "a", "{}", SCOPE)
 
     assert first.invocation_id and first.invocation_id != second.invocation_id

@@ -81,7 +81,8 @@ def describe_constant(name: str, module: ModuleType) -> Entry:
     for node, following in zip(body, [*body[1:], ast.Pass()], strict=True):
         if name in assigned(node) and isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             text = ast.literal_eval(following.value) if _is_text(following) else ""
-            return Entry(f"{name} = {annotation(node.value)}", paragraph(text))
+            value = ast.unparse(node.value) if isinstance(node.value, ast.Constant) else annotation(node.value)
+            return Entry(f"{name} = {value}", paragraph(text))
         if isinstance(node, ast.ClassDef) and node.name == name:
             fields = (f"{each.target.id}: {annotation(each.annotation)}" for each in node.body if _is_field(each))
             return Entry(f"{name}({', '.join(fields)})", paragraph(ast.get_docstring(node)))
@@ -185,6 +186,7 @@ def _own_bases(cls: type) -> list[type]:
 
 
 def _fields(cls: type) -> Iterator[str]:
+    yield from getattr(cls, "_fields", ())  # those of a named tuple
     for name, info in getattr(cls, "model_fields", {}).items():
         yield (info.alias or name) + ("" if info.is_required() else "=")
 

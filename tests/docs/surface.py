@@ -20,7 +20,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Histories": ("save", "load", "dumps", "dumps_lines", "loads", "schema"),
     "Options": ("option", "Option", "answer", "answer_sync", "unanswered"),
     "Settings": ("Settings", "ResponseFormat", "RetryPolicy"),
-    "Rendering": ("Rendering", "Loss", "dialect", "PureDialect"),
+    "Rendering": ("Rendering", "Loss", "dialect", "PureDialect", "DecodedHistory"),
     "Replies and streams": (
         "Reply", "Alternative", "Usage", "ReplyStream", "SyncReplyStream", "StreamEvent", "ReplyStart", "BlockStart",
         "BlockDelta", "BlockEnd", "ReplyEnd",

@@ -1,4 +1,4 @@
-"""A strict oracle for request bodies, made of the vendor SDK's own request types (wire-rules §8).
+"""A strict oracle for request bodies, made of the vendor SDK's own request types.
 
 A plain TypeAdapter of those TypedDicts is nearly useless: `Iterable[...]` becomes a lazy iterator and unknown keys
 pass. So their core schema is rewritten: generators become lists, typed dicts forbid extra keys unless they declare

@@ -1,4 +1,4 @@
-"""What each wire demands of a request's messages beyond its types: pairs, adjacency, no empty text (wire-rules §2)."""
+"""What each wire demands of a request's messages beyond its types: pairs, adjacency, no empty text."""
 
 import json
 import re

@@ -77,7 +77,7 @@ def mark(history: Sequence[Message]) -> Iterator[tuple[Message, list[str]]]:
 @dialects
 @given(history=histories)
 def test_every_history_renders_to_what_the_vendor_accepts(name: str, history: list[Message]) -> None:
-    """Law 1, and the strict oracle of the SDK's own types (wire-rules §2, §8; PJ-54, UP-14, UP-15)."""
+    """Law 1, and the strict oracle of the SDK's own types (PJ-54, UP-14, UP-15)."""
     rendering = render(name, history)
     if rendering is None:
         return

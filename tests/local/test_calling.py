@@ -6,6 +6,7 @@ SABIR_LOCAL_ALL_QUESTIONS=1 pytest -s tests/local/test_calling.py     all questi
 import json
 import os
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from tests.local.questions import ADD, TUNED, UNSEEN, WEATHER, Question
 
 ALL = os.environ.get("SABIR_LOCAL_ALL_QUESTIONS") == "1"
 FEW = (TUNED[0], TUNED[14], TUNED[31])
-QUESTIONS = (*TUNED, *UNSEEN) if ALL else FEW
+SETS: dict[str, Sequence[Question]] = {"tuned": TUNED, "unseen": UNSEEN} if ALL else {"few": FEW}
 MODEL = "smollm2"
 CALLS = {"tool_choice": "required", "parallel_tool_calls": False}
 """What is sent on a turn of the user's with an open choice."""
@@ -75,17 +76,18 @@ def outcome(client: OpenAI, way: Any, question: Question) -> Counter[str]:
     )
 
 
+@pytest.mark.parametrize("questions", SETS.values(), ids=SETS.keys())
 @WAYS
-def test_one_option_is_called_and_its_result_used(client: OpenAI, way: Any) -> None:
-    """Every question ends after one call, in an answer that uses the result; few are called with other arguments."""
+def test_one_option_is_called_and_its_result_used(client: OpenAI, way: Any, questions: Sequence[Question]) -> None:
+    """Every question ends after one call, nearly every one in an answer that uses the result."""
     total: Counter[str] = Counter()
-    for question in QUESTIONS:
+    for question in questions:
         total += outcome(client, way, question)
-    print(f"\n{way.__name__}: of {len(QUESTIONS)} questions {dict(total)}")
+    print(f"\n{way.__name__}: of {len(questions)} questions {dict(total)}")
 
-    assert total["called"] == len(QUESTIONS)
-    assert total["answered"] == len(QUESTIONS)
-    assert total["arguments"] >= 0.85 * len(QUESTIONS)
+    assert total["called"] == len(questions)
+    assert total["answered"] >= 0.9 * len(questions)
+    assert total["arguments"] >= 0.7 * len(questions)
 
 
 def test_a_conversation_goes_on_after_an_answer(client: OpenAI) -> None:

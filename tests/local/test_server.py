@@ -1,4 +1,4 @@
-"""The embedded server starts once, keeps strangers out, ends with the process that started it, and says why it cannot."""
+"""The embedded server starts once, keeps strangers out, ends with its process, and says why it cannot start."""
 
 import os
 import signal
@@ -128,7 +128,7 @@ def test_broken_weights_are_reported_in_one_line(server: LocalServer, tmp_path: 
 def test_a_start_that_takes_too_long_is_given_up(server: LocalServer) -> None:
     """Whatever the child process is doing then, it is gone."""
     slow = LocalServer(start_seconds=0.01)
-    with pytest.raises(ServerNotStarted, match="not ready after 0.01 s"):
+    with pytest.raises(ServerNotStarted, match=r"not ready after 0\.01 s"):
         _ = slow.address
 
     assert not slow.is_running

@@ -129,7 +129,7 @@ def test_a_legacy_function_call_is_a_call() -> None:
     ],
 )
 def test_finish_reasons(message: dict[str, Any], raw: str | None, neutral: str) -> None:
-    """wire-rules §4; a named choice ends with `stop` though it calls; the raw word is kept."""
+    """A named choice ends with `stop` though it calls; the raw word is kept."""
     reply = decode(body(message, raw))
 
     assert (reply.finish_reason, reply.raw_finish_reason) == (neutral, raw)

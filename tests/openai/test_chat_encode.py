@@ -118,7 +118,7 @@ def test_a_whole_conversation_is_these_bytes() -> None:
     ],
 )
 def test_reasoning_models_take_instructions_as_developer(info: ModelInfo, quirks: tuple[str, ...], role: str) -> None:
-    """From o1 on (wire-rules §1); a later instruction stays where it was said."""
+    """From o1 on; a later instruction stays where it was said."""
     found = messages([sabir.system("A"), sabir.user("B"), sabir.system("C")], info=info, quirks=quirks)
 
     assert [message["role"] for message in found] == [role, "user", role]
@@ -159,7 +159,7 @@ def test_reasoning_models_take_instructions_as_developer(info: ModelInfo, quirks
     ],
 )
 def test_each_medium_has_its_form(part: MediaPart, expected: dict[str, Any]) -> None:
-    """wire-rules §1: images by URL or data, sound as raw base64, PDF as data or id."""
+    """Images by URL or data, sound as raw base64, PDF as data or id."""
     assert messages([sabir.user(part)]) == [{"role": "user", "content": [expected]}]
 
 
@@ -213,7 +213,7 @@ def test_a_result_is_text_that_says_whether_it_failed(fields: dict[str, Any], co
 
 
 def test_media_of_a_result_are_reported_and_its_text_stays() -> None:
-    """Results are text on this wire (wire-rules §2)."""
+    """Results are text on this wire."""
     rendering = render([call(), result(parts=(TextPart(text="chart:"), MediaPart(modality="image", url=PNG)))])
     content = json.loads(rendering.body_bytes)["messages"][1]["content"]
 
@@ -291,7 +291,7 @@ def spoken(origin: Origin) -> Message:
 
 
 def test_a_sound_goes_back_by_its_id_and_its_transcript_is_part_of_it() -> None:
-    """wire-rules §4: echo `audio:{id}`; to anyone else the transcript stands for it."""
+    """Echo `audio:{id}`; to anyone else the transcript stands for it."""
     rendering = render([sabir.user("a"), spoken(ELSEWHERE), sabir.user("b")])
 
     assert messages([sabir.user("a"), spoken(HOME), sabir.user("b")])[1] == {
@@ -331,7 +331,7 @@ def thought(origin: Origin | None = HOME) -> list[Message]:
 
 
 def test_reasoning_goes_back_where_the_endpoint_wants_it() -> None:
-    """`reasoning_content` and `reasoning_details` of compatibles, in the fields they came in (wire-rules §3)."""
+    """`reasoning_content` and `reasoning_details` of compatibles, in the fields they came in."""
     assert messages(thought(), quirks=["echoes_reasoning"])[1] == {
         "role": "assistant",
         "content": [
@@ -377,7 +377,7 @@ def test_endpoints_of_plain_text_get_one_string() -> None:
 
 
 def test_ids_that_the_wire_takes_stay_and_others_become_valid() -> None:
-    """At most 64 characters; an endpoint with ids of nine gets nine (wire-rules §2)."""
+    """At most 64 characters; an endpoint with ids of nine gets nine."""
     long = call(1).model_copy(update={"payload": OptionCallPayload(invocation_id="x" * 70, option_name="weather")})
     answer = result().model_copy(update={"payload": OptionResultPayload(invocation_id="x" * 70, option_name="weather")})
     nine = Renderer(variant("chat", 9), TARGET).render([call(1), result(1), long, answer]).body_bytes

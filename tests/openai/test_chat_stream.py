@@ -67,7 +67,7 @@ def call(
 
 
 def test_text_grows_and_ends_with_its_usage() -> None:
-    """Usage comes after the finish reason, in a chunk without choices (wire-rules §5)."""
+    """Usage comes after the finish reason, in a chunk without choices."""
     usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
     chunks = [
         chunk({"role": "assistant", "content": "", "refusal": None}, usage=None, obfuscation="x1"),
@@ -308,7 +308,7 @@ def test_log_probabilities_and_a_filters_findings_are_collected() -> None:
 
 @pytest.mark.parametrize("ending", [(DONE,), ()])
 def test_a_finish_reason_ends_the_reply_with_done_or_a_clean_close(ending: Sequence[str]) -> None:
-    """The marker is the finish reason; `[DONE]` alone is none (wire-rules §5)."""
+    """The marker is the finish reason; `[DONE]` alone is none."""
     assert folded(chunk({"content": "a"}), chunk({}, "stop"), *ending).text == "a"
     with pytest.raises(StreamBroken) as raised:
         folded(chunk({"content": "a"}), *ending)

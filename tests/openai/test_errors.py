@@ -1,4 +1,4 @@
-"""The error table: what each failure of OpenAI and of its compatibles is for a caller (wire-rules §6)."""
+"""The error table: what each failure of OpenAI and of its compatibles is for a caller."""
 
 import json
 import subprocess

@@ -201,7 +201,7 @@ def test_further_headers_and_a_timeout_go_with_the_request() -> None:
 
 
 def test_what_breaks_off_in_the_middle_is_translated() -> None:
-    """A connection that drops while the body is read raises httpx2's own errors (wire-rules §5)."""
+    """A connection that drops while the body is read raises httpx2's own errors."""
     with Server([head(content_length="100"), b'{"half":']) as server:
         connection = provider.connect(access(server))
         response = connection.open_sync(REQUEST)
@@ -423,7 +423,7 @@ def test_one_connection_serves_many_threads() -> None:
 
 
 def test_no_sdk_is_imported_before_the_first_send() -> None:
-    """Endpoint, quirks, models and both dialects come without it (law 6, wire-rules §7)."""
+    """Endpoint, quirks, models and both dialects come without it (law 6)."""
     code = """
 import sys, json
 from sabir.contracts import Access

@@ -1,4 +1,4 @@
-"""What a Responses body becomes as a reply (wire-rules §3, §4, §6)."""
+"""What a Responses body becomes as a reply."""
 
 import json
 from typing import Any

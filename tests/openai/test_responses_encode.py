@@ -1,4 +1,4 @@
-"""What a history and its settings become on the wire of Responses (wire-rules §1–§3)."""
+"""What a history and its settings become on the wire of Responses."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -176,7 +176,7 @@ def test_arguments_go_back_as_they_came_to_the_same_dialect_alone() -> None:
 
 
 def test_an_item_id_of_another_make_stays_out_of_a_call() -> None:
-    """The vendor refuses a call's id that does not begin with fc (wire-rules §2)."""
+    """The vendor refuses a call's id that does not begin with fc."""
     rendering = render([call({}, HOME, state={"id": "call_1", "status": "completed"}), result()])
 
     assert rendering.body["input"][0].keys() == {"type", "call_id", "name", "arguments", "status"}
@@ -266,7 +266,7 @@ def test_of_a_reply_of_another_model_only_the_words_go_back() -> None:
 
 
 def test_reasoning_without_encrypted_content_is_a_loss_and_frees_what_it_led_to() -> None:
-    """Its bare id is not found where nothing is stored, and the items bound to it want it (wire-rules §3)."""
+    """Its bare id is not found where nothing is stored, and the items bound to it want it."""
     bare = {**OUTPUT[0], "encrypted_content": None}
     rendering = render(answered([bare, OUTPUT[2], *OUTPUT[6:]]))
 
@@ -366,7 +366,7 @@ def test_a_setting_that_cannot_be_sent_is_a_loss(settings: Settings, info: Model
 
 
 def test_an_option_is_strict_only_where_its_schema_is_so_as_it_stands() -> None:
-    """`strict` is always said: without it the server tries strict and falls back (wire-rules §2)."""
+    """`strict` is always said: without it the server tries strict and falls back."""
     loose = Option.from_schema("find", "", {"type": "object", "properties": {"text": {"type": "string"}}})
     declared = body(options=[WEATHER, loose])["tools"]
 

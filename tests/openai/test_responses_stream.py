@@ -1,4 +1,4 @@
-"""What the events of a Responses stream become, and that they fold to the reply (wire-rules §5, law 8)."""
+"""What the events of a Responses stream become, and that they fold to the reply."""
 
 import json
 from typing import Any
@@ -142,7 +142,7 @@ def test_passages_of_reasoning_are_paragraphs() -> None:
 
 
 def test_reasoning_is_taken_from_its_done_item() -> None:
-    """An earlier event's encrypted content may be incomplete; the final response encrypts it anew (wire-rules §3)."""
+    """An earlier event's encrypted content may be incomplete; the final response encrypts it anew."""
     early, late = ({**REASONING, "encrypted_content": text} for text in ("half", "anew"))
     reply = fold(CREATED, added(0, early), done(0, REASONING), done(1, say(".")), completed(late, say(".")))
 
@@ -241,7 +241,7 @@ def test_each_terminal_event_ends_the_reply(terminal: str, fields: dict[str, Any
     ids=["flat", "nested", "bare", "failed"],
 )
 def test_a_failure_in_mid_stream_is_the_error_that_it_reports(event: dict[str, Any], kind: type[CallError]) -> None:
-    """In each of the shapes that the vendor has (wire-rules §5)."""
+    """In each of the shapes that the vendor has."""
     with pytest.raises(kind, match="Slow") as raised:
         events(CREATED, delta("output_text", 0, "Hel", content_index=0), event)
 

@@ -161,10 +161,9 @@ def _part(part: dict[str, Any]) -> dict[str, Any]:
 def _joined(messages: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Neighbouring messages of an assistant as one, and its content always an array."""
     last: dict[str, Any] | None = None
-    for message in messages:
-        is_plain = message.get("role") == "assistant" and not message.keys() & {"id", "status", "phase"}
-        if is_plain:
-            message = {**message, "content": message.get("content", [])}
+    for each in messages:
+        is_plain = each.get("role") == "assistant" and not each.keys() & {"id", "status", "phase"}
+        message = {**each, "content": each.get("content", [])} if is_plain else each
         if is_plain and last is not None and not (last.keys() | message.keys()) & {"audio"}:
             calls = [*last.get("tool_calls", ()), *message.get("tool_calls", ())]
             last = {

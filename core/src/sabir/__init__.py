@@ -11,6 +11,7 @@ from sabir.answers import answer, answer_sync, unanswered
 from sabir.builders import MessageBuilder, OptionResultBuilder
 from sabir.constructors import assistant, audio, document, image, system, user, video
 from sabir.contracts import SABIR_API, FetchedMedia, Fetcher, TokenCount
+from sabir.decoded import DecodedHistory
 from sabir.errors import (
     AuthenticationFailed,
     BuilderError,
@@ -82,6 +83,7 @@ __all__ = [
     "ContentFiltered",
     "ContextTooLong",
     "CredentialsMissing",
+    "DecodedHistory",
     "DialectMissing",
     "FetchedMedia",
     "Fetcher",

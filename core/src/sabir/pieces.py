@@ -28,7 +28,7 @@ from sabir.scope import LossLog, Side, TurnScope
 
 
 def keeps_state(origin: Origin | None, scope: TurnScope, family: str) -> bool:
-    """Whether a message came from this very target: provider, dialect, endpoint and model family (wire-rules §3)."""
+    """Whether a message came from this very target: provider, dialect, endpoint and model family."""
     target = scope.target
     return (
         origin is not None

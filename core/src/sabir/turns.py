@@ -4,7 +4,7 @@
     Block(other)     ──▶ Turn(side)                                a turn that nothing is left of is not made
 
 Reasoning that nothing follows any more, because its call was left out or its reply ended there, goes with it: the
-vendors refuse reasoning without the item that it led to (wire-rules §3).
+vendors refuse reasoning without the item that it led to.
 """
 
 from collections.abc import Callable, Sequence

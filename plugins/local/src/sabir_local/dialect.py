@@ -3,33 +3,64 @@
     openai.chat ── as it is, but for whether the model is to call
 
 A model of this size calls when it is made to and answers when it is kept from calling; left to itself it does neither
-reliably. So where the caller leaves the choice open, a turn of the user's asks for a call, and a turn of results for an
-answer (figures and the command that repeats them: server.py).
+reliably. So where the caller leaves the choice open, a turn of the user's asks for a call, and any other turn for an
+answer (figures, and the command that repeats them: server.py).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sabir.contracts import Dialect
-from sabir.scope import RequestScope
+from sabir.scope import Entry, LossLog, RequestScope, Turn, TurnScope
 from sabir.values import JSONValue
 from sabir_openai.chat_dialect import ChatDialect
 
-CHOICES: Mapping[str | None, Mapping[str, JSONValue]] = {
-    "user": {"tool_choice": "required", "parallel_tool_calls": False},
-    "results": {"tool_choice": "none"},
-}
-"""The side of the last turn → what an open choice becomes."""
-LEFT_OPEN = (None, "auto")
+OPEN_CHOICES: Mapping[str | None, str] = {"user": "required"}
+"""The side of the last turn → what an open choice becomes; "none" for every other."""
+EXPECTS_CALL: Mapping[str, bool] = {"required": True, "none": False}
+"""The choice → what the chat template is told."""
 
 
 class LocalDialect(ChatDialect):
     """The dialect `openai.chat` for a small model behind the embedded server."""
 
+    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
+        """As `openai.chat` encodes it; argument text that is no JSON object, which the server fails at, becomes {}."""
+        entries = tuple(_with_object(entry, losses) for entry in turn.entries)
+        return super().encode_turn(Turn(turn.side, entries), scope, losses)
+
     def encode_request(self, scope: RequestScope) -> Mapping[str, JSONValue]:
         """As `openai.chat` encodes it; an open choice of an option is decided by whose turn it is."""
-        body = super().encode_request(scope)
-        choice = body.get("tool_choice", "auto") if "tools" in body else "decided"
-        return {**body, **CHOICES.get(scope.last_side, {})} if choice in LEFT_OPEN else body
+        body = dict(super().encode_request(scope))
+        return {**body, **_choice(body, scope)} if "tools" in body else body
+
+
+def _with_object(entry: Entry, losses: LossLog) -> Entry:
+    call = entry.message.call
+    if call is None or not call.invalid_arguments:
+        return entry
+    losses.add(
+        "rewritten", "the server fails at arguments that are no JSON object; {} stands for them", message=entry.message
+    )
+    payload = call.model_copy(update={"raw_arguments": None})
+    return entry._replace(message=entry.message.model_copy(update={"payload": payload}))
+
+
+def _choice(body: Mapping[str, Any], scope: RequestScope) -> Mapping[str, JSONValue]:
+    choice = body.get("tool_choice", "auto")
+    if choice == "auto":
+        choice = OPEN_CHOICES.get(scope.last_side, "none")
+    if isinstance(choice, Mapping):  # the server ignores a name: the tool alone is offered, and required
+        name = choice.get("function", {}).get("name")
+        named = [tool for tool in body["tools"] if tool["function"]["name"] == name]
+        return {"tools": named, **_told("required")}
+    return _told(choice)
+
+
+def _told(choice: str) -> Mapping[str, JSONValue]:
+    told: dict[str, JSONValue] = {"tool_choice": choice}
+    told["chat_template_kwargs"] = {"expects_call": EXPECTS_CALL[choice]}
+    return told | ({"parallel_tool_calls": False} if choice == "required" else {})
 
 
 LOCAL_CHAT: Dialect = LocalDialect()

@@ -18,6 +18,10 @@ ERRORS_ONLY = 1
 PROMPT_CACHE_MIB = 256
 """For conversations that take turns; llama.cpp's own default is 8 GiB."""
 
+AGAINST_LOOPS = {"dry_multiplier": 1.0, "dry_allowed_length": 8, "dry_penalty_last_n": 128}
+"""Repeating more than eight tokens in a row gets ever less likely: else one question in sixty never closes its call.
+A penalty on single tokens (`repeat_penalty`) keeps the model from copying arguments and results."""
+
 
 class Order(TypedDict):
     """What the parent asks for. `import_path` is the parent's own; an empty `template` means the weights' own."""
@@ -46,9 +50,8 @@ def parameters(xllamacpp: Any, order: Order) -> Any:
     wanted.n_parallel = 1
     wanted.cache_ram_mib = PROMPT_CACHE_MIB
     wanted.sampling.temp = 0.0
-    wanted.sampling.dry_multiplier = 1.0
-    wanted.sampling.dry_allowed_length = 12
-    wanted.sampling.dry_penalty_last_n = 128
+    for name, value in AGAINST_LOOPS.items():
+        setattr(wanted.sampling, name, value)
     wanted.use_jinja = True
     wanted.chat_template = order["template"]
     wanted.verbosity = ERRORS_ONLY

@@ -72,6 +72,7 @@ class LocalConnection:
         self._given = server
         self._lock = Lock()
         self._connection: SDKConnection | None = None
+        self._url = ""
 
     def open_sync(self, request: WireRequest) -> WireResponse:
         """Send; return at the response's headers, whatever the status."""
@@ -98,9 +99,9 @@ class LocalConnection:
             await self._connection.aclose()
 
     def _started(self) -> SDKConnection:
+        server = self._given or shared_server()
+        url = f"{server.address}/v1"  # another one, where the server had to be started anew
         with self._lock:
-            if self._connection is None:
-                server = self._given or shared_server()
-                url = f"{server.address}/v1"
-                self._connection = SDKConnection("local", url, key=lambda: server.api_key)
+            if self._connection is None or url != self._url:
+                self._connection, self._url = SDKConnection("local", url, key=lambda: server.api_key), url
             return self._connection

@@ -140,7 +140,7 @@ def _read_choice(
 
 
 def _finish_reason(raw: str | None, blocks: tuple[Placed, ...]) -> FinishReason:
-    """The neutral reason; a named option choice ends with `stop`, and so does a refusal (wire-rules §4)."""
+    """The neutral reason; a named option choice ends with `stop`, and so does a refusal."""
     reason = FINISH_REASONS.get(raw or "", "other")
     if reason != "stop":
         return reason

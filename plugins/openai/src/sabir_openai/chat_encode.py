@@ -30,7 +30,7 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
 
 
 def _system(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
-    # From o1 on, models take instructions as `developer` messages (wire-rules §1).
+    # From o1 on, models take instructions as `developer` messages.
     is_developer = bool(scope.model_info.reasoning) and "system_role" not in scope.quirks
     return _speakers("developer" if is_developer else "system", turn, scope)
 

@@ -234,7 +234,7 @@ class History:
         chosen = self.scope.option_names.get(name, name)
         if isinstance(choice, str) and choice in CHOICES:
             chosen = choice
-        elif chosen in CHOICES or chosen not in self._offered():
+        elif not chosen or chosen in CHOICES or chosen not in self._offered():
             return False
         self._settings["option_choice"] = chosen
         return True

@@ -40,7 +40,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     "failed": "error",
     "cancelled": "error",
 }
-"""Status, or an incomplete response's reason → neutral reason (wire-rules §4); all others are `other`."""
+"""Status, or an incomplete response's reason → neutral reason; all others are `other`."""
 
 PAIRS: Mapping[str, tuple[str, Literal["opens", "closes"]]] = {
     "apply_patch_call": ("call_id", "opens"),

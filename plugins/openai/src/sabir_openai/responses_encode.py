@@ -156,7 +156,7 @@ class _Answer:
             self.items.append({"type": "message", "role": "assistant", "content": said})
 
     def _reasoning(self, piece: ReasoningPart, state: Fields, entry: Entry) -> None:
-        # A bare id is unknown where nothing is stored, and what it led to is refused without it (wire-rules §3).
+        # A bare id is unknown where nothing is stored, and what it led to is refused without it.
         if state.get("encrypted_content") or state.get("content"):
             self.items.append(dict(state))
             return

@@ -1,0 +1,422 @@
+"""Stored Chat Completions requests → sabir's own messages, options and settings, with nothing lost in silence."""
+
+import json
+from typing import Any
+
+import pytest
+import sabir
+from hypothesis import given
+from hypothesis import strategies as st
+from sabir.decoded import DecodedHistory
+from sabir.errors import HistoryInvalid
+from sabir.messages import Message
+from sabir.parts import MediaPart, OpaquePart, RefusalPart, TextPart
+from sabir.settings import Settings
+
+DIALECT = sabir.dialect("openai.chat")
+CALL = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city":  "Rome"}'}}
+MODEL = "unlisted"
+"""A model of which nothing is known, so that nothing is refused on its behalf."""
+PIXEL = "data:image/png;base64,iVBORw0KGgo="
+WEATHER = {
+    "name": "weather",
+    "description": "Current weather.",
+    "parameters": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+        "additionalProperties": False,
+    },
+}
+
+
+def read(*messages: Any, **fields: Any) -> DecodedHistory:
+    return DIALECT.decode_history({"model": MODEL, "messages": list(messages), **fields})
+
+
+def settings_of(**fields: Any) -> Settings:
+    return read({"role": "user", "content": "Hi."}, **fields).settings
+
+
+def body_of(history: DecodedHistory) -> dict[str, Any]:
+    rendering = DIALECT.render(
+        history.messages, model=history.model, options=history.options, settings=history.settings
+    )
+    found: dict[str, Any] = json.loads(rendering.body_bytes)
+    return found
+
+
+def losses(history: DecodedHistory) -> list[tuple[str, str]]:
+    return [(loss.kind, loss.path) for loss in history.losses]
+
+
+def kinds(message: Message) -> list[str]:
+    return [part.kind for part in message.parts]
+
+
+def test_roles_become_policies_without_hints() -> None:
+    """D-07: the policy alone renders to the role."""
+    history = read(
+        {"role": "developer", "content": "Be brief."},
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": "Hi."},
+        {"role": "assistant", "content": "Hello."},
+    )
+
+    assert [message.policy for message in history.messages] == ["system", "system", "user", "llm"]
+    assert [message.text for message in history.messages] == ["Be brief.", "Be kind.", "Hi.", "Hello."]
+    assert {message.role_hint_for_llm for message in history.messages} == {None}
+    assert history.losses == ()
+    assert history.model == MODEL
+
+
+def test_the_assistant_may_be_another_policy() -> None:
+    """Its messages are that policy's, so that an adapter that speaks for it goes on."""
+    stored = {"model": "gpt-4.1", "messages": [{"role": "assistant", "content": "Hello."}]}
+
+    assert DIALECT.decode_history(stored, policy="painter").messages[0].policy == "painter"
+
+
+def test_what_the_assistant_said_has_its_origin_here() -> None:
+    """Signed state goes back only where it came from: provider, dialect, endpoint and model."""
+    (message,) = read({"role": "assistant", "content": "Hello."}).messages
+
+    assert message.origin is not None
+    assert (message.origin.provider, message.origin.dialect, message.origin.model) == (
+        "openai",
+        "openai.chat",
+        MODEL,
+    )
+    assert message.origin.endpoint == DIALECT.target.endpoint
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ({"type": "text", "text": "Hi."}, TextPart(text="Hi.")),
+        ({"type": "image_url", "image_url": {"url": PIXEL}}, MediaPart(modality="image", url=PIXEL)),
+        (
+            {"type": "image_url", "image_url": {"url": "https://example.org/sky.jpg", "detail": "auto"}},
+            MediaPart(modality="image", url="https://example.org/sky.jpg"),
+        ),
+        (
+            {"type": "input_audio", "input_audio": {"data": "SUQz", "format": "mp3"}},
+            MediaPart(modality="audio", url="data:audio/mpeg;base64,SUQz"),
+        ),
+        (
+            {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
+            MediaPart(modality="audio", url="data:audio/wav;base64,UklGRg=="),
+        ),
+        (
+            {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}},
+            MediaPart(modality="document", url="data:application/pdf;base64,JVBERi0=", name="a.pdf"),
+        ),
+        (
+            {"type": "file", "file": {"file_id": "file-1"}},
+            MediaPart(modality="document", url="provider-file:openai/file-1"),
+        ),
+    ],
+    ids=["text", "image data", "image url", "mp3", "wav", "file data", "file id"],
+)
+def test_a_content_part_goes_there_and_back(part: dict[str, Any], expected: Any) -> None:
+    """Every form of media that the wire has (PJ-15 … PJ-19)."""
+    history = read({"role": "user", "content": [{"type": "text", "text": "Look:"}, part]})
+
+    assert history.messages[0].parts == (TextPart(text="Look:"), expected)
+    assert history.losses == ()
+    sent = body_of(history)["messages"][0]["content"][1]
+    part.get("image_url", {}).pop("detail", None)
+    assert sent == part
+
+
+def test_raw_base64_of_a_file_becomes_a_data_url() -> None:
+    """Some requests leave out the URL's header; the first bytes tell the type."""
+    (message,) = read(
+        {"role": "user", "content": [{"type": "file", "file": {"filename": "a.pdf", "file_data": "JVBERi0="}}]}
+    ).messages
+
+    assert message.parts[0] == MediaPart(modality="document", url="data:application/pdf;base64,JVBERi0=", name="a.pdf")
+
+
+def test_a_part_of_an_unknown_kind_stays_as_it_is() -> None:
+    """It is kept for this dialect; rendering says what becomes of it."""
+    (message,) = read({"role": "user", "content": [{"type": "hologram", "light": 1}]}).messages
+
+    assert message.parts == (OpaquePart(dialect="openai.chat", block={"type": "hologram", "light": 1}),)
+
+
+def test_calls_keep_their_words_and_results_find_their_option() -> None:
+    """UP-13; the argument text goes back as it was written."""
+    history = read(
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "call_1", "name": "weather", "content": '{"sky": "blue"}'},
+    )
+    call, result = history.messages
+
+    assert call.call is not None
+    assert (call.call.option_name, call.call.raw_arguments) == ("weather", '{"city":  "Rome"}')
+    assert result.result is not None
+    assert (result.policy, result.result.option_name, result.result.result) == (
+        "weather",
+        "weather",
+        '{"sky": "blue"}',
+    )
+    assert body_of(history)["messages"] == [
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "call_1", "content": '{"sky": "blue"}'},
+    ]
+    assert history.losses == ()
+
+
+def test_a_reused_id_means_the_latest_call() -> None:
+    """UP-13: a provider may give the same id again in a later turn."""
+    other = {**CALL, "function": {"name": "time", "arguments": "{}"}}
+    history = read(
+        {"role": "assistant", "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+        {"role": "assistant", "tool_calls": [other]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "noon"},
+    )
+
+    assert [each.result.option_name for each in history.messages if each.result] == ["weather", "time"]
+
+
+def test_a_result_in_parts_stays_in_parts() -> None:
+    """Several texts are not joined."""
+    parts = [{"type": "text", "text": "rain"}, {"type": "text", "text": "wind"}]
+    history = read(
+        {"role": "assistant", "tool_calls": [CALL]}, {"role": "tool", "tool_call_id": "call_1", "content": parts}
+    )
+
+    assert body_of(history)["messages"][1]["content"] == parts
+
+
+def test_a_result_without_its_call_is_named() -> None:
+    """Its option is not known; rendering drops it, for the vendor refuses it (law 1)."""
+    history = read({"role": "user", "content": "Hi."}, {"role": "tool", "tool_call_id": "call_9", "content": "18"})
+
+    assert losses(history) == [("synthesized", "messages[1]")]
+    assert history.messages[1].policy == "unknown"
+
+
+def test_the_older_form_becomes_todays() -> None:
+    """`functions`, `function_call` and the role `function` pair by name and order."""
+    older = {"name": "weather", "arguments": "{}"}
+    history = read(
+        {"role": "assistant", "content": None, "function_call": older},
+        {"role": "function", "name": "weather", "content": "rain"},
+        {"role": "assistant", "content": None, "function_call": older},
+        {"role": "function", "name": "weather", "content": "sun"},
+        functions=[WEATHER],
+        function_call={"name": "weather"},
+    )
+    first, rain, second, sun = history.messages
+
+    assert first.call and second.call and rain.result and sun.result
+    assert rain.result.invocation_id == first.call.invocation_id != second.call.invocation_id
+    assert sun.result.invocation_id == second.call.invocation_id
+    assert [option.name for option in history.options] == ["weather"]
+    assert history.settings.option_choice == "weather"
+    assert {kind for kind, _ in losses(history)} == {"rewritten"}
+    assert [path for _, path in losses(history)] == [
+        "messages[0].function_call",
+        "messages[1]",
+        "messages[2].function_call",
+        "messages[3]",
+        "functions[0]",
+        "function_call",
+    ]
+    assert [message["role"] for message in body_of(history)["messages"]] == ["assistant", "tool"] * 2
+
+
+def test_refusals_and_sounds_go_back() -> None:
+    """A refusal in its words, a sound by its id."""
+    sound = {"role": "assistant", "audio": {"id": "audio_1"}}
+    refusal = {"role": "assistant", "content": None, "refusal": "No."}
+    history = read(refusal, {"role": "user", "content": "Sing."}, sound)
+
+    assert history.messages[0].parts == (RefusalPart(text="No."),)
+    assert history.messages[2].parts[0].kind == "media"
+    sent = body_of(history)["messages"]
+    assert sent[0]["content"] == [{"type": "refusal", "refusal": "No."}]
+    assert sent[2] == sound
+    assert history.losses == ()
+
+
+def test_a_custom_call_goes_back_as_one() -> None:
+    """Its input is text."""
+    custom = {"id": "call_1", "type": "custom", "custom": {"name": "run", "input": "print(1)"}}
+    history = read(
+        {"role": "assistant", "content": None, "tool_calls": [custom]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "1"},
+    )
+
+    assert body_of(history)["messages"][0]["tool_calls"] == [custom]
+
+
+def test_what_a_message_has_no_place_for_is_named_by_its_path() -> None:
+    """Law 2."""
+    part = {"type": "image_url", "image_url": {"url": PIXEL, "detail": "high"}, "cache": True}
+    marked = {**CALL, "index": 3, "function": {**CALL["function"], "note": "x"}}  # type: ignore[dict-item]
+    history = read(
+        {"role": "user", "name": "Ada", "content": [part]},
+        {"role": "assistant", "name": "bot", "weight": 0, "content": None, "tool_calls": [marked]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "18", "name": "clock"},
+        {"role": "user", "content": []},
+        {"role": "assistant", "content": ""},
+    )
+
+    assert losses(history) == [
+        ("dropped", "messages[0].name"),
+        ("dropped", "messages[0].content[0].image_url.detail"),
+        ("dropped", "messages[0].content[0].cache"),
+        ("dropped", "messages[1].tool_calls[0].function.note"),
+        ("dropped", "messages[1].tool_calls[0].index"),
+        ("dropped", "messages[1].name"),
+        ("dropped", "messages[1].weight"),
+        ("dropped", "messages[2].name"),
+        ("dropped", "messages[3]"),
+        ("dropped", "messages[4]"),
+    ]
+
+
+def test_tools_become_options() -> None:
+    """Function tools; the vendor's own stay its own, in its settings."""
+    custom = {"type": "custom", "custom": {"name": "run"}}
+    history = read(
+        {"role": "user", "content": "Hi."},
+        tools=[{"type": "function", "function": {**WEATHER, "strict": True}}, custom],
+        tool_choice={"type": "function", "function": {"name": "weather"}},
+        parallel_tool_calls=False,
+    )
+    (option,) = history.options
+
+    assert (option.name, option.description, option.parameters) == (*WEATHER.values(),)
+    assert history.settings.vendor == {"openai": {"tools": [custom]}}
+    assert (history.settings.option_choice, history.settings.parallel_options) == ("weather", False)
+    assert history.losses == ()
+    body = body_of(history)
+    assert body["tools"] == [{"type": "function", "function": {**WEATHER, "strict": True}}, custom]
+    assert body["tool_choice"] == {"type": "function", "function": {"name": "weather"}}
+
+
+def test_a_strict_flag_that_rendering_would_change_is_named() -> None:
+    """Rendering declares a schema strict exactly where that changes nothing of its meaning."""
+    history = read(
+        {"role": "user", "content": "Hi."}, tools=[{"type": "function", "function": {**WEATHER, "strict": False}}]
+    )
+
+    assert losses(history) == [("rewritten", "tools[0].function.strict")]
+
+
+def test_a_choice_that_is_not_offered_stays_as_it_is() -> None:
+    """Rendering would refuse to name an option that is none."""
+    choice = {"type": "function", "function": {"name": "elsewhere"}}
+
+    assert settings_of(tool_choice=choice) == Settings(vendor={"openai": {"tool_choice": choice}})
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"max_completion_tokens": 9}, {"max_output_tokens": 9}),
+        ({"max_tokens": 9}, {"max_output_tokens": 9}),
+        (
+            {"max_tokens": 9, "max_completion_tokens": 8},
+            {"max_output_tokens": 8, "extra_body": {"max_tokens": 9}},
+        ),
+        ({"temperature": 0, "top_p": 0.5, "seed": 3}, {"temperature": 0, "top_p": 0.5, "seed": 3}),
+        ({"stop": "END"}, {"stop": "END"}),
+        ({"stop": ["A", "B"]}, {"stop": ["A", "B"]}),
+        ({"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
+        ({"reasoning_effort": "cosmic"}, {"extra_body": {"reasoning_effort": "cosmic"}}),
+        ({"temperature": -1}, {"extra_body": {"temperature": -1}}),
+        ({"seed": "3"}, {"extra_body": {"seed": "3"}}),
+        ({"tool_choice": "required"}, {"option_choice": "required"}),
+        ({"n": 2, "user": "u"}, {"vendor": {"openai": {"n": 2, "user": "u"}}}),
+        ({"n": "many"}, {"extra_body": {"n": "many"}}),
+        ({"trace": "a1"}, {"extra_body": {"trace": "a1"}}),
+        ({"response_format": {"type": "json_object"}}, {"extra_body": {"response_format": {"type": "json_object"}}}),
+        ({"temperature": None, "tools": None, "user": None, "stop": None}, {}),
+    ],
+    ids=str,
+)
+def test_settings_have_their_neutral_name_or_stay_verbatim(fields: dict[str, Any], expected: dict[str, Any]) -> None:
+    """A neutral name first, then the plugin's own setting, then `extra_body`."""
+    assert settings_of(**fields) == Settings(**expected)
+
+
+def test_a_response_format_is_a_schema() -> None:
+    """Name, description and schema; the flag `strict` is rendering's to decide."""
+    schema = {**WEATHER["parameters"]}  # type: ignore[dict-item]
+    form = {"name": "weather", "schema": schema, "strict": True, "description": "The sky."}
+    history = read({"role": "user", "content": "Hi."}, response_format={"type": "json_schema", "json_schema": form})
+    found = history.settings.response_format
+
+    assert found is not None
+    assert (found.name, found.description, found.schema_view) == ("weather", "The sky.", schema)
+    assert body_of(history)["response_format"] == {"type": "json_schema", "json_schema": form}
+    assert history.losses == ()
+
+
+def test_streaming_is_no_setting() -> None:
+    """It is how a call is made, and named where it was asked for."""
+    history = read({"role": "user", "content": "Hi."}, stream=True, stream_options={"include_usage": True})
+
+    assert losses(history) == [("dropped", "stream"), ("dropped", "stream_options")]
+    assert settings_of(stream=False) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("stored", "place"),
+    [
+        ({"model": "m"}, "messages is missing; expected an array"),
+        ({"messages": "Hi."}, "messages is 'Hi.'; expected an array"),
+        ({"messages": ["Hi."]}, "messages[0] is 'Hi.'; expected an object"),
+        ({"messages": [{"role": "critic", "content": "Hi."}]}, "messages[0].role is 'critic'; expected one of"),
+        ({"messages": [{"content": "Hi."}]}, "messages[0].role is None; expected one of assistant"),
+        ({"messages": [{"role": "user"}]}, "messages[0].content is missing; expected an array"),
+        ({"messages": [{"role": "assistant", "content": 5}]}, "messages[0].content is 5"),
+        ({"messages": [{"role": "assistant", "tool_calls": {}}]}, "messages[0].tool_calls is {}; expected an array"),
+        ({"messages": [{"role": "assistant", "tool_calls": [{"function": {}}]}]}, "tool_calls[0].function.name is"),
+        ({"messages": [{"role": "tool", "content": "18"}]}, "messages[0].tool_call_id is missing"),
+        ({"messages": [], "model": 5}, "model is 5; expected a string"),
+        ({"messages": [], "tools": "all"}, "tools is 'all'; expected an array"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_no_request_is_refused_by_its_place(stored: dict[str, Any], place: str) -> None:
+    """One line: the offender and what was expected."""
+    with pytest.raises(HistoryInvalid) as refused:
+        DIALECT.decode_history(stored)
+
+    assert place in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["user", "assistant", "tool"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["role", "content", "type", "text", "tool_calls", "function", "name", "id", "image_url", "url", "audio"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.lists(JSON, max_size=3), st.dictionaries(st.sampled_from(["tools", "stop", "tool_choice", "n"]), JSON))
+def test_any_json_is_a_history_or_refused(messages: list[Any], fields: dict[str, Any]) -> None:
+    """Law 10 for what was stored: nothing but HistoryInvalid is raised, by the dialect itself."""
+    body = json.dumps({"messages": messages, **fields}).encode()
+    try:
+        history = DIALECT.dialect.decode_history(body, DIALECT._scope("llm"))
+    except HistoryInvalid:
+        return
+
+    assert DecodedHistory.model_validate_json(history.model_dump_json()) == history

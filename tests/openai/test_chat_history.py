@@ -229,6 +229,18 @@ def test_the_older_form_becomes_todays() -> None:
     assert [message["role"] for message in body_of(history)["messages"]] == ["assistant", "tool"] * 2
 
 
+def test_results_in_the_older_form_answer_the_first_open_call_of_their_option() -> None:
+    """Calls without ids are answered in their order; another option's are left alone."""
+    history = read(
+        *({"role": "assistant", "function_call": {"name": name}} for name in ("weather", "time", "weather")),
+        *({"role": "function", "name": name, "content": "x"} for name in ("weather", "weather", "time")),
+    )
+    calls = [message.call.invocation_id for message in history.messages if message.call]
+    answered = [message.result.invocation_id for message in history.messages if message.result]
+
+    assert answered == [calls[0], calls[2], calls[1]]
+
+
 def test_refusals_and_sounds_go_back() -> None:
     """A refusal in its words, a sound by its id."""
     sound = {"role": "assistant", "audio": {"id": "audio_1"}}
@@ -278,6 +290,7 @@ def test_what_a_message_has_no_place_for_is_named_by_its_path() -> None:
         ("dropped", "messages[3]"),
         ("dropped", "messages[4]"),
     ]
+    assert [message.result.option_name for message in history.messages if message.result] == ["weather"]
 
 
 def test_tools_become_options() -> None:

@@ -15,7 +15,7 @@ from tests.recorded.recorder import check_played, recorder
 def provenance(weights: str) -> dict[str, str]:
     """Which server answered, and when."""
     return {
-        "server": "xllamacpp (llama.cpp), in process; not a vendor's own service",
+        "server": "xllamacpp (llama.cpp), embedded; not a vendor's own service",
         "version": version("xllamacpp"),
         "weights": weights,
         "date": datetime.now(UTC).date().isoformat(),

@@ -1,12 +1,13 @@
 """The embedded model as a provider: no key, no network.
 
-    LocalProvider ──connect──▶ LocalConnection ──first open──▶ LocalServer (in this process, on a loopback port)
+    LocalProvider ──connect──▶ LocalConnection ──first open──▶ LocalServer (a child process, on a loopback port)
                                       └─ then the official SDK's client carries the bytes, as for any endpoint
 
 `client=` takes a LocalServer of the user's own: other weights, more threads, a longer context. Without one, all
 adapters of a process share one server, which starts at the first send and stops at exit.
 """
 
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from threading import Lock
@@ -76,13 +77,13 @@ class LocalConnection:
 
     def open_sync(self, request: WireRequest) -> WireResponse:
         """Send; return at the response's headers, whatever the status."""
-        return self._started().open_sync(request)
+        return self._started().open_sync(_alone(request))
 
     async def open(self, request: WireRequest) -> AsyncWireResponse:
         """Send; return at the response's headers, whatever the status."""
         import asyncio
 
-        return await (await asyncio.to_thread(self._started)).open(request)
+        return await (await asyncio.to_thread(self._started)).open(_alone(request))
 
     def translate(self, error: Exception) -> SabirError | None:
         """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
@@ -105,3 +106,8 @@ class LocalConnection:
             if self._connection is None or url != self._url:
                 self._connection, self._url = SDKConnection("local", url, key=lambda: server.api_key), url
             return self._connection
+
+
+def _alone(request: WireRequest) -> WireRequest:
+    """The request on a connection of its own: this server now and then drops one that it should keep."""
+    return replace(request, headers={**request.headers, "Connection": "close"})

@@ -337,13 +337,15 @@ def test_all_calls_of_a_reply_are_answered_in_their_order() -> None:
 
 
 def test_only_unanswered_calls_are_answered() -> None:
-    """RN-08, UP-13: a result answers the nearest earlier call of its id, so that a provider may use an id again."""
+    """RN-08, UP-13: a result answers the nearest earlier turn's first call of its id; ids may be used again."""
     first, second = call("double", {"number": 1}), call("double", {"number": 2})
     other = call("double", {"number": 3}, "call-2")
     answering = OptionResultBuilder.response_to(first).success(2)
+    message_of_user = user("and?")
 
     assert unanswered([first, answering, second, other]) == [second, other]
-    assert unanswered([first, second, answering]) == [first]
+    assert unanswered([first, second, answering]) == [second]
+    assert unanswered([first, message_of_user, second, answering]) == [first]
     assert unanswered([answering, first]) == [first]
     assert [
         message.result and message.result.result for message in answer_sync([first, answering, second, other], [double])

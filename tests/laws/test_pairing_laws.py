@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sabir.errors import RenderingRefused
 from sabir.messages import Message, Origin, PartsPayload
 from sabir.pairing import side_of
-from sabir.parts import OpaquePart, TextPart
+from sabir.parts import OpaquePart, ReasoningPart, TextPart
 from sabir.rendering import Renderer, Rendering
 from sabir.scope import Target
 from sabir.settings import Settings
@@ -280,3 +280,55 @@ def test_a_closer_goes_only_with_an_opener_that_goes_too() -> None:
     assert [loss.kind for loss in foreign.losses] == ["dropped", "dropped"]
     assert ["opaque" in str(item) for item in items(ours)] == [True, True]
     assert not ours.losses
+
+
+def tool_call(invocation_id: str, number: int) -> Message:
+    payload = {"kind": "option_call", "invocation_id": invocation_id, "option_name": "f", "arguments": {"n": number}}
+    return Message(policy="llm", payload=payload)
+
+
+def tool_result(invocation_id: str, number: int) -> Message:
+    payload = {"kind": "option_result", "invocation_id": invocation_id, "option_name": "f", "result": number}
+    return Message(policy="f", payload=payload)
+
+
+@pytest.mark.parametrize("between", [[], [Message(policy="user", payload=PartsPayload(parts=(TextPart(text="?"),)))]])
+def test_calls_of_one_turn_that_share_an_id_are_answered_in_their_order(between: list[Message]) -> None:
+    """UP-13: the first result answers the first of them, abandoned or not, as `answer` gives them."""
+    calls = [tool_call("call_0", 1), tool_call("call_0", 2)]
+    history = [*calls, *between, tool_result("call_0", 1), tool_result("call_0", 2)]
+
+    shown = items(renderer(INLINE).render(history))
+
+    calls_shown = {item["call"]: item["arguments"]["n"] for item in shown if "call" in item}
+    assert [(calls_shown[item["result"]], item["value"]) for item in shown if "result" in item] == [(1, 1), (2, 2)]
+
+
+def reasoned(*parts: TextPart | ReasoningPart | OpaquePart) -> Message:
+    home = Origin(provider="toy", dialect="toy.inline", model="m-1")
+    return Message(policy="llm", origin=home, payload=PartsPayload(parts=parts))
+
+
+THOUGHT, AGAIN = ReasoningPart(text="hm", state={"s": 1}), ReasoningPart(text="again", state={"s": 2})
+OPENER = OpaquePart(dialect="toy.inline", block={"x": 1}, pair="opens", pair_id="p")
+
+
+@pytest.mark.parametrize(
+    ("history", "kept"),
+    [
+        ([reasoned(THOUGHT), tool_call("a", 1), tool_call("b", 2), tool_result("b", 2)], ["hm"]),
+        ([reasoned(THOUGHT), tool_call("a", 1), tool_call("b", 2), tool_result("a", 1)], ["hm"]),
+        ([reasoned(THOUGHT), tool_call("a", 1), reasoned(AGAIN), tool_call("b", 2), tool_result("b", 2)], ["again"]),
+        ([reasoned(THOUGHT), tool_call("a", 1)], []),
+        ([reasoned(THOUGHT, AGAIN, TextPart(text="so"))], ["hm", "again"]),
+        ([reasoned(THOUGHT, OPENER), reasoned(AGAIN, TextPart(text="so"))], ["again"]),
+        ([reasoned(TextPart(text="so"), THOUGHT)], []),
+    ],
+)
+def test_reasoning_stays_only_with_something_that_it_led_to(history: list[Message], kept: list[str]) -> None:
+    """One of several calls is enough; what was left out, a call or the vendor's own, counts for nothing."""
+    asked = Message(policy="user", payload=PartsPayload(parts=(TextPart(text="?"),)))
+    rendering = renderer(INLINE).render([asked, *history])
+
+    shown = [piece["text"] for item in items(rendering) for piece in item["pieces"] if piece["kind"] == "reasoning"]
+    assert shown == kept

@@ -1,7 +1,7 @@
 """Law 1, no orphan, and the closed prefix: messages → blocks of complete pairs.
 
     message ─▶ side ─▶ block            a block is one turn; an assistant block also holds the results of its calls
-    result  ─▶ nearest earlier unanswered call of its id (UP-13)
+    result  ─▶ nearest earlier turn with an unanswered call of its id; there, the first of them (UP-13)
 
 A user or system message abandons open calls; a result that comes later takes its call to its own place. A prefix
 closes where every call in it is answered or abandoned and a message of another side follows; closed blocks are
@@ -10,6 +10,7 @@ final. State that outlives a rendering holds positions, never messages.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import NamedTuple
 
 from sabir.losses import Loss
@@ -33,9 +34,9 @@ class Block:
 
 
 class Waiting(NamedTuple):
-    """What a closed prefix leaves behind: positions of abandoned calls by invocation id, latest last."""
+    """What a closed prefix leaves behind: abandoned calls by invocation id, turn by turn, latest last."""
 
-    abandoned: dict[str, tuple[int, ...]]
+    abandoned: dict[str, tuple[tuple[int, ...], ...]]
     is_leading: bool = True
     """Whether nothing but system messages has come yet."""
 
@@ -107,7 +108,8 @@ class Pairing:
     def finish(self) -> Closed:
         """The blocks that are still open, with every loss that a later message could undo."""
         self._omit_open_pairs()
-        dropped = [at for calls in (self._abandoned, self._open_calls) for places in calls.values() for at in places]
+        dropped = [at for calls in self._open_calls.values() for at in calls]
+        dropped += [at for turns in self._abandoned.values() for calls in turns for at in calls]
         for position in sorted(dropped):
             self._log.add("dropped", NO_RESULT, message=self._messages[position])
         return Closed(self._blocks, self._log.losses, Waiting(self._abandoned, self._is_leading))
@@ -145,14 +147,12 @@ class Pairing:
         invocation_id = message.payload.invocation_id if message.payload.kind == "option_result" else ""
         closed = None
         if invocation_id in self._open_calls:
-            call = _pop_latest(self._open_calls, invocation_id)
+            call = self._pop_open(invocation_id)
             block = self._homes.pop(call)
         elif invocation_id in self._abandoned:
-            call = self._abandoned[invocation_id][-1]
+            call = self._abandoned[invocation_id][-1][0]
             closed = self._place(call, "assistant")
-            self._abandoned[invocation_id] = self._abandoned[invocation_id][:-1]
-            if not self._abandoned[invocation_id]:
-                del self._abandoned[invocation_id]
+            self._pop_abandoned(invocation_id)
             block = self._blocks[-1]
             reason = "its result came after a later turn; call and result render there"
             self._log.add("relocated", reason, message=self._messages[call])
@@ -165,9 +165,27 @@ class Pairing:
         block.answers[call] = position
         return closed
 
+    def _pop_open(self, invocation_id: str) -> int:
+        calls = self._open_calls[invocation_id]
+        latest = self._homes[calls[-1]]
+        call = next(at for at in calls if self._homes[at] is latest)
+        calls.remove(call)
+        if not calls:
+            del self._open_calls[invocation_id]
+        return call
+
+    def _pop_abandoned(self, invocation_id: str) -> None:
+        *turns, latest = self._abandoned[invocation_id]
+        left = (*turns, latest[1:]) if latest[1:] else tuple(turns)
+        if left:
+            self._abandoned[invocation_id] = left
+        else:
+            del self._abandoned[invocation_id]
+
     def _abandon(self) -> None:
         for invocation_id, calls in self._open_calls.items():
-            self._abandoned[invocation_id] = (*self._abandoned.get(invocation_id, ()), *calls)
+            turns = tuple(tuple(turn) for _, turn in groupby(calls, key=lambda at: id(self._homes[at])))
+            self._abandoned[invocation_id] = (*self._abandoned.get(invocation_id, ()), *turns)
         self._open_calls = {}
         self._omit_open_pairs()
 
@@ -176,6 +194,8 @@ class Pairing:
         opened_here: set[str | None] = set()
         for index, part in self._halves(message):
             if part.pair == "opens":
+                if part.pair_id in self._open_pairs:
+                    self._omit(*self._open_pairs.pop(part.pair_id))
                 opened_here.add(part.pair_id)
             elif part.pair_id in opened_here:
                 opened_here.discard(part.pair_id)
@@ -197,10 +217,3 @@ class Pairing:
     def _omit(self, block: Block, position: int, index: int) -> None:
         block.omitted.add((position, index))
         self._log.add("dropped", HALF_PAIR, message=self._messages[position], path=f"parts[{index}]")
-
-
-def _pop_latest(calls: dict[str, list[int]], invocation_id: str) -> int:
-    latest = calls[invocation_id].pop()
-    if not calls[invocation_id]:
-        del calls[invocation_id]
-    return latest

@@ -120,9 +120,9 @@ class Sieve:
         return ()
 
     def _sift_media(self, part: MediaPart, message: Message, path: str, side: Side) -> tuple[KnownPart, ...]:
-        self.media_count += 1
         refusal = self._refusal_of_media(part, side)
         if refusal is None:
+            self.media_count += 1
             if not self._scope.media_labels:
                 return (part,)
             hint = f" {part.prompt_hint}" if part.prompt_hint else ""

@@ -42,7 +42,8 @@ class ModelInfo(Frozen):
     """What is known of the models whose names begin with `prefix`; data, user-overridable.
 
     `modalities` are those the model reads; None where it is not known, and then nothing is refused. `rejects` names
-    the wire settings that these models refuse. `family` groups models that read each other's signed state.
+    the wire settings that these models refuse. `family` names their line for whoever lists them; which models read each
+    other's signed state is for `Dialect.family` to say.
     """
 
     prefix: str
@@ -91,8 +92,8 @@ class Tables:
     `media` maps (side, modality) to a rule; a missing row means that this side never takes that modality; the row
     ("results", …) is for option results. `native` maps a side to the part kinds that its leaf functions encode
     besides text and media: "reasoning", "refusal", "opaque". `citations` says whether a text part's citations go
-    back to their maker. `sides` lists the sides that the wire has; a system turn that is not leading renders as
-    user where `later_system` is "user".
+    back to their maker. A system turn that is not leading renders as user
+    where `later_system` is "user".
     """
 
     media: Mapping[tuple[Side, Modality], MediaRule]

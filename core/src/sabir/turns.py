@@ -54,10 +54,11 @@ class TurnMaker:
             elif position not in block.answers:
                 slots.append(None)
             else:
-                slots.append(self._call_entry(message, call.invocation_id, call.option_name))
-                results.append((block.answers[position], slots[-1]))  # type: ignore[arg-type]
+                entry = self._call_entry(message, call.invocation_id, call.option_name)
+                slots.append(entry)
+                results.append((block.answers[position], entry))
         if block.side == "assistant":
-            slots = self._unbind(slots)
+            slots = self._unbind(slots, block)
         entries = tuple(slot for slot in slots if slot is not None and (slot.pieces or slot.wire_id))
         turns = [Turn(block.side, entries)] if entries else []
         if results:
@@ -92,29 +93,50 @@ class TurnMaker:
         pieces = self._sieve.sift(message, "results", is_home) if message.parts else ()
         return Entry(message, pieces, call.wire_id, call.wire_name, is_home)
 
-    def _unbind(self, slots: list[Entry | None]) -> list[Entry | None]:
-        """Without the reasoning that a call left out, or the end of the turn, leaves with nothing to lead to."""
+    def _unbind(self, slots: list[Entry | None], block: Block) -> list[Entry | None]:
+        """Without the reasoning that a step left out, or the end of the turn, leaves with nothing to lead to.
+
+        Reasoning leads to all that follows it up to the next reasoning: of several calls one that is kept is enough.
+        """
         if not any(slot is not None and any(piece.kind == "reasoning" for piece in slot.pieces) for slot in slots):
             return slots
-        is_followed = False
+        follower = _Follower()
         kept: list[Entry | None] = []
-        for slot in reversed(slots):
+        for position, slot in zip(reversed(block.positions), reversed(slots), strict=True):
             if slot is None or slot.wire_id:
-                is_followed = slot is not None
+                follower.pass_step(is_kept=slot is not None)
                 kept.append(slot)
-                continue
-            pieces: list[KnownPart] = []
-            for piece in reversed(slot.pieces):
-                if piece.kind == "reasoning" and not is_followed:
-                    reason = "nothing that this reasoning led to is left in its turn"
-                    path = f"parts[{_index(piece, slot.message)}]"
-                    self.log.add("dropped", reason, message=slot.message, path=path)
-                    continue
-                is_followed = True
-                pieces.append(piece)
-            kept.append(slot._replace(pieces=tuple(reversed(pieces))))
+            else:
+                omitted = {index for at, index in block.omitted if at == position}
+                kept.append(self._unbind_entry(slot, omitted, follower))
         return kept[::-1]
 
+    def _unbind_entry(self, entry: Entry, omitted: set[int], follower: "_Follower") -> Entry:
+        unbound: list[KnownPart] = []
+        for index, part in reversed(list(enumerate(entry.message.parts))):
+            if part.kind != "reasoning":
+                follower.pass_step(is_kept=index not in omitted)
+            elif any(piece is part for piece in entry.pieces) and not follower.pass_reasoning():
+                reason = "nothing that this reasoning led to is left in its turn"
+                self.log.add("dropped", reason, message=entry.message, path=f"parts[{index}]")
+                unbound.append(part)
+        left = tuple(piece for piece in entry.pieces if not any(piece is part for part in unbound))
+        return entry._replace(pieces=left)
 
-def _index(piece: KnownPart, message: Message) -> int:
-    return next(index for index, part in enumerate(message.parts) if part is piece)
+
+class _Follower:
+    """Read backwards: whether something is left of what the reasoning before it led to."""
+
+    def __init__(self) -> None:
+        self._is_left = False
+        self._is_new = False
+
+    def pass_step(self, *, is_kept: bool) -> None:
+        """A call, or a part that is no reasoning."""
+        self._is_left = is_kept or (self._is_left and not self._is_new)
+        self._is_new = False
+
+    def pass_reasoning(self) -> bool:
+        """Reasoning; whether it leads to something."""
+        self._is_new = True
+        return self._is_left

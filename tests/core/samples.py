@@ -46,7 +46,7 @@ parts = (
     | st.builds(ReasoningPart, text=texts, state=states)
     | st.builds(RefusalPart, text=texts, state=states)
 )
-several_parts = st.lists(parts, max_size=4).map(tuple)
+several_parts = st.lists(parts, min_size=1, max_size=4).map(tuple)
 
 calls = st.builds(
     OptionCallPayload,
@@ -57,8 +57,8 @@ calls = st.builds(
     invalid_arguments=st.booleans(),
     state=states,
 )
-successes = st.builds(
-    OptionResultPayload, invocation_id=names, option_name=names, result=json_values, parts=several_parts
+successes = st.builds(OptionResultPayload, invocation_id=names, option_name=names, result=json_values) | st.builds(
+    OptionResultPayload, invocation_id=names, option_name=names, parts=several_parts
 )
 failures = st.builds(
     OptionResultPayload,
@@ -93,9 +93,8 @@ EVERY_KIND: tuple[Message, ...] = (
         policy="llm",
         payload=OptionCallPayload(invocation_id="1", option_name="f", arguments={"a": [1, {"b": 2}]}, state={"s": [1]}),
     ),
-    Message(
-        policy="f", payload=OptionResultPayload(invocation_id="1", option_name="f", result={"a": [1]}, parts=EVERY_PART)
-    ),
+    Message(policy="f", payload=OptionResultPayload(invocation_id="1", option_name="f", result={"a": [1]})),
+    Message(policy="f", payload=OptionResultPayload(invocation_id="1", option_name="f", parts=EVERY_PART)),
     Message(
         policy="f",
         payload=OptionResultPayload(

@@ -135,6 +135,17 @@ def test_rendering_needs_no_key_and_no_network(tiny: Tiny) -> None:
     }
 
 
+def test_what_an_extra_body_replaces_is_a_loss(tiny: Tiny) -> None:
+    """Only where it says something else; the body is as the extra body says."""
+    llm = sabir.adapter("tiny:m")
+    rendering = llm.render("Hi.", settings=Settings(seed=1, extra_body={"settings": {"seed": 2}, "model": "m", "x": 1}))
+
+    assert [(loss.kind, loss.path, loss.reason) for loss in rendering.losses] == [
+        ("dropped", "extra_body.settings", "extra_body replaces what the settings and options said")
+    ]
+    assert rendering.body["settings"] == {"seed": 2}
+
+
 def test_a_missing_key_is_found_at_the_first_send(tiny: Tiny) -> None:
     """Not at import, not at rendering; the error names the variable."""
     tiny._key = None

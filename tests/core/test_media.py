@@ -15,6 +15,7 @@ from sabir.media import (
     form_of,
     make_data_url,
     read_data_url,
+    read_source,
     sniff_mime,
     split_provider_file,
 )
@@ -146,3 +147,21 @@ def test_a_rule_takes_forms_and_types() -> None:
     assert rule.refusal("data", "image/tiff") == "does not take image/tiff"
     assert rule.refusal("file", "image/png") == "takes it by url, data only, not by file"
     assert MediaRule().refusal("url", None) == "does not take it"
+
+
+def test_a_hint_is_no_declaration() -> None:
+    """PJ-17: compared without case and parameters; what is no MIME type refuses nothing that is elsewhere."""
+    rule = MediaRule(url=r"image/(png|jpeg)", data=r"image/png", file=r"image/png")
+
+    for form in ("url", "data", "file"):
+        assert rule.refusal(form, "Image/PNG; q=1") is None
+        assert rule.refusal(form, "image/tiff") == "does not take image/tiff"
+    assert rule.refusal("url", "a photograph") is rule.refusal("file", "png") is None
+    assert rule.refusal("data", "png") == "does not take png"
+
+
+def test_a_scheme_is_read_without_case() -> None:
+    """RFC 3986, 3.1; the string is kept as it was given."""
+    assert [form_of(url) for url in ("HTTPS://a.org", "DATA:,a", "Http://a.org")] == ["url", "data", "url"]
+    for url in ("HTTPS://a.org", "DATA:,a"):
+        assert read_source(url, "image", None, 10) == check_url(url) == url

@@ -1,9 +1,11 @@
 """The message: atomic, deeply immutable, of exactly three kinds."""
 
 import contextlib
+import copy
 import functools
 import inspect
 import json
+import pickle
 import pkgutil
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -16,10 +18,12 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 from sabir.answers import answer_sync, unanswered
 from sabir.constructors import user
+from sabir.errors import HistoryInvalid
 from sabir.history import dumps, loads
 from sabir.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.models import Frozen
 from sabir.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
+from sabir.settings import Settings
 from sabir.steps import Step, group_steps
 
 from tests.core.samples import EVERY_KIND, json_objects, messages
@@ -256,9 +260,64 @@ def test_a_changed_copy_is_validated() -> None:
 
 def test_a_changed_copy_keeps_what_a_newer_writer_added() -> None:
     """Messages at rest."""
-    loaded = loads('{"policy": "u", "tags": ["x"], "payload": {"kind": "parts", "parts": []}}')[0]
+    loaded = loads(
+        '{"policy": "u", "tags": ["x"], "payload": {"kind": "parts", "parts": ['
+        '{"kind": "text", "text": "a", "mood": "b"}, {"kind": "hologram", "of": 1}]}}'
+    )[0]
 
-    assert '"tags":["x"]' in dumps([loaded.model_copy(update={"step_num": 2})])
+    changed = loaded.model_copy(update={"step_num": 2})
+    reused = Message(policy="v", payload=PartsPayload(parts=(*loaded.parts, TextPart(text="c"))))
+
+    assert '"tags":["x"]' in dumps([changed])
+    assert changed.payload == loaded.payload
+    assert reused.parts[:2] == loaded.parts
+    assert '{"kind":"hologram","of":1}' in dumps([reused])
+
+
+@pytest.mark.parametrize("made", EVERY_KIND, ids=lambda made: made.kind)
+def test_a_message_is_made_once(made: Message) -> None:
+    """Law 11: neither `__init__` nor `__setstate__` makes another value of it."""
+    before = made.model_dump_json()
+
+    for again in (lambda: made.__init__(policy="x", payload=HELLO), lambda: made.__setstate__({"__dict__": {}})):
+        with pytest.raises(TypeError, match="Message is immutable; make a changed copy with model_copy"):
+            again()
+    assert made.model_dump_json() == before
+    assert pickle.loads(pickle.dumps(made)) == copy.deepcopy(made) == made
+
+
+def nested(levels: int) -> Any:
+    """Objects in each other."""
+    value: Any = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    "hold",
+    [
+        lambda value: OptionCallPayload(invocation_id="1", option_name="f", arguments=value).arguments,
+        lambda value: OptionResultPayload(invocation_id="1", option_name="f", result=value).result,
+        lambda value: OpaquePart(dialect="acme.wire", block=value).block,
+        lambda value: Settings(extra_body=value).extra_body,
+    ],
+    ids=["arguments", "result", "block", "extra_body"],
+)
+def test_a_value_may_be_nested_a_hundred_levels_deep(hold: Callable[[Any], Any]) -> None:
+    """What is deeper is refused where it is given, not by a RecursionError where it is looked at."""
+    assert hold(nested(100)) == nested(100)
+    with pytest.raises(ValueError, match="is nested deeper than 100 levels"):
+        hold(nested(101))
+
+
+def test_a_history_nested_too_deeply_is_none() -> None:
+    """In one line, whether the depth is in a known field or in one of a newer writer."""
+    for field in ("result", "zzz"):
+        payload = {"kind": "option_result", "invocation_id": "1", "option_name": "f", field: nested(200)}
+        with pytest.raises(HistoryInvalid, match="is nested deeper than 100 levels") as caught:
+            loads(json.dumps([{"policy": "f", "payload": payload}]))
+        assert "\n" not in str(caught.value)
 
 
 # --- kinds ------------------------------------------------------------------------------------------------------------
@@ -267,14 +326,15 @@ def test_a_changed_copy_keeps_what_a_newer_writer_added() -> None:
 def test_exactly_three_kinds() -> None:
     """PJ-09, PJ-13: each message is one of them, and says which."""
     kinds = {message.kind for message in EVERY_KIND}
-    parts, call, success, failure = EVERY_KIND
+    parts, call, value, success, failure = EVERY_KIND
 
     assert kinds == {"parts", "option_call", "option_result"}
-    assert [bool(message.call) for message in EVERY_KIND] == [False, True, False, False]
-    assert [bool(message.result) for message in EVERY_KIND] == [False, False, True, True]
+    assert [bool(message.call) for message in EVERY_KIND] == [False, True, False, False, False]
+    assert [bool(message.result) for message in EVERY_KIND] == [False, False, True, True, True]
     assert (parts.parts, call.parts, failure.parts) == (parts.payload.parts, (), ())  # type: ignore[union-attr]
     assert success.parts
-    for payload in (None, [HELLO, HELLO], {"kind": "parts", "parts": [], "option_name": "f"}):
+    assert not value.parts
+    for payload in (None, [HELLO, HELLO], {"kind": "parts", "parts": []}, {**HELLO.model_dump(), "option_name": "f"}):
         with pytest.raises(ValidationError, match="payload"):
             Message(policy="p", payload=payload)  # type: ignore[arg-type]
 
@@ -350,6 +410,25 @@ def test_error_fields_and_errors_go_together(fields: dict[str, Any]) -> None:
     """PJ-32, D-04: an error has a type and a message; a success has none of them."""
     with pytest.raises(ValidationError, match=r"an error result needs|a success carries no"):
         OptionResultPayload(invocation_id="1", option_name="f", **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"result": 1, "is_error": True, "error_type": "e", "error_message": "m"}, "an error has no `result`"),
+        ({"result": 1, "parts": (TextPart(text="a"),)}, "a result has `parts` or a `result`, not both"),
+    ],
+)
+def test_a_result_says_one_thing(fields: dict[str, Any], reason: str) -> None:
+    """PJ-30: a wire carries one of them, so the other would be lost."""
+    with pytest.raises(ValidationError, match=reason):
+        OptionResultPayload(invocation_id="1", option_name="f", **fields)
+
+
+def test_a_message_of_parts_has_some() -> None:
+    """PJ-39: one without parts says nothing, and no wire takes it."""
+    with pytest.raises(ValidationError, match="at least 1 item"):
+        PartsPayload(parts=())
 
 
 def test_equal_results_are_equal_whatever_the_order_of_their_keys() -> None:

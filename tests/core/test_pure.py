@@ -194,7 +194,7 @@ def test_a_request_in_broken_unicode_is_read_with_a_loss(pure: sabir.PureDialect
         ("", "this is no request of tiny.talk, an empty body"),
         ({"model": "m"}, "KeyError: 'turns'"),
         ({"model": "m", "turns": 5, "settings": {}}, "TypeError"),
-        ({"model": "m", "turns": [], "settings": {"sed": 3}}, "ValidationError"),
+        ({"model": "m", "turns": [], "settings": {"sed": 3}}, "SettingsInvalid"),
         ({"temperature": float("nan")}, "the request is no JSON: Out of range float"),
         ({"turns": {1, 2}, "sent": object()}, "the request is no JSON: "),
         (["Hi."], "a request is JSON text or a mapping, not of type list"),

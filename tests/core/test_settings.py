@@ -3,8 +3,11 @@
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
+from sabir.contracts import WireRequest
 from sabir.errors import AuthenticationFailed, RateLimited, SettingsInvalid
+from sabir.options import Option
+from sabir.scope import Target
 from sabir.settings import WIRE_SETTINGS, ResponseFormat, RetryPolicy, Settings, SettingsReader
 
 
@@ -76,8 +79,64 @@ def test_every_setting_survives_json() -> None:
 )
 def test_unknown_and_impossible_settings_are_errors(wrong: dict[str, Any]) -> None:
     """Strict: a misspelt setting is no silent default."""
-    with pytest.raises(ValidationError):
+    with pytest.raises(SettingsInvalid):
         Settings(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"max_tokens": 3}, "Settings has no `max_tokens`; pass settings=sabir.Settings(max_output_tokens=…)"),
+        ({"temprature": 1}, "Settings has no `temprature`; did you mean `temperature`?"),
+        ({"zzz": 1}, "Settings has no `zzz`; its fields are max_output_tokens, temperature, "),
+        ({"max_output_tokens": 0}, "Settings: max_output_tokens: Input should be greater than 0"),
+        ({"stop": ["\ud800"]}, "Settings: stop.0: holds a lone surrogate"),
+        ({"option_choice": "\ud800"}, "Settings: option_choice: holds a lone surrogate"),
+    ],
+)
+def test_a_wrong_setting_is_one_line(wrong: dict[str, Any], says: str) -> None:
+    """It names the field and what was expected, or the right word for another library's."""
+    with pytest.raises(SettingsInvalid) as caught:
+        Settings(**wrong)
+
+    assert str(caught.value).startswith(says)
+    assert "\n" not in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_no_stops_are_none() -> None:
+    """An empty list is no list of strings to stop at."""
+    assert Settings(stop=[]).stop is None
+    assert Settings(stop=[]).laid_over(Settings(stop="END")).stop is None
+
+
+def test_headers_are_in_no_repr() -> None:
+    """They may hold a key."""
+    shown = f"{Settings(extra_headers={'x-key': 'hidden'})!r} {WireRequest('/', b'', {'x-key': 'hidden'})!r}"
+
+    assert "hidden" not in shown
+
+
+def test_what_is_sent_verbatim_keeps_its_order() -> None:
+    """Keys of the body and of a vendor's own settings."""
+    given = {"z": {"y": 1, "x": 2}, "a": {}}
+    settings = Settings(extra_body=given, vendor=given)
+
+    for held in (settings.extra_body, settings.vendor):
+        assert [list(held), list(held["z"])] == [["z", "a"], ["y", "x"]]
+
+
+def test_names_are_valid_unicode() -> None:
+    """No wire carries half a character: refused where it is given."""
+    with pytest.raises(ValueError, match="lone surrogate"):
+        Option.from_schema("f", "\ud800", {})
+    for make in (
+        lambda: Target(provider="p", dialect="d", model="\ud800"),
+        lambda: ResponseFormat(name="\ud800", schema={}),
+        lambda: ResponseFormat(name="n", schema={}, description="\ud800"),
+    ):
+        with pytest.raises(ValueError, match="string_unicode"):
+            make()
 
 
 def test_a_response_format_is_a_model_or_a_schema() -> None:

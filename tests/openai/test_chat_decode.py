@@ -92,6 +92,15 @@ def test_calls_keep_their_ids_names_and_argument_text() -> None:
     assert reply.finish_reason == "option_calls"
 
 
+def test_further_fields_of_a_custom_call_are_kept() -> None:
+    """Law 3: they go back with it."""
+    call = {"id": "c", "type": "custom", "custom": {"name": "f", "input": "x"}, "signature": "s"}
+    found = decode(body({"tool_calls": [call]}, "tool_calls")).option_calls[0].call
+
+    assert found is not None
+    assert found.state == {"type": "custom", "further": {"signature": "s"}}
+
+
 def test_a_custom_call_is_a_call_whose_input_is_an_argument() -> None:
     """Free text is no JSON object: it stands under `input`, and an option of that one parameter can answer it."""
     call = {"id": "call_1", "type": "custom", "custom": {"name": "math_exp", "input": "4 + 4"}}
@@ -178,12 +187,19 @@ def test_a_sound_is_a_medium_with_its_transcript() -> None:
     assert reply.text == "Hello."
 
 
-@pytest.mark.parametrize("data", ["not base64!", "AAAA"])
-def test_a_sound_of_unknown_type_says_so(data: str) -> None:
-    """Raw samples have no mark; broken base64 is kept as it came."""
-    part = decode(body({"audio": {"id": "a", "data": data}})).media[0]
+def test_a_sound_of_unknown_type_says_so() -> None:
+    """Raw samples have no mark."""
+    part = decode(body({"audio": {"id": "a", "data": "AAAA"}})).media[0]
 
-    assert part.url == f"data:application/octet-stream;base64,{data}"
+    assert part.url == "data:application/octet-stream;base64,AAAA"
+
+
+def test_a_sound_that_is_no_base64_is_kept_as_it_came() -> None:
+    """No part can carry it; nothing of the body is lost."""
+    sound = {"id": "a", "data": "not base64!"}
+    reply = decode(body({"audio": sound}))
+
+    assert (reply.media, reply.details) == ((), {"choices": [{"index": 0, "message": {"audio": sound}}]})
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])

@@ -262,15 +262,84 @@ def test_argument_text_goes_back_to_its_dialect_as_it_came() -> None:
     assert [each["function"]["arguments"] for each in calls] == [raw, '{"city":"Ulm"}', "{}"]
 
 
+def test_arguments_that_are_no_json_object_are_a_loss_elsewhere() -> None:
+    """Their text goes home as it came; another dialect gets an empty object, and the loss says so."""
+    broken = {"raw_arguments": "{city: Ulm", "invalid_arguments": True}
+    home, foreign = (render([call(1, origin, **broken), result(1)]) for origin in (HOME, ELSEWHERE))
+    texts = [
+        json.loads(each.body_bytes)["messages"][0]["tool_calls"][0]["function"]["arguments"] for each in (home, foreign)
+    ]
+
+    assert texts == ["{city: Ulm", "{}"]
+    assert (losses(home), losses(foreign)) == ([], [("rewritten", "payload.arguments")])
+
+
+def test_a_custom_call_of_another_target_becomes_a_function_call() -> None:
+    """Its state does not go there; the loss says what it became."""
+    custom = {"arguments": {"input": "4 + 4"}, "state": {"type": "custom"}}
+    elsewhere = HOME.model_copy(update={"endpoint": "https://other.example/v1"})
+    foreign = render([call(1, elsewhere, **custom), result(1)])
+
+    assert json.loads(foreign.body_bytes)["messages"][0]["tool_calls"][0]["type"] == "function"
+    assert ("downgraded", "payload") in losses(foreign)
+    assert losses(render([call(1, HOME, **custom), result(1)])) == []
+
+
+@pytest.mark.parametrize(
+    "parts", [(TextPart(text="So: "), RefusalPart(text="No.")), (RefusalPart(text="No. "), RefusalPart(text="Never."))]
+)
+def test_a_refusal_beside_another_part_is_a_text(parts: tuple[Part, ...]) -> None:
+    """The wire takes texts, or exactly one refusal."""
+    rendering = render([sabir.user("a"), said(*parts, origin=HOME), sabir.user("b")])
+    refusals = [("downgraded", f"parts[{index}]") for index, part in enumerate(parts) if part.kind == "refusal"]
+
+    content = json.loads(rendering.body_bytes)["messages"][1]["content"]
+    assert content == [{"type": "text", "text": part.text} for part in parts if not isinstance(part, OpaquePart)]
+    assert losses(rendering) == refusals
+
+
+def test_a_result_of_media_alone_does_not_become_null() -> None:
+    """Nothing of it may be shown: a text says so, for null would be another answer."""
+    history = [call(1), result(1, parts=(MediaPart(modality="image", url=PNG),))]
+    rendering = render(history, settings=Settings(unsupported_media="drop"))
+
+    assert json.loads(rendering.body_bytes)["messages"][1]["content"] == "(its media are not shown)"
+    assert losses(rendering)[-1] == ("synthesized", "payload.result")
+
+
+@pytest.mark.parametrize(
+    ("schema", "sent"),
+    [
+        ({}, {"type": "object", "properties": {}}),
+        ({"type": "object"}, {"type": "object", "properties": {}}),
+        (
+            {"$defs": {"N": {"type": "object", "properties": {"n": {"$ref": "#/$defs/N"}}}}, "$ref": "#/$defs/N"},
+            {
+                "type": "object",
+                "properties": {"n": {"$ref": "#/$defs/N"}},
+                "$defs": {"N": {"type": "object", "properties": {"n": {"$ref": "#/$defs/N"}}}},
+            },
+        ),
+    ],
+)
+def test_the_parameters_of_an_option_are_an_object_with_properties(
+    schema: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    """The vendor refuses any other root; a recursive model has a reference there."""
+    declared = head(options=[Option.from_schema("weather", "Weather.", schema)])["tools"][0]["function"]
+
+    assert declared == {"name": "weather", "description": "Weather.", "parameters": sent}
+
+
 def test_a_custom_call_and_further_fields_go_back_to_their_maker_alone() -> None:
     """Law 3; a signature of another endpoint is not sent (UP-12)."""
-    custom = {"arguments": {"input": "4 + 4"}, "state": {"type": "custom"}}
+    custom = {"arguments": {"input": "4 + 4"}, "state": {"type": "custom", "further": {"signature": "t"}}}
     signed = {"arguments": {}, "state": {"further": {"extra_content": {"signature": "s"}}}}
     home = [call(1, HOME, **custom), call(2, HOME, **signed), result(1), result(2)]
     foreign = [call(1, ELSEWHERE, **custom), call(2, ELSEWHERE, **signed), result(1), result(2)]
 
     assert messages(home)[0]["tool_calls"] == [
-        {"id": "call_1", "type": "custom", "custom": {"name": "weather", "input": "4 + 4"}},
+        {"id": "call_1", "type": "custom", "custom": {"name": "weather", "input": "4 + 4"}, "signature": "t"},
         {
             "id": "call_2",
             "type": "function",

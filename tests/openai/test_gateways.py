@@ -98,7 +98,8 @@ def test_nothing_of_openais_environment_goes_to_a_gateway(monkeypatch: pytest.Mo
 
 
 def test_openais_environment_goes_to_openai(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the SDK has it."""
+    """As the SDK has it; the server stands for OpenAI's host."""
+    monkeypatch.setattr("sabir_openai.provider.VENDOR_HOSTS", ("127.0.0.1",))
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Mine: 1")
     with Server([head(), b"{}"]) as server:

@@ -230,16 +230,18 @@ def test_an_endpoint_that_is_no_url_is_refused_at_once(base_url: str) -> None:
         provider.connect(Access(api_key="k", base_url=base_url))
 
 
-@pytest.mark.parametrize("value", ["a\nb", "schön"])
+@pytest.mark.parametrize("value", ["hidden\nb", "hidden schön"])
 def test_a_header_that_is_no_http_is_an_invalid_request(value: str) -> None:
-    """Sending it again would not help, so that it is not retryable."""
+    """Sending it again would not help, so that it is not retryable; its value may be secret and is not shown."""
     with Server([head(), b"{}"]) as server:
         connection = provider.connect(access(server))
         with pytest.raises((openai.APIConnectionError, UnicodeEncodeError)) as raised:
             connection.open_sync(WireRequest(path="/x", body=b"{}", headers={"X-Bad": value}))
         connection.close()
 
-    assert type(connection.translate(raised.value)) is InvalidRequest
+    translated = connection.translate(raised.value)
+    assert type(translated) is InvalidRequest
+    assert "hidden" not in str(translated)
     assert server.asked == []
 
 
@@ -327,6 +329,47 @@ def test_quirks_follow_the_endpoint() -> None:
     assert provider.quirks(Access(base_url="https://me.openai.azure.com/openai/v1")) == frozenset()
     assert provider.quirks(Access(base_url="http://localhost:8000/v1")) == {"max_tokens", "system_role"}
     assert provider.quirks(Access(base_url="https://notopenai.com/v1")) == {"max_tokens", "system_role"}
+
+
+def test_openais_environment_does_not_follow_a_base_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Organisation, project and further headers are OpenAI's alone; another's endpoint gets the key and no more."""
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer sk-custom\nX-Secret: s")
+    with Server([head(), b"{}"]) as server:
+        connection = provider.connect(access(server))
+        connection.open_sync(REQUEST).close()
+        connection.close()
+
+    headers = server.asked[0].headers
+    assert headers["authorization"] == "Bearer sk-test"
+    assert {"openai-organization", "openai-project", "x-secret"}.isdisjoint(headers)
+
+
+@pytest.mark.parametrize("setting", ["api_key", "base_url"])
+def test_an_empty_setting_is_refused(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a mistake, as of a variable that is not set; nothing else takes its place in silence."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-user")
+    with pytest.raises(SettingsInvalid, match=rf"^openai has an empty {setting}; give a text, or leave it out$"):
+        provider.connect(Access(**{setting: ""}))
+
+
+def test_a_vault_that_gives_no_key_is_not_replaced_by_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key that was asked for is missing; another one is not sent instead."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-user")
+    with pytest.raises(CredentialsMissing):
+        provider.connect(Access(api_key=lambda: "")).open_sync(REQUEST)
+
+
+@pytest.mark.parametrize(
+    "base_url", ["ftp://me:hidden@host/v1", "me:hidden@host", "ftp://host/v1?key=hidden", "ftp://me:p?#/hidden@host"]
+)
+def test_a_refused_endpoint_shows_no_secret(base_url: str) -> None:
+    """Neither a password nor a query is in the error."""
+    with pytest.raises(SettingsInvalid) as raised:
+        provider.connect(Access(api_key="k", base_url=base_url))
+
+    assert "hidden" not in str(raised.value)
 
 
 def test_the_users_client_is_used_and_left_open() -> None:

@@ -175,6 +175,31 @@ def test_arguments_go_back_as_they_came_to_the_same_dialect_alone() -> None:
     assert sent[2] == {**bare, "arguments": '{"city":"Rome"}'}
 
 
+@pytest.mark.parametrize(
+    ("further", "lost"),
+    [
+        ({"raw_arguments": "{city", "invalid_arguments": True}, ("rewritten", "payload.arguments")),
+        ({"state": {"type": "custom"}}, ("downgraded", "payload")),
+    ],
+)
+def test_what_a_call_of_chat_loses_here_is_a_loss(further: dict[str, Any], lost: tuple[str, str]) -> None:
+    """Text that is no JSON object has no place; a custom call becomes a function call."""
+    chat = HOME.model_copy(update={"dialect": "openai.chat"})
+    rendering = render([call({}, chat, **further), result()])
+
+    assert (rendering.body["input"][0]["type"], rendering.body["input"][0]["arguments"]) == ("function_call", "{}")
+    assert lost in losses(rendering)
+
+
+def test_a_result_of_media_alone_does_not_become_null() -> None:
+    """Sound has no place in a result: a text says that it is missing, for null would be another answer."""
+    sound = MediaPart(modality="audio", url="data:audio/wav;base64,UklGRg==")
+    rendering = render([call({}), result(parts=[sound])], settings=Settings(unsupported_media="drop"))
+
+    assert rendering.body["input"][1]["output"] == "(its media are not shown)"
+    assert losses(rendering)[-1] == ("synthesized", "payload.result")
+
+
 def test_an_item_id_of_another_make_stays_out_of_a_call() -> None:
     """The vendor refuses a call's id that does not begin with fc."""
     rendering = render([call({}, HOME, state={"id": "call_1", "status": "completed"}), result()])

@@ -101,7 +101,14 @@ def test_a_strict_schema_does_not_change_the_given_one() -> None:
         ({"type": "object", "properties": {"a": {"oneOf": [{"type": "string"}]}}}, "a uses 'oneOf'"),
         (
             {"type": "object", "properties": {"a": {"$ref": "#/$defs/gone"}, "b": {"$ref": "#/x", "title": "t"}}},
-            "#/x names nothing",
+            "#/$defs/gone names nothing",
+        ),
+        ({"type": "object", "properties": {"a": {"$ref": "https://example.org/a"}}}, "example.org/a names nothing"),
+        ({"type": "object", "properties": {"a": {"$ref": "#there"}}, "$defs": {}}, "#there names nothing"),
+        ({"type": "object", "properties": {}, "anyOf": [{"type": "string"}]}, "the root is a union"),
+        (
+            {"type": "object", "properties": {}, "oneOf": [{"type": "string"}], "discriminator": {}},
+            "the root is a union",
         ),
         ({"type": "object", "properties": {"a": {"enum": list(range(1001))}}}, "more than 1000 enumerated values"),
         ({"type": "object", "properties": ["a"]}, "has properties that are no object"),

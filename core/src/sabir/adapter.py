@@ -18,6 +18,7 @@ from pydantic_core import to_json
 from sabir import registry
 from sabir.calls import Adapter, CallArguments, Messages
 from sabir.catalogue import find_model
+from sabir.checked import checked_key, checked_settings
 from sabir.constructors import as_messages
 from sabir.contracts import Access, ApiKey, Connection, Dialect, Fetcher, Provider, TokenCount, WireRequest
 from sabir.drive import SyncWire, Wire, drive, drive_sync, result_of
@@ -72,7 +73,7 @@ class ModelAdapter:
         self._dialect = dialect
         self._access = access
         self._speaks_as = speaks_as
-        self._settings = settings or _NO_SETTINGS
+        self._settings = checked_settings(settings, provider.name) or _NO_SETTINGS
         self._strict = strict
         info = model_info or find_model(provider.models(), model)
         self._renderer = Renderer(
@@ -240,7 +241,8 @@ class ModelAdapter:
         return self._render(self._media.fetch_sync(as_messages(messages)), how)
 
     def _render(self, given: Derived, how: CallArguments) -> Rendering:
-        settings = _checked(how.get("settings")).laid_over(self._settings)
+        given_settings = checked_settings(how.get("settings"), self._target.provider) or _NO_SETTINGS
+        settings = given_settings.laid_over(self._settings)
         rendering = self._renderer.render(given.messages, as_options(how.get("options") or ()), settings)
         if given.losses:
             rendering = rendering.model_copy(update={"losses": (*given.losses, *rendering.losses)})
@@ -312,7 +314,8 @@ def adapter(
     are the model's. `settings` and `strict` hold for every call that does not say otherwise. `fetcher` fetches media
     for targets that take only bytes. `model_info` replaces what is known of the model.
 
-    Raises SettingsInvalid for a name of another form, ProviderMissing, ProviderBroken, PluginConflict or
+    Raises SettingsInvalid for a name of another form, a key or settings of another type and a vendor section
+    whose name is a provider's misspelt, ProviderMissing, ProviderBroken, PluginConflict or
     DialectMissing where the plugin cannot serve, Misnamed for another library's argument.
     """
     refuse_misnamed("adapter", misnamed, _FACTORY)
@@ -323,9 +326,9 @@ def adapter(
         provider,
         provider.dialect(name.dialect or provider.dialects[0]),
         name.model,
-        Access(api_key=api_key, base_url=base_url, client=client),
+        Access(api_key=checked_key(api_key), base_url=base_url, client=client),
         speaks_as=speaks_as,
-        settings=_checked(settings),
+        settings=settings,
         strict=strict,
         fetcher=fetcher,
         model_info=model_info,
@@ -339,11 +342,3 @@ def without_secrets(url: str) -> str:
     except ValueError as error:
         raise SettingsInvalid(f"the endpoint is no URL: {error}; give base_url as https://host/path") from None
     return urlunsplit((split.scheme, split.netloc.rpartition("@")[2], split.path, "", ""))
-
-
-def _checked(settings: Settings | None) -> Settings:
-    if settings is None:
-        return _NO_SETTINGS
-    if not isinstance(settings, Settings):
-        raise SettingsInvalid(f"settings is of type {type(settings).__name__}; write sabir.Settings(…)")
-    return settings

@@ -73,6 +73,7 @@ class MessageBuilder(_Maker):
         self._parts: list[Part] = []
         self._calls: list[Message] = []
         self._calls_before_parts = 0
+        self._assigned: dict[str, MediaPart] = {}
         self._built: Message | None = None
 
     @classmethod
@@ -164,7 +165,19 @@ class MessageBuilder(_Maker):
             given = f"add_{modality}({shorten(prompt_hint or '')}{'' if url is None else ', …'})"
             raise BuilderError(f"{given}: the hint comes first, then the URL: add_{modality}(prompt_hint, url)")
         part = make_part(MediaPart, modality=modality, url=check_url(url), prompt_hint=prompt_hint, **details)
-        return self._add(part if part.id else part.model_copy(update={"id": self._media_id(part)}))
+        if part.id:
+            self._refuse_assigned(part)
+            return self._add(part)
+        named = part.model_copy(update={"id": self._media_id(part)})
+        self._assigned[named.id or ""] = named
+        return self._add(named)
+
+    def _refuse_assigned(self, part: MediaPart) -> None:
+        """A given id must not be one that the builder gave another medium: what speaks of it would mean both."""
+        other = self._assigned.get(part.id or "")
+        if other is not None:
+            both = f"{part.modality} {_shown(part)} and {other.modality} {_shown(other)}"
+            raise BuilderError(f"id {part.id!r} would name both {both}, which got it first; give another id")
 
     def _media_id(self, part: MediaPart) -> str:
         media = [each for each in self._parts if isinstance(each, MediaPart)]
@@ -257,6 +270,10 @@ def make_part(kind: type[AnyPart], **fields: Any) -> AnyPart:
         return kind(**fields)
     except ValidationError as error:
         raise BuilderError(f"no {kind.__name__}: {one_line(describe(error))}") from None
+
+
+def _shown(part: MediaPart) -> str:
+    return shorten(part.prompt_hint or part.url)
 
 
 def _call_of(message: object) -> OptionCallPayload:

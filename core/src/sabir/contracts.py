@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from pydantic import ConfigDict
+
 from sabir.decoded import DecodedHistory
 from sabir.errors import CallError, SabirError
 from sabir.events import StreamEvent
@@ -121,7 +123,7 @@ class WireRequest:
 
     path: str
     body: bytes = field(repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout: float | None = None
     streaming: bool = False
 
@@ -254,7 +256,9 @@ class Provider(Protocol):
 
 
 class FetchedMedia(Frozen):
-    """Bytes behind a URL. `url` is where they came from after redirects."""
+    """Bytes behind a URL. `url` is where they came from after redirects. In JSON the bytes are base64."""
+
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
     data: bytes
     mime: str

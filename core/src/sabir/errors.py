@@ -27,14 +27,23 @@ if TYPE_CHECKING:
     from sabir.reply import Reply
 
 
-def one_line(text: str, limit: int = 500) -> str:
-    """A text as one line of at most `limit` characters, for an error's message."""
+REMEDY_CHARACTERS = 80
+"""How much of the end of a call's long message is kept: the remedy stands there."""
+
+
+def one_line(text: str, limit: int = 500, *, kept_end: int = 0) -> str:
+    """A text as one line of at most `limit` characters, the last `kept_end` included, for an error's message."""
     line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    if len(line) <= limit:
+        return line
+    return f"{line[: limit - kept_end - 1]}…{line[len(line) - kept_end :]}"
 
 
 class SabirError(Exception):
-    """The root of the library's errors."""
+    """The root of the library's errors; the message is one line, whatever it quotes."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(" ".join(str(message).split()))
 
 
 class HistoryInvalid(SabirError, ValueError):
@@ -132,7 +141,7 @@ class CallError(SabirError):
         request_id: str | None = None,
         retry_after: float | None = None,
     ) -> None:
-        super().__init__(one_line(message))
+        super().__init__(one_line(message, kept_end=REMEDY_CHARACTERS))
         self.provider = provider
         self.status = status
         self.code = code

@@ -13,6 +13,7 @@ refused in one line that names the file, the message and what is wrong with it.
 import json
 import math
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -53,12 +54,20 @@ def dumps_lines(messages: Iterable[Message]) -> str:
 
 
 def save(path: str | Path, messages: Iterable[Message]) -> None:
-    """Write a history: JSON Lines where the name ends in `.jsonl`, else a JSON array; a file is replaced as a whole."""
-    path = Path(path).resolve()
+    """Write a history: JSON Lines where the name ends in `.jsonl`, else a JSON array.
+
+    A file is replaced as a whole and keeps its permissions. HistoryInvalid names a message that JSON cannot hold, and a
+    path whose folder is not there.
+    """
+    given, path = path, Path(path).resolve()
     text = dumps_lines(messages) if path.suffix == ".jsonl" else dumps(messages)
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
+    if not path.parent.is_dir():
+        raise HistoryInvalid(f"{str(given)!r} cannot be written: its folder is not there; make the folder first")
     try:
         with temporary.open("x", encoding="utf-8", newline="\n") as file:
+            if path.exists():
+                temporary.chmod(stat.S_IMODE(path.stat().st_mode))  # before anything is in it
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

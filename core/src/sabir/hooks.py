@@ -62,9 +62,15 @@ class Hooks:
         return next((hint for _, hint in given if hint is not None), None)
 
     def media_id(self, part: MediaPart, index: int) -> str | None:
-        """The first id that a plugin gives a media part."""
-        given = self._ask("sabir_media_id", part=part, index=index)
-        return next((media_id for _, media_id in given if media_id is not None), None)
+        """The first id that a plugin gives a media part; PluginError for what is no string."""
+        for name, media_id in self._ask("sabir_media_id", part=part, index=index):
+            if media_id is None:
+                continue
+            if not isinstance(media_id, str):
+                found = type(media_id).__name__
+                raise PluginError(f"hook plugin {name} returned {found} from sabir_media_id; return a string or None")
+            return media_id
+        return None
 
     def built(self, message: Message) -> Message:
         """A message as the plugins leave it; what one of them raises is its veto."""

@@ -8,6 +8,7 @@ block an error is raised as it is and the call may be repeated; afterwards it be
 what had arrived.
 """
 
+import json
 from collections.abc import Iterator
 from typing import NoReturn
 
@@ -16,14 +17,16 @@ from sabir.errors import CallError, ResponseInvalid, StreamBroken, one_line
 from sabir.events import BlockDelta, BlockEnd, ReplyStart, StreamEvent
 from sabir.fold import Fold
 from sabir.losses import Loss
-from sabir.mending import mend_escapes
+from sabir.mending import mend, mend_escapes
 from sabir.parts import TextPart
 from sabir.reply import Reply
 from sabir.scope import DecodeScope
 from sabir.sse import ServerEvent, ServerEventReader
 
 SHOWN_CHARACTERS = 200
-"""How much of an answer that cannot be read is kept to show it in the error."""
+"""How much of an answer that cannot be read is shown in the error."""
+KEPT_BYTES = 65_536
+"""How much of an answer without any event is kept, to read the error that it may report."""
 
 
 def shown(body: bytes | str) -> str:
@@ -77,7 +80,7 @@ class StreamState:
         self._reader = ServerEventReader()
         self._decoder: Decoder | None = None
         self._held: ReplyStart | None = None
-        self._seen = b""
+        self._seen = bytearray()
         self._was_broken = False
         self._grown: set[int] = set()
 
@@ -93,8 +96,8 @@ class StreamState:
 
     def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
         """The events that a chunk completes. What follows the terminal marker is not looked at."""
-        if self._decoder is None and len(self._seen) < SHOWN_CHARACTERS:
-            self._seen += chunk[:SHOWN_CHARACTERS]
+        if self._decoder is None and len(self._seen) <= KEPT_BYTES:
+            self._seen += chunk
         for wire_event in self._reader.feed(chunk):
             yield from self._take(wire_event)
 
@@ -104,6 +107,21 @@ class StreamState:
             yield from self._take(wire_event)
         if self._decoder is not None:
             yield from self._take(None)
+        else:
+            self._raise_reported()
+
+    def _raise_reported(self) -> None:
+        """Raise the error that an answer without any event reports, where it is JSON in place of a stream."""
+        body, _ = mend(bytes(self._seen))
+        try:
+            json.loads(body)
+            self._dialect.decode(body, self._scope)
+        except ResponseInvalid:
+            return  # it reports none; `reply` shows it
+        except CallError:
+            raise
+        except Exception:
+            return
 
     def _take(self, wire_event: ServerEvent | None) -> Iterator[StreamEvent]:
         """The events of one wire event, or of the end of the bytes."""
@@ -140,7 +158,7 @@ class StreamState:
         if self._decoder is not None:
             reason = "ended its stream without the terminal marker"
         else:
-            reason = f"answered with no event stream but {shown(self._seen)}"
+            reason = f"answered with no event stream but {shown(bytes(self._seen[:SHOWN_CHARACTERS]))}"
         raise self._broken(f"{target} {reason}; what came is in `partial`")
 
     def _finished(self, reply: Reply) -> Reply:

@@ -29,6 +29,7 @@ FILE_CAP = 50_000_000
 
 _HEADER = re.compile(r"data:([a-z0-9.+-]+/[a-z0-9.+*-]+)?((?:;[a-z0-9._+-]+(?:=[^;,]*)?)*),", re.IGNORECASE)
 _PROVIDER_FILE = re.compile(r"provider-file:([A-Za-z0-9_.-]+)/([^\s\x00-\x1f]+)\Z")
+_BASE64 = re.compile(r"[A-Za-z0-9+/=_-]*+(?:%[0-9A-Fa-f]{2}[A-Za-z0-9+/=_-]*+)*+")
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
 _REFUSED_MIMES = frozenset({"text/html", "application/xhtml+xml", "image/svg+xml", "text/javascript"})
 _ALLOWED_MIMES = re.compile(
@@ -105,17 +106,18 @@ def split_provider_file(url: str) -> tuple[str, str]:
 
 def form_of(url: str) -> Form:
     """How a checked URL carries its media."""
-    if url.startswith("http"):
+    scheme = url[:5].lower()
+    if scheme.startswith("http"):
         return "url"
-    return "data" if url.startswith("data:") else "file"
+    return "data" if scheme == "data:" else "file"
 
 
 def check_url(url: str) -> str:
     """The URL as given, if a media part may carry it; ValueError in one line if not (D-02, UP-22)."""
     scheme = url[:20].partition(":")[0]
-    if scheme in ("http", "https"):
+    if scheme.lower() in ("http", "https"):
         return _check_web_url(url)
-    if scheme == "data":
+    if scheme.lower() == "data":
         return _check_data_url(url)
     if scheme == "provider-file":
         split_provider_file(url)
@@ -143,7 +145,9 @@ def _check_web_url(url: str) -> str:
 def _check_data_url(url: str) -> str:
     if len(url) > DATA_URL_CAP:
         raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a data URL may have {DATA_URL_CAP}: upload it")
-    mime = read_data_url(url).mime
+    mime, is_base64, offset = read_data_url(url)
+    if "\0" in url or (is_base64 and not _BASE64.fullmatch(url, offset)):
+        raise MediaRefused(f"{shorten(url)} holds broken base64 or NUL; encode the bytes with base64.b64encode")
     if mime in _REFUSED_MIMES or not _ALLOWED_MIMES.fullmatch(mime):
         raise MediaRefused(f"{shorten(url)} is of type {mime}, which no media part may carry; convert it first")
     return url
@@ -173,7 +177,7 @@ def read_source(source: str | Path | bytes, modality: Modality, mime: str | None
 
     Raises MediaRefused for a missing or too large file, and for bytes whose type cannot be told.
     """
-    if isinstance(source, str) and re.match(r"(https?|data|provider-file):", source):
+    if isinstance(source, str) and re.match(r"(?i:https?|data):|provider-file:", source):
         return source
     if isinstance(source, bytes):
         data, name = source, f"{len(source)} bytes"
@@ -208,11 +212,17 @@ class MediaRule:
     file: str | None = None
 
     def refusal(self, form: Form, mime: str | None) -> str | None:
-        """Why a medium of that form cannot be taken, or None where it can."""
+        """Why a medium of that form cannot be taken, or None where it can.
+
+        A hint is compared in lower case and without parameters. Bytes are of the type that their URL says; of what is
+        elsewhere a hint that is no MIME type at all says nothing (PJ-17).
+        """
         pattern = getattr(self, form)
         if pattern is None:
             forms = [name for name in ("url", "data", "file") if getattr(self, name) is not None]
             return f"takes it by {', '.join(forms)} only, not by {form}" if forms else "does not take it"
-        if pattern and mime is not None and not re.fullmatch(pattern, mime):
-            return f"does not take {mime}"
-        return None
+        if not pattern or mime is None:
+            return None
+        kind = mime.partition(";")[0].strip().lower()
+        is_mere_hint = form != "data" and "/" not in kind
+        return None if is_mere_hint or re.fullmatch(pattern, kind) else f"does not take {mime}"

@@ -44,7 +44,7 @@ class PartsPayload(AtRest):
     """Text and media in the order given (PJ-20), and what else a model says: reasoning, refusal, opaque blocks."""
 
     kind: Literal["parts"] = "parts"
-    parts: tuple[Part, ...]
+    parts: tuple[Part, ...] = Field(min_length=1)
 
 
 class OptionCallPayload(Stateful):
@@ -71,7 +71,8 @@ class OptionCallPayload(Stateful):
 class OptionResultPayload(AtRest):
     """What an option returned, or how it failed (PJ-30, PJ-32).
 
-    `parts` holds text and media for the model where the option returned such; `result` is None then.
+    `parts` holds text and media for the model where the option returned such; `result` is None then,
+    and where it failed.
     """
 
     kind: Literal["option_result"] = "option_result"
@@ -95,6 +96,10 @@ class OptionResultPayload(AtRest):
             raise ValueError("an error result needs `error_type` and `error_message`")
         if not self.is_error and (self.error_type, self.error_message, self.retryable) != (None, None, None):
             raise ValueError("a success carries no error_type, error_message or retryable; set is_error=True")
+        if self.is_error and self.result_json != "null":
+            raise ValueError("an error has no `result`; say what went wrong in `error_message`")
+        if self.parts and self.result_json != "null":
+            raise ValueError("a result has `parts` or a `result`, not both; put the value into a text part")
         return self
 
 

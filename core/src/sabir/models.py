@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from sabir.values import FrozenDict, freeze
+from sabir.values import FrozenDict, encode_json
 
 LOADING: dict[str, Any] = {"sabir": "loading"}
 """The validation context under which unknown fields and unknown part kinds are kept."""
 
 _NOTHING = FrozenDict()
+
+
+def _made_already(value: object) -> TypeError:
+    return TypeError(f"{type(value).__name__} is immutable; make a changed copy with model_copy(update=…) instead")
 
 
 def is_loading(info: ValidationInfo) -> bool:
@@ -32,6 +36,21 @@ class Frozen(BaseModel):
     )
 
     if not TYPE_CHECKING:  # a checker that saw these would let any attribute be set
+
+        def __init__(self, /, **fields: Any) -> None:
+            """Make it, once: a second call on a made instance is a TypeError."""
+            if self.__dict__:
+                raise _made_already(self)
+            super().__init__(**fields)
+
+        # pydantic's own mark: validation of nested values goes past this method, as it does past BaseModel's.
+        __init__.__pydantic_base_init__ = True
+
+        def __setstate__(self, state: dict[Any, Any]) -> None:
+            """Unpickle, into a new instance only."""
+            if self.__dict__:
+                raise _made_already(self)
+            super().__setstate__(state)
 
         def __setattr__(self, name: str, value: object) -> NoReturn:
             """Refuse; pydantic itself lets cached properties and underscored names of a frozen model be set."""
@@ -67,6 +86,8 @@ class AtRest(Frozen):
     @model_validator(mode="after")
     def _keep_unknown_fields_only_when_loading(self, info: ValidationInfo) -> Self:
         unknown = self.__pydantic_extra__
+        if type(unknown) is FrozenDict:  # checked when it was made; here it is part of another value
+            return self
         if unknown and not is_loading(info):
             raise PydanticCustomError(
                 "extra_forbidden",
@@ -77,6 +98,5 @@ class AtRest(Frozen):
                     "fields": ", ".join(field.alias or name for name, field in type(self).model_fields.items()),
                 },
             )
-        if type(unknown) is not FrozenDict:
-            object.__setattr__(self, "__pydantic_extra__", freeze(unknown) if unknown else _NOTHING)
+        object.__setattr__(self, "__pydantic_extra__", encode_json(unknown).view() if unknown else _NOTHING)
         return self

@@ -18,7 +18,7 @@ from sabir.errors import OptionInvalid, one_line
 from sabir.execution import answer_call, answer_call_sync
 from sabir.messages import Message
 from sabir.models import Frozen
-from sabir.parts import NonEmpty
+from sabir.parts import NonEmpty, Text
 from sabir.signatures import first_paragraph, read_function, schema_of_model
 from sabir.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue
 
@@ -37,7 +37,7 @@ class Option(Frozen):
     """
 
     name: NonEmpty
-    description: str = ""
+    description: Text = ""
     parameters_json: JSONObjectDocumentField = Field(default=_NO_PARAMETERS, alias="parameters")
     function: Annotated[SkipValidation[Callable[..., Any] | None], SkipJsonSchema()] = Field(
         default=None, exclude=True, repr=False

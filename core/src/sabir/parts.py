@@ -146,6 +146,8 @@ class UnknownPart(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _only_loaded(cls, value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, UnknownPart):
+            return value
         if isinstance(value, dict) and is_loading(info) and isinstance(value.get("kind"), str):
             return {"document": value}
         kind = value.get("kind") if isinstance(value, dict) else value

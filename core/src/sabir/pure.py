@@ -8,11 +8,12 @@ sabir.dialect("acme.wire") ── render(messages) ─▶ Rendering
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Never
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from sabir.catalogue import find_model
+from sabir.checked import checked_settings
 from sabir.constructors import as_messages
 from sabir.contracts import Access, Decoder, Dialect
 from sabir.decoded import DecodedHistory
@@ -21,12 +22,15 @@ from sabir.incoming import finished, raise_unreadable, shown
 from sabir.losses import Loss, Strict, refuse
 from sabir.mending import mend
 from sabir.messages import Message
+from sabir.misnamed import refuse_misnamed
 from sabir.options import OptionLike, as_options
 from sabir.registry import default_registry as registry
 from sabir.rendering import Renderer, Rendering
 from sabir.reply import Reply
 from sabir.scope import DecodeScope, Target
 from sabir.settings import Settings
+
+_RENDER = ("model", "options", "settings", "strict", "speaks_as")
 
 
 class PureDialect:
@@ -49,8 +53,15 @@ class PureDialect:
         settings: Settings | None = None,
         strict: Strict = False,
         speaks_as: str = "llm",
+        **misnamed: Never,
     ) -> Rendering:
-        """The request for a model's endpoint; RenderingRefused for losses that `strict` names."""
+        """The request for a model's endpoint.
+
+        Raises RenderingRefused for losses that `strict` names, SettingsInvalid for what are no settings, Misnamed for
+        another library's argument.
+        """
+        refuse_misnamed("render", misnamed, _RENDER)
+        settings = checked_settings(settings, self.target.provider)
         target = self.target.model_copy(update={"model": model})
         info = find_model(registry.models(target.provider), model)
         renderer = Renderer(self.dialect, target, speaks_as=speaks_as, model_info=info)

@@ -10,6 +10,7 @@ stops no other (CD-03 … CD-05, CD-13).
 import difflib
 import logging
 import threading
+import unicodedata
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, NamedTuple
@@ -79,12 +80,9 @@ class Registry:
                 return found
             if name in self._failures:
                 raise self._failures[name].with_traceback(None)
-            claims = self._claimed(PROVIDERS).get(name)
-            if claims is None:
-                del self._claims[PROVIDERS]  # it may have been installed since
-                claims = self._claimed(PROVIDERS).get(name)
-            if claims is None:
+            if not self.knows(name):
                 raise self._missing(name)
+            claims = self._claimed(PROVIDERS)[name]
             try:
                 loaded = _load_provider(_only(claims))
             except PluginError as error:
@@ -120,8 +118,20 @@ class Registry:
     def providers(self) -> tuple[ProviderStatus, ...]:
         """Every provider by name, loaded to see what it can; those that fail say why."""
         with self._lock:
-            names = sorted({*self._claimed(PROVIDERS), *self._registered})
-            return tuple(self._status(name) for name in names)
+            return tuple(self._status(name) for name in self.names())
+
+    def names(self) -> tuple[str, ...]:
+        """The names of every provider, in order; none is loaded."""
+        with self._lock:
+            return tuple(sorted({*self._claimed(PROVIDERS), *self._registered}))
+
+    def knows(self, name: str) -> bool:
+        """Whether a provider of that name is installed or registered; it is not loaded."""
+        with self._lock:
+            if name in self._registered or name in self._claimed(PROVIDERS):
+                return True
+            del self._claims[PROVIDERS]  # it may have been installed since
+            return name in self._claimed(PROVIDERS)
 
     def models(self, provider: str) -> tuple[ModelInfo, ...]:
         """What is known of a provider's models, longest prefixes first."""
@@ -149,6 +159,7 @@ class Registry:
 
         Raises SettingsInvalid for another form, ProviderMissing and DialectMissing for what is not there.
         """
+        _check_model_name(name)
         prefix, colon, model = name.partition(":")
         provider, dot, dialect = prefix.partition(".")
         if not colon or not provider or not model or (dot and not dialect):
@@ -194,7 +205,7 @@ class Registry:
         return known.model_copy(update=found)
 
     def _missing(self, name: str) -> ProviderMissing:
-        installed = sorted({*self._claimed(PROVIDERS), *self._registered})
+        installed = self.names()
         near = difflib.get_close_matches(name, installed, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else f"perhaps: pip install sabir-{name}"
         return ProviderMissing(
@@ -247,6 +258,8 @@ def _check_provider(provider: object, name: str, source: str) -> None:
         raise ProviderBroken(f"provider {name!r} of {source} speaks no dialect; its `dialects` must name one")
 
 
+_BREAKING = ("Cc", "Zl", "Zp")
+"""The Unicode categories of control characters and of what separates lines; no name holds them."""
 _MEMBERS = sorted(name for name in {*Provider.__annotations__, *vars(Provider)} if not name.startswith("_"))
 
 
@@ -254,6 +267,14 @@ def _check_dialect(provider: Provider, short_name: str | None) -> None:
     if short_name is not None and short_name not in provider.dialects:
         spoken = ", ".join(provider.dialects)
         raise DialectMissing(f"provider {provider.name!r} does not speak {short_name!r}; it speaks {spoken}")
+
+
+def _check_model_name(name: object) -> None:
+    if not isinstance(name, str):
+        remedy = "write provider:model or provider.dialect:model"
+        raise SettingsInvalid(f"a model's name is a string, not of type {type(name).__name__}; {remedy}")
+    if any(unicodedata.category(character) in _BREAKING for character in name):
+        raise SettingsInvalid(f"{name!r} names no model: it holds a control character; write provider:model")
 
 
 def _distribution(point: EntryPoint) -> str:

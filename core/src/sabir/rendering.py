@@ -263,6 +263,10 @@ class Renderer:
         field = self._dialect.messages_field
         if field in settings.extra_body:
             raise SettingsInvalid(f"extra_body replaces {field!r}, the messages themselves; pass messages instead")
+        for name, value in settings.extra_body.items():
+            if name in head and freeze(head[name]) != value:
+                reason = "extra_body replaces what the settings and options said"
+                request.losses.add("dropped", reason, path=f"extra_body.{name}")
         return {**head, **settings.extra_body}
 
     def _join(self, head: Mapping[str, Any], prefix: memoryview, ending: bytes) -> bytes:

@@ -14,7 +14,7 @@ from sabir.losses import Loss, LossKind
 from sabir.media import MediaRule, Modality
 from sabir.messages import Message, Origin
 from sabir.models import Frozen
-from sabir.parts import KnownPart
+from sabir.parts import KnownPart, Text
 from sabir.settings import SettingsReader, UnsupportedMedia
 from sabir.values import FrozenDict
 
@@ -28,10 +28,10 @@ Side: TypeAlias = Literal["system", "user", "assistant", "results"]
 class Target(Frozen):
     """Where a rendering goes."""
 
-    provider: str
-    dialect: str
-    model: str = ""
-    endpoint: str = ""
+    provider: Text
+    dialect: Text
+    model: Text = ""
+    endpoint: Text = ""
 
     def __str__(self) -> str:
         """Provider and model, as a user writes them."""

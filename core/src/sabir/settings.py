@@ -4,14 +4,17 @@ A call's settings are laid over the adapter's: a field that the call sets wins. 
 SettingsReader, which knows which were looked at; one that was set and not looked at is a loss, never silence.
 """
 
+import difflib
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
-from sabir.errors import CallError, SettingsInvalid
+from sabir.arguments import describe
+from sabir.errors import CallError, SettingsInvalid, one_line
 from sabir.models import Frozen
+from sabir.parts import NonEmpty, Text
 from sabir.values import FrozenDict, JSONObjectDocumentField, JSONObjectField, JSONText
 
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -52,9 +55,9 @@ class RetryPolicy(Frozen):
 class ResponseFormat(Frozen):
     """The JSON schema that the reply's text must satisfy."""
 
-    name: str = Field(min_length=1)
+    name: NonEmpty
     schema_document: JSONObjectDocumentField = Field(alias="schema")
-    description: str | None = None
+    description: Text | None = None
 
     @property
     def schema_view(self) -> FrozenDict:
@@ -73,7 +76,9 @@ def _as_response_format(value: object) -> object:
 
 
 def _as_tuple(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return (value,)
+    return None if isinstance(value, list | tuple) and not value else value
 
 
 def _as_retry_policy(value: object) -> object:
@@ -86,25 +91,37 @@ class Settings(Frozen):
     `stop` takes one string or several; `option_choice` is "auto", "none", "required" or an option's name;
     `response_format` a pydantic model class or a JSON schema; `timeout` seconds; `retries` a RetryPolicy or the
     number of repetitions. `vendor` maps a provider's name to its own settings, validated by its plugin and never
-    sent to another. `extra_body` and `extra_headers` are sent verbatim, unchecked.
+    sent to another. `extra_body` and `extra_headers` are sent verbatim, unchecked. No strings to `stop` at are None.
+    Raises SettingsInvalid, in one line, for a setting that does not exist or cannot be.
     """
 
     max_output_tokens: int | None = Field(default=None, gt=0)
     temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     top_p: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
-    stop: Annotated[tuple[str, ...] | None, BeforeValidator(_as_tuple)] = None
+    stop: Annotated[tuple[Text, ...] | None, BeforeValidator(_as_tuple)] = None
     seed: int | None = None
     reasoning_effort: ReasoningEffort | None = None
-    option_choice: str | None = Field(default=None, min_length=1)
+    option_choice: NonEmpty | None = None
     parallel_options: bool | None = None
     response_format: Annotated[ResponseFormat | None, BeforeValidator(_as_response_format)] = None
     timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     retries: Annotated[RetryPolicy | None, BeforeValidator(_as_retry_policy)] = None
     media_labels: bool | None = None
     unsupported_media: UnsupportedMedia | None = None
-    vendor_json: JSONObjectField = Field(default=JSONText("{}"), alias="vendor")
-    extra_body_json: JSONObjectField = Field(default=JSONText("{}"), alias="extra_body")
-    extra_headers_json: JSONObjectField = Field(default=JSONText("{}"), alias="extra_headers")
+    vendor_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="vendor")
+    extra_body_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="extra_body")
+    extra_headers_json: JSONObjectField = Field(default=JSONText("{}"), alias="extra_headers", repr=False)
+
+    if not TYPE_CHECKING:  # a checker sees the fields as the parameters
+
+        def __init__(self, /, **fields: Any) -> None:
+            """Settings as given; SettingsInvalid where pydantic's own error would take several lines."""
+            try:
+                super().__init__(**fields)
+            except ValidationError as error:
+                raise SettingsInvalid(_refusal(error)) from None
+
+        __init__.__pydantic_base_init__ = True
 
     @model_validator(mode="after")
     def _vendor_sections_are_objects(self) -> "Settings":
@@ -143,6 +160,18 @@ class Settings(Frozen):
         for layer in (defaults, self):
             merged.update({fields[name].alias or name: getattr(layer, name) for name in layer.model_fields_set})
         return Settings(**merged)
+
+
+def _refusal(error: ValidationError) -> str:
+    for each in error.errors(include_url=False, include_input=False, include_context=False):
+        if each["type"] == "extra_forbidden" and len(each["loc"]) == 1:
+            from sabir.misnamed import REMEDIES
+
+            name, known = str(each["loc"][0]), [field.alias or key for key, field in Settings.model_fields.items()]
+            near = difflib.get_close_matches(name, known, n=1)
+            otherwise = f"did you mean `{near[0]}`?" if near else f"its fields are {', '.join(known)}"
+            return one_line(f"Settings has no `{name}`; {REMEDIES.get(name, otherwise)}")
+    return one_line(f"Settings: {describe(error)}")
 
 
 class SettingsReader:

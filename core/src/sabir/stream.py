@@ -9,10 +9,13 @@ cancellation; a stream that is read to its end closes itself, so that `await str
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
 from types import TracebackType
 from typing import Generic, Self, TypeAlias, TypeVar
 
 from sabir.drive import Done, SyncWire, Wire, drive, drive_sync
+from sabir.errors import SettingsInvalid
 from sabir.events import StreamEvent
 from sabir.exchange import Emit, Script
 from sabir.incoming import StreamState
@@ -32,6 +35,23 @@ class _Progress(Generic[SomeWire]):
         self.running: tuple[Script[Reply], SomeWire] | None = None
         self.reply: Reply | None = None
         self.error: Exception | None = None
+        self._turn = Lock()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """One reader waits for an event at a time; SettingsInvalid for another that asks meanwhile.
+
+        What is raised inside ends the stream: its driver has closed the wire.
+        """
+        if not self._turn.acquire(blocking=False):
+            raise SettingsInvalid("this stream has a reader who waits for its next event; read it once, from one place")
+        try:
+            yield
+        except BaseException as error:
+            self.stop(error)
+            raise
+        finally:
+            self._turn.release()
 
     def is_over(self) -> bool:
         """Whether every event was read; raises what ended the stream before its time."""
@@ -61,7 +81,7 @@ class ReplyStream:
     """An asynchronous iterator of a reply's events, and a context manager that closes the connection.
 
     Errors of the call are raised where an event is asked for: CallError before the first event, afterwards
-    StreamBroken, which carries what had arrived.
+    StreamBroken, which carries what had arrived. It has one reader at a time: SettingsInvalid for a second.
     """
 
     def __init__(self, state: StreamState, start: Start) -> None:
@@ -77,12 +97,9 @@ class ReplyStream:
         progress = self._progress
         if progress.is_over():
             raise StopAsyncIteration
-        try:
+        with progress.reading():
             progress.running = progress.running or await self._start()
             event = progress.take(await drive(*progress.running))
-        except BaseException as error:
-            progress.stop(error)  # its driver has closed the wire
-            raise
         if event is None:
             raise StopAsyncIteration
         return event
@@ -156,12 +173,9 @@ class SyncReplyStream:
         progress = self._progress
         if progress.is_over():
             raise StopIteration
-        try:
+        with progress.reading():
             progress.running = progress.running or self._start()
             event = progress.take(drive_sync(*progress.running))
-        except BaseException as error:
-            progress.stop(error)  # its driver has closed the wire
-            raise
         if event is None:
             raise StopIteration
         return event

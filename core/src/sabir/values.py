@@ -6,11 +6,13 @@ A value is held as text and seen through an immutable view that is made at first
     JSONText ──view──▶ str, int, float, bool, None, FrozenList, FrozenDict
 
 Values (`arguments`, `result`) are canonical: equal values have equal text. Documents (a provider's own
-block, a schema) keep the order of their keys. Non-finite numbers and lone surrogates are refused (D-01).
+block, a schema) keep the order of their keys. Non-finite numbers and lone surrogates are refused (D-01), and so is
+what is nested deeper than 100 levels: a view of it could not be made.
 """
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, NoReturn, Self, TypeAlias
 
@@ -21,6 +23,15 @@ from sabir.errors import NotJSON
 
 JSONValue: TypeAlias = Any
 """Any JSON value: its type is known only to whoever made it, hence `Any`."""
+
+DEEPEST = 100
+"""Levels of arrays and objects that a value may have."""
+DEEPEST_TEXT = 120
+"""Levels that a text may have: a body wraps values of the deepest kind in some levels of its own."""
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
+_NO_BRACKETS = re.compile(r"[^\[\]]++")
+_ONE_KIND = str.maketrans("{}", "[]")
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
@@ -97,10 +108,17 @@ class FrozenList(list[Any]):
 
 def freeze(value: JSONValue) -> JSONValue:
     """The immutable view of a JSON value; a view is returned as it is."""
+    # Loops, where comprehensions would put more frames on the stack for each level.
     if type(value) is dict:
-        return FrozenDict((key, freeze(item)) for key, item in value.items())
+        fields = {}
+        for key, item in value.items():
+            fields[key] = freeze(item)
+        return FrozenDict(fields)
     if type(value) is list or type(value) is tuple:
-        return FrozenList(freeze(item) for item in value)
+        items = []
+        for item in value:
+            items.append(freeze(item))
+        return FrozenList(items)
     return value
 
 
@@ -128,7 +146,7 @@ def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
         return _encode_foreign(value, sort_keys)
     except (ValueError, RecursionError) as error:
         raise NotJSON(f"{_shorten(value)} is no JSON value: {_reason(error)}") from None
-    return JSONText(text)
+    return _checked(text, value)
 
 
 def _encode_foreign(value: JSONValue, sort_keys: bool) -> JSONText:
@@ -138,10 +156,34 @@ def _encode_foreign(value: JSONValue, sort_keys: bool) -> JSONText:
         text.encode()
     except (PydanticSerializationError, TypeError, ValueError, RecursionError) as error:
         raise NotJSON(f"{_shorten(value)} is no JSON value: {_reason(error)}") from None
+    return _checked(text, value)
+
+
+def _checked(text: str, value: JSONValue) -> JSONText:
+    if _is_deeper(text, DEEPEST):
+        raise NotJSON(f"{_shorten(value)} is no JSON value: {_too_deep(DEEPEST)}")
     return JSONText(text)
 
 
+def _is_deeper(text: str, levels: int) -> bool:
+    """Whether JSON text is nested deeper: each round takes the innermost brackets away."""
+    if text.count("[") + text.count("{") <= levels:
+        return False
+    brackets = _NO_BRACKETS.sub("", _STRING.sub("", text).translate(_ONE_KIND))
+    for _ in range(levels):
+        if not brackets:
+            return False
+        brackets = brackets.replace("[]", "")
+    return bool(brackets)
+
+
+def _too_deep(levels: int) -> str:
+    return f"it is nested deeper than {levels} levels"
+
+
 def _reason(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return _too_deep(DEEPEST)
     if isinstance(error, UnicodeEncodeError):
         return f"lone surrogate U+{ord(error.object[error.start]):04X}"
     if "Out of range float" in str(error):
@@ -160,9 +202,16 @@ def _shorten(value: object) -> str:
 def decode_json(text: str | bytes) -> JSONValue:
     """Parse strict JSON text into plain Python values; NotJSON for anything else, non-finite numbers included."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
-        raise NotJSON(f"{_shorten(text)} is no JSON text: {_reason(error)}") from None
+        decoded = text if isinstance(text, str) else text.decode(json.detect_encoding(text), "surrogatepass")
+        value = json.loads(decoded, parse_constant=_refuse_constant, parse_float=_finite)
+        if not _is_deeper(decoded, DEEPEST_TEXT):
+            return value
+        reason = _too_deep(DEEPEST_TEXT)
+    except RecursionError:
+        reason = _too_deep(DEEPEST_TEXT)
+    except ValueError as error:
+        reason = _reason(error)
+    raise NotJSON(f"{_shorten(text)} is no JSON text: {reason}") from None
 
 
 def _finite(text: str) -> float:

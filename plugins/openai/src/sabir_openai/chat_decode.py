@@ -238,13 +238,13 @@ class _Message:
     def _call(self, call: Fields) -> OptionCallPayload | None:
         function, custom, wire_id = call.get("function"), call.get("custom"), text(call.get("id"))
         further = left_over(call, _CALL_FIELDS)
+        state: dict[str, Any] = {"further": further} if further else {}
         if isinstance(custom, dict):
             arguments = {"input": text(custom.get("input"))}
-            return decode_call(wire_id, text(custom.get("name")), arguments, self.scope, {"type": "custom"})
+            return decode_call(wire_id, text(custom.get("name")), arguments, self.scope, {"type": "custom", **state})
         if not isinstance(function, dict):
             return None
-        state = {"further": further} if further else None
-        return decode_call(wire_id, text(function.get("name")), function.get("arguments"), self.scope, state)
+        return decode_call(wire_id, text(function.get("name")), function.get("arguments"), self.scope, state or None)
 
 
 def _citation(annotation: JSONValue) -> Citation:

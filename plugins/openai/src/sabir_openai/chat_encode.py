@@ -11,7 +11,7 @@ from typing import Any
 
 from sabir.losses import LossKind
 from sabir.media import form_of
-from sabir.messages import OptionResultPayload
+from sabir.messages import OptionCallPayload, OptionResultPayload
 from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
 from sabir.pieces import placeholder
 from sabir.scope import Entry, LossLog, Side, Turn, TurnScope
@@ -20,6 +20,8 @@ from sabir.values import JSONValue, encode_json
 from sabir_openai.bodies import fields, items, text
 from sabir_openai.media import base64_url, file_id, file_name, sound
 
+CUSTOM_CALLS = "openai.chat"
+"""The dialect whose calls of free text are calls with a state of their own."""
 Wire = dict[str, Any]
 """A JSON object of the wire."""
 
@@ -79,19 +81,31 @@ _MEDIA: Mapping[str, Callable[[MediaPart], Wire]] = {"image": _image, "audio": _
 
 
 def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
-    return [{"role": "tool", "tool_call_id": entry.wire_id, "content": _result(entry, scope)} for entry in turn.entries]
+    return [
+        {"role": "tool", "tool_call_id": entry.wire_id, "content": _result(entry, scope, losses)}
+        for entry in turn.entries
+    ]
 
 
-def _result(entry: Entry, scope: TurnScope) -> str | list[Wire]:
+def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Wire]:
     result = entry.message.result
     assert result is not None
     texts = [piece.text for piece in entry.pieces if isinstance(piece, TextPart)]
     if result.is_error:
         texts.insert(0, error_text(result))
     elif not texts:
-        # Empty content is none; an empty result is the JSON text of what it is.
-        texts = [result.result if isinstance(result.result, str) and result.result else result.result_json]
+        texts = [result_text(entry, result, losses)]
     return _content([{"type": "text", "text": each} for each in texts], scope)
+
+
+def result_text(entry: Entry, result: OptionResultPayload, losses: LossLog) -> str:
+    """A result of which no part is left, as text; one whose media were all left out says so, for it is not null."""
+    has_media = any(isinstance(part, MediaPart) for part in entry.message.parts)
+    if result.result is None and has_media and not entry.pieces:
+        losses.add("synthesized", "no part is left; a text says so", message=entry.message, path="payload.result")
+        return "(its media are not shown)"
+    # Empty content is none; an empty result is the JSON text of what it is.
+    return result.result if isinstance(result.result, str) and result.result else result.result_json
 
 
 def error_text(result: OptionResultPayload) -> str:
@@ -104,7 +118,7 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
     answer = _Answer(scope, losses)
     for entry in turn.entries:
         if entry.wire_id:
-            answer.calls.append(_call(entry, scope))
+            answer.calls.append(_call(entry, scope, losses))
         for piece in entry.pieces:
             answer.take(piece, entry)
     return answer.messages()
@@ -119,6 +133,8 @@ class _Answer:
         self.parts: list[Wire] = []
         self.calls: list[Wire] = []
         self.further: Wire = {}
+        self.refusals: list[tuple[Wire, KnownPart, Entry]] = []
+        """Those among the parts, with where they come from."""
 
     def take(self, piece: KnownPart, entry: Entry) -> None:
         """Put one piece where it belongs."""
@@ -143,6 +159,7 @@ class _Answer:
             self._text(piece.text)
         else:
             self.parts.append({"type": "refusal", "refusal": piece.text})
+            self.refusals.append((self.parts[-1], piece, entry))
 
     def _text(self, said: str) -> None:
         if said:
@@ -173,8 +190,17 @@ class _Answer:
         else:
             self._lose("dropped", f"{self.scope.target} takes no reasoning back", piece, entry)
 
+    def _settle_refusals(self) -> None:
+        """The wire takes texts, or exactly one refusal: beside anything else, each becomes a text."""
+        for part, piece, entry in self.refusals if len(self.parts) > 1 else ():
+            self._lose("downgraded", "a refusal stands alone in its message; it renders as text", piece, entry)
+            said = part["refusal"]
+            part.clear()
+            part.update(type="text", text=said)
+
     def messages(self) -> list[Wire]:
         """The message, or none where nothing is left of it."""
+        self._settle_refusals()
         message: Wire = {"role": "assistant"}
         if self.parts:
             message["content"] = _content(self.parts, self.scope, separator="")
@@ -188,17 +214,30 @@ class _Answer:
         return [message]
 
 
-def _call(entry: Entry, scope: TurnScope) -> Wire:
-    call, origin = entry.message.call, entry.message.origin
+def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:
+    call = entry.message.call
     assert call is not None
     state = fields(call.state) if entry.keeps_state else {}
     if state.get("type") == "custom":
         custom = {"name": entry.wire_name, "input": text(call.arguments.get("input"))}
-        return {"id": entry.wire_id, "type": "custom", "custom": custom}
-    is_ours = origin is not None and origin.dialect == scope.target.dialect
-    arguments = (call.raw_arguments if is_ours else None) or call.arguments_json
-    function = {"name": entry.wire_name, "arguments": arguments}
+        return {"id": entry.wire_id, "type": "custom", "custom": custom, **fields(state.get("further"))}
+    function = {"name": entry.wire_name, "arguments": call_arguments(entry, call, scope, losses)}
     return {"id": entry.wire_id, "type": "function", "function": function, **fields(state.get("further"))}
+
+
+def call_arguments(entry: Entry, call: OptionCallPayload, scope: TurnScope, losses: LossLog) -> str:
+    """The argument text of a function call: as it came to its own dialect, canonical elsewhere."""
+    origin = "" if entry.message.origin is None else entry.message.origin.dialect
+    if origin == CUSTOM_CALLS and fields(call.state).get("type") == "custom":
+        losses.add("downgraded", "the custom call renders as a function call", message=entry.message, path="payload")
+    # Empty text, which some models give for no arguments, is refused on the way back: it becomes "{}".
+    if origin == scope.target.dialect and call.raw_arguments:
+        return call.raw_arguments
+    if call.invalid_arguments and call.raw_arguments:
+        reason = "the arguments' text is no JSON object; only the dialect that it came from takes it back"
+        losses.add("rewritten", reason, message=entry.message, path="payload.arguments")
+    canonical: str = call.arguments_json
+    return canonical
 
 
 _SIDES: Mapping[Side, Callable[[Turn, TurnScope, LossLog], list[Wire]]] = {

@@ -172,8 +172,6 @@ class _Messages:
             self.history.lose_unknown(chosen, _CHOSEN[kind], f"{place}.{kind}", _NO_PLACE)
             if call.get("index") not in (None, index):
                 self.history.lose("dropped", f"{place}.index", _NO_PLACE)
-            if kind == "custom":
-                self.history.lose_unknown(call, {"id", "type", "index", "custom"}, place, _NO_PLACE)
             if not text(call.get("id")):
                 self.history.lose("synthesized", f"{place}.id", "it is missing; one is made up")
         if message.get("function_call") is not None:

@@ -13,7 +13,7 @@ from sabir.scope import IdentifierRule, RequestScope
 from sabir.settings import ResponseFormat
 from sabir.values import JSONValue
 
-from sabir_openai.schema import make_strict
+from sabir_openai.schema import as_object, make_strict
 from sabir_openai.settings import ChatSettings, read_vendor
 
 _FIELDS: Mapping[str, str] = {
@@ -85,7 +85,7 @@ def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
             function["description"] = option.description
         strict = make_strict(option.parameters)
         is_strict = strict.strict and not strict.reasons and "no_strict" not in scope.quirks
-        function["parameters"] = strict.schema if is_strict else option.parameters
+        function["parameters"] = strict.schema if is_strict else as_object(option.parameters)
         if is_strict:
             function["strict"] = True
         declared.append({"type": "function", "function": function})

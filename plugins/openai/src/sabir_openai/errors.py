@@ -208,6 +208,8 @@ _RAISED: tuple[tuple[str, type[CallError], str], ...] = (
     ("APIConnectionError", ConnectionFailed, "cannot be reached; check the network and base_url"),
 )
 """Class of what the SDK or its HTTP client raises, what it is for a caller, and the words; the first match counts."""
+_SECRETIVE = frozenset({"LocalProtocolError", "UnicodeEncodeError", "InvalidURL"})
+"""Classes whose own text may show a header's value or a password of the URL."""
 _MODULES = ("openai", "httpx2", "httpx", "ssl", "anyio", "builtins")
 
 
@@ -220,7 +222,7 @@ def translate(error: BaseException, provider: str) -> CallError | None:
         error = error.__cause__
     for name, kind, words in _RAISED:
         if _is_a(error, name):
-            said = f"{type(error).__name__}: {error}".removesuffix(": ")
+            said = type(error).__name__ if name in _SECRETIVE else f"{type(error).__name__}: {error}".removesuffix(": ")
             return kind(f"{provider} {words} ({said})", provider=provider)
     return None
 

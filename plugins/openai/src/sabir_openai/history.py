@@ -182,7 +182,7 @@ class History:
         """Whether a neutral setting says that very value."""
         try:
             taken = getattr(Settings(**{setting: value}), setting)
-        except ValidationError:
+        except ValueError:
             return False
         given = tuple(value) if isinstance(value, list) else (value,) if setting == "stop" else value
         return taken is not None and bool(taken == given)

@@ -9,6 +9,7 @@ that headers come back before the body; its own retries are off. A client that t
 import asyncio
 import json
 import os
+import re
 import tomllib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import cache
@@ -73,6 +74,11 @@ def _known_models() -> tuple[ModelInfo, ...]:
     return read_models(files("sabir_openai").joinpath("models.toml").read_text("utf-8"))
 
 
+def _shown(url: str) -> str:
+    """What of a URL that is none may be told: nothing where it names a user, else all but its query."""
+    return "…" if "@" in url else re.split("[?#]", url, maxsplit=1)[0]
+
+
 class CompatibleProvider:
     """A provider made of one row."""
 
@@ -90,6 +96,9 @@ class CompatibleProvider:
 
     def endpoint(self, access: Access) -> str:
         """The endpoint's URL without what may be secret in it (a user, a query) and without a slash at its end."""
+        for setting in ("api_key", "base_url"):
+            if getattr(access, setting) == "":
+                raise SettingsInvalid(f"{self.name} has an empty {setting}; give a text, or leave it out")
         url = self._url(access)
         try:
             parts = urlsplit(url)
@@ -97,7 +106,9 @@ class CompatibleProvider:
         except ValueError:
             parts, host = urlsplit(""), None
         if parts.scheme not in ("http", "https") or not host:
-            raise SettingsInvalid(f"{self.name} has the endpoint {url!r}, which is no http(s) URL; check base_url")
+            raise SettingsInvalid(
+                f"{self.name} has the endpoint {_shown(url)!r}, which is no http(s) URL; check base_url"
+            )
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
 
     def _url(self, access: Access) -> str:
@@ -109,21 +120,25 @@ class CompatibleProvider:
 
     def connect(self, access: Access) -> "SDKConnection":
         """A connection; makes no client and reads no key before its first send."""
-        self.endpoint(access)
+        is_vendor = self._is_vendor(access)
         needs_key = bool(self._row.key_variables or access.api_key)
         return SDKConnection(
             self.name,
             self._url(access),
             key=(lambda: self._key(access)) if needs_key else None,
             client=access.client,
-            is_vendor=self._row is OPENAI,
+            is_vendor=is_vendor,
         )
 
     def quirks(self, access: Access) -> frozenset[str]:
         """The row's; for OpenAI's dialects at an endpoint of unknown make, those that are safest."""
-        host = urlsplit(self.endpoint(access)).hostname or ""
-        is_elsewhere = self._row is OPENAI and not f".{host}".endswith(tuple(f".{name}" for name in VENDOR_HOSTS))
+        is_elsewhere = self._row is OPENAI and not self._is_vendor(access)
         return self._row.quirks | COMPATIBLE if is_elsewhere else self._row.quirks
+
+    def _is_vendor(self, access: Access) -> bool:
+        """Whether the endpoint is OpenAI's or Azure's; SettingsInvalid for one that is none."""
+        host = urlsplit(self.endpoint(access)).hostname or ""
+        return self._row is OPENAI and f".{host}".endswith(tuple(f".{name}" for name in VENDOR_HOSTS))
 
     def models(self) -> tuple[ModelInfo, ...]:
         """What is known of OpenAI's models; of a gateway's, nothing."""
@@ -132,7 +147,7 @@ class CompatibleProvider:
     def _key(self, access: Access) -> str:
         named = (os.environ.get(name) for name in self._row.key_variables)
         given = access.api_key() if callable(access.api_key) else access.api_key
-        key = given or next(filter(None, named), None)
+        key = next(filter(None, named), None) if access.api_key is None else given
         if not key:
             variables = " or ".join(self._row.key_variables) or "none is read"
             message = f"{self.name} has no key; set the variable {variables}, or pass api_key="

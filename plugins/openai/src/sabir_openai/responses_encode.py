@@ -21,7 +21,7 @@ from sabir.scope import Entry, LossLog, Side, Turn, TurnScope
 from sabir.values import JSONValue
 
 from sabir_openai.bodies import Fields, fields, items, text
-from sabir_openai.chat_encode import error_text
+from sabir_openai.chat_encode import call_arguments, error_text, result_text
 from sabir_openai.media import base64_url, file_id, file_name
 from sabir_openai.responses_decode import without
 
@@ -74,28 +74,27 @@ _MEDIA: Mapping[str, Callable[[MediaPart], Item]] = {"image": _image, "document"
 
 def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     return [
-        {"type": "function_call_output", "call_id": entry.wire_id, "output": _output(entry)} for entry in turn.entries
+        {"type": "function_call_output", "call_id": entry.wire_id, "output": _output(entry, losses)}
+        for entry in turn.entries
     ]
 
 
-def _output(entry: Entry) -> str | list[Item]:
+def _output(entry: Entry, losses: LossLog) -> str | list[Item]:
     """A result as text, or as content parts where it has some; an error says what it is in JSON (UP-09)."""
     result = entry.message.result
     assert result is not None
     parts = [_part(piece) for piece in entry.pieces]
-    # An empty text is none; an empty result is the JSON text of what it is.
-    said = result.result if isinstance(result.result, str) and result.result else result.result_json
     if result.is_error:
         said = error_text(result)
-        parts = [{"type": "input_text", "text": said}, *parts] if parts else []
-    return parts or said
+        return [{"type": "input_text", "text": said}, *parts] if parts else said
+    return parts or result_text(entry, result, losses)
 
 
 def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     answer = _Answer(scope, losses)
     for entry in turn.entries:
         if entry.wire_id:
-            answer.items.append(_call(entry, scope))
+            answer.items.append(_call(entry, scope, losses))
         for piece in entry.pieces:
             answer.take(piece, entry)
     return answer.whole()
@@ -187,14 +186,13 @@ def _head(message: Fields) -> Item:
     return without(message, "content")
 
 
-def _call(entry: Entry, scope: TurnScope) -> Item:
-    call, origin = entry.message.call, entry.message.origin
+def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
+    call = entry.message.call
     assert call is not None
     state = fields(call.state) if entry.keeps_state else {}
     if not text(state.get("id")).startswith("fc"):
         state = without(state, "id")
-    is_ours = origin is not None and origin.dialect == scope.target.dialect
-    arguments = (call.raw_arguments if is_ours else None) or call.arguments_json
+    arguments = call_arguments(entry, call, scope, losses)
     return {
         **state, "type": "function_call", "call_id": entry.wire_id, "name": entry.wire_name, "arguments": arguments
     }  # fmt: skip

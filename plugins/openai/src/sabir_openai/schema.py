@@ -47,11 +47,31 @@ def make_strict(schema: Mapping[str, Any]) -> StrictSchema:
         root = walk.node(walk.inlined(schema) if "$ref" in schema else schema, "the root", 0, ())
         if root.get("type") != "object":
             raise _NotStrict("the root is no object")
+        if "anyOf" in root:
+            raise _NotStrict("the root is a union")
     except _NotStrict as reason:
         return StrictSchema(dict(schema), False, (str(reason),))
     except RecursionError:
         return StrictSchema(dict(schema), False, ("it is nested too deeply",))
     return StrictSchema(root, True, tuple(walk.changes))
+
+
+def as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of an option's parameters, not strict, as the wire takes it: its root an object with properties.
+
+    A reference at the root, as of a recursive model, gives way to what it names; one that names nothing stays.
+    """
+    walk, found, seen = _Walk(schema), dict(schema), set[str]()
+    while "$ref" in found and (reference := str(found["$ref"])) not in seen:
+        seen.add(reference)
+        try:
+            found = walk.inlined(found)
+        except _NotStrict:
+            break
+    if "$ref" in found:
+        return found
+    found.setdefault("type", "object")
+    return {**found, "properties": found.get("properties", {})} if found["type"] == "object" else found
 
 
 class _Walk:
@@ -72,6 +92,8 @@ class _Walk:
             if reference in inlining:
                 raise _NotStrict(f"{path} refers to {reference} and adds to it, in a circle")
             return self.node(self.inlined(found), path, depth, (*inlining, reference))
+        if "$ref" in found:
+            self.inlined(found)
         self._check(found, path)
         strict = {name: self._keyword(name, value, path, depth, inlining) for name, value in found.items()}
         if _is(found, "object") or "properties" in found:
@@ -81,6 +103,8 @@ class _Walk:
     def inlined(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         """A schema with what its reference names in the reference's place; its own keywords win."""
         reference = schema["$ref"]
+        if reference != "#" and not str(reference).startswith("#/"):
+            raise _NotStrict(f"{reference} names nothing in the schema")
         target: Any = self.root
         for escaped in str(reference).removeprefix("#").strip("/").split("/"):
             step = escaped.replace("~1", "/").replace("~0", "~")

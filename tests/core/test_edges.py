@@ -1,0 +1,294 @@
+"""The edges where users and vendors hand over anything: each ends in one of the library's errors, in one line."""
+
+import asyncio
+import json
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import sabir
+from sabir.builders import MessageBuilder
+from sabir.constructors import user
+from sabir.contracts import FetchedMedia, WireRequest
+from sabir.drive import Done, SyncWire, Wire, drive_sync
+from sabir.errors import (
+    BuilderError,
+    CallError,
+    HistoryInvalid,
+    Misnamed,
+    PluginError,
+    QuotaExceeded,
+    RateLimited,
+    SabirError,
+    SettingsInvalid,
+    StreamBroken,
+)
+from sabir.exchange import Emit, Exchange, Script, stream_script
+from sabir.history import save
+from sabir.hookspecs import hookimpl
+from sabir.incoming import KEPT_BYTES, StreamState
+from sabir.parts import MediaPart
+from sabir.registry import Registry
+from sabir.registry import default_registry as registry
+from sabir.reply import Reply
+from sabir.scope import DecodeScope
+from sabir.settings import RetryPolicy, Settings
+from sabir.stream import ReplyStream, SyncReplyStream
+
+from tests.core.distributions import Install
+from tests.core.support import SCOPE, WORDS, Answer, Scripted, Tiny, TinyDialect, streamed, whole
+
+REQUEST = WireRequest("/stream", b"{}", streaming=True)
+CAT = "https://example.org/cat.png"
+
+
+@pytest.fixture
+def tiny() -> Iterator[Tiny]:
+    """The tiny provider, registered for one test."""
+    provider = Tiny(key=None)
+    registry.register("tiny", provider)
+    yield provider
+    registry.unregister("tiny")
+
+
+class Reporting(TinyDialect):
+    """A dialect whose bodies of status 200 may report an error."""
+
+    def decode(self, body: bytes, scope: DecodeScope) -> Reply:
+        code = json.loads(body).get("error", {}).get("code")
+        if code is not None:
+            raise {"rate": RateLimited, "quota": QuotaExceeded}[code](f"the body says {code}", code=code)
+        return super().decode(body, scope)
+
+
+def scripted(*answers: Answer, attempts: int = 1) -> tuple[StreamState, Script[Reply], Scripted]:
+    state = StreamState(Reporting(), SCOPE)
+    policy = RetryPolicy(attempts=attempts, first_delay=0)
+    return state, stream_script(Exchange(REQUEST, Reporting(), SCOPE, policy), state), Scripted(*answers)
+
+
+def events_of(script: Script[Reply], connection: Scripted) -> Reply:
+    wire = SyncWire(connection)
+    while isinstance(step := drive_sync(script, wire), Emit):
+        pass
+    assert isinstance(step, Done)
+    return step.result
+
+
+def test_an_error_in_place_of_a_stream_is_the_error_that_its_body_reports() -> None:
+    """Vendors answer 200 with a JSON body; whatever the chunks."""
+    body = b'{\n "error": {"code": "quota"}\n}'
+    _, script, connection = scripted(Answer([body[:9], body[9:]]))
+    with pytest.raises(QuotaExceeded, match="the body says quota") as raised:
+        events_of(script, connection)
+
+    assert (raised.value.provider, raised.value.code) == ("tiny", "quota")
+
+
+def test_a_retryable_error_in_place_of_a_stream_is_tried_again() -> None:
+    """Nothing was handed out yet."""
+    _, script, connection = scripted(Answer([b'{"error": {"code": "rate"}}']), streamed(*WORDS), attempts=2)
+    reply = events_of(script, connection)
+
+    assert (reply.text, reply.attempts) == ("Take one.", 2)
+
+
+@pytest.mark.parametrize("body", [whole("Hi.").chunks[0], b"[1]", b"<html>", b"", b'{"error": {"code": "rate"}'])
+def test_any_other_answer_in_place_of_a_stream_is_shown(body: bytes) -> None:
+    """A whole reply, other JSON, no JSON, and half of it."""
+    _, script, connection = scripted(Answer([body]))
+    with pytest.raises(StreamBroken, match="answered with no event stream but"):
+        events_of(script, connection)
+
+
+def test_a_body_in_place_of_a_stream_is_kept_up_to_a_limit() -> None:
+    """An endless answer without events takes no endless memory."""
+    state = StreamState(Reporting(), SCOPE)
+    for _ in range(40):
+        assert not list(state.feed(b" " * 4096))
+
+    assert len(state._seen) <= KEPT_BYTES + 4096
+
+
+async def test_a_stream_refuses_a_second_reader_at_the_same_time() -> None:
+    """The first reads on undisturbed."""
+    waiting, going = asyncio.Event(), asyncio.Event()
+
+    class Slow(Scripted):
+        async def open(self, request: WireRequest) -> Any:
+            waiting.set()
+            await going.wait()
+            return await super().open(request)
+
+    state, script, _ = scripted()
+
+    async def start() -> tuple[Script[Reply], Wire]:
+        return script, Wire(Slow(streamed(*WORDS)))
+
+    stream = ReplyStream(state, start)
+    first = asyncio.create_task(stream.reply())
+    await waiting.wait()
+    with pytest.raises(SettingsInvalid, match="has a reader"):
+        await stream.reply()
+    going.set()
+
+    assert (await first).text == "Take one."
+    assert (await stream.reply()).text == "Take one."
+
+
+def test_a_waiting_stream_refuses_a_reader_within_its_reader() -> None:
+    """As one of another thread would be."""
+    refused: list[SettingsInvalid] = []
+
+    class Nosy(Scripted):
+        def open_sync(self, request: WireRequest) -> Any:
+            try:
+                stream.reply()
+            except SettingsInvalid as error:
+                refused.append(error)
+            return super().open_sync(request)
+
+    state, script, _ = scripted()
+    wire = SyncWire(Nosy(streamed(*WORDS)))
+    stream = SyncReplyStream(state, lambda: (script, wire))
+
+    assert stream.reply().text == "Take one."
+    assert len(refused) == 1
+
+
+def test_a_long_message_of_a_call_keeps_its_remedy() -> None:
+    """It is shortened before its end."""
+    remedy = "; see the vendor's page on limits and ask for fewer tokens"
+    message = str(CallError("x" * 5000 + remedy))
+
+    assert len(message) == 500
+    assert message.endswith(remedy)
+    assert "…" in message
+
+
+@pytest.mark.parametrize("kind", [SabirError, SettingsInvalid, BuilderError, PluginError, CallError])
+def test_every_message_is_one_line(kind: type[SabirError]) -> None:
+    """Whatever it quotes."""
+    assert str(kind("no\nsuch\r\nmodel\u2028here")) == "no such model here"
+
+
+@pytest.mark.parametrize("name", ["tiny:m\nx", "tiny:m\x1b[31m", "tiny:\u2028m", "ti\tny:m", "tiny:m\x00"])
+def test_a_model_name_holds_no_control_character(tiny: Tiny, name: str) -> None:
+    with pytest.raises(SettingsInvalid, match="control character") as raised:
+        sabir.adapter(name)
+
+    assert str(raised.value).isprintable()
+
+
+async def a_key() -> str:
+    return "k"
+
+
+class Key:
+    async def __call__(self) -> str:
+        return "k"
+
+
+@pytest.mark.parametrize("key", [123, b"k", a_key, Key()])
+def test_a_key_is_a_string_or_a_plain_function(tiny: Tiny, key: object) -> None:
+    """Said when the adapter is made, not at the first send."""
+    with pytest.raises(SettingsInvalid, match=r"^api_key is .*; give a string, or a plain function that returns one$"):
+        sabir.adapter("tiny:m", api_key=cast("str", key))
+
+
+@pytest.mark.parametrize("name", [None, 3, b"tiny:m"])
+def test_a_model_is_named_by_a_string(name: object) -> None:
+    with pytest.raises(SettingsInvalid, match="a model's name is a string, not of type"):
+        sabir.adapter(cast("str", name))
+
+
+def test_a_dialect_refuses_what_the_adapter_refuses(tiny: Tiny) -> None:
+    """Settings of another type, and another library's words."""
+    pure = cast("Any", sabir.dialect("tiny.talk"))
+    with pytest.raises(SettingsInvalid, match=r"write sabir\.Settings"):
+        pure.render("Hi.", settings={"seed": 1})
+    with pytest.raises(Misnamed, match=r"render\(\) takes no `tools`; pass options="):
+        pure.render("Hi.", tools=[])
+
+
+def test_a_hook_gives_a_media_id_as_a_string() -> None:
+    class Numbers:
+        @hookimpl
+        def sabir_media_id(self, part: MediaPart, index: int) -> object:
+            return index
+
+    with pytest.raises(PluginError, match="returned int from sabir_media_id; return a string or None"):
+        MessageBuilder(hooks=[Numbers()]).add_image("a cat", CAT)
+
+
+def test_saving_keeps_a_files_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "chat.json"
+    path.write_text("[]")
+    for mode in (0o600, 0o640):
+        path.chmod(mode)
+        save(path, [user("Hi.")])
+
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_saving_into_a_missing_folder_names_the_path_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(HistoryInvalid, match=r"^'nowhere/chat\.json' cannot be written: .*; make the folder first$"):
+        save("nowhere/chat.json", [user("Hi.")])
+
+    assert not list(tmp_path.iterdir())
+
+
+def test_fetched_media_come_back_from_their_json() -> None:
+    """Bytes that are no UTF-8 included."""
+    fetched = FetchedMedia(data=bytes(range(256)), mime="image/png", url=CAT)
+
+    assert FetchedMedia.model_validate_json(fetched.model_dump_json()) == fetched
+
+
+def test_a_given_media_id_may_not_be_an_assigned_one() -> None:
+    """The refusal names both media, and the builder stays as it was."""
+    builder = MessageBuilder()
+    builder.add_image("a cat", CAT)
+    with pytest.raises(BuilderError, match=r"'media-1'.*image .*a dog.* and image .*a cat.*; give another id"):
+        builder.add_image("a dog", "https://example.org/dog.png", id="media-1")
+
+    assert len(builder.to_message().parts) == 1
+
+
+def test_a_vendor_section_under_a_misspelt_name_is_refused(tiny: Tiny) -> None:
+    """By the adapter when it is made, by its calls, and by a dialect."""
+    slip = Settings(vendor={"tinny": {}})
+    says = "a section for 'tinny', which is no provider; did you mean 'tiny'"
+    with pytest.raises(SettingsInvalid, match=says):
+        sabir.adapter("tiny:m", settings=slip)
+    with pytest.raises(SettingsInvalid, match=says):
+        sabir.adapter("tiny:m").render("Hi.", settings=slip)
+    with pytest.raises(SettingsInvalid, match=says):
+        sabir.dialect("tiny.talk").render("Hi.", settings=slip)
+
+
+def test_a_vendor_section_of_another_provider_passes(tiny: Tiny) -> None:
+    """Of one that is there, however like its name is, and of one that is not: settings serve several machines."""
+    other = Tiny(key=None)
+    other.name = "tinny"
+    registry.register("tinny", other)
+    settings = Settings(vendor={"tinny": {}, "tiny": {}, "elsewhere": {}})
+    try:
+        rendering = sabir.adapter("tiny:m").render("Hi.", settings=settings)
+    finally:
+        registry.unregister("tinny")
+
+    assert rendering.losses == ()
+
+
+def test_a_providers_name_is_known_without_loading_it(install: Install) -> None:
+    """Also one that was installed after the first look."""
+    found = Registry()
+    assert not found.knows("acme")
+    install("sabir-acme", {"sabir.providers": {"acme": "no_such_module:provider"}})
+
+    assert found.knows("acme")
+    assert "acme" in found.names()

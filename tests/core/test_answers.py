@@ -337,7 +337,7 @@ def test_all_calls_of_a_reply_are_answered_in_their_order() -> None:
 
 
 def test_only_unanswered_calls_are_answered() -> None:
-    """RN-08, UP-13: a result answers the nearest earlier turn's first call of its id; ids may be used again."""
+    """RN-08, UP-13: a result answers the first call of its id in the nearest earlier run; ids may be used again."""
     first, second = call("double", {"number": 1}), call("double", {"number": 2})
     other = call("double", {"number": 3}, "call-2")
     answering = OptionResultBuilder.response_to(first).success(2)

@@ -203,3 +203,11 @@ def test_a_providers_own_delay_is_obeyed_up_to_a_limit() -> None:
 def test_what_is_not_retryable_is_not_retried() -> None:
     """Whatever the provider says of waiting."""
     assert RetryPolicy().delay(1, AuthenticationFailed("x", retry_after=1)) is None
+
+
+def test_a_changed_copy_sets_no_more_than_it_says() -> None:
+    """What a copy leaves open stays open, so that laid over an adapter's settings it takes nothing away."""
+    copied = Settings(temperature=0.5).model_copy(update={"seed": 1})
+
+    assert copied.model_fields_set == {"temperature", "seed"}
+    assert copied.laid_over(Settings(top_p=0.3)) == Settings(temperature=0.5, seed=1, top_p=0.3)

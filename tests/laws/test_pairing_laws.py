@@ -293,7 +293,7 @@ def tool_result(invocation_id: str, number: int) -> Message:
 
 
 @pytest.mark.parametrize("between", [[], [Message(policy="user", payload=PartsPayload(parts=(TextPart(text="?"),)))]])
-def test_calls_of_one_turn_that_share_an_id_are_answered_in_their_order(between: list[Message]) -> None:
+def test_calls_of_one_run_that_share_an_id_are_answered_in_their_order(between: list[Message]) -> None:
     """UP-13: the first result answers the first of them, abandoned or not, as `answer` gives them."""
     calls = [tool_call("call_0", 1), tool_call("call_0", 2)]
     history = [*calls, *between, tool_result("call_0", 1), tool_result("call_0", 2)]

@@ -13,7 +13,6 @@ from sabir.constructors import as_messages
 from sabir.execution import answer_call, answer_call_sync, check_runs, error_result
 from sabir.messages import RUNTIME, Message
 from sabir.options import Option, OptionLike, as_options
-from sabir.pairing import side_of
 from sabir.reply import Reply
 
 OPTION_NOT_OFFERED = "option_not_offered"
@@ -47,21 +46,21 @@ async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[O
 def unanswered(messages: Iterable[Message]) -> list[Message]:
     """The option calls without a result, in order.
 
-    A result answers a call of its id in the nearest earlier turn that has an unanswered one; there, the first (UP-13).
+    A result answers a call of its id in the nearest earlier run of calls that has an unanswered one; there, the first
+    (UP-13). A run is option calls with no other message between them.
     """
     calls: list[tuple[int, Message]] = []
-    turn = 0
+    run = 0
     for message in messages:
         payload = message.payload
         if payload.kind == "option_call":
-            calls.append((turn, message))
-        elif payload.kind == "option_result":
-            turn += 1
+            calls.append((run, message))
+            continue
+        run += 1
+        if payload.kind == "option_result":
             pairs = [pair for pair in calls if _id(pair[1]) == payload.invocation_id]
             if pairs:
                 calls.remove(next(pair for pair in pairs if pair[0] == pairs[-1][0]))
-        elif calls and side_of(message, calls[-1][1].policy) != "assistant":
-            turn += 1
     return [call for _, call in calls]
 
 

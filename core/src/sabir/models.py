@@ -73,6 +73,10 @@ class Frozen(BaseModel):
         current = {(field.alias or name): getattr(self, name) for name, field in fields.items()}
         renamed = {(fields[name].alias or name if name in fields else name): value for name, value in update.items()}
         changed = type(self)(**{**current, **renamed})
+        given = self.__pydantic_fields_set__ | {
+            name for name in fields if name in update or fields[name].alias in update
+        }
+        object.__setattr__(changed, "__pydantic_fields_set__", given)
         if self.__pydantic_extra__:
             object.__setattr__(changed, "__pydantic_extra__", self.__pydantic_extra__)
         return changed

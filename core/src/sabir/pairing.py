@@ -1,11 +1,12 @@
 """Law 1, no orphan, and the closed prefix: messages → blocks of complete pairs.
 
     message ─▶ side ─▶ block            a block is one turn; an assistant block also holds the results of its calls
-    result  ─▶ nearest earlier turn with an unanswered call of its id; there, the first of them (UP-13)
+    result  ─▶ nearest earlier run of calls with an unanswered one of its id; there, the first of them (UP-13)
 
 A user or system message abandons open calls; a result that comes later takes its call to its own place. A prefix
 closes where every call in it is answered or abandoned and a message of another side follows; closed blocks are
-final. State that outlives a rendering holds positions, never messages.
+final. A run is option calls with no other message between them, so that no role hint changes what answers what
+(law 7). State that outlives a rendering holds positions, never messages.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +35,7 @@ class Block:
 
 
 class Waiting(NamedTuple):
-    """What a closed prefix leaves behind: abandoned calls by invocation id, turn by turn, latest last."""
+    """What a closed prefix leaves behind: abandoned calls by invocation id, run by run, latest last."""
 
     abandoned: dict[str, tuple[tuple[int, ...], ...]]
     is_leading: bool = True
@@ -81,6 +82,8 @@ class Pairing:
         self._is_leading = waiting.is_leading
         self._open_calls: dict[str, list[int]] = {}
         self._homes: dict[int, Block] = {}
+        self._run = 0
+        self._runs: dict[int, int] = {}
         self._open_pairs: dict[str | None, tuple[Block, int, int]] = {}
         self._blocks: list[Block] = []
         self._log = LossLog()
@@ -88,6 +91,7 @@ class Pairing:
     def take(self, position: int) -> Closed | None:
         """Take the message at a position; returns what it closes, which never includes itself."""
         message = self._messages[position]
+        self._run += message.payload.kind != "option_call"
         side = side_of(message, self._speaks_as)
         if side == "results":
             return self._take_result(position, message)
@@ -109,7 +113,7 @@ class Pairing:
         """The blocks that are still open, with every loss that a later message could undo."""
         self._omit_open_pairs()
         dropped = [at for calls in self._open_calls.values() for at in calls]
-        dropped += [at for turns in self._abandoned.values() for calls in turns for at in calls]
+        dropped += [at for runs in self._abandoned.values() for calls in runs for at in calls]
         for position in sorted(dropped):
             self._log.add("dropped", NO_RESULT, message=self._messages[position])
         return Closed(self._blocks, self._log.losses, Waiting(self._abandoned, self._is_leading))
@@ -133,6 +137,7 @@ class Pairing:
         if payload.kind == "option_call":
             self._open_calls.setdefault(payload.invocation_id, []).append(position)
             self._homes[position] = block
+            self._runs[position] = self._run
             return
         for index in unmatched:
             self._omit(block, position, index)
@@ -167,16 +172,16 @@ class Pairing:
 
     def _pop_open(self, invocation_id: str) -> int:
         calls = self._open_calls[invocation_id]
-        latest = self._homes[calls[-1]]
-        call = next(at for at in calls if self._homes[at] is latest)
+        latest = self._runs[calls[-1]]
+        call = next(at for at in calls if self._runs[at] == latest)
         calls.remove(call)
         if not calls:
             del self._open_calls[invocation_id]
         return call
 
     def _pop_abandoned(self, invocation_id: str) -> None:
-        *turns, latest = self._abandoned[invocation_id]
-        left = (*turns, latest[1:]) if latest[1:] else tuple(turns)
+        *runs, latest = self._abandoned[invocation_id]
+        left = (*runs, latest[1:]) if latest[1:] else tuple(runs)
         if left:
             self._abandoned[invocation_id] = left
         else:
@@ -184,8 +189,8 @@ class Pairing:
 
     def _abandon(self) -> None:
         for invocation_id, calls in self._open_calls.items():
-            turns = tuple(tuple(turn) for _, turn in groupby(calls, key=lambda at: id(self._homes[at])))
-            self._abandoned[invocation_id] = (*self._abandoned.get(invocation_id, ()), *turns)
+            runs = tuple(tuple(run) for _, run in groupby(calls, key=self._runs.__getitem__))
+            self._abandoned[invocation_id] = (*self._abandoned.get(invocation_id, ()), *runs)
         self._open_calls = {}
         self._omit_open_pairs()
 

@@ -153,7 +153,7 @@ class Sieve:
 
 def mime_of(part: MediaPart) -> str | None:
     """The MIME type that a media part declares: its own, or its data URL's."""
-    if part.url.startswith("data:"):
+    if form_of(part.url) == "data":
         return part.url[5:200].partition(",")[0].partition(";")[0].lower() or "text/plain"
     return part.mime
 
@@ -161,7 +161,7 @@ def mime_of(part: MediaPart) -> str | None:
 def placeholder(part: MediaPart) -> str:
     """The words that stand for a medium that a target does not take."""
     described = part.prompt_hint or part.name or (part.mime or "").strip()
-    where = "" if part.url.startswith("data:") else f" {shorten(part.url)[1:-1]}"
+    where = "" if form_of(part.url) == "data" else f" {shorten(part.url)[1:-1]}"
     return f"[{part.modality} not shown{': ' + described if described else ''}{where}]"
 
 

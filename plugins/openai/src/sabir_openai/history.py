@@ -97,7 +97,7 @@ def file_url(file_id: JSONValue, scope: DecodeScope) -> str:
 
 def data_url(data: str, mime: str) -> str:
     """Base64 data as a URL: of the type that its first bytes tell, else of the one given; a URL stays as it is."""
-    if data.startswith("data:"):
+    if data[:5].lower() == "data:":
         return data
     try:
         found = sniff_mime(base64.b64decode(data[:64]))

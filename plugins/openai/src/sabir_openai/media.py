@@ -4,7 +4,7 @@ data URL ──▶ base64 data URL (images, files)      raw base64 and a format 
 provider-file URL ──▶ file id
 """
 
-from sabir.media import data_url_base64, read_data_url, split_provider_file
+from sabir.media import data_url_base64, form_of, read_data_url, split_provider_file
 from sabir.parts import MediaPart
 
 IMAGES = r"image/(png|jpe?g|gif|webp)"
@@ -45,5 +45,5 @@ def file_name(part: MediaPart) -> str:
     """A document's name; one after its type where it has none, for the wire wants a name with the data."""
     if part.name:
         return part.name
-    mime = read_data_url(part.url).mime if part.url.startswith("data:") else part.mime or ""
+    mime = read_data_url(part.url).mime if form_of(part.url) == "data" else part.mime or ""
     return f"document.{_EXTENSIONS.get(mime, 'pdf')}"

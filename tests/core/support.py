@@ -8,6 +8,7 @@ events `{"open": id}`, `{"text": …}`, `{"call": …}`, `{"part": …}`, `{"err
 """
 
 import asyncio
+import contextlib
 import json
 import threading
 from collections import Counter
@@ -264,7 +265,8 @@ class Loopback:
             await writer.drain()
         if answer.then == "wait":
             await writer.drain()
-            assert await reader.read(1) == b""
+            with contextlib.suppress(ConnectionResetError):  # bytes that the client had not read make its close a reset
+                assert await reader.read(1) == b""
             self.left.release()
         if answer.then == "end":
             writer.write(b"0\r\n\r\n")

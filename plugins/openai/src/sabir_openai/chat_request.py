@@ -4,8 +4,8 @@ neutral settings by name ──▶ wire fields        what a model refuses, or t
 options ──▶ tools        vendor settings ──▶ as they are, last
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from sabir.errors import SettingsInvalid
 from sabir.identifiers import derive, is_valid
@@ -28,6 +28,8 @@ _FIELDS: Mapping[str, str] = {
 _SAMPLING = frozenset({"temperature", "top_p"})
 """What a model takes only while it does not reason."""
 MOST_STOPS = 4
+Declared: TypeAlias = Callable[[Mapping[str, Any]], tuple[Any, dict[str, Any]]]
+"""A declared tool → its name, and what a choice of it says on this wire."""
 FORMAT_NAMES = IdentifierRule(longest=64)
 
 
@@ -43,7 +45,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     tools = [*encode_options(scope), *vendor.pop("tools", ())]
     if tools:
         body["tools"] = tools
-    body |= _choice(scope, tools) | _format(scope)
+    body |= encode_choice(scope, tools, _declared) | _format(scope)
     for name in body.keys() & vendor.keys():
         scope.losses.add("dropped", f"the vendor setting {name} takes its place", path="settings.option_choice")
     return body | vendor
@@ -92,11 +94,18 @@ def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
     return declared
 
 
-def _choice(scope: RequestScope, tools: list[dict[str, Any]]) -> dict[str, Any]:
+def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: Declared) -> dict[str, Any]:
+    """The choice of an option and whether several may be called at once; losses where nothing is offered.
+
+    `declared` gives a tool's name and, for a choice by name, what the wire says of it. SettingsInvalid
+    for another name.
+    """
     choice, parallel = take(scope, "option_choice"), take(scope, "parallel_options")
     found: dict[str, Any] = {}
     if choice is not None:
-        found["tool_choice"] = choice if choice in ("auto", "none", "required") else _named(choice, scope, tools)
+        found["tool_choice"] = (
+            choice if choice in ("auto", "none", "required") else _named(choice, scope, tools, declared)
+        )
     if parallel is not None:
         found["parallel_tool_calls"] = parallel
     if tools:
@@ -107,15 +116,21 @@ def _choice(scope: RequestScope, tools: list[dict[str, Any]]) -> dict[str, Any]:
     return {}
 
 
-def _named(choice: str, scope: RequestScope, tools: list[dict[str, Any]]) -> dict[str, Any]:
+def _named(choice: str, scope: RequestScope, tools: list[dict[str, Any]], declared: Declared) -> dict[str, Any]:
     wire_name = scope.option_names.get(choice, choice)
     for tool in tools:
-        kind = str(tool.get("type"))
-        declared = tool.get(kind)
-        if isinstance(declared, Mapping) and declared.get("name") == wire_name:
-            return {"type": kind, kind: {"name": wire_name}}
+        name, said = declared(tool)
+        if name == wire_name:
+            return said
     offered = ", ".join(scope.option_names) or "none"
     raise SettingsInvalid(f"option_choice names {choice!r}, which is not offered; offered are: {offered}")
+
+
+def _declared(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    kind = str(tool.get("type"))
+    inner = tool.get(kind)
+    name = inner.get("name") if isinstance(inner, Mapping) else None
+    return name, {"type": kind, kind: {"name": name}}
 
 
 def _format(scope: RequestScope) -> dict[str, Any]:

@@ -10,13 +10,12 @@ The vendor returns that by default; of models known to reason it is asked for to
 from collections.abc import Mapping
 from typing import Any
 
-from sabir.errors import SettingsInvalid
 from sabir.identifiers import derive, is_valid
 from sabir.scope import RequestScope
 from sabir.settings import ResponseFormat
 from sabir.values import JSONValue
 
-from sabir_openai.chat_request import FORMAT_NAMES, encode_options, take
+from sabir_openai.chat_request import FORMAT_NAMES, encode_choice, encode_options, take
 from sabir_openai.schema import make_strict
 from sabir_openai.settings import ResponsesSettings, read_vendor
 
@@ -44,7 +43,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
         "text": {**_format(scope), **({} if verbosity is None else {"verbosity": verbosity})},
         "tools": tools,
     }
-    body |= {name: value for name, value in found.items() if value} | _choice(scope, tools)
+    body |= {name: value for name, value in found.items() if value} | encode_choice(scope, tools, _declared)
     if "tool_choice" in body and "tool_choice" in vendor:
         scope.losses.add("dropped", "the vendor setting tool_choice takes its place", path="settings.option_choice")
     return body | vendor
@@ -55,26 +54,8 @@ def _flat(tool: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": tool["type"], "strict": False, **tool[tool["type"]]}
 
 
-def _choice(scope: RequestScope, tools: list[dict[str, Any]]) -> dict[str, Any]:
-    choice, parallel = take(scope, "option_choice"), take(scope, "parallel_options")
-    if choice is not None and choice not in ("auto", "none", "required"):
-        choice = _named(choice, scope, tools)
-    found = {"tool_choice": (choice, "option_choice"), "parallel_tool_calls": (parallel, "parallel_options")}
-    wanted = {name: pair for name, pair in found.items() if pair[0] is not None}
-    if not tools:
-        for _, setting in wanted.values():
-            scope.losses.add("dropped", "no option is offered", path=f"settings.{setting}")
-        return {}
-    return {name: value for name, (value, _) in wanted.items()}
-
-
-def _named(choice: str, scope: RequestScope, tools: list[dict[str, Any]]) -> dict[str, Any]:
-    wire_name = scope.option_names.get(choice, choice)
-    for tool in tools:
-        if tool.get("name") == wire_name:
-            return {"type": tool.get("type"), "name": wire_name}
-    offered = ", ".join(scope.option_names) or "none"
-    raise SettingsInvalid(f"option_choice names {choice!r}, which is not offered; offered are: {offered}")
+def _declared(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    return tool.get("name"), {"type": tool.get("type"), "name": tool.get("name")}
 
 
 def _format(scope: RequestScope) -> dict[str, Any]:

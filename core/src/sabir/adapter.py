@@ -103,6 +103,10 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         """The policy on whose behalf the adapter speaks."""
         return self._speaks_as
 
+    def new_renderer(self) -> Renderer:
+        """A renderer for the same target with nothing kept, which shows what this adapter renders afresh."""
+        return self._renderer.new()
+
     def __repr__(self) -> str:
         """Without secrets."""
         target = self._target

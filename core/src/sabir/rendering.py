@@ -27,7 +27,7 @@ from sabir.parts import OpaquePart
 from sabir.pieces import goes_back, keeps_state
 from sabir.prefixes import Boundary, Prefix, PrefixIndex
 from sabir.scope import LossLog, ModelInfo, Place, RequestScope, Side, Splice, Tables, Target, Turn, TurnScope
-from sabir.settings import RetryPolicy, Settings, SettingsReader
+from sabir.settings import NEVER_READ, RetryPolicy, Settings, SettingsReader
 from sabir.turns import TurnMaker
 from sabir.values import FrozenDict, JSONValue, decode_json, freeze
 
@@ -167,6 +167,21 @@ class Renderer:
         self._indexes: dict[tuple[object, ...], PrefixIndex] = {}
         self._lock = Lock()
 
+    def new(self) -> "Renderer":
+        """Another renderer for the same target, with nothing kept."""
+        return Renderer(
+            self._dialect,
+            self._target,
+            speaks_as=self._speaks_as,
+            model_info=self._model_info,
+            quirks=self._quirks,
+        )
+
+    @property
+    def dialect(self) -> Dialect:
+        """What encodes its turns."""
+        return self._dialect
+
     @property
     def tables(self) -> Tables:
         """What this target takes: the dialect's tables, as they hold for the model and the endpoint."""
@@ -267,7 +282,7 @@ class Renderer:
     def _head(self, request: RequestScope, settings: Settings) -> dict[str, Any]:
         head = dict(self._dialect.encode_request(request))
         for name in request.settings.untouched():
-            reason = f"{self._target.dialect} never looked at it"
+            reason = f"{self._target.dialect} {NEVER_READ}"
             request.losses.add("dropped", reason, path=f"settings.{name}")
         field = self._dialect.messages_field
         if field in settings.extra_body:

@@ -25,6 +25,8 @@ WIRE_SETTINGS = (
     "parallel_options", "response_format",
 )  # fmt: skip
 """The settings that dialects encode; core itself obeys the others."""
+NEVER_READ = "never looked at it"
+"""What a loss says of a setting that a dialect forgot, behind the dialect's name."""
 
 
 class RetryPolicy(Frozen):

@@ -50,7 +50,10 @@ class PlainDialect:
         """Model, options, and every setting that is set."""
         if scope.vendor:
             raise SettingsInvalid(f"echo has no settings of its own; remove {', '.join(scope.vendor)}")
-        options = [{"name": scope.option_names[each.name], "parameters": each.parameters} for each in scope.options]
+        options = [
+            {"name": scope.option_names[each.name], "description": each.description, "parameters": each.parameters}
+            for each in scope.options
+        ]
         settings = {name: value for name in WIRE_SETTINGS if (value := scope.settings.take(name)) is not None}
         return {"model": scope.target.model, "options": options, "settings": settings}
 
@@ -85,7 +88,7 @@ class PlainDialect:
             messages.append(Message(policy=policy, origin=origin, payload=payload))
         return DecodedHistory(
             messages=tuple(messages),
-            options=tuple(Option.from_schema(each["name"], "", each["parameters"]) for each in found["options"]),
+            options=tuple(Option.from_schema(**each) for each in found["options"]),
             settings=Settings(**found["settings"]),
             model=found["model"],
         )

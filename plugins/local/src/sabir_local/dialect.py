@@ -32,7 +32,16 @@ class LocalDialect(ChatDialect):
     def encode_request(self, scope: RequestScope) -> Mapping[str, JSONValue]:
         """As `openai.chat` encodes it; an open choice of an option is decided by whose turn it is."""
         body = dict(super().encode_request(scope))
-        return {**body, **_choice(body, scope)} if "tools" in body else body
+        if "tools" not in body:
+            return body
+        decided = {**body, **_choice(body, scope)}
+        if scope.settings.take("option_choice") == "auto":
+            reason = f"whose turn it is decides: here the choice is {decided['tool_choice']!r}"
+            scope.losses.add("rewritten", reason, path="settings.option_choice")
+        if body.get("parallel_tool_calls") and not decided["parallel_tool_calls"]:
+            reason = "a small model that has to call makes one call at a time"
+            scope.losses.add("dropped", reason, path="settings.parallel_options")
+        return decided
 
 
 def _with_object(entry: Entry, losses: LossLog) -> Entry:

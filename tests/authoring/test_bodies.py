@@ -1,7 +1,7 @@
 """Any bytes become JSON of a known shape, or one of the library's errors (law 10)."""
 
 import pytest
-from sabir.authoring.bodies import first_count, left_over, read_object
+from sabir.authoring.bodies import CountsNoTokens, first_count, left_over, read_count, read_object
 from sabir.errors import ResponseInvalid
 from sabir.scope import DecodeScope, Target
 
@@ -24,7 +24,29 @@ def test_half_characters_become_the_sign_for_them(body: bytes | str) -> None:
 def test_a_count_is_a_whole_number() -> None:
     """Truth is none, and nought is one."""
     assert first_count(None, True, "3", 1.5, 0, 4) == 0
-    assert first_count(None, False) is None
+    assert first_count(None, False, float("inf"), float("nan")) is None
+
+
+def test_a_whole_number_with_a_point_is_a_count() -> None:
+    """Some vendors declare figures as numbers, and write 70.0."""
+    found = first_count(70.0)
+
+    assert (found, type(found)) == (70, int)
+
+
+@pytest.mark.parametrize("body", [b"", b"[7]", b"{", b'{"tokens": "7"}', b'{"others": 7}'])
+def test_an_answer_without_a_count_is_an_invalid_response(body: bytes) -> None:
+    """The error names the field that was to hold it (law 10)."""
+    assert read_count(b'{"tokens": 7}', "tokens", "acme.wire") == 7
+    with pytest.raises(ResponseInvalid, match=r"^acme\.wire answered a count with .*; expected tokens$"):
+        read_count(body, "tokens", "acme.wire")
+
+
+def test_a_dialect_that_counts_no_tokens_asks_for_none() -> None:
+    """What nobody asked for cannot be read (law 10)."""
+    assert CountsNoTokens().encode_count({}, SCOPE.target) is None  # type: ignore[func-returns-value]
+    with pytest.raises(ResponseInvalid, match="CountsNoTokens counts no tokens"):
+        CountsNoTokens().decode_count(b'{"tokens": 7}')
 
 
 def test_what_is_left_over_says_something() -> None:

@@ -112,7 +112,7 @@ def test_media_and_text_become_parts() -> None:
         call("other"),
         user(TextPart(text="a"), ReasoningPart(text="b")),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_what_no_result_can_hold_is_an_error_result(value: Any) -> None:
     """The option ran, and its caller learns in one line why nothing came of it."""

@@ -89,6 +89,16 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return self._target
 
     @property
+    def provider(self) -> Provider:
+        """Who carries what it sends."""
+        return self._provider
+
+    @property
+    def access(self) -> Access:
+        """How it reaches its provider; the key in it is never shown."""
+        return self._access
+
+    @property
     def model(self) -> str:
         """The model's name, as its provider knows it."""
         return self._target.model

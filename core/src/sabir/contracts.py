@@ -84,7 +84,7 @@ class Dialect(Protocol):
     def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
         """The wire items of one turn, in order; a function of its arguments alone, and final once encoded.
 
-        None where nothing is left of it: then the next turn follows what this one followed.
+        An empty sequence where nothing is left of it: then the next turn follows what this one followed.
         """
         ...
 

@@ -3,7 +3,7 @@
     text · media · reasoning · refusal · opaque · (unknown: kept by a reader older than the writer)
 
 A part's `state` is signed or server-bound data that its maker wants back with it; it is returned only to
-where the message came from (`Message.origin`).
+where the message came from (`Message.origin`). It must not repeat the part's text: encoding puts the two together.
 """
 
 import json
@@ -39,7 +39,7 @@ class Stateful(AtRest):
 
     @cached_property
     def state(self) -> JSONValue:
-        """The maker's state as an immutable JSON view, or None."""
+        """The maker's state as an immutable JSON view, or None; it must not repeat the part's text."""
         return None if self.state_json is None else self.state_json.view()
 
 

@@ -2,14 +2,16 @@
 
 body ──read_object──▶ dict          text() · items() · fields() · first_count()  take a value of one type, else nothing
                                     without() · left_over()  what nothing else holds
+count ──read_count──▶ tokens        CountsNoTokens  for vendors that count none
 """
 
+import json
 import re
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from sabir.errors import NotJSON, ResponseInvalid
-from sabir.scope import DecodeScope
+from sabir.scope import DecodeScope, Target
 from sabir.values import JSONValue, decode_json
 
 Fields = Mapping[str, Any]
@@ -24,38 +26,27 @@ def read_object(body: bytes | str, scope: DecodeScope) -> dict[str, Any]:
 
     Lone surrogates become U+FFFD: no text of the library may hold one.
     """
-    try:
-        value = decode_json(body)
-    except NotJSON:
-        raise _invalid(body, scope) from None
-    if not isinstance(value, dict):
-        raise _invalid(body, scope)
-    found: dict[str, Any] = _without_surrogates(value) if _may_hold_surrogates(body) else value
+    found = _read(body)
+    if found is None:
+        shown, target = body.decode("utf-8", "replace") if isinstance(body, bytes) else body, scope.target
+        answer = ascii(shown[:_SHOWN]) if shown.strip() else "an empty body"
+        message = f"{target} answered {answer}; expected a JSON object of {target.dialect}: check the endpoint"
+        raise ResponseInvalid(message, provider=target.provider, request_id=scope.request_id)
+    if _may_hold_surrogates(body):
+        found = json.loads(_SURROGATE.sub("\ufffd", json.dumps(found, ensure_ascii=False)))
     return found
 
 
-def _invalid(body: bytes | str, scope: DecodeScope) -> ResponseInvalid:
-    shown = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-    found = ascii(shown[:_SHOWN]) if shown.strip() else "an empty body"
-    return ResponseInvalid(
-        f"{scope.target} answered {found}; expected a JSON object of {scope.target.dialect}: check the endpoint",
-        provider=scope.target.provider,
-        request_id=scope.request_id,
-    )
+def _read(body: bytes | str) -> dict[str, Any] | None:
+    try:
+        value = decode_json(body)
+    except NotJSON:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _may_hold_surrogates(body: bytes | str) -> bool:
     return (b"\\ud" in body or b"\\uD" in body) if isinstance(body, bytes) else ("\\ud" in body or "\\uD" in body)
-
-
-def _without_surrogates(value: JSONValue) -> JSONValue:
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, list):
-        return [_without_surrogates(item) for item in value]
-    if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
-    return value
 
 
 def text(value: JSONValue) -> str:
@@ -84,16 +75,25 @@ def without(found: Fields, *names: str) -> dict[str, Any]:
 
 
 def first_count(*figures: JSONValue) -> int | None:
-    """The first value that is a whole number, or None."""
-    return next((figure for figure in figures if isinstance(figure, int) and not isinstance(figure, bool)), None)
+    """The first value that is a whole number, however it is written (70 or 70.0), or None."""
+    numbers = (each for each in figures if isinstance(each, int | float) and not isinstance(each, bool))
+    return next((int(number) for number in numbers if number % 1 == 0), None)
 
 
 def read_count(body: bytes, field: str, dialect: str) -> int:
     """The tokens that a vendor counted, in that field of its answer; ResponseInvalid for anything else."""
-    try:
-        counted = first_count(fields(decode_json(body)).get(field))
-    except NotJSON:
-        counted = None
+    counted = first_count((_read(body) or {}).get(field))
     if counted is None:
         raise ResponseInvalid(f"{dialect} answered a count with {body[:_SHOWN]!r}; expected {field}")
     return counted
+
+
+class CountsNoTokens:
+    """A mixin for dialects whose vendor counts no tokens of a request; core estimates them."""
+
+    def encode_count(self, body: Mapping[str, JSONValue], target: Target) -> None:
+        """None: there is nothing to ask."""
+
+    def decode_count(self, body: bytes) -> NoReturn:
+        """Never asked for; ResponseInvalid."""
+        raise ResponseInvalid(f"{type(self).__name__} counts no tokens, so that {body[:_SHOWN]!r} cannot be a count")

@@ -113,14 +113,8 @@ def make_error(
     said = (found.message or found.code or found.kind or "no message").rstrip(" .")
     answered = f"{provider} answered {status}" if status else f"{provider} reported an error"
     remedy = f"; {REMEDIES[kind]}" if kind in REMEDIES else ""
-    return kind(
-        f"{answered}: {said}{remedy}",
-        provider=provider,
-        status=status,
-        code=found.code or found.kind or None,
-        request_id=request_id,
-        retry_after=retry_after,
-    )
+    message, code = f"{answered}: {said}{remedy}", found.code or found.kind or None
+    return kind(message, provider=provider, status=status, code=code, request_id=request_id, retry_after=retry_after)
 
 
 def refusal(
@@ -133,15 +127,10 @@ def refusal(
     request_ids: Sequence[str] = (),
 ) -> CallError:
     """The error that a response of status ≥ 400 stands for; `request_ids` are the headers that may hold its id."""
-    found = read_failure(body)
-    return make_error(
-        kind_of(found, status),
-        found,
-        provider=provider,
-        status=status,
-        request_id=next((headers[name] for name in request_ids if name in headers), None),
-        retry_after=retry_after(headers),
-    )
+    found, waiting = read_failure(body), retry_after(headers)
+    kind = kind_of(found, status)
+    request_id = next((headers[name] for name in request_ids if name in headers), None)
+    return make_error(kind, found, provider=provider, status=status, request_id=request_id, retry_after=waiting)
 
 
 def reported(error: JSONValue, *, provider: str, kind_of: KindOf, request_id: str | None = None) -> CallError:

@@ -22,22 +22,19 @@ def read_vendor(model: type[Vendor], scope: RequestScope) -> dict[str, Any]:
     except ValidationError as error:
         known = ", ".join(sorted(model.model_fields))
         where = f"vendor[{scope.target.provider!r}] for {scope.target.dialect}"
-        raise SettingsInvalid(
-            one_line(f"{where}: {describe(error)}; it has {known}; all else: extra_body", 900)
-        ) from None
+        message = f"{where}: {describe(error)}; it has {known}; all else: extra_body"
+        raise SettingsInvalid(one_line(message, 900)) from None
     return found.model_dump(mode="json", exclude_unset=True)
 
 
 def take_setting(scope: RequestScope, setting: str) -> Any:
     """A wire setting's value, of the type of the field in Settings; None, and a loss, where the model refuses it."""
     value, info = scope.settings.take(setting), scope.model_info
-    if value is None:
-        return None
     cannot_reason = setting == "reasoning_effort" and info.reasoning is False
-    if not cannot_reason and setting not in info.rejects:
-        return list(value) if isinstance(value, tuple) else value
-    refuse_setting(scope, setting)
-    return None
+    if value is not None and (cannot_reason or setting in info.rejects):
+        refuse_setting(scope, setting)
+        return None
+    return list(value) if isinstance(value, tuple) else value
 
 
 def refuse_setting(scope: RequestScope, setting: str) -> None:

@@ -34,8 +34,7 @@ from sabir_google.errors import translate
 if TYPE_CHECKING:
     from google import genai
     from google.genai.types import HttpOptions
-
-    from sabir_google.http_provider import AsyncHTTPClient, HTTPClient, Parcel
+    from httpx2 import AsyncClient, Client
 
 NAME = "google"
 URL = "https://generativelanguage.googleapis.com"
@@ -111,27 +110,33 @@ class SDKConnection:
         self._key = key
         self._given = client
         self._looked_at: set[str] = set()
-        self._clients: Clients[tuple[genai.Client, HTTPClient], tuple[genai.Client, AsyncHTTPClient]] = Clients()
+        self._clients: Clients[tuple[genai.Client, Client], tuple[genai.Client, AsyncClient]] = Clients()
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send; return at the response's headers, whatever the status."""
+        from sabir_google.http_provider import carried, send
+
         client = self._client() or self._clients.sync(self._make_sync)[0]
-        parcels = self._parcels(request, "waiting")
-        for parcel in parcels:
-            with parcel.given(_UNSEEN):
-                client.models.generate_content(**_call(parcel.request, client))
+        if self._is_strange("waiting"):
+            with carried(None, _UNSEEN):
+                client.models.generate_content(**_call(None, client))
+        with carried(request, _UNSEEN) as parcel:
+            client.models.generate_content(**_call(request, client))
         self._looked_at.add("waiting")
-        return HTTPAnswer(parcels[-1].answer)
+        return HTTPAnswer(send(parcel, request))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send; return at the response's headers, whatever the status."""
+        from sabir_google.http_provider import carried, send
+
         client = self._client() or self._clients.here(self._make_here)[0]
-        parcels = self._parcels(request, "async")
-        for parcel in parcels:
-            with parcel.given(_UNSEEN):
-                await client.aio.models.generate_content(**_call(parcel.request, client))
+        if self._is_strange("async"):
+            with carried(None, _UNSEEN):
+                await client.aio.models.generate_content(**_call(None, client))
+        with carried(request, _UNSEEN) as parcel:
+            await client.aio.models.generate_content(**_call(request, client))
         self._looked_at.add("async")
-        return AsyncHTTPAnswer(parcels[-1].answer)
+        return AsyncHTTPAnswer(await send(parcel, request))
 
     def translate(self, error: Exception) -> CallError | None:
         """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
@@ -155,7 +160,7 @@ class SDKConnection:
 
         return None if self._given is None else checked_client(self._given, Client, NAME, _REMEDY)
 
-    def _make_sync(self) -> "tuple[genai.Client, HTTPClient]":
+    def _make_sync(self) -> "tuple[genai.Client, Client]":
         from httpx2 import AsyncBaseTransport
 
         from sabir_google.http_provider import AsyncHTTPClient, HTTPClient
@@ -163,7 +168,7 @@ class SDKConnection:
         client = HTTPClient()
         return self._made(client, AsyncHTTPClient(transport=AsyncBaseTransport())), client
 
-    def _make_here(self) -> "tuple[genai.Client, AsyncHTTPClient]":
+    def _make_here(self) -> "tuple[genai.Client, AsyncClient]":
         from httpx2 import BaseTransport
 
         from sabir_google.http_provider import AsyncHTTPClient, HTTPClient
@@ -171,7 +176,7 @@ class SDKConnection:
         client = AsyncHTTPClient()
         return self._made(HTTPClient(transport=BaseTransport()), client), client
 
-    def _made(self, client: "HTTPClient", async_client: "AsyncHTTPClient") -> "genai.Client":
+    def _made(self, client: "Client", async_client: "AsyncClient") -> "genai.Client":
         """A client of the Gemini API; the half that is never used costs no TLS context."""
         from google import genai
         from google.genai.types import HttpOptions
@@ -179,12 +184,9 @@ class SDKConnection:
         options = HttpOptions(base_url=self._base_url, httpx_client=client, httpx_async_client=async_client)
         return genai.Client(vertexai=False, api_key=self._key.read(), http_options=options)
 
-    def _parcels(self, request: WireRequest, kind: str) -> "list[Parcel]":
-        """What is sent: the request; before the first to a user's client, one that only looks who would carry it."""
-        from sabir_google.http_provider import Parcel
-
-        is_known = self._given is None or kind in self._looked_at
-        return [Parcel(request)] if is_known else [Parcel(), Parcel(request)]
+    def _is_strange(self, kind: str) -> bool:
+        """Whether it is a user's client of which nobody has looked yet who carries what it sends."""
+        return self._given is not None and kind not in self._looked_at
 
 
 def _call(request: WireRequest | None, client: "genai.Client") -> dict[str, Any]:

@@ -200,10 +200,10 @@ def test_media_are_named_by_a_placeholder_and_a_loss(llm: ModelAdapter) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "kind"), [(400, InvalidRequest), (429, RateLimited), (500, ServerFailed), (418, ServerFailed)]
+    ("status", "kind"), [(400, InvalidRequest), (429, RateLimited), (500, ServerFailed), (418, InvalidRequest)]
 )
 def test_it_fails_when_it_is_asked_to(llm: ModelAdapter, status: int, kind: type[CallError]) -> None:
-    """By the dialect's error table; at once, as a stream, and in a loop."""
+    """By its status; at once, as a stream, and in a loop."""
     with pytest.raises(kind, match=f"you asked for {status}") as caught:
         llm.complete_sync(f"fail {status}", settings=ONCE)
     assert (caught.value.status, caught.value.provider) == (status, "echo")

@@ -9,8 +9,10 @@ A piece is {"text": word} or {"call": {"id": …, "name": …, "arguments": …}
 import json
 from collections.abc import Iterator, Mapping
 
+from sabir.authoring.bodies import left_over
+from sabir.authoring.failures import Failure, kind_of_status, refusal, reported
 from sabir.decoded import DecodedHistory
-from sabir.errors import CallError, HistoryInvalid, InvalidRequest, RateLimited, ServerFailed, SettingsInvalid
+from sabir.errors import CallError, HistoryInvalid, SettingsInvalid
 from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
 from sabir.fold import Fold, decode_call
 from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
@@ -23,7 +25,7 @@ from sabir.sse import ServerEvent
 from sabir.values import JSONValue
 
 FINISH_REASONS: Mapping[str, FinishReason] = {"done": "stop", "call": "option_calls", "limit": "length"}
-ERRORS: Mapping[int, type[CallError]] = {400: InvalidRequest, 429: RateLimited}
+KNOWN_FIELDS = {"model", "options", "settings", "messages"}
 
 
 class PlainDialect:
@@ -67,7 +69,8 @@ class PlainDialect:
     def decode(self, body: bytes, scope: DecodeScope) -> Reply:
         """A whole answer is a stream that came at once."""
         fold, decoder = Fold(scope), PlainDecoder(scope)
-        for piece in json.loads(body):
+        found = json.loads(body)
+        for piece in found if isinstance(found, list) else [found]:
             for event in decoder.feed(ServerEvent(json.dumps(piece))):
                 fold.feed(event)
         return fold.reply()
@@ -77,7 +80,7 @@ class PlainDialect:
         return PlainDecoder(scope)
 
     def decode_history(self, body: bytes, scope: DecodeScope) -> DecodedHistory:
-        """Every field of a request has its place; core reports what is no request."""
+        """Every known field of a request has its place, and core reports what is no request."""
         found = json.loads(body)
         policies, calls = {"system": "system", "user": "user", "assistant": scope.policy}, dict[str, str]()
         messages = []
@@ -89,13 +92,13 @@ class PlainDialect:
         return DecodedHistory(
             messages=tuple(messages),
             options=tuple(Option.from_schema(**each) for each in found["options"]),
-            settings=Settings(**found["settings"]),
+            settings=Settings(**found["settings"], extra_body=left_over(found, KNOWN_FIELDS)),
             model=found["model"],
         )
 
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
-        """By the table; what it does not list is the server's fault."""
-        return ERRORS.get(status, ServerFailed)(json.loads(body)["error"], status=status, provider=provider)
+        """By its status alone: this wire has no codes."""
+        return refusal(status, headers, body, provider=provider, kind_of=_kind)
 
 
 class PlainDecoder:
@@ -108,6 +111,10 @@ class PlainDecoder:
     def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
         """The events of one word, one call, or the end."""
         piece = json.loads(event.data)
+        if error := piece.get("error"):
+            raise reported(error, provider=self._scope.target.provider, kind_of=_kind)
+        if not piece.keys() & {"text", "call", "finish"}:
+            return  # a word that this wire learns one day
         if self._index < 0:
             self._index = 0
             yield ReplyStart(origin=self._scope.origin())
@@ -126,13 +133,17 @@ class PlainDecoder:
             yield BlockStart(index=self._index, kind="option_call", **identity)
             yield BlockEnd(index=self._index, block=payload)
             self._index += 1
-        else:
+        elif "finish" in piece:
             reason, usage = piece["finish"], Usage(**piece["usage"])
             yield ReplyEnd(finish_reason=FINISH_REASONS[reason], raw_finish_reason=reason, usage=usage)
 
     def close(self) -> tuple[StreamEvent, ...]:
         """Nothing is due: the last piece ends everything."""
         return ()
+
+
+def _kind(failure: Failure, status: int | None) -> type[CallError]:
+    return kind_of_status(status or 500)
 
 
 def _decode_item(

@@ -1,6 +1,7 @@
 """The provider `echo`, and the service behind it: a function of this process, so that nothing leaves it.
 
-`call <option> <arguments>` chooses an option that was offered, `fail <status>` fails, all else comes back as it was.
+A line `call <option> <arguments>` chooses an option that was offered, `fail <status>` fails, all else comes back as it
+was.
 """
 
 import json
@@ -12,6 +13,9 @@ from sabir.scope import ModelInfo
 from sabir.values import JSONValue
 
 from sabir_echo.dialect import PlainDialect
+
+CALL = re.compile(r"^call (?P<name>\S+) (?P<arguments>.*)$", re.MULTILINE)
+"""A line that chooses an option."""
 
 
 class Echo:
@@ -59,9 +63,12 @@ def answer(asked: JSONValue, said: str) -> list[JSONValue]:
     words = re.split(r"(?<=\s)(?=\S)", said)
     pieces: list[JSONValue] = [{"text": word} for word in words[: asked["settings"].get("max_output_tokens")]]
     finish = "done" if len(pieces) == len(words) else "limit"
-    call = re.fullmatch(r"call (?P<name>\S+) (?P<arguments>.*)", said, re.DOTALL)
-    if call and call["name"] in [option["name"] for option in asked["options"]]:
-        pieces, finish = [{"call": {"id": f"call-{len(asked['messages'])}", **call.groupdict()}}], "call"
+    offered = {option["name"] for option in asked["options"]}
+    calls = [call.groupdict() for call in CALL.finditer(said)]
+    if calls and {call["name"] for call in calls} <= offered:
+        first = len(asked["messages"])
+        pieces = [{"call": {"id": f"call-{first + at}", **call}} for at, call in enumerate(calls)]
+        finish = "call"
     heard = sum(len(item.get("text", "").split()) for item in asked["messages"])
     return [*pieces, {"finish": finish, "usage": {"input_tokens": heard, "output_tokens": len(pieces)}}]
 

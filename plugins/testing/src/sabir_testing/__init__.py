@@ -1,0 +1,96 @@
+"""The conformance kit for provider plugins, and doubles for programs that use sabir.
+
+    class TestAcme(ProviderConformance):
+        adapter = sabir.adapter("acme:small", api_key="test")
+        cassettes = Path(__file__).parent / "cassettes"
+
+What a name stands for is loaded when it is first asked for: pytest loads this package at every start.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sabir_testing.broken import Broken, expect
+    from sabir_testing.capabilities import CAPABILITIES, DOWNGRADED, FULL, REFUSED, UNKNOWN, Grade
+    from sabir_testing.conformance import OfflineConformance, ProviderConformance
+    from sabir_testing.network import NetworkForbidden, network_forbidden
+    from sabir_testing.scripted import (
+        Answer,
+        Gate,
+        Scriptable,
+        ScriptedAdapter,
+        ScriptMismatch,
+        Sent,
+        always,
+        call,
+        calls,
+        cut_off,
+        delayed,
+        pieces,
+        reply,
+    )
+    from sabir_testing.scripted_fixture import MakeScripted
+    from sabir_testing.subject import Subject
+
+_HOMES = {
+    "broken": ("Broken", "expect"),
+    "capabilities": ("CAPABILITIES", "DOWNGRADED", "FULL", "REFUSED", "UNKNOWN", "Grade"),
+    "conformance": ("OfflineConformance", "ProviderConformance"),
+    "network": ("NetworkForbidden", "network_forbidden"),
+    "scripted": (
+        "Answer",
+        "Gate",
+        "Scriptable",
+        "ScriptMismatch",
+        "ScriptedAdapter",
+        "Sent",
+        "always",
+        "call",
+        "calls",
+        "cut_off",
+        "delayed",
+        "pieces",
+        "reply",
+    ),
+    "scripted_fixture": ("MakeScripted",),
+    "subject": ("Subject",),
+}
+"""Module → the names that it gives."""
+
+__all__ = [
+    "CAPABILITIES",
+    "DOWNGRADED",
+    "FULL",
+    "REFUSED",
+    "UNKNOWN",
+    "Answer",
+    "Broken",
+    "Gate",
+    "Grade",
+    "MakeScripted",
+    "NetworkForbidden",
+    "OfflineConformance",
+    "ProviderConformance",
+    "ScriptMismatch",
+    "Scriptable",
+    "ScriptedAdapter",
+    "Sent",
+    "Subject",
+    "always",
+    "call",
+    "calls",
+    "cut_off",
+    "delayed",
+    "expect",
+    "network_forbidden",
+    "pieces",
+    "reply",
+]
+
+
+def __getattr__(name: str) -> object:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"sabir_testing.{module}"), name)
+    raise AttributeError(f"module 'sabir_testing' has no attribute {name!r}")

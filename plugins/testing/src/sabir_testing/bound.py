@@ -1,0 +1,71 @@
+"""What binds messages to their maker: texts of its state and of its own blocks, by which a leak into a request is seen.
+
+state {"signature": "c2lnbmF0dXJl…"}, block {"id": "ws_1f3a…"} ─▶ bound_texts ─▶ each stands in a body, or does not
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+
+from sabir.messages import Message
+from sabir.models import LOADING
+from sabir.values import JSONValue
+
+from sabir_testing.marks import strings
+
+SHORTEST = 8
+"""Characters below which a text may stand in a body by chance."""
+_WORD = re.compile(r"[a-z_. -]+|[A-Z_]+")
+"""A word of a wire, such as `completed`: it binds nothing."""
+
+
+def bound_texts(messages: Iterable[Message]) -> set[str]:
+    """The texts that are in the state and the blocks of messages and nowhere else in them."""
+    listed = list(messages)
+    said = "\n".join(text for message in listed for text in strings(_said(message)))
+    found = {text for message in listed for value in _states(message) for text in strings(value)}
+    return {text for text in found if len(text) >= SHORTEST and not _WORD.fullmatch(text) and text not in said}
+
+
+def bound_in(body: bytes, texts: Iterable[str]) -> list[str]:
+    """Those of some texts that stand in a body, in the order of the alphabet."""
+    held = "\n".join(strings(json.loads(body)))
+    return sorted(text for text in texts if text in held)
+
+
+def _states(message: Message) -> Iterator[JSONValue]:
+    if message.call is not None:
+        yield message.call.state
+    for part in message.parts:
+        match part.kind:
+            case "opaque":
+                yield part.block
+            case "unknown":
+                continue
+            case _:
+                yield part.state
+
+
+def _said(message: Message) -> JSONValue:
+    """What a message says to everybody."""
+    data = message.model_dump(mode="json")
+    payload = data["payload"]
+    payload.pop("state", None)
+    payload["parts"] = [
+        {name: value for name, value in part.items() if name != "state"}
+        for part in payload.get("parts", ())
+        if part["kind"] != "opaque"
+    ]
+    return [payload]
+
+
+def without_bound(message: Message) -> Message:
+    """The message with nothing that binds it: no state, no block, no thought."""
+    data = message.model_dump(mode="json")
+    data["payload"].pop("state", None)
+    if message.kind == "parts":
+        kept = [part for part in data["payload"]["parts"] if part["kind"] not in ("opaque", "reasoning")]
+        for part in kept:
+            part.pop("state", None)
+        data["payload"]["parts"] = kept or [{"kind": "text", "text": ""}]
+    return Message.model_validate(data, context=LOADING)

@@ -1,0 +1,283 @@
+"""Access: which endpoint a connection goes to, which key goes along, whose client carries it, and who closes that.
+
+The other half of the family `transport`: its cases stand on the same server (see `transport`).
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+from sabir.contracts import Access, ApiKey, Connection
+from sabir.errors import CredentialsMissing, SettingsInvalid
+
+from sabir_testing.base import Suite
+from sabir_testing.broken import expect
+from sabir_testing.families.wire import (
+    EITHER_WAY,
+    KEY,
+    OK,
+    PATIENCE,
+    Caller,
+    InALoop,
+    Waiting,
+    Wire,
+    arrived,
+    as_library_error,
+    bare_names,
+    described,
+    raised_by,
+)
+from sabir_testing.loopback import Server, head, unreachable, whole
+from sabir_testing.subject import Subject
+
+NO_URLS = {
+    "another_scheme": "ftp://127.0.0.1",
+    "no_scheme": "localhost:8000/v1",
+    "no_host": "http://",
+    "half_an_address": "http://[::1",
+}
+SECRETIVE_URLS = {
+    "password": "ftp://me:hidden@host/v1",
+    "no_scheme": "me:hidden@host",
+    "query": "ftp://host/v1?key=hidden",
+    "fragment": "ftp://me:p?#/hidden@host",
+}
+"""URLs that are refused, and hold a secret."""
+ENDPOINTS = {"password": "https://me:hidden@proxy.example:8/v1", "query": "https://proxy.example:8/v1?key=hidden"}
+KEYS = {"line_break": "key-secret\n", "space": "key secret", "foreign_letter": "key-sécret"}
+
+
+class Lookalike:
+    """What a client of an SDK may look like."""
+
+    def __init__(self, base_url: str) -> None:
+        self.base_url = base_url
+
+
+class AccessCases(Suite):
+    """The cases of what `Access` says."""
+
+    family = "transport"
+
+    @pytest.fixture
+    def wire(self, subject: Subject, monkeypatch: pytest.MonkeyPatch) -> Wire:
+        """The subject as the transport's cases see it, with no variable of the machine that decides anything."""
+        for name in bare_names(subject):
+            monkeypatch.delenv(name)
+        return Wire(subject)
+
+    @pytest.fixture
+    def caller(self, request: pytest.FixtureRequest) -> Iterator[Caller]:
+        """One way to use a connection."""
+        with request.param() as caller:
+            yield caller
+
+    @pytest.mark.parametrize("base_url", NO_URLS.values(), ids=NO_URLS)
+    def test_an_endpoint_that_is_no_url_is_refused(self, wire: Wire, base_url: str) -> None:
+        """A wrong endpoint is told where the adapter is made, not where the SDK stumbles over it: `connect` raises
+        SettingsInvalid, which names base_url.
+        """
+        error = raised_by(lambda: wire.subject.connect(api_key=KEY, base_url=base_url))
+        expect(isinstance(error, SettingsInvalid), f"connect() with the base_url {base_url!r} {_ended(error)}")
+        expect("base_url" in str(error), f"the error of a wrong endpoint does not name base_url: {error}")
+
+    @pytest.mark.parametrize("base_url", SECRETIVE_URLS.values(), ids=SECRETIVE_URLS)
+    def test_a_refused_endpoint_shows_no_secret(self, wire: Wire, base_url: str) -> None:
+        """The error of an endpoint that is refused shows neither its password nor its query."""
+        error = raised_by(lambda: wire.subject.connect(api_key=KEY, base_url=base_url))
+        expect(isinstance(error, SettingsInvalid), f"connect() with the base_url {base_url!r} {_ended(error)}")
+        expect("hidden" not in str(error), f"the base_url {base_url!r} was refused with its secret: {error}")
+
+    @pytest.mark.parametrize("base_url", ENDPOINTS.values(), ids=ENDPOINTS)
+    def test_an_endpoint_shows_no_secret(self, wire: Wire, base_url: str) -> None:
+        """The endpoint is stored in every message's origin: a password and a query of its URL stay out of it."""
+        endpoint = wire.provider.endpoint(Access(api_key=KEY, base_url=base_url))
+        expect("hidden" not in endpoint, f"endpoint() of the base_url {base_url!r} is {endpoint!r}")
+
+    @pytest.mark.parametrize("setting", ["api_key", "base_url"])
+    def test_an_empty_setting_is_refused(self, wire: Wire, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """An empty text is a mistake, as of a variable that is not set: nothing takes its place in silence."""
+        _set_variables(wire, monkeypatch)
+        error = raised_by(lambda: wire.subject.connect(**{setting: ""}))
+        expect(isinstance(error, SettingsInvalid), f"connect() with an empty {setting} {_ended(error)}")
+
+    def test_no_variable_is_read_before_the_first_send(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+        """An adapter is made where no key is at hand yet; the variable counts as it is at the first send."""
+        _needs_variables(wire)
+        headers = _sent(wire, lambda: _set_variables(wire, monkeypatch, only=wire.variables[:1]))
+        expect(
+            _holds(headers, _value(wire.variables[0])),
+            f"{wire.variables[0]}, set after connect() and before the first send, is in no header",
+        )
+
+    def test_key_variables_are_read_in_their_order(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of the provider's `key_variables`, the first that is set gives the key."""
+        _needs_variables(wire)
+        for at in reversed(range(len(wire.variables))):
+            first, later = wire.variables[at], wire.variables[at:]
+            _set_variables(wire, monkeypatch, only=later)
+            headers = _sent(wire)
+            expect(
+                _holds(headers, _value(first)),
+                f"with {' and '.join(later)} set, the key of {first}, the first of them, was not sent",
+            )
+
+    def test_a_given_key_comes_before_the_variables(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whoever passes api_key= means that one."""
+        _needs_variables(wire)
+        _set_variables(wire, monkeypatch)
+        headers = _sent(wire, api_key="key-given")
+        taken = [name for name in wire.variables if _holds(headers, _value(name))]
+        expect(not taken, f"with a key given by api_key=, that of {' and '.join(taken)} was sent")
+
+    def test_a_callable_key_is_asked_once_at_the_first_send(self, wire: Wire) -> None:
+        """A vault is asked at a connection's first send, not before, and not again for a later call."""
+        asked: list[str] = []
+
+        def vault() -> str:
+            asked.append("now")
+            return KEY
+
+        with (
+            InALoop() as caller,
+            Server([head(), OK]) as server,
+            wire.connected(caller, server.url, api_key=vault) as connection,
+        ):
+            before = len(asked)
+            for each in (Waiting(), Waiting(), caller):
+                each.ask(connection, wire.request)
+        expect(before == 0, "connect() asked the function given by api_key=, with nothing to send yet")
+        expect(len(asked) == 1, f"three calls asked the function given by api_key= {len(asked)} times")
+
+    def test_a_vault_without_a_key_is_a_missing_key(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The key that was asked for is missing; another one is not sent in its place."""
+        _set_variables(wire, monkeypatch)
+        error, server = _refusal(wire, lambda: "")
+        expect(isinstance(error, CredentialsMissing), f"a function that gives no key {_ended(error)}")
+        expect(not server.asked, "a function gave no key, and the request was sent")
+
+    def test_a_missing_key_names_what_to_set(self, wire: Wire) -> None:
+        """Without a key nothing is sent, and the error names the variables and the argument. Where the provider names
+        no variables, it needs no key.
+        """
+        error, server = _refusal(wire, None)
+        if not wire.variables:
+            expect(error is None, f"{wire.name} names no key_variables, and a call without a key {_ended(error)}")
+            return
+        expect(isinstance(error, CredentialsMissing), f"a call without a key {_ended(error)}")
+        missing = [name for name in (*wire.variables, "api_key=") if name not in str(error)]
+        expect(not missing, f"the error of a missing key does not name {' and '.join(missing)}: {error}")
+        expect(not server.asked, "there was no key, and the request was sent")
+
+    @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+    def test_a_key_that_no_header_can_hold_is_refused_unseen(self, wire: Wire, key: str) -> None:
+        """A line break from a file is the usual cause; the error says so without the key."""
+        error, server = _refusal(wire, key)
+        expect(isinstance(error, CredentialsMissing), f"a call with the key {key!r} {_ended(error)}")
+        expect("cret" not in str(error), f"the error shows the key: {error}")
+        expect(not server.asked, f"the request was sent with the key {key!r}")
+
+    @pytest.mark.parametrize("way", ["waiting", "async", "waiting_client_by_aclose"])
+    def test_closing_a_connection_closes_its_clients(self, wire: Wire, way: str) -> None:
+        """`close` ends what the sync client keeps open, `aclose` what either keeps."""
+        with InALoop() as loop, Waiting() as waiting, Server([whole(OK)], keeps_alive=True) as server:
+            sender, closer = {"waiting": (waiting, waiting), "async": (loop, loop)}.get(way, (waiting, loop))
+            with wire.connected(closer, server.url) as connection:
+                sender.ask(connection, wire.request)
+            ended = server.closed.wait(PATIENCE)
+        expect(ended, f"{closer.closes} leaves open what {sender.opens} had opened")
+
+    @EITHER_WAY
+    def test_closing_a_connection_twice_is_harmless(self, wire: Wire, caller: Caller) -> None:
+        """A `with` block may end after the adapter was closed."""
+        with Server([head(), OK]) as server, wire.connected(caller, server.url) as connection:
+            caller.ask(connection, wire.request)
+            caller.close(connection)
+            error = raised_by(lambda: caller.close(connection))
+        expect(error is None, f"the second {caller.closes} of a connection {_ended(error)}")
+
+    def test_the_users_own_client_is_used_and_left_open(self, wire: Wire) -> None:
+        """A client made by the user carries the request to its own endpoint, and stays the user's to close. Where the
+        suite's `client` gives none, a client is refused.
+        """
+        caller = Waiting()
+        with Server([head(), OK]) as server:
+            client = wire.subject.suite.client(server.url)
+            if client is None:
+                error = raised_by(lambda: _ask_with(wire, Lookalike(server.url)))
+                expect(isinstance(error, SettingsInvalid), f"a client, though the suite gives none, {_ended(error)}")
+                return
+            try:
+                for _ in ("used", "left open"):
+                    with wire.connected(caller, None, api_key=None, client=client) as connection:
+                        caller.ask(connection, wire.request)
+            finally:
+                getattr(client, "close", lambda: None)()
+        expect(len(server.asked) == 2, f"two calls by the user's own client sent {len(server.asked)} requests to it")
+
+    def test_what_is_no_client_is_refused(self, wire: Wire) -> None:
+        """`client=` of another kind is refused before anything is sent, as the setting that it is."""
+        error = raised_by(lambda: _ask_with(wire, object()))
+        expect(isinstance(error, SettingsInvalid), f"connect() and open_sync() with client=object() {_ended(error)}")
+
+
+def _ended(error: Exception | None) -> str:
+    return f"raised {described(error)}" if error else "raised nothing"
+
+
+def _value(variable: str) -> str:
+    """The key that a case puts into a variable."""
+    return f"key-of-variable-{variable}"
+
+
+def _set_variables(wire: Wire, monkeypatch: pytest.MonkeyPatch, only: Sequence[str] | None = None) -> None:
+    for name in wire.variables if only is None else only:
+        monkeypatch.setenv(name, _value(name))
+
+
+def _needs_variables(wire: Wire) -> None:
+    if not wire.variables:
+        pytest.skip(f"{wire.name} names no key_variables")
+
+
+def _sent(wire: Wire, before_sending: Callable[[], None] = lambda: None, **access: Any) -> Mapping[str, str]:
+    """The headers that arrive of a request, with no key given unless `access` says so."""
+    caller = Waiting()
+    with (
+        Server([head(), OK]) as server,
+        wire.connected(caller, server.url, **{"api_key": None, **access}) as connection,
+    ):
+        before_sending()
+        caller.ask(connection, wire.request)
+    return arrived(server).headers
+
+
+def _holds(headers: Mapping[str, str], key: str) -> bool:
+    return any(re.search(rf"{re.escape(key)}\b", value) for value in headers.values())
+
+
+def _refusal(wire: Wire, key: ApiKey | None) -> tuple[Exception | None, Server]:
+    """What connecting and sending with a key ends in, and the server that should not be asked."""
+    caller, made = Waiting(), list[Connection]()
+
+    def send() -> None:
+        made.append(wire.subject.connect(api_key=key, base_url=server.url))
+        caller.open(made[0], wire.request).close()
+
+    with Server([head(), OK]) as server:
+        error = raised_by(send)
+        for connection in made:
+            caller.close(connection)
+            error = error and (as_library_error(connection, error) or error)
+    return error, server
+
+
+def _ask_with(wire: Wire, client: object) -> None:
+    """Connect and send with a client, to where nobody listens."""
+    with unreachable() as url:
+        connection = wire.subject.connect(client=client, base_url=url)
+        try:
+            connection.open_sync(wire.request).close()
+        finally:
+            connection.close()

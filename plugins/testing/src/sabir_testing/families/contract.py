@@ -1,0 +1,150 @@
+"""What the Protocols promise beyond their types: names, paths, rows of models, and nothing told or done early."""
+
+import difflib
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from itertools import pairwise
+
+import sabir
+from sabir.contracts import Access
+from sabir.scope import FEATURES, IdentifierRule
+from sabir.settings import WIRE_SETTINGS
+
+from sabir_testing.base import Suite
+from sabir_testing.broken import Broken, expect
+from sabir_testing.network import NetworkForbidden, network_forbidden
+from sabir_testing.subject import Subject
+
+KEY = "kit-key-that-nobody-sees"
+FOUND = 3
+LOOKS = f"""
+import sys, {{modules}}, sabir
+if {{model!r}} is not None:
+    sabir.adapter({{model!r}}, api_key="k").render("Hello.")
+sys.exit({FOUND} if {{sdk!r}} in sys.modules else 0)
+"""
+"""Does all that needs no SDK, where the provider is installed; else imports it."""
+LONGEST_SHORT_NAME = 5
+"""Up to this length two names may differ in one letter, as `top_p` and a vendor's `top_k`."""
+SHORTEST_IDENTIFIER = 8
+"""Characters that an id needs to stay apart from others in a long conversation."""
+
+
+class ContractCases(Suite):
+    """The contract."""
+
+    family = "contract"
+
+    def test_the_dialect_is_named_after_its_provider(self, subject: Subject) -> None:
+        """A dialect's name is `<provider>.<short name>`, the short name being the one that its provider lists.
+
+        Origins and opaque parts carry the name, so that state goes back to the dialect that wrote it.
+        """
+        maker, _, short = subject.dialect.name.partition(".")
+        expect(
+            maker and short in subject.provider.dialects,
+            f"the dialect calls itself {subject.dialect.name!r}; provider {subject.provider.name!r} lists "
+            f"{', '.join(subject.provider.dialects)}, of which one must stand behind its dot",
+        )
+
+    def test_paths_begin_with_a_slash(self, subject: Subject) -> None:
+        """`Dialect.path` is what stands below the endpoint, beginning with a slash."""
+        for streaming in (False, True):
+            path = subject.dialect.path(subject.target, streaming=streaming)
+            expect(re.match(r"/[^\s/]", path), f"path(streaming={streaming}) is {path!r}; expected one such as '/chat'")
+
+    def test_the_endpoint_is_known_without_the_network(self, subject: Subject) -> None:
+        """`Provider.endpoint` makes no client and reaches nothing: it is asked for whenever an adapter is made."""
+        try:
+            with network_forbidden(loopback=False):
+                endpoint = subject.provider.endpoint(Access(api_key=KEY))
+        except NetworkForbidden as error:
+            raise Broken(f"Provider.endpoint reaches the network: {error}") from None
+        expect(endpoint, f"the endpoint is {endpoint!r}; expected a URL")
+
+    def test_no_key_is_in_what_is_shown(self, subject: Subject) -> None:
+        """A key is never shown: not in the text of a provider or of its connection (they end up in logs)."""
+        shown = [repr(subject.provider), repr(subject.connect(api_key=KEY))]
+        expect(KEY not in "".join(shown), "the key stands in the connection's repr", shown={"the reprs": shown})
+
+    def test_key_variables_are_names_of_variables(self, subject: Subject) -> None:
+        """`Provider.key_variables` are what errors tell a user to set: names of environment variables."""
+        wrong = [name for name in subject.provider.key_variables if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name)]
+        expect(not wrong, f"key_variables holds {wrong}, which no shell can set; expected names such as ACME_API_KEY")
+
+    def test_tables_are_the_same_whenever_asked(self, subject: Subject) -> None:
+        """`Dialect.tables` is data: asked twice, of two instances, it is the same (what is rendered rests on it)."""
+        again = subject.provider.dialect(subject.short_name)
+        expect(
+            subject.dialect.tables == subject.dialect.tables == again.tables,
+            f"{subject.dialect.name} gives other tables when asked again; make them a constant",
+        )
+
+    def test_identifier_rules_leave_room(self, subject: Subject) -> None:
+        """A rule for ids and names is an expression for one character, and a length in which many stay apart."""
+        rules: dict[str, IdentifierRule] = {
+            "call_ids": subject.tables.call_ids,
+            "option_names": subject.tables.option_names,
+        }
+        for name, rule in rules.items():
+            expect(
+                rule.longest >= SHORTEST_IDENTIFIER and re.fullmatch(rule.characters, "a"),
+                f"tables.{name} takes {rule.longest} characters of {rule.characters}; expected at least "
+                f"{SHORTEST_IDENTIFIER}, the letter a among them",
+            )
+
+    def test_the_messages_field_is_left_to_core(self, subject: Subject) -> None:
+        """`encode_request` gives every field but the messages: core joins those from what is kept and what is new."""
+        body = subject.rendered([sabir.user("Hello.")]).body_bytes
+        names: list[str] = json.loads(body, object_pairs_hook=lambda pairs: [name for name, _ in pairs])
+        field = subject.dialect.messages_field
+        expect(
+            names.count(field) == 1, f"encode_request gives {field!r} too, which is the messages field; leave it out"
+        )
+
+    def test_each_model_row_stands_once(self, subject: Subject) -> None:
+        """Of two rows for one prefix only one can count."""
+        prefixes = sorted(info.prefix for info in subject.provider.models())
+        twice = [one for one, other in pairwise(prefixes) if one == other]
+        expect(not twice, f"models() has two rows for the prefix {', '.join(map(repr, twice))}; join them")
+
+    def test_model_rows_misspell_nothing(self, subject: Subject) -> None:
+        """`ModelInfo.rejects` names wire settings, features, and what the dialect itself acts on.
+
+        A misspelt one would reject nothing, silently.
+        """
+        known = {*WIRE_SETTINGS, *FEATURES}
+        long = [name for name in known if len(name) > LONGEST_SHORT_NAME]
+        for info in subject.provider.models():
+            for name in sorted(set(info.rejects) - known):
+                near = difflib.get_close_matches(name, long, n=1, cutoff=0.8)
+                expect(not near, f"the row {info.prefix!r} rejects {name!r}; did you mean {' '.join(near)!r}?")
+
+    def test_no_sdk_is_imported_before_the_first_send(self, subject: Subject) -> None:
+        """Listing, rendering and decoding need no SDK: its import costs more than all of them (the suite's `sdk`)."""
+        modules = sorted({type(subject.provider).__module__, type(subject.dialect).__module__})
+        model = subject.model_name if _is_installed(subject.provider.name) else None
+        program = LOOKS.format(modules=", ".join(modules), model=model, sdk=self.sdk or "no.module.of.a.vendor")
+        done = subprocess.run([sys.executable, "-c", program], env=_environment(), capture_output=True, check=False)
+        expect(
+            done.returncode in (0, FOUND),
+            f"{' and '.join(modules)} cannot be imported, or render nothing, in a process of their own",
+            shown={"what was said": done.stderr.decode()},
+        )
+        expect(
+            done.returncode == 0,
+            f"{self.sdk} is imported before anything is sent; import it inside the connection, at the first send",
+        )
+
+
+def _is_installed(name: str) -> bool:
+    """Whether another process finds the provider by its entry point, too."""
+    return any(point.name == name for point in entry_points(group="sabir.providers"))
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

@@ -1,0 +1,252 @@
+"""The laws of reading: answers, streams, failures and stored requests of any content, and what comes of them."""
+
+import json
+import warnings
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+from sabir.errors import CallError, HistoryInvalid, SabirError
+from sabir.history import dumps, loads
+from sabir.incoming import StreamState
+from sabir.mending import mend
+from sabir.messages import Message
+from sabir.pure import PureDialect
+from sabir.values import JSONValue
+
+from sabir_testing.base import Suite
+from sabir_testing.broken import Broken, describe_message, expect
+from sabir_testing.capabilities import Grade
+from sabir_testing.garbage import (
+    INVENTED,
+    STATUSES,
+    answers_of_nobody,
+    events_of_nobody,
+    json_objects,
+    mutated,
+    odd_headers,
+)
+from sabir_testing.histories import Strategy, tidy_histories
+from sabir_testing.own import own_bodies, own_refusals
+from sabir_testing.properties import for_all
+from sabir_testing.subject import Subject
+
+Failure = tuple[int, dict[str, str], JSONValue]
+"""Status, headers, and what the body says."""
+
+
+def pure(subject: Subject) -> PureDialect:
+    """The author's dialect as users hold it, with core's own care around it."""
+    return PureDialect(subject.dialect, subject.target)
+
+
+def tidy(subject: Subject) -> Strategy[list[Message]]:
+    """Conversations that any wire takes as they are."""
+    return tidy_histories(subject.target, subject.adapter.speaks_as)
+
+
+def reads_requests(subject: Subject) -> bool:
+    """Whether the dialect reads a stored request at all."""
+    history = [
+        Message.model_validate(
+            {"policy": "user", "payload": {"parts": [{"kind": "text", "text": "Hi."}], "kind": "parts"}}
+        )
+    ]
+    try:
+        pure(subject).decode_history(subject.rendered(history).body_bytes)
+    except HistoryInvalid:
+        return False
+    return True
+
+
+class DecodingLaws(Suite):
+    """The laws of reading."""
+
+    family = "laws"
+
+    def test_what_is_no_answer_is_refused(self, subject: Subject) -> None:
+        """Cut JSON, a text, a number: `decode` raises, and gives no reply that nobody made (law 10)."""
+
+        def check(body: bytes) -> None:
+            try:
+                reply = pure(subject).decode(body)
+            except SabirError:
+                return
+            raise Broken(
+                f"decode made a reply ({reply.finish_reason}) of what is no answer; raise ResponseInvalid",
+                shown={"the body": body or "(empty)", "the reply": reply.text or "(no text)"},
+            )
+
+        for_all(subject, answers_of_nobody, check)
+
+    def test_what_is_no_stream_ends_no_reply(self, subject: Subject) -> None:
+        """A stream is whole when its terminal marker came: events of another kind never end one (law 10)."""
+
+        def check(stream: bytes) -> None:
+            state = StreamState(subject.dialect, subject.scope())
+            try:
+                for _ in (*state.feed(stream), *state.close()):
+                    pass
+                reply = state.reply()
+            except SabirError:
+                return
+            raise Broken(
+                f"the decoder ended a reply ({reply.finish_reason}) at events that are no stream's of this wire; give "
+                "ReplyEnd at the terminal marker alone",
+                shown={"the stream": stream, "the reply": reply.text or "(no text)"},
+            )
+
+        for_all(subject, events_of_nobody, check)
+
+    def test_every_failure_is_an_error(self, subject: Subject) -> None:
+        """`decode_error` gives a CallError of that status whatever stands in the fields of the body and in the headers.
+
+        Where it raises anything else, core can no longer tell a rate limit from a lost cause.
+        """
+        bodies = [*own_refusals(subject), {"error": {"message": "Slow down.", "code": "slow", "details": [{"a": 1}]}}]
+        shapes = st.one_of([mutated(each, from_depth=2) for each in bodies])
+
+        def check(failure: Failure) -> None:
+            _check_failure(subject, failure)
+
+        for_all(subject, st.tuples(st.sampled_from(STATUSES), odd_headers, shapes), check)
+
+    def test_a_stored_request_reads_back(self, subject: Subject) -> None:
+        """What `decode_history` reads of a request renders to that request again (law 3)."""
+        if not reads_requests(subject):
+            subject.grade("stored_requests", Grade.REFUSED, what="decode_history takes no request of its own dialect")
+            return
+
+        def check(history: list[Message]) -> None:
+            _check_read_back(subject, history)
+
+        for_all(subject, tidy(subject), check)
+        subject.grade("stored_requests", Grade.FULL)
+
+    def test_what_nobody_knows_in_a_stored_request_is_kept(self, subject: Subject) -> None:
+        """A field that `decode_history` does not know goes to the settings or the losses, or is refused (law 2)."""
+        if not reads_requests(subject):
+            return
+        example = st.tuples(tidy(subject), st.sampled_from(INVENTED), st.sampled_from([1, "x", {"a": 1}, [True]]))
+
+        def check(drawn: tuple[list[Message], str, JSONValue]) -> None:
+            history, name, value = drawn
+            body = json.loads(subject.rendered(history).body_bytes)
+            try:
+                decoded = pure(subject).decode_history({**body, name: value})
+            except HistoryInvalid:
+                return
+            told = [loss.path for loss in decoded.losses]
+            held = decoded.settings.extra_body_json, decoded.settings.vendor_json
+            expect(
+                any(name in text for text in (*told, *held)),
+                f"decode_history passes over {name!r}, a field that it cannot know; put it into settings.extra_body",
+                losses=decoded.losses,
+                shown={
+                    "the request": {**body, name: value},
+                    "what was read": [*map(describe_message, decoded.messages)],
+                },
+            )
+
+        for_all(subject, example, check)
+
+    def test_what_is_no_request_is_refused(self, subject: Subject) -> None:
+        """Any JSON object without messages makes `decode_history` raise: no conversation is read out of nothing."""
+        if not reads_requests(subject):
+            return
+
+        def check(found: dict[str, JSONValue]) -> None:
+            try:
+                decoded = pure(subject).decode_history(found)
+            except HistoryInvalid:
+                return
+            what = f"decode_history read {len(decoded.messages)} messages out of an object without"
+            raise Broken(
+                f"{what} {subject.dialect.messages_field!r}; raise HistoryInvalid",
+                shown={"the object": found},
+            )
+
+        for_all(subject, json_objects, check)
+
+    def test_what_was_decoded_loads_again(self, subject: Subject) -> None:
+        """Messages read from an answer, or from a stored request, are the same once they were written to a file.
+
+        Answers and requests are tried in which one value is another than it should be.
+        """
+
+        def check(found: tuple[str, JSONValue]) -> None:
+            how, value = found
+            decode = pure(subject).decode if how == "decode" else pure(subject).decode_history
+            try:
+                decoded = decode(json.dumps(value))
+            except SabirError:
+                return
+            _check_loads(how, value, decoded.messages)
+
+        for_all(subject, _answers_and_requests(subject), check)
+
+
+def _answers_and_requests(subject: Subject) -> Strategy[tuple[str, JSONValue]]:
+    answers = [mutated(each) for each in own_bodies(subject)]
+    requests = tidy(subject).flatmap(lambda history: mutated(json.loads(subject.rendered(history).body_bytes)))
+    ways = [("decode", st.one_of(answers))] if answers else []
+    if reads_requests(subject):
+        ways.append(("decode_history", requests))
+    return st.one_of([st.tuples(st.just(how), values) for how, values in ways] or [st.just(("decode", None))])
+
+
+def _check_loads(how: str, value: JSONValue, found: Sequence[Message]) -> None:
+    try:
+        with warnings.catch_warnings():  # what pydantic warns of is told below, as a fault
+            warnings.simplefilter("ignore")
+            again = loads(dumps(found))
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise Broken(f"the messages of {how} cannot be kept: {reason}", shown={"what was read": value}) from error
+    differing = next((at for at, (one, other) in enumerate(zip(found, again, strict=True), 1) if one != other), 0)
+    expect(
+        not differing,
+        f"message {differing} of {how} is another one when it was written and loaded again",
+        history=found,
+        shown={"what was read": value},
+    )
+
+
+def _check_failure(subject: Subject, failure: Failure) -> None:
+    status, headers, document = failure
+    body, _ = mend(json.dumps(document).encode())
+    told = f"a status of {status}"
+    shown = {"the headers": headers, "the body": body}
+    try:
+        error: object = subject.dialect.decode_error(status, headers, body, subject.target.provider)
+    except CallError as raised:
+        error = raised
+    except Exception as raised:
+        what = f"decode_error raised {type(raised).__name__}: {raised} for {told}; expected a CallError"
+        raise Broken(what, shown=shown) from raised
+    expect(isinstance(error, CallError), f"decode_error gave {error!r} for {told}; expected a CallError", shown=shown)
+    said = getattr(error, "status", None)
+    expect(said in (None, status), f"decode_error says status {said} for {told}", shown=shown)
+
+
+def _check_read_back(subject: Subject, history: list[Message]) -> None:
+    rendering = subject.rendered(history)
+    if rendering.losses:
+        return  # what the wire does not take as it is reads back as what it was made
+    try:
+        decoded = pure(subject).decode_history(rendering.body_bytes)
+    except HistoryInvalid as error:
+        raise Broken(
+            f"decode_history refuses a request of its own: {error}", history=history, rendering=rendering
+        ) from error
+    again = subject.render(decoded.messages, decoded.options, decoded.settings)
+    expect(
+        again is not None and json.loads(again.body_bytes) == json.loads(rendering.body_bytes),
+        "what decode_history read of a request does not render to that request again",
+        history=history,
+        rendering=rendering,
+        losses=decoded.losses,
+        shown={
+            "what was read": "\n".join(map(describe_message, decoded.messages)),
+            "what it rendered to": again.body_bytes if again else "nothing",
+        },
+    )

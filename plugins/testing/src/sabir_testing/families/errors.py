@@ -1,0 +1,175 @@
+"""Errors: what a status, headers and a body of refusal say, read by the author's dialect; and what is no answer.
+
+status, headers, body ──decode_error──▶ the class that callers decide by · when to send again · the vendor's words
+any bytes ─────────────decode────────▶ an error, never a reply made of nothing
+"""
+
+import re
+from collections.abc import Mapping
+from typing import ClassVar
+
+import pytest
+from sabir.errors import CallError, ResponseInvalid
+from sabir.values import JSONValue
+
+from sabir_testing.broken import Broken, expect
+from sabir_testing.exchanges import WHOLE, Answered, Service
+from sabir_testing.leaves import read, texts
+from sabir_testing.refusals import AGAIN, NO_ANSWERS, PAGE, REFUSALS, STATUSES
+from sabir_testing.subject import Subject
+
+IDENTIFIER = re.compile(r"(^|_)id$|Id$|ID$")
+"""How a field of a body is called that holds an id."""
+
+
+class ErrorCases(Answered):
+    """What goes wrong at the other end."""
+
+    family: ClassVar[str] = "errors"
+
+    @pytest.mark.parametrize("status", STATUSES)
+    def test_a_status_says_what_failed(self, subject: Subject, status: int) -> None:
+        """Where the body is a proxy's page that says nothing, the status alone decides which error it is:
+        `sabir.authoring.failures.STATUSES` has the table.
+        """
+        error = _refused(subject, status)
+        named = " or ".join(kind.__name__ for kind in STATUSES[status])
+        found = _kind(error)
+        what = f"status {status} with a page of HTML is {found.__name__}; expected {named}"
+        expect(found in STATUSES[status], what, shown={"the error": str(error)})
+
+    def test_a_refusal_keeps_its_status(self, subject: Subject) -> None:
+        """`error.status` is the HTTP status of the response."""
+        for status in STATUSES:
+            found = _refused(subject, status).status
+            expect(found == status, f"the error for status {status} has the status {found!r}")
+
+    def test_a_refusal_says_whether_to_send_again(self, subject: Subject) -> None:
+        """`error.retryable` is true for what passes (408, 429 and 5xx), and false for what the same request will meet
+        again: core repeats by it.
+        """
+        for status in STATUSES:
+            found, right = _refused(subject, status).retryable, status in AGAIN
+            expect(found == right, f"the error for status {status} is retryable={found}; expected {right}")
+
+    def test_a_wait_in_seconds_is_kept(self, subject: Subject) -> None:
+        """`retry-after: 7` is `error.retry_after == 7.0`: core waits so long, and not a time of its own."""
+        for status in (429, 503):
+            found = _refused(subject, status, {"retry-after": "7"}).retry_after
+            expect(found == 7.0, f"status {status} with retry-after: 7 says to wait {found!r} seconds; expected 7.0")
+
+    def test_a_wait_until_a_date_is_kept(self, subject: Subject) -> None:
+        """`retry-after` may be an HTTP date (RFC 9110, 10.2.3): the seconds from the response's own `date` to it."""
+        headers = {"date": "Wed, 11 Mar 2026 10:00:00 GMT", "retry-after": "Wed, 11 Mar 2026 10:00:30 GMT"}
+        found = _refused(subject, 429, headers).retry_after
+        what = f"a retry-after 30 seconds after the response's date says to wait {found!r} seconds; expected 30.0"
+        expect(found == 30.0, what, shown={"the headers": headers})
+
+    def test_a_refusal_names_its_provider(self, subject: Subject) -> None:
+        """The error is of the provider that `decode_error` was told, in `error.provider` and in its words: one dialect
+        serves many gateways.
+        """
+        error = _refused(subject, 429, provider="gateway_of_the_kit")
+        told = "decode_error was told the provider 'gateway_of_the_kit'"
+        expect(error.provider == "gateway_of_the_kit", f"{told}, but error.provider is {error.provider!r}")
+        expect("gateway_of_the_kit" in str(error), f"{told}, but the error's words do not name it: {error}")
+
+    @pytest.mark.parametrize("body", REFUSALS)
+    def test_a_refusal_of_any_body_is_an_error(self, subject: Subject, body: str) -> None:
+        """Law 10: `decode_error` returns an error for any body, and raises nothing of its own: proxies, gateways and
+        half-started servers answer, too.
+        """
+        _refused(subject, 502, body=REFUSALS[body])
+
+    @pytest.mark.parametrize("body", NO_ANSWERS)
+    def test_what_is_no_answer_is_no_reply(self, subject: Subject, body: str) -> None:
+        """Law 10: a body with status 200 that is none of the wire's is an error. A reply made of nothing looks like a
+        model that said nothing.
+        """
+        _check_no_reply(subject, NO_ANSWERS[body], repr(NO_ANSWERS[body]))
+
+    def test_half_an_answer_is_no_reply(self, service: Service) -> None:
+        """Law 10: the first half of a recorded answer is an error, not a reply of what came."""
+        body = service.answer("text", WHOLE).exchanges[-1].response_body
+        _check_no_reply(service.subject, body[: len(body) // 2], "the first half of the answer to 'text'")
+
+    def test_an_error_says_what_the_vendor_said(self, service: Service) -> None:
+        """The vendor's own message is in the error's words: it says which field, which limit, which model."""
+        for name, status, body in _failures(service):
+            error = _refused(service.subject, status, body=body)
+            sentences = [leaf.strip(" .")[:60] for leaf in texts(read(body)) if " " in leaf.strip()]
+            words = " ".join(str(error).split())
+            is_said = not sentences or any(" ".join(sentence.split()) in words for sentence in sentences)
+            what = f"the error for {name!r} does not say what the service said: {error}"
+            expect(is_said, what, shown={"what the service answered": body})
+
+    def test_an_error_keeps_the_vendors_code(self, service: Service) -> None:
+        """`error.code` is the vendor's own word or number for the failure, where the body has one; an id is none."""
+        for name, status, body in _failures(service):
+            error = _refused(service.subject, status, body=body)
+            codes = [leaf for leaf in texts(_without_ids(read(body))) if " " not in leaf.strip()]
+            is_kept = error.code in codes if codes else True
+            what = f"the error for {name!r} has the code {error.code!r}; expected one of the words of the body"
+            expect(is_kept, what, shown={"what the service answered": body})
+
+    def test_an_error_that_comes_as_an_answer_is_read(self, service: Service) -> None:
+        """Some services, and gateways before them, send an error with status 200. `decode` raises the error that such a
+        body reports, not ResponseInvalid: the caller would send it again, or not know what to change.
+        """
+        for name, _, body in _failures(service):
+            shown = {"the body": body}
+            try:
+                reply: object = service.subject.dialect.decode(body, service.subject.scope())
+            except Exception as raised:
+                what = f"the error of {name!r}, with status 200, raises {type(raised).__name__}: {raised}"
+                is_read = isinstance(raised, CallError) and type(raised) is not ResponseInvalid
+                expect(is_read, f"{what}; expected the error that it reports", shown=shown)
+                continue
+            raise Broken(f"the error of {name!r}, with status 200, is read as {reply!r}", shown=shown)
+
+
+def _without_ids(value: JSONValue) -> JSONValue:
+    """A body without the ids of requests and errors."""
+    if isinstance(value, Mapping):
+        return {name: _without_ids(each) for name, each in value.items() if not IDENTIFIER.search(name)}
+    return [_without_ids(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _refused(
+    subject: Subject,
+    status: int,
+    headers: Mapping[str, str] | None = None,
+    *,
+    body: bytes = PAGE,
+    provider: str = "",
+) -> CallError:
+    """The error of a refusal; Broken where reading it raises, or gives none."""
+    given = f"a refusal of status {status} with the body {body!r}"
+    try:
+        error: object = subject.dialect.decode_error(status, headers or {}, body, provider or subject.target.provider)
+    except Exception as raised:
+        raise Broken(f"decode_error raises {type(raised).__name__} ({raised}) for {given}") from None
+    if not isinstance(error, CallError):
+        raise Broken(f"decode_error returns {error!r} for {given}; expected a CallError")
+    return error
+
+
+def _kind(error: CallError) -> type[CallError]:
+    """The library's own class of an error; a plugin may derive from it."""
+    return next(kind for kind in type(error).__mro__ if kind.__module__ == CallError.__module__)
+
+
+def _check_no_reply(subject: Subject, body: bytes, named: str) -> None:
+    try:
+        reply = subject.dialect.decode(body, subject.scope())
+    except Exception:  # core makes any of them ResponseInvalid
+        return
+    raise Broken(
+        f"{named}, with status 200, is read as a reply; expected an error", shown={"its text": repr(reply.text)}
+    )
+
+
+def _failures(service: Service) -> list[tuple[str, int, bytes]]:
+    """The recorded refusals whose body is JSON."""
+    found = [(name, exchange.status, exchange.response_body) for name, exchange in service.failures()]
+    return [(name, status, body) for name, status, body in found if not isinstance(read(body), str)]

@@ -1,0 +1,204 @@
+"""Changing the provider in mid-conversation: others' histories at the author's wire, the author's answers at others'.
+
+recorded_histories (four wires) ──▶ the author's dialect
+own_replies ──▶ four made-up wires, every other that is installed ──their answers behind them──▶ home again
+
+What binds an answer to its maker (signatures, ids of its server, blocks of its own) stays with its maker (law 9).
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import pytest
+import sabir
+from sabir.contracts import Access, Dialect
+from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.parts import OpaquePart, ReasoningPart, TextPart
+from sabir.rendering import Renderer, Rendering
+from sabir.scope import Target
+
+from sabir_testing.base import Suite
+from sabir_testing.bound import bound_in, bound_texts, without_bound
+from sabir_testing.broken import Broken, expect
+from sabir_testing.families.laws import check_body, said
+from sabir_testing.marks import Marked, mark, messages, strings, unheard
+from sabir_testing.own import own_replies
+from sabir_testing.pairs import check_pairs
+from sabir_testing.recorded_histories import recorded_histories, source_dialects
+from sabir_testing.subject import HANDED_OVER, Note, Subject
+from sabir_testing.toys import TOYS, toy_target
+
+GO_ON = "Go on."
+
+
+class Wire(NamedTuple):
+    """A wire of somebody else's."""
+
+    dialect: Dialect
+    target: Target
+
+    @property
+    def origin(self) -> Origin:
+        """Who answers on it."""
+        target = self.target
+        return Origin(provider=target.provider, dialect=target.dialect, endpoint=target.endpoint, model=target.model)
+
+
+TOY_WIRES = {wire.name: Wire(wire, toy_target(wire)) for wire in TOYS}
+
+
+class HandoverCases(Suite):
+    """Handing over."""
+
+    family = "handover"
+
+    @pytest.mark.parametrize("source", source_dialects())
+    def test_a_history_is_taken_over(self, subject: Subject, source: str) -> None:
+        """What another wire's service answered, recorded, goes on here: whole pairs, every text sent or reported.
+
+        Nothing that binds it to its maker is in the request, even where its maker spoke this wire elsewhere (law 9).
+        """
+        for case, history in recorded_histories()[source].items():
+            marked = mark([*history, said("user", GO_ON)])
+            _check_home(subject, marked, bound_texts(history), f"{case}, recorded on {source}")
+
+    @pytest.mark.parametrize("name", TOY_WIRES)
+    def test_an_answer_goes_to_another_wire_and_back(self, subject: Subject, name: str) -> None:
+        """The recorded answers go to a made-up wire, are answered there, and come back with that answer behind them.
+
+        Every text is sent or reported; what is bound to one of the two does not reach the other (law 9).
+        """
+        _check_there_and_back(subject, TOY_WIRES[name])
+
+    def test_an_answer_goes_to_every_installed_provider_and_back(self, subject: Subject, record_property: Note) -> None:
+        """As with the made-up wires, for the first dialect of every other provider that is installed (law 9)."""
+        wires = list(_installed(subject))
+        record_property(HANDED_OVER, [wire.dialect.name for wire in wires])
+        for wire in wires:
+            _check_there_and_back(subject, wire)
+
+    def test_what_is_bound_goes_home(self, subject: Subject) -> None:
+        """Signatures and ids of an answer are in later requests as they were, after others answered, too (law 3).
+
+        Others may answer in the same turn, or in one of their own.
+        """
+        others = [message for wire in TOY_WIRES.values() for message in _answer_of(wire, subject.adapter.speaks_as)]
+        for reply in _conversations(subject):
+            bound = bound_texts(reply)
+            alone = subject.rendered([*reply, said("user", GO_ON)])
+            for between in ([], [said("user", "And you?")]):
+                history = [*reply, *between, *others, said("user", GO_ON)]
+                after = subject.rendered(history)
+                there, left = _bound_sequence(alone, bound), _bound_sequence(after, bound)
+                gone = next((text for text in there if text not in left), "")
+                fault = f"{gone!r} is gone" if gone else "it is in another order"
+                expect(
+                    there == left,
+                    f"what binds an answer to this provider is not as it was after others answered: {fault}",
+                    history=history,
+                    rendering=after,
+                    shown={"in the request before": there},
+                )
+
+
+def _check_home(subject: Subject, marked: Sequence[Marked], bound: set[str], what: str) -> None:
+    """Broken unless a history renders here, whole, and without what is bound to others."""
+    history = messages(marked)
+    rendering = subject.render(history)
+    if rendering is None:
+        raise Broken(f"nothing is left to send of {what}, though a user spoke last", history=history)
+    check_pairs(subject, marked, rendering)
+    check_body(subject, history, rendering)
+    silent = unheard(marked, rendering.body_bytes, rendering.losses)
+    text = f"{silent[0]} is neither in the body nor in the losses: {what}" if silent else ""
+    expect(not silent, text, history=history, rendering=rendering)
+    leaked = bound_in(rendering.body_bytes, bound)
+    if leaked:  # unless this wire would put it in for anybody
+        bare = subject.rendered([without_bound(message) for message in history])
+        leaked = sorted(set(leaked) - set(bound_in(bare.body_bytes, leaked)))
+    text = f"{leaked[0]!r} is bound to its maker, and is in the request all the same: {what}" if leaked else ""
+    expect(not leaked, text, history=history, rendering=rendering)
+
+
+def _check_there_and_back(subject: Subject, wire: Wire) -> None:
+    speaks_as = subject.adapter.speaks_as
+    for conversation in _conversations(subject) or [[said("user", "Hello.")]]:
+        marked = mark([*conversation, said("user", GO_ON)])
+        _check_there(messages(marked), marked, wire, bound_texts(conversation))
+        theirs = _answer_of(wire, speaks_as)
+        home = [
+            *(Marked(message, ()) for message in conversation),
+            *mark([said("user", GO_ON), *theirs, said("user", "And?")]),
+        ]
+        _check_home(
+            subject, home, bound_texts(theirs), f"an answer of {wire.target.provider}'s, by {wire.dialect.name}"
+        )
+
+
+def _check_there(history: Sequence[Message], marked: Sequence[Marked], wire: Wire, bound: set[str]) -> None:
+    """Broken unless the author's answers render to another wire, every text sent or reported, and nothing bound."""
+    try:
+        rendering = Renderer(wire.dialect, wire.target).render(history)
+    except Exception as error:
+        what = f"{wire.dialect.name} cannot render what this provider answered: {type(error).__name__}: {error}"
+        raise Broken(what, history=history) from error
+    silent = unheard(marked, rendering.body_bytes, rendering.losses)
+    text = f"{silent[0]} is neither in the body for {wire.dialect.name} nor in the losses" if silent else ""
+    expect(not silent, text, history=history, rendering=rendering)
+    leaked = bound_in(rendering.body_bytes, bound)
+    text = f"{leaked[0]!r} is bound to this provider, and reached {wire.dialect.name}" if leaked else ""
+    expect(not leaked, text, history=history, rendering=rendering)
+
+
+def _conversations(subject: Subject) -> list[list[Message]]:
+    """What was asked, each recorded answer, and results of its calls."""
+    return [
+        [said("user", "Umbrella?"), *reply.messages, *(_result(each) for each in reply.option_calls)]
+        for reply in own_replies(subject)
+    ]
+
+
+def _result(message: Message) -> Message:
+    call = message.call
+    assert call is not None
+    payload = OptionResultPayload(invocation_id=call.invocation_id, option_name=call.option_name, result="18 °C")
+    return Message(policy=call.option_name, payload=payload)
+
+
+def _answer_of(wire: Wire, speaks_as: str) -> list[Message]:
+    """What a model on that wire might say: a thought, a text and a block of its own, and a call that was answered."""
+    name, seal = wire.dialect.name, f"sealed by {wire.dialect.name}: 7c41"
+    parts = (
+        ReasoningPart(text="Rain, perhaps.", state={"signature": f"thought {seal}"}),
+        TextPart(text="Let me see.", state={"item": f"text {seal}"}),
+        OpaquePart(dialect=name, block={"kind": "search", "result": f"block {seal}"}),
+    )
+    call = OptionCallPayload(invocation_id="c-7", option_name="weather", state={"signature": f"call {seal}"})
+    result = OptionResultPayload(invocation_id="c-7", option_name="weather", result="rain")
+    return [
+        Message(policy=speaks_as, origin=wire.origin, payload=PartsPayload(parts=parts)),
+        Message(policy=speaks_as, origin=wire.origin, payload=call),
+        Message(policy="weather", payload=result),
+        Message(policy=speaks_as, origin=wire.origin, payload=PartsPayload(parts=(TextPart(text="Take one."),))),
+    ]
+
+
+def _installed(subject: Subject) -> Iterator[Wire]:
+    """The first dialect of every other provider that is installed and whole, each dialect once."""
+    seen = {subject.dialect.name}
+    for name in [status.name for status in sabir.providers()]:
+        try:
+            provider = sabir.provider(name)
+            dialect, endpoint = provider.dialect(provider.dialects[0]), provider.endpoint(Access())
+        except Exception:  # somebody else's plugin, broken or set up wrongly, is none of the author's faults
+            continue
+        if dialect.name not in seen:
+            seen.add(dialect.name)
+            yield Wire(dialect, Target(provider=name, dialect=dialect.name, model="model", endpoint=endpoint))
+
+
+def _bound_sequence(rendering: Rendering, bound: set[str]) -> list[str]:
+    """What is bound, in the order in which it stands in a body."""
+    held = strings(json.loads(rendering.body_bytes))
+    return [text for string in held for text in sorted(bound) if text in string]

@@ -1,0 +1,361 @@
+"""Replies: what a service really answered, read by the author's dialect, whole and as a stream.
+
+cassette ──▶ the SDK's client ──▶ decode  ──▶ reply ──┬─▶ says what was asked
+                              └─▶ decoder ──▶ reply ──┴─▶ of one shape (law 8), and goes back as it came (law 3)
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import sabir
+from sabir.messages import Message
+from sabir.reply import Reply
+
+from sabir_testing.broken import Broken, expect
+from sabir_testing.capabilities import FULL
+from sabir_testing.cassettes import CassetteFailed, check_cassette
+from sabir_testing.exchanges import STREAMED, WAYS, WHOLE, Answer, Answered, Asked, Service, Way, check_refusal
+from sabir_testing.leaves import leaves, objects, read, response_leaves, texts
+from sabir_testing.questions import ANSWERED, FAILING, QUESTIONS, kinds
+
+SIGNED = re.compile(r"[A-Za-z0-9+/=_-]{32,}")
+"""What a vendor says to itself alone: signatures, encrypted thoughts, long ids."""
+OWN_ID = re.compile(r"(^|_)id$|Id$|ID$")
+"""How a response calls its own id."""
+each_question = pytest.mark.parametrize("question", ANSWERED)
+each_failure = pytest.mark.parametrize("question", FAILING)
+
+
+class ReplyCases(Answered):
+    """Recorded answers and failures."""
+
+    family: ClassVar[str] = "replies"
+
+    @each_question
+    def test_a_recorded_answer_says_what_was_asked(self, service: Service, question: str) -> None:
+        """A recorded answer decodes to a reply that holds what any answer to its question must hold: a text, a call of
+        the option offered, a thought apart from the text, JSON of the schema, the finish reason. Where the author
+        declared REFUSED what the question needs, the request reports the loss instead, and `strict` refuses it.
+        """
+        if need := service.refused_need(question, WHOLE):
+            check_refusal(service, question, WHOLE, need)
+            return
+        answer = service.answer(question, WHOLE)
+        try:
+            answer.asked.question.check(answer.asked.replies)
+        except Broken as broken:
+            raise _placed(broken, answer) from None
+        if question == "reasoning":
+            service.subject.grade("reasoning", FULL)
+
+    @each_question
+    def test_a_streamed_answer_is_the_whole_answer(self, service: Service, question: str) -> None:
+        """Law 8, fold = whole: the same question, answered as a stream, gives a reply of the same shape: kinds of
+        parts, options called, names of their arguments, finish reason. Where the suite says `answers_repeat`, the words
+        are the same too.
+        """
+        if need := service.refused_need(question, STREAMED):
+            check_refusal(service, question, STREAMED, need)
+            return
+        whole, streamed = service.answer(question, WHOLE), service.answer(question, STREAMED)
+        _check_alike(question, _shapes(whole), _shapes(streamed))
+        if service.suite.answers_repeat:
+            _check_alike(question, _words(whole), _words(streamed))
+        service.subject.grade("streaming", FULL)
+
+    @each_failure
+    def test_a_recorded_failure_is_its_error(self, service: Service, question: str) -> None:
+        """A recorded failure is the library's error for what went wrong, not one for failures of another kind: callers
+        decide by it whether to wait, to send less, or to ask somebody else.
+        """
+        _check_failure(service, question, WHOLE)
+
+    @each_failure
+    def test_a_streamed_failure_is_its_error(self, service: Service, question: str) -> None:
+        """A failure is the same error where a stream was asked for, whether the service answers with a status or
+        reports it within the stream.
+        """
+        if need := service.refused_need(question, STREAMED):
+            check_refusal(service, question, STREAMED, need)
+            return
+        _check_failure(service, question, STREAMED)
+
+    def test_the_usage_of_an_answer_is_counted(self, service: Service) -> None:
+        """The tokens that a service counts are in `reply.usage`: those that came in and those that went out."""
+        for answer in service.answers(WHOLE):
+            _check_usage(answer, WHOLE)
+
+    def test_the_usage_of_a_stream_is_counted(self, service: Service) -> None:
+        """The tokens of a stream are counted too. Some services tell them only if asked: ask in `streaming_fields`."""
+        for answer in _streamed(service):
+            _check_usage(answer, STREAMED)
+
+    def test_an_answer_says_who_gave_it(self, service: Service) -> None:
+        """Origin: a reply and each of its messages name the provider, the dialect, the endpoint and the model asked, as
+        `scope.origin` gives them. State goes back only where the origin says that it came from.
+        """
+        for way, answer in _both(service):
+            expected = service.subject.scope().origin()
+            for who, origin in _origins(answer.reply):
+                for name in ("provider", "dialect", "endpoint", "model"):
+                    said, right = getattr(origin, name, None), getattr(expected, name)
+                    what = f"the origin of {who} to {answer.name!r} ({WAYS[way]}) names the {name} {said!r}"
+                    expect(said == right, f"{what}; asked was {right!r}")
+
+    def test_an_answer_keeps_the_vendors_id(self, service: Service) -> None:
+        """`reply.origin.response_id` is the id that the response itself gives: support staff ask for it. A service that
+        names none in its whole answers owes none in its streams.
+        """
+        named = {answer.name for answer in service.answers(WHOLE) if _names_itself(answer)}
+        for way, answer in _both(service):
+            found = answer.reply.origin.response_id
+            given = response_leaves(answer.exchanges[-1])
+            what = f"the {WAYS[way]} answer to {answer.name!r} has the response id {found!r}"
+            is_right = found in given if found or answer.name in named else found is None
+            expect(is_right, f"{what}; expected the one that the response gives", shown=_body(answer))
+
+    def test_the_vendors_finish_reason_is_kept(self, service: Service) -> None:
+        """`raw_finish_reason` is the vendor's own word for why the answer ended, as the response gives it."""
+        for way, answer in _both(service):
+            found = answer.reply.raw_finish_reason
+            what = f"the {WAYS[way]} answer to {answer.name!r} has the raw finish reason {found!r}"
+            is_said = found and found in response_leaves(answer.exchanges[-1])
+            expect(is_said, f"{what}, which the response does not give", shown=_body(answer))
+
+    def test_a_call_keeps_its_arguments_as_they_came(self, service: Service) -> None:
+        """Where the wire gives a call's arguments as text, `raw_arguments` is that very text: key order, spaces and
+        numbers as the model wrote them. The service may compare them when they go back.
+        """
+        for answer in service.answers(WHOLE):
+            written = [leaf for exchange in answer.exchanges for leaf in response_leaves(exchange)]
+            for message in [call for reply in answer.asked.replies for call in reply.option_calls]:
+                _check_arguments(answer, message, written)
+
+    def test_what_was_signed_is_kept(self, service: Service) -> None:
+        """Law 3: what a service says to itself alone (signatures, encrypted thoughts) is in the reply, verbatim. It
+        refuses the next request, or thinks worse, where such a thing is missing or changed.
+        """
+        for way, answer in _both(service):
+            for reply, exchange in zip(answer.asked.replies, answer.exchanges, strict=False):
+                held = "\n".join(leaves(reply.model_dump(mode="json", by_alias=True)))
+                signed = {leaf for leaf in response_leaves(exchange) if SIGNED.fullmatch(leaf)}
+                lost = next((leaf for leaf in sorted(signed) if leaf not in held), None)
+                what = f"{lost!r} of the {WAYS[way]} answer to {answer.name!r} is nowhere in the reply"
+                expect(lost is None, what, history=reply.messages, shown=_body(answer))
+
+    def test_an_answer_goes_back_as_it_came(self, service: Service) -> None:
+        """Law 3, round trip: a reply that is sent back to the service it came from keeps every text, every argument and
+        every string of its state.
+        """
+        for way, answer in _both(service):
+            _check_return(service, way, answer)
+
+    def test_an_answer_loses_nothing(self, service: Service) -> None:
+        """Everything that these plain answers hold has a place in a reply; a loss on the way in means that decoding
+        gave up on something.
+        """
+        for way, answer in _both(service):
+            asked = answer.asked
+            rendering = service.subject.rendered(asked.history, asked.question.options, asked.question.settings)
+            lost = answer.reply.losses[len(rendering.losses) :]
+            what = f"decoding the {WAYS[way]} answer to {answer.name!r} lost something"
+            expect(not lost, what, losses=lost, shown=_body(answer))
+
+    def test_every_recording_is_asked_for(self, service: Service) -> None:
+        """Each cassette is the answer to one of the kit's questions. A stray one proves nothing and grows old: delete
+        it, or keep it in a folder of the tests that use it.
+        """
+        for name, way in _recorded(service):
+            asked = name in QUESTIONS
+            remedy = "delete it, or keep it in another folder"
+            expect(asked, f"nobody asks for {name}{way}.yaml; {remedy}. The questions are {', '.join(QUESTIONS)}")
+            need = service.refused_need(name, way)
+            expect(
+                not need, f"nobody asks for {name}{way}.yaml, as {need!r} is declared REFUSED; delete one of the two"
+            )
+
+    def test_a_recording_is_whole_and_holds_no_secret(self, service: Service) -> None:
+        """Each cassette says who answered, when, and through which client; its answers are whole; and no key, cookie,
+        organisation or host of the machine that recorded it is in it.
+        """
+        for name, way in _recorded(service):
+            try:
+                check_cassette(_folder(service) / f"{name}{way}.yaml", allowed=service.suite.allowed)
+            except CassetteFailed as error:
+                raise Broken(str(error)) from None
+
+
+def _placed(broken: Broken, answer: Answer) -> Broken:
+    """The same fault, with the question, the answer as it came and as it was read."""
+    return Broken(
+        f"{answer.name!r}: {broken.what}",
+        history=[*answer.asked.history, *answer.reply.messages],
+        shown={**broken.shown, **_bodies(answer)},
+    )
+
+
+def _body(answer: Answer) -> dict[str, object]:
+    return {"what the service answered": _laid_out(answer.exchanges[-1].response_body)}
+
+
+def _bodies(answer: Answer) -> dict[str, object]:
+    """As `_body`, of all answers where calls were answered between them."""
+    if len(answer.exchanges) == 1:
+        return _body(answer)
+    numbered = enumerate(answer.exchanges, start=1)
+    return {f"what the service answered, {at}": _laid_out(exchange.response_body) for at, exchange in numbered}
+
+
+def _laid_out(body: bytes) -> bytes:
+    """A body to be shown: of a stream, its events without the lines between them."""
+    return body.replace(b"\n\n", b"\n") if body.startswith((b"data:", b"event:")) else body
+
+
+def _names_itself(answer: Answer) -> bool:
+    """Whether a whole response has a field for its own id."""
+    body = read(answer.exchanges[-1].response_body)
+    return isinstance(body, Mapping) and any(OWN_ID.search(name) and value for name, value in body.items())
+
+
+def _both(service: Service) -> Iterator[tuple[Way, Answer]]:
+    """All answers, whole and streamed."""
+    yield from ((WHOLE, answer) for answer in service.answers(WHOLE))
+    yield from ((STREAMED, answer) for answer in _streamed(service))
+
+
+def _streamed(service: Service) -> list[Answer]:
+    return [] if service.refused_need("text", STREAMED) else service.answers(STREAMED)
+
+
+def _shapes(answer: Answer) -> list[dict[str, object]]:
+    return [
+        {
+            "kinds": list(kinds(reply)),
+            "calls": [[call.option_name, *sorted(call.arguments)] for call in _calls(reply)],
+            "finish reason": reply.finish_reason,
+        }
+        for reply in answer.asked.replies
+    ]
+
+
+def _words(answer: Answer) -> list[dict[str, object]]:
+    return [
+        {
+            "text": reply.text,
+            "reasoning": reply.reasoning,
+            "arguments": [call.arguments_json for call in _calls(reply)],
+        }
+        for reply in answer.asked.replies
+    ]
+
+
+def _calls(reply: Reply) -> list[sabir.OptionCallPayload]:
+    return [message.call for message in reply.option_calls if message.call is not None]
+
+
+def _check_alike(question: str, wholes: list[dict[str, object]], streams: list[dict[str, object]]) -> None:
+    counts = f"{len(streams)} answers as a stream, and {len(wholes)} whole"
+    expect(len(wholes) == len(streams), f"{question!r} takes {counts}", shown={"whole": wholes, "streamed": streams})
+    for whole, streamed in zip(wholes, streams, strict=True):
+        for name, value in whole.items():
+            what = f"the streamed answer to {question!r} has the {name} {streamed[name]!r}, the whole one {value!r}"
+            expect(streamed[name] == value, what)
+
+
+def _check_failure(service: Service, name: str, way: Way) -> None:
+    asked = service.ask(name, way)
+    expects = service.question(name).expects
+    if expects is None:  # no key is needed, so that a wrong one does no harm
+        expect(asked.error is None, f"no key is needed, but a wrong one fails: {asked.error}")
+        return
+    shown = {"what the service answered": _laid_out(service.exchanged(name, way)[-1].response_body)}
+    if asked.error is None:
+        raise Broken(f"{name!r} is to fail with {expects.__name__}, but was read as an answer", shown=shown)
+    found = asked.error.__cause__ if isinstance(asked.error, sabir.StreamBroken) else asked.error
+    kind, said = type(found).__name__, str(found)
+    is_right = isinstance(found, expects) or _is_only_unavailable(asked, found)
+    expect(is_right, f"{name!r} is {expects.__name__}, but was read as {kind}: {said}", shown=shown)
+
+
+def _is_only_unavailable(asked: Asked, found: object) -> bool:
+    """Whether a service that is overloaded says no more than that it is not available."""
+    is_expected = asked.question.expects is sabir.Overloaded and isinstance(found, sabir.Unavailable)
+    return is_expected and "overload" not in str(found).lower()
+
+
+def _check_usage(answer: Answer, way: Way) -> None:
+    for name in ("input_tokens", "output_tokens"):
+        counted = getattr(answer.reply.usage, name)
+        what = f"usage.{name} of the {WAYS[way]} answer to {answer.name!r} is {counted}"
+        remedy = "read it from the response; where the service does not tell it, list the case under xfail"
+        expect(counted, f"{what}; {remedy}", shown=_body(answer))
+
+
+def _origins(reply: Reply) -> Iterator[tuple[str, object]]:
+    yield "the reply", reply.origin
+    yield from ((f"message {at} of the reply", message.origin) for at, message in enumerate(reply.messages, start=1))
+
+
+def _check_arguments(answer: Answer, message: Message, written: Sequence[str]) -> None:
+    call = message.call
+    assert call is not None
+    texts = [leaf for leaf in written if _is_json_of(leaf, call.arguments_json)]
+    is_kept = call.raw_arguments in texts if texts else call.raw_arguments is None or call.invalid_arguments
+    said = f"keeps {call.raw_arguments!r} as its arguments' text, the response says {texts[0] if texts else None!r}"
+    expect(is_kept, f"the call in the answer to {answer.name!r} {said}", history=[message], shown=_body(answer))
+
+
+def _is_json_of(text: str, document: str) -> bool:
+    try:
+        return bool(text.lstrip().startswith("{") and json.loads(text) == json.loads(document))
+    except ValueError:
+        return False
+
+
+def _check_return(service: Service, way: Way, answer: Answer) -> None:
+    asked, reply = answer.asked, answer.reply
+    results = sabir.answer_sync(reply, asked.question.options)
+    history = [*asked.history, *reply.messages, *results, sabir.user("Go on.")]
+    rendering = service.subject.rendered(history, asked.question.options, asked.question.settings)
+    items = service.subject.items(rendering)
+    sent = "\n".join(leaves(items))
+    for label, text in _held(reply, needs_state=service.subject.tables.reasoning == "with_state"):
+        what = f"the {label} {text!r} of the {WAYS[way]} answer to {answer.name!r} does not go back to the service"
+        expect(text in sent, what, history=history, rendering=rendering)
+    for call in _calls(reply):
+        raw = call.raw_arguments
+        is_back = call.arguments in objects(items) or (raw or call.arguments_json) in sent
+        what = f"the arguments {raw or call.arguments_json} of {call.option_name!r} do not go back to the service"
+        expect(is_back, what, history=history, rendering=rendering)
+
+
+def _held(reply: Reply, *, needs_state: bool) -> Iterator[tuple[str, str]]:
+    """What must go back: texts, and the strings of all state."""
+    for message in reply.messages:
+        if message.call is not None:
+            yield from (("state", kept) for kept in texts(message.call.state))
+        for part in message.parts:
+            state = getattr(part, "state", None)
+            text = getattr(part, "text", "")
+            if text and not (part.kind == "reasoning" and needs_state and state is None):
+                yield part.kind, text
+            yield from (("state", kept) for kept in texts(state))
+            yield from (("block", kept) for kept in texts(getattr(part, "block", None)))
+
+
+def _folder(service: Service) -> Path:
+    return service.path("text", WHOLE).parent
+
+
+def _recorded(service: Service) -> list[tuple[str, Way]]:
+    """The cassettes that there are, by question and way; a suite that is asked live has none."""
+    if service.suite.asks_live:
+        stray = service.suite.cassettes
+        expect(stray is None, "the suite asks its service live, so that its recordings are never read; delete them")
+        return []
+    names = sorted(path.stem for path in _folder(service).glob("*.yaml"))
+    return [(name.removesuffix(STREAMED), STREAMED) if name.endswith(STREAMED) else (name, WHOLE) for name in names]

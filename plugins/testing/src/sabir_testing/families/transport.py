@@ -1,0 +1,362 @@
+"""Transport: what a connection sends, what it gives back, and how it ends, through its real SDK.
+
+    case ──▶ provider.connect() ──▶ open_sync() · open() ──▶ the vendor's SDK ──▶ a server on a loopback port
+      └────────────────── says what comes back, and asserts what arrived ◀──────────┘
+
+Rows named `waiting` go by the sync client, rows named `async` by the async one. Keys, endpoints and clients are in
+`access`.
+"""
+
+import asyncio
+import gzip
+import json
+import threading
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+from sabir.contracts import Connection, WireRequest
+from sabir.errors import (
+    CallError,
+    CallTimedOut,
+    ConnectionFailed,
+    InvalidRequest,
+    ResponseInvalid,
+    StreamBroken,
+)
+
+from sabir_testing.broken import expect
+from sabir_testing.families.access import AccessCases
+from sabir_testing.families.wire import (
+    EITHER_WAY,
+    KEY,
+    OK,
+    PATIENCE,
+    STALL,
+    Caller,
+    InALoop,
+    Waiting,
+    Wire,
+    arrived,
+    as_library_error,
+    closing,
+    described,
+    raised_by,
+    recorded_stream,
+    unbroken,
+)
+from sabir_testing.loopback import Server, Step, chunk, head, unreachable, whole
+
+REFUSAL = b'{"error": {"message": "no"}}'
+
+
+class Failing(NamedTuple):
+    """A way in which an endpoint fails: what it says, what the call must end in, and the words for it.
+
+    Without a script nobody listens. `timeout` is the call's, in seconds.
+    """
+
+    script: Sequence[Step] | None
+    kind: type[CallError]
+    words: str
+    timeout: float = PATIENCE
+
+
+FAILURES: Mapping[str, Failing] = {
+    "refused": Failing(None, ConnectionFailed, "a call to an endpoint where nobody listens"),
+    "stalled": Failing([threading.Event()], CallTimedOut, "a call that gets no answer within its timeout", STALL),
+    "broken_off": Failing(
+        [head(content_length="100"), b'{"half":'], ConnectionFailed, "a call whose connection breaks off in mid-body"
+    ),
+    "cut": Failing([head(), b'{"half":'], ResponseInvalid, "a call whose answer ends in the middle of its body"),
+    "no_gzip": Failing(
+        [head(content_encoding="gzip"), b"no gzip"], ResponseInvalid, "a call whose answer cannot be decompressed"
+    ),
+    "html": Failing(
+        [head(kind="text/html"), b"<html>busy</html>"],
+        ResponseInvalid,
+        "a call that is answered with a page of HTML and status 200",
+    ),
+    "empty": Failing([head()], ResponseInvalid, "a call that is answered with an empty body and status 200"),
+}
+
+
+class TransportCases(AccessCases):
+    """The cases of a connection."""
+
+    family = "transport"
+
+    @EITHER_WAY
+    def test_the_rendered_bytes_reach_the_path_below_the_endpoint(self, wire: Wire, caller: Caller) -> None:
+        """What was rendered is what is sent: the same bytes, by POST, to the endpoint with the rendering's path
+        behind it. An SDK that parses and writes the body again sends another one.
+        """
+        with Server([head(), OK]) as server, wire.connected(caller, f"{server.url}/below") as connection:
+            caller.ask(connection, wire.request)
+        asked, path = arrived(server), f"/below{wire.request.path}"
+        expect(
+            (asked.method, asked.path) == ("POST", path),
+            f"{caller.opens} sent {asked.method} {asked.path}, not POST {path}, to the endpoint {server.url}/below",
+        )
+        expect(
+            asked.body == wire.request.body,
+            f"{caller.opens} sent other bytes than it was given",
+            shown={"given": repr(wire.request.body), "sent": repr(asked.body)},
+        )
+
+    @EITHER_WAY
+    def test_the_body_is_said_to_be_json(self, wire: Wire, caller: Caller) -> None:
+        """A rendered body is JSON, and its header content-type says so."""
+        kind = _sent_headers(wire, caller).get("content-type", "")
+        expect(
+            kind.partition(";")[0] == "application/json",
+            f"{caller.opens} sent the content-type {kind!r}, not 'application/json'",
+        )
+
+    @EITHER_WAY
+    def test_the_key_goes_in_a_header(self, wire: Wire, caller: Caller) -> None:
+        """The key that was given goes with the request in one of its headers, where no log of URLs shows it."""
+        expect(
+            any(KEY in value for value in _sent_headers(wire, caller).values()),
+            f"the key given by api_key= is in no header of what {caller.opens} sent",
+        )
+
+    @EITHER_WAY
+    def test_further_headers_go_with_the_request(self, wire: Wire, caller: Caller) -> None:
+        """The request's own headers, `extra_headers` of the settings among them, are sent as they are."""
+        sent = _sent_headers(wire, caller, {"X-Kit": "a value, 7"}).get("x-kit")
+        expect(sent == "a value, 7", f"{caller.opens} was given the header X-Kit: a value, 7, and sent {sent!r}")
+
+    @EITHER_WAY
+    def test_an_answers_header_names_are_in_lower_case(self, wire: Wire, caller: Caller) -> None:
+        """Core looks for the request's id and the waiting time by names in lower case."""
+        with Server([head(X_Kit_Id="id-7"), OK]) as server, wire.connected(caller, server.url) as connection:
+            headers = caller.ask(connection, wire.request).headers
+        expect(
+            headers.get("x-kit-id") == "id-7",
+            "the answer's header 'X-Kit-Id: id-7' is not under the name 'x-kit-id'",
+            shown={"names of the headers": sorted(headers)},
+        )
+
+    @EITHER_WAY
+    def test_an_answers_head_comes_before_its_body(self, wire: Wire, caller: Caller) -> None:
+        """Opening returns at the headers: a stream's body may take minutes."""
+        release = threading.Event()
+        script: list[Step] = [head(kind="text/event-stream"), release]
+        with Server(script, patience=PATIENCE) as server, wire.connected(caller, server.url) as connection:
+            caller.begin(connection, wire.request).close()
+            release.set()
+        expect(not server.gave_up.is_set(), f"{caller.opens} did not return at the headers, but waited for the body")
+
+    @EITHER_WAY
+    def test_chunks_come_as_they_are_sent(self, wire: Wire, caller: Caller) -> None:
+        """The first event of a stream is handed on while the server still holds the second back."""
+        release = threading.Event()
+        script: list[Step] = [head(kind="text/event-stream"), b"data: 1\n\n", release, b"data: 2\n\n"]
+        with Server(script, patience=PATIENCE) as server, wire.connected(caller, server.url) as connection:
+            answer = caller.begin(connection, wire.request)
+            chunks = iter(answer.chunks())
+            with unbroken("chunks() gave nothing of the first event while the second was held back; it raised"):
+                first = next(chunks, b"")
+            release.set()
+            rest = b"".join(chunks)
+            answer.close()
+        expect(not server.gave_up.is_set(), "chunks() kept the first event of a stream back until the second had come")
+        expect(
+            first + rest == b"data: 1\n\ndata: 2\n\n",
+            f"chunks() gave {first!r} and then {rest!r}, of a stream of the two events 'data: 1' and 'data: 2'",
+        )
+
+    @EITHER_WAY
+    def test_closing_an_answer_early_hangs_up(self, wire: Wire, caller: Caller) -> None:
+        """Whoever leaves a stream pays for no more of it: the connection ends, so that the model stops."""
+        script: list[Step] = [head(kind="text/event-stream"), b"data: 1\n\n", threading.Event()]
+        with Server(script) as server, wire.connected(caller, server.url) as connection:
+            caller.begin(connection, wire.request).close()
+            hung_up = server.closed.wait(PATIENCE)
+        expect(hung_up, f"{caller.closes} of an answer that was not read to its end leaves the connection open")
+
+    @EITHER_WAY
+    def test_closing_an_answer_twice_is_harmless(self, wire: Wire, caller: Caller) -> None:
+        """Core closes an answer where a call ends, and the user may have done so before."""
+        with Server([head(), OK]) as server, wire.connected(caller, server.url) as connection:
+            answer = caller.begin(connection, wire.request)
+            answer.close()
+            error = raised_by(answer.close)
+        expect(error is None, f"the second {caller.closes} of an answer raised {described(error or Exception())}")
+
+    @pytest.mark.parametrize("where", ["before_the_head", "in_the_body"])
+    def test_cancelling_a_call_hangs_up(self, wire: Wire, where: str) -> None:
+        """In asyncio a cancelled task ends with CancelledError and hangs up, whether an answer began or not."""
+        release = threading.Event()
+        script: list[Step] = [release] if where == "before_the_head" else [head(), b'{"half":', release]
+        with InALoop() as caller, Server(script) as server, wire.connected(caller, server.url) as connection:
+            ended = caller.run(_cancelled(connection, wire, server, is_begun=where == "in_the_body"))
+            hung_up = server.closed.wait(PATIENCE)
+        words = f"a task that was cancelled {where.replace('_', ' ')} of its answer"
+        expect(ended == "CancelledError", f"{words} ended with {ended}, not with CancelledError")
+        expect(hung_up, f"{words} leaves its connection open")
+
+    @EITHER_WAY
+    @pytest.mark.parametrize("status", [409, 429, 500, 503])
+    def test_a_refusal_is_an_answer_and_sent_once(self, wire: Wire, caller: Caller, status: int) -> None:
+        """A status of 400 and above is an answer with its body, not an exception: the dialect reads it. Retries are
+        core's, in one layer, so that the SDK's own must be off.
+        """
+        script = [head(status, retry_after="0"), REFUSAL]
+        with Server(script) as server, wire.connected(caller, server.url) as connection:
+            heard = caller.ask(connection, wire.request)
+        expect(
+            (heard.status, heard.body) == (status, REFUSAL),
+            f"an answer with status {status} came as status {heard.status} with the body {heard.body!r}",
+            shown={"its body": REFUSAL},
+        )
+        expect(
+            len(server.asked) == 1,
+            f"after an answer with status {status} the request was sent {len(server.asked)} times",
+        )
+
+    @EITHER_WAY
+    def test_a_compressed_body_is_decompressed(self, wire: Wire, caller: Caller) -> None:
+        """Chunks are the body's own bytes, whatever they were packed in on the way."""
+        script = [head(content_encoding="gzip"), gzip.compress(OK)]
+        with Server(script) as server, wire.connected(caller, server.url) as connection:
+            body = caller.ask(connection, wire.request).body
+        expect(body == OK, f"chunks() gave {body!r} of a body that was sent as gzip", shown={"the body": OK})
+
+    @EITHER_WAY
+    @pytest.mark.parametrize("how", FAILURES)
+    def test_a_failed_call_ends_in_the_librarys_error(self, wire: Wire, caller: Caller, how: str) -> None:
+        """Whatever a network does to a call, the user catches one of sabir's errors, which says whether trying again
+        may help. `translate` makes it of what the SDK or its HTTP client raises (law 10).
+        """
+        script, kind, words, timeout = FAILURES[how]
+        with _failing(script) as url, wire.adapter(caller, url, timeout) as adapter:
+            error = raised_by(lambda: caller.call(adapter))
+        ended = f"raised {described(error)}" if error else "gave a reply"
+        expect(isinstance(error, kind), f"{words} {ended}, where {kind.__name__} was due")
+
+    @EITHER_WAY
+    def test_a_stream_that_breaks_off_is_a_broken_stream(self, wire: Wire, caller: Caller) -> None:
+        """When the connection breaks in mid-stream, StreamBroken holds what had come. Served here: half of a recorded
+        stream.
+        """
+        recorded = recorded_stream(wire.subject.suite.cassettes)
+        if recorded is None:
+            pytest.skip("the suite has no streamed recording")
+        opening = head(kind=recorded.kind, transfer_encoding="chunked")
+        with Server([opening, chunk(recorded.first_half())]) as server, wire.adapter(caller, server.url) as adapter:
+            error = raised_by(lambda: caller.stream(adapter))
+        ended = f"raised {described(error)}" if error else "ended like a whole one"
+        expect(
+            isinstance(error, StreamBroken),
+            f"the stream of {recorded.name}, broken off in the middle, {ended}, where StreamBroken was due",
+        )
+
+    @EITHER_WAY
+    @pytest.mark.parametrize("value", ["hidden\r\nX-More: 1", "hidden schön"], ids=["line_break", "foreign_letter"])
+    def test_a_header_that_is_no_http_is_refused_unseen(self, wire: Wire, caller: Caller, value: str) -> None:
+        """A header that HTTP cannot carry is an InvalidRequest, for sending it again helps nobody; its value may be a
+        secret, and the error does not show it. A client that can carry letters beyond ASCII may send them.
+        """
+        request = replace(wire.request, headers={**wire.request.headers, "X-Kit": value})
+        with Server([head(), OK]) as server, wire.connected(caller, server.url) as connection:
+            error = raised_by(lambda: caller.open(connection, request).close())
+            made = as_library_error(connection, error) if error else None
+        if error is None:
+            expect("\n" not in value, f"{caller.opens} sent a header whose value holds a line break")
+            return
+        expect(
+            type(made) is InvalidRequest,
+            f"the header X-Kit: {value!r} ended in {described(made or error)}, where InvalidRequest was due",
+        )
+        expect("hidden" not in str(made), f"the error shows the header's value: {made}")
+        expect(not server.asked, "the request was sent, and its header refused after that")
+
+    @EITHER_WAY
+    def test_no_failure_shows_the_key(self, wire: Wire, caller: Caller) -> None:
+        """Errors end in logs: the key is in none."""
+        with unreachable() as url, wire.adapter(caller, url) as adapter:
+            error = raised_by(lambda: caller.call(adapter))
+        told = "".join(traceback.format_exception(error)) if error else ""
+        expect(KEY not in told, "the error of a failed call, or what caused it, shows the key")
+
+    def test_one_connection_serves_many_threads(self, wire: Wire) -> None:
+        """An adapter is shared between threads; what each of them sends arrives as it is."""
+        requests = [wire.asking(f"Question {number}.") for number in range(8)]
+        errors: list[Exception] = []
+        caller = Waiting()
+        with Server([head(), OK]) as server, wire.connected(caller, server.url) as connection:
+
+            def send(request: WireRequest) -> None:
+                if error := raised_by(lambda: caller.ask(connection, request)):
+                    errors.append(error)
+
+            threads = [threading.Thread(target=send, args=(request,)) for request in requests]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        if errors:
+            raise errors[0]
+        arrived = [json.loads(each.body) for each in server.asked]
+        lost = [number for number, each in enumerate(requests) if json.loads(each.body) not in arrived]
+        expect(not lost, f"eight threads each sent a question by one connection; those of {lost} did not arrive")
+
+    def test_one_connection_serves_several_event_loops(self, wire: Wire) -> None:
+        """A pooled connection belongs to its event loop: another asyncio.run must not take it up."""
+        with (
+            InALoop() as first,
+            InALoop() as second,
+            Server([whole(OK)], keeps_alive=True) as server,
+            wire.connected(first, server.url) as connection,
+            closing(second, connection),
+        ):
+            for caller in (first, second, first, second):
+                caller.ask(connection, wire.request)
+        expect(len(server.asked) == 4, f"four calls in two event loops sent {len(server.asked)} requests")
+
+
+def _sent_headers(wire: Wire, caller: Caller, further: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What headers a request arrives with."""
+    request = replace(wire.request, headers={**wire.request.headers, **(further or {})})
+    with Server([head(), OK]) as server, wire.connected(caller, server.url) as connection:
+        caller.ask(connection, request)
+    return arrived(server).headers
+
+
+@contextmanager
+def _failing(script: Sequence[Step] | None) -> Iterator[str]:
+    """The URL of a server that says that script; without one, of no server."""
+    if script is None:
+        with unreachable() as url:
+            yield url
+    else:
+        with Server(script, patience=PATIENCE) as server:
+            yield server.url
+
+
+async def _cancelled(connection: Connection, wire: Wire, server: Server, *, is_begun: bool) -> str:
+    """Send in a task, and cancel it when the request is there, or its answer began; what the task ended with."""
+    began = asyncio.Event()
+
+    async def read() -> None:
+        answer = await connection.open(wire.request)
+        try:
+            async for _ in answer.chunks():
+                began.set()
+        finally:
+            await answer.aclose()
+
+    task = asyncio.create_task(read())
+    moment = asyncio.ensure_future(began.wait() if is_begun else asyncio.to_thread(server.arrived.wait, PATIENCE))
+    await asyncio.wait({task, moment}, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+    moment.cancel()
+    task.cancel()
+    await asyncio.wait({task})
+    if task.cancelled():
+        return "CancelledError"
+    return described(error) if (error := task.exception()) else "no error"

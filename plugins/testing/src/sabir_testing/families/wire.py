@@ -1,0 +1,314 @@
+"""What the cases of the transport share: a bare environment, a request to send, and the two ways to send it.
+
+    wire.connected(caller, url)   a connection, closed at the end        wire.adapter(url)   the same for whole calls
+    Waiting · InALoop             one interface over open_sync() and open(), so that a case is written once for both
+
+A caller has an event loop of its own: no plugin of pytest is needed for the async way.
+"""
+
+import asyncio
+import os
+import re
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+
+import pytest
+import sabir
+from sabir.contracts import Access, AsyncWireResponse, Connection, WireRequest, WireResponse
+from sabir.errors import SabirError
+from sabir.settings import RetryPolicy, Settings
+
+from sabir_testing.broken import Broken, expect
+from sabir_testing.loopback import Asked, Server
+from sabir_testing.stored import exchanges
+from sabir_testing.subject import Subject
+
+PATIENCE = 5.0
+"""Seconds after which a server, or a case, waits no longer: only a broken adapter lets them pass."""
+STALL = 0.2
+"""Seconds after which a call that gets no answer is to be given up."""
+KEY = "key-of-the-kit"
+HELLO = "Grüße."
+OK = b'{"ok": true}'
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+Result = TypeVar("Result")
+
+
+class Heard(NamedTuple):
+    """An answer, read to its end."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Recorded(NamedTuple):
+    """A recorded stream."""
+
+    name: str
+    kind: str
+    body: bytes
+
+    def first_half(self) -> bytes:
+        """The events of its first half, and a piece of the next."""
+        return self.body[: len(self.body) // 2]
+
+
+class Caller(ABC):
+    """One of the two ways in which core uses a connection."""
+
+    name: ClassVar[str]
+    opens: ClassVar[str]
+    closes: ClassVar[str]
+
+    @abstractmethod
+    def open(self, connection: Connection, request: WireRequest) -> WireResponse:
+        """Send a request; its answer, not read."""
+
+    @abstractmethod
+    def call(self, adapter: sabir.ModelAdapter) -> None:
+        """Make a whole call."""
+
+    @abstractmethod
+    def stream(self, adapter: sabir.ModelAdapter) -> None:
+        """Make a whole call whose answer is streamed, and take all of it."""
+
+    @abstractmethod
+    def close(self, connection: Connection | sabir.ModelAdapter) -> None:
+        """Close what a connection made for this way."""
+
+    def __enter__(self) -> Self:
+        """The caller itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End what it holds."""
+        self.end()
+
+    @abstractmethod
+    def end(self) -> None:
+        """End what the caller itself holds."""
+
+    def begin(self, connection: Connection, request: WireRequest) -> WireResponse:
+        """As `open`; Broken where that raises."""
+        with unbroken(f"{self.opens}, of a request that the server answers, raised"):
+            return self.open(connection, request)
+
+    def ask(self, connection: Connection, request: WireRequest) -> Heard:
+        """Send a request, and read its answer to the end; Broken where that raises."""
+        answer = self.begin(connection, request)
+        with unbroken("reading an answer to its end, and closing it, raised"):
+            body = b"".join(answer.chunks())
+            answer.close()
+        return Heard(answer.status, answer.headers, body)
+
+
+class Waiting(Caller):
+    """By the sync client."""
+
+    name, opens, closes = "waiting", "open_sync()", "close()"
+
+    def open(self, connection: Connection, request: WireRequest) -> WireResponse:
+        """Send a request; its answer, not read."""
+        return connection.open_sync(request)
+
+    def call(self, adapter: sabir.ModelAdapter) -> None:
+        """Make a whole call."""
+        adapter.complete_sync(HELLO)
+
+    def stream(self, adapter: sabir.ModelAdapter) -> None:
+        """Make a whole call whose answer is streamed, and take all of it."""
+        with adapter.stream_sync(HELLO) as stream:
+            for _ in stream:
+                pass
+
+    def close(self, connection: Connection | sabir.ModelAdapter) -> None:
+        """Close the sync client."""
+        connection.close()
+
+    def end(self) -> None:
+        """It holds nothing."""
+
+
+class InALoop(Caller):
+    """By the async client, in an event loop that goes on from one step to the next."""
+
+    name, opens, closes = "async", "open()", "aclose()"
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+
+    def run(self, awaited: Coroutine[Any, Any, Result]) -> Result:
+        """Wait for something in this loop."""
+        return self._runner.run(awaited)
+
+    def open(self, connection: Connection, request: WireRequest) -> WireResponse:
+        """Send a request; its answer, not read."""
+        return _Awaited(self.run(_as_coroutine(connection.open, request)), self)
+
+    def call(self, adapter: sabir.ModelAdapter) -> None:
+        """Make a whole call."""
+        self.run(adapter.complete(HELLO))
+
+    def stream(self, adapter: sabir.ModelAdapter) -> None:
+        """Make a whole call whose answer is streamed, and take all of it."""
+
+        async def read() -> None:
+            async with adapter.stream(HELLO) as stream:
+                async for _ in stream:
+                    pass
+
+        self.run(read())
+
+    def close(self, connection: Connection | sabir.ModelAdapter) -> None:
+        """Close both clients, the async one in its own loop."""
+        self.run(connection.aclose())
+
+    def end(self) -> None:
+        """End the loop."""
+        self._runner.close()
+
+
+class _Awaited:
+    """An async answer, read by waiting for each of its chunks."""
+
+    def __init__(self, answer: AsyncWireResponse, caller: InALoop) -> None:
+        self._answer = answer
+        self._caller = caller
+        self.status = answer.status
+        self.headers = answer.headers
+
+    def chunks(self) -> Iterator[bytes]:
+        """The body's bytes as they come."""
+        chunks = aiter(self._answer.chunks())
+        while (chunk := self._caller.run(_next(chunks))) is not None:
+            yield chunk
+
+    def close(self) -> None:
+        """Close it."""
+        self._caller.run(self._answer.aclose())
+
+
+EITHER_WAY = pytest.mark.parametrize("caller", [Waiting, InALoop], ids=["waiting", "async"], indirect=True)
+"""A case that takes a `caller` is one for each way."""
+
+
+async def _as_coroutine(function: Callable[..., Any], *arguments: object) -> Any:
+    return await function(*arguments)
+
+
+async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(chunks, None)
+
+
+class Wire:
+    """What a case of the transport is given: how the subject is reached, with no variable of the machine in its way."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.provider = subject.provider
+        self.name = subject.provider.name
+        self.variables = tuple(subject.provider.key_variables)
+        self.request = self.asking(HELLO)
+        """What a user's greeting renders to."""
+
+    def asking(self, text: str) -> WireRequest:
+        """What a text of the user renders to; to it bytes are added that make the same JSON, but no encoder makes."""
+        rendering = self.subject.rendered([sabir.user(text)])
+        body = rendering.body_bytes + b" \n"
+        return WireRequest(path=rendering.path, body=body, headers=rendering.headers, timeout=2 * PATIENCE)
+
+    @contextmanager
+    def connected(self, caller: Caller, base_url: str | None, **access: Any) -> Iterator[Connection]:
+        """A connection to that endpoint, with a key unless another is given; closed at the end."""
+        with unbroken(f"connect() of {self.name} raised"):
+            connection = self.subject.connect(**{"api_key": KEY, "base_url": base_url, **access})
+        with closing(caller, connection):
+            yield connection
+
+    @contextmanager
+    def adapter(self, caller: Caller, base_url: str, timeout: float = 2 * PATIENCE) -> Iterator[sabir.ModelAdapter]:
+        """An adapter of the same dialect and model at that endpoint, which sends once; closed at the end."""
+        adapter = sabir.ModelAdapter(
+            self.provider,
+            self.subject.dialect,
+            self.subject.target.model,
+            Access(api_key=KEY, base_url=base_url),
+            settings=Settings(retries=RetryPolicy(attempts=1), timeout=timeout),
+        )
+        with closing(caller, adapter):
+            yield adapter
+
+
+@contextmanager
+def closing(caller: Caller, what: Connection | sabir.ModelAdapter) -> Iterator[None]:
+    """Close at the end; where something else failed before, that is what counts."""
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception):
+            caller.close(what)
+        raise
+    with unbroken(f"{caller.closes} raised"):
+        caller.close(what)
+
+
+def arrived(server: Server) -> Asked:
+    """The first request that a server got; Broken where none came."""
+    expect(server.asked, f"nothing arrived at {server.url}, the endpoint given by base_url=")
+    return server.asked[0]
+
+
+def bare_names(subject: Subject) -> list[str]:
+    """Variables of the machine that may decide what a provider does: its keys, all of its name, proxies."""
+    provider = subject.provider
+    words = [provider.name, subject.suite.sdk.partition(".")[0]]
+    words += [each.partition("_")[0] for each in provider.key_variables]
+    starts = tuple(re.sub("[^A-Z0-9]+", "_", word.upper()) + "_" for word in words if word)
+    named = {*provider.key_variables, *subject.suite.variables}
+    return [name for name in os.environ if name in named or name.startswith(starts) or name.lower() in PROXIES]
+
+
+@contextmanager
+def unbroken(what: str) -> Iterator[None]:
+    """Broken for whatever is raised within; `what` says who raised it, and when."""
+    try:
+        yield
+    except Broken:
+        raise
+    except Exception as error:
+        trace = "".join(traceback.format_exception(error))
+        raise Broken(f"{what} {described(error)}", shown={"where it was raised": trace}) from None
+
+
+def described(error: BaseException) -> str:
+    """An exception in one line: its class, and what it says."""
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def raised_by(action: Callable[[], object]) -> Exception | None:
+    """What an action raises; None where it raises nothing."""
+    try:
+        action()
+    except Exception as error:
+        return error
+    return None
+
+
+def as_library_error(connection: Connection, error: Exception) -> SabirError | None:
+    """What core makes of what a connection raised."""
+    return error if isinstance(error, SabirError) else connection.translate(error)
+
+
+def recorded_stream(folder: Path | None) -> Recorded | None:
+    """The longest stream among a suite's recordings; None where there is none."""
+    paths = sorted(folder.glob("*_streamed.yaml")) if folder else []
+    found = [(path.stem, each) for path in paths for each in exchanges(path) if each.is_stream and each.status == 200]
+    streams = [Recorded(name, each.content_type, each.response_body) for name, each in found]
+    return max(streams, key=lambda each: len(each.body), default=None)

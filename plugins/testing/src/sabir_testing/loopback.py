@@ -1,0 +1,221 @@
+"""A real HTTP server on a loopback port that says exactly what a test tells it, and reports what it was asked.
+
+    with Server([head(), b'{"ok": true}']) as server:       the script: bytes to say, and events to wait for
+        …  sabir.adapter("acme:small", api_key="test", base_url=server.url)
+    server.asked[0].body                                    what came
+
+It waits for the test instead of for time: a step of a script may be an event that the test sets. What it opens, it
+closes: when the `with` block ends, no socket and no thread is left, and whoever still waits for an answer is hung up
+on.
+"""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+Step: TypeAlias = bytes | threading.Event
+"""What a server does: say bytes, or wait for an event, and for no longer than its patience."""
+PATIENCE = 20.0
+"""Seconds after which a test that waits for the other side is broken, not slow."""
+_GLANCE = 0.02
+"""Seconds between two looks at whether a client that waits is still there."""
+
+
+@dataclass
+class Asked:
+    """One request as it came. Names of headers are in lower case."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass
+class Server:
+    """Answers every request by the same script, on a port of its own.
+
+    A connection serves one request, or as many as come where `keeps_alive` says so. `patience` is how many seconds a
+    step waits for its event.
+    """
+
+    script: Sequence[Step]
+    keeps_alive: bool = False
+    patience: float = PATIENCE
+    asked: list[Asked] = field(default_factory=list)
+    """The requests, in the order in which they came."""
+    arrived: threading.Event = field(default_factory=threading.Event)
+    """Set when a request is there."""
+    closed: threading.Event = field(default_factory=threading.Event)
+    """Set when a client hangs up: before the answer's end, or on a connection that would be kept."""
+
+    gave_up: threading.Event = field(default_factory=threading.Event)
+    """Set when the server waited for an event of its script in vain."""
+
+    def __post_init__(self) -> None:
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    def __enter__(self) -> "Server":
+        """The server, which listens already."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Hang up on everyone, and wait until the last thread is done."""
+        self._over.set()
+        with contextlib.suppress(OSError):  # wakes up who accepts
+            socket.create_connection(self._listener.getsockname()).close()
+        self._threads[0].join(PATIENCE)
+        self._listener.close()
+        with self._lock:
+            for connection in self._open:
+                _shut(connection)
+        for thread in self._threads:
+            thread.join(PATIENCE)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            if self._over.is_set():
+                connection.close()
+                return
+            with self._lock:
+                self._open.add(connection)
+            thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection:
+            try:
+                while self._read(connection):
+                    self._answer(connection)
+                    if not self.keeps_alive:
+                        break
+            except OSError:
+                self._hung_up()
+            with self._lock:
+                self._open.discard(connection)
+
+    def _hung_up(self) -> None:
+        if not self._over.is_set():
+            self.closed.set()
+
+    def _read(self, connection: socket.socket) -> bool:
+        """Take the next request; False where none comes any more."""
+        data = self._received(connection)
+        while data and b"\r\n\r\n" not in data:
+            data += self._received(connection, data)
+        if not data:
+            self._hung_up()
+            return False
+        opening, _, body = data.partition(b"\r\n\r\n")
+        first, *lines = opening.decode("latin-1").split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        method, path, _ = first.split(" ")
+        self.asked.append(Asked(method, path, headers, self._body(connection, headers, body)))
+        self.arrived.set()
+        return True
+
+    def _body(self, connection: socket.socket, headers: dict[str, str], body: bytes) -> bytes:
+        """The request's body, of which some came with its headers: by its length, or in pieces."""
+        if headers.get("transfer-encoding", "").lower() != "chunked":
+            while len(body) < int(headers.get("content-length", 0)):
+                body += self._received(connection, body)
+            return body
+        while not body.endswith(b"0\r\n\r\n"):
+            body += self._received(connection, body)
+        return b"".join(_pieces(body))
+
+    def _received(self, connection: socket.socket, before: bytes = b"") -> bytes:
+        """More bytes; none at an end that may be there, ConnectionError for one in the middle of a request."""
+        more = connection.recv(65536)
+        if before and not more:
+            raise ConnectionError("the client hung up in the middle of its request")
+        return more
+
+    def _answer(self, connection: socket.socket) -> None:
+        for step in self.script:
+            if isinstance(step, threading.Event):
+                self._wait(step, connection)
+            else:
+                connection.sendall(step if self.keeps_alive else _closing(step))
+
+    def _wait(self, step: threading.Event, connection: socket.socket) -> None:
+        """Wait for the test's event, noticing a client that hangs up meanwhile."""
+        connection.settimeout(_GLANCE)
+        for _ in range(int(self.patience / _GLANCE)):
+            if step.is_set() or self._over.is_set():
+                break
+            try:
+                if connection.recv(1, socket.MSG_PEEK) == b"":
+                    raise ConnectionError("the client hung up")
+            except TimeoutError:
+                continue
+            step.wait(_GLANCE)  # it sends more before it has its answer: that is read later
+        else:
+            self.gave_up.set()
+        connection.settimeout(None)
+
+
+def head(status: int = 200, kind: str = "application/json", **headers: str) -> bytes:
+    """The head of an answer. `kind` is its content type; `_` in a header's name stands for `-`.
+
+    The body ends with the connection, unless a length or chunks are announced.
+    """
+    lines = [f"HTTP/1.1 {status} said", f"content-type: {kind}"]
+    lines += [] if {"content_length", "transfer_encoding"} & headers.keys() else ["connection: close"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def whole(body: bytes, status: int = 200, kind: str = "application/json", **headers: str) -> bytes:
+    """An answer that tells its length, so that its connection can be kept."""
+    return head(status, kind, content_length=str(len(body)), **headers) + body
+
+
+def chunk(data: bytes) -> bytes:
+    """A piece of a body whose head says `transfer_encoding="chunked"`; an empty one ends it, else it breaks off."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+@contextlib.contextmanager
+def unreachable() -> Iterator[str]:
+    """The URL of a loopback port that is taken, and where nobody listens: every connection to it is refused."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+
+def _closing(step: bytes) -> bytes:
+    """The start of an answer, saying that its connection ends with it: else a client sends more where nobody reads."""
+    line, end, rest = step.partition(b"\r\n")
+    if not line.startswith(b"HTTP/") or b"connection:" in rest.partition(b"\r\n\r\n")[0].lower():
+        return step
+    return line + end + b"connection: close\r\n" + rest
+
+
+def _shut(connection: socket.socket) -> None:
+    """Wake up whoever reads of a socket."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+def _pieces(body: bytes) -> Iterator[bytes]:
+    """The pieces of a body that was sent in chunks."""
+    while body:
+        size, _, rest = body.partition(b"\r\n")
+        length = int(size.partition(b";")[0], 16)
+        yield rest[:length]
+        body = rest[length + 2 :] if length else b""

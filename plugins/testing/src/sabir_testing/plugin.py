@@ -1,0 +1,106 @@
+"""The pytest plugin: cases fail in words, opting out is seen, and each suite's capabilities are told at the end.
+
+--sabir-record    ask the services anew and record what they answer
+"""
+
+import sys
+from collections.abc import Generator
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from sabir_testing.base import Suite
+
+pytest_plugins = ("sabir_testing.network", "sabir_testing.scripted_fixture")
+"""What users' own tests need: no network, and an adapter that answers from a script."""
+PAGE = "docs/reference/conformance.md"
+SUITE_PROPERTY = "sabir.suite"
+WARNED_PROPERTY = "sabir.warned"
+"""What is wrong, by a case that is new in this release and fails from the next one on."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The kit's options."""
+    group = parser.getgroup("sabir", "sabir: conformance of provider plugins")
+    group.addoption(
+        "--sabir-record",
+        action="store_true",
+        help="ask each suite's service its questions anew, and record the answers as cassettes",
+    )
+
+
+def suite_of(item: pytest.Item) -> "type[Suite] | None":
+    """The suite that a test is a case of, or None."""
+    base = sys.modules.get("sabir_testing.base")
+    cls = getattr(item, "cls", None)
+    if base is None or not (isinstance(cls, type) and issubclass(cls, base.Suite)):
+        return None  # where nobody imported the kit, nothing of it is loaded
+    return cls if getattr(item, "originalname", "") in base.case_names(cls) else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Recording asks each question once, in one process."""
+    if config.getoption("sabir_record", False) and getattr(config.option, "numprocesses", None):
+        raise pytest.UsageError("--sabir-record asks a service in one process; give -n0 with it")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What a suite opts out of is expected to fail, with its reason; UsageError for a row that no case has."""
+    rows: dict[tuple[type[Suite], str], set[str]] = {}
+    for item in items:
+        if (suite := suite_of(item)) is None:
+            continue
+        item.user_properties.append((SUITE_PROPERTY, f"{item.nodeid.partition('::')[0]}::{suite.__name__}"))
+        bare = getattr(item, "originalname", item.name)
+        rows.setdefault((suite, bare), set()).add(item.name)
+        reason = suite.xfail.get(item.name) or suite.xfail.get(bare)
+        if reason:
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+    for (suite, bare), names in rows.items():
+        wrong = [case for case in suite.xfail if case.startswith(f"{bare}[") and case not in names]
+        if wrong and not any("::" in argument for argument in items[0].config.args):
+            there = ", ".join(sorted(names))
+            raise pytest.UsageError(f"{suite.__name__}.xfail names {wrong[0]!r}, a row that there is not; {there} are")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[Any]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A case that fails says what is wrong and which rule that breaks, instead of where in the kit it was found."""
+    report = yield
+    if call.excinfo is None or not report.failed or suite_of(item) is None:
+        return report
+    from sabir_testing.base import is_new
+    from sabir_testing.broken import Broken
+
+    if is_new(getattr(item, "function", None), version("sabir-testing")):
+        report.user_properties.append((WARNED_PROPERTY, str(call.excinfo.value).partition("\n")[0]))
+        report.outcome, report.longrepr = "passed", None
+    elif isinstance(call.excinfo.value, Broken):
+        report.longrepr = f"{call.excinfo.value}\n\n{rule_of(item)}"
+    else:
+        report.sections.append(("the rule of this case", rule_of(item)))
+    return report
+
+
+def rule_of(item: pytest.Item) -> str:
+    """What the case demands, and the page that explains it."""
+    function = getattr(item, "function", None)
+    docstring = " ".join((getattr(function, "__doc__", None) or "").split())
+    name = getattr(item, "originalname", item.name)
+    return f"the rule:\n  {docstring}\n\nmore: {PAGE}#{name}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Each suite: how its cases went, what it opted out of, and what its wire was seen to carry."""
+    reports = [each for key, kept in terminalreporter.stats.items() if key != "deselected" for each in kept]
+    if not any(SUITE_PROPERTY in dict(getattr(report, "user_properties", ())) for report in reports):
+        return
+    from sabir_testing.summary import summary
+
+    terminalreporter.section("sabir conformance")
+    for line in summary(terminalreporter.stats):
+        terminalreporter.write_line(line)

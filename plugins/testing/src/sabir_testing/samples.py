@@ -1,0 +1,122 @@
+"""What the cases of a request are made of: invented, short, and unlike any question that is recorded."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import sabir
+from sabir.media import Modality
+from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
+from sabir.parts import KnownPart, MediaPart, TextPart
+from sabir.settings import ResponseFormat, Settings
+
+GRAY = (
+    "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAgGBgcGBQgHBwcJCQgKDBQNDAsLDBkSEw8UHRofHh0aHBwgJC4nICIsIxwcKDcpLDAxNDQ0Hyc5"
+    "PTgyPC4zNDL/wAALCAABAAEBAREA/8QAHwAAAQUBAQEBAQEAAAAAAAAAAAECAwQFBgcICQoL/9oACAEBAAA/ANIr/9k="
+)
+"""A JPEG of one gray pixel, in base64."""
+BYTES: Mapping[Modality, tuple[str, str]] = {
+    "image": ("image/jpeg", GRAY),
+    "audio": ("audio/wav", "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="),
+    "video": ("video/mp4", "AAAAGGZ0eXBtcDQyAAAAAG1wNDJpc29t"),
+    "document": ("application/pdf", "JVBERi0xLjQKJSBraXQKJSVFT0YK"),
+}
+"""Modality → MIME type and base64 of a small file."""
+SUFFIXES: Mapping[Modality, str] = {"image": "jpg", "audio": "wav", "video": "mp4", "document": "pdf"}
+FILE_ID = "kit-file-1"
+
+
+def medium(modality: Modality, form: str, provider: str) -> tuple[MediaPart, str]:
+    """A medium in that form, and the text by which it is found in a request."""
+    mime, data = BYTES[modality]
+    url = f"https://example.org/kit.{SUFFIXES[modality]}"
+    found = {"bytes": data, "url": url, "file": FILE_ID}[form]
+    given = {"bytes": f"data:{mime};base64,{data}", "url": url, "file": f"provider-file:{provider}/{FILE_ID}"}[form]
+    return MediaPart(modality=modality, url=given, mime=mime, name=f"kit.{SUFFIXES[modality]}"), found
+
+
+def said(policy: str, *parts: str | KnownPart) -> Message:
+    """A message of a policy's, of texts and other parts."""
+    return Message(policy=policy, payload=PartsPayload(parts=tuple(as_part(part) for part in parts)))
+
+
+def as_part(part: str | KnownPart) -> KnownPart:
+    """A text as a part."""
+    return TextPart(text=part) if isinstance(part, str) else part
+
+
+def called(invocation_id: str, arguments: Mapping[str, Any], name: str = "lookup") -> Message:
+    """A model's call of an option."""
+    payload = OptionCallPayload(invocation_id=invocation_id, option_name=name, arguments=dict(arguments))
+    return Message(policy="llm", payload=payload)
+
+
+def answered(invocation_id: str, result: Any, name: str = "lookup") -> Message:
+    """An option's result, a JSON value."""
+    payload = OptionResultPayload(invocation_id=invocation_id, option_name=name, result=result)
+    return Message(policy=name, payload=payload)
+
+
+def answered_with(invocation_id: str, *parts: KnownPart, name: str = "lookup") -> Message:
+    """An option's result, in parts."""
+    payload = OptionResultPayload(invocation_id=invocation_id, option_name=name, parts=parts)
+    return Message(policy=name, payload=payload)
+
+
+def failed(invocation_id: str, message: str, name: str = "lookup") -> Message:
+    """An option's failure."""
+    payload = OptionResultPayload(
+        invocation_id=invocation_id, option_name=name, is_error=True, error_type="Failed", error_message=message
+    )
+    return Message(policy=name, payload=payload)
+
+
+def _shape(field: str) -> ResponseFormat:
+    """An answer's shape: an object of one text."""
+    properties = {field: {"type": "string"}}
+    schema = {"type": "object", "properties": properties, "required": [field], "additionalProperties": False}
+    return ResponseFormat.model_validate({"name": "report", "schema": schema})
+
+
+LOOKUP = sabir.Option.from_schema(
+    "lookup",
+    "Finds a word in the kit's book.",
+    {
+        "type": "object",
+        "properties": {"kit_word": {"type": "string", "description": "The word that is looked for."}},
+        "required": ["kit_word"],
+        "additionalProperties": False,
+    },
+)
+INSTRUCTION = (
+    "You look after the kit's book. Whoever asks for a word is told the page on which it stands, and the line; whoever "
+    "asks for a page is told its first word. Never guess. Sign each answer with the words: the kit's own librarian."
+)
+"""Long enough to be cut short by whoever cuts."""
+LONG_RESULT = " ".join(f"page {page}," for page in range(1, 60)) + " and at last the kit's index."
+COUNT = sabir.Option.from_schema("count", "Counts the kit's pages.", {"type": "object", "properties": {}})
+SETTINGS: Mapping[str, tuple[Settings, Settings]] = {
+    "max_output_tokens": (Settings(max_output_tokens=5001), Settings(max_output_tokens=5002)),
+    "temperature": (Settings(temperature=0.31), Settings(temperature=0.34)),
+    "top_p": (Settings(top_p=0.31), Settings(top_p=0.34)),
+    "stop": (Settings(stop=("kit-stop",)), Settings(stop=("kit-end",))),
+    "seed": (Settings(seed=70001), Settings(seed=70002)),
+    "reasoning_effort": (Settings(reasoning_effort="high"), Settings(reasoning_effort="low")),
+    "parallel_options": (Settings(parallel_options=False), Settings(parallel_options=True)),
+    "response_format": (
+        Settings(response_format=_shape("kit_headline")),
+        Settings(response_format=_shape("kit_footnote")),
+    ),
+}
+"""Wire setting → two values of it that no wire may render alike."""
+CHOICES: Mapping[str, Settings] = {
+    "auto": Settings(option_choice="auto"),
+    "none": Settings(option_choice="none"),
+    "required": Settings(option_choice="required"),
+    "named": Settings(option_choice="lookup"),
+}
+ZEROS: Mapping[str, Settings] = {
+    "temperature": Settings(temperature=0),
+    "top_p": Settings(top_p=0),
+    "seed": Settings(seed=0),
+}
+"""Values that Python takes for false, and that say something all the same."""

@@ -1,0 +1,133 @@
+"""How long a scripted answer is held back: until a test opens a gate, or for seconds that are counted, not waited.
+
+    program ── asks ──▶ Gate ── is reached ──▶ test looks at what the program shows meanwhile ── opens ──▶ answer
+
+One gate serves calls that wait and calls in an event loop. It reads no clock, but for its patience: a gate that nobody
+opens fails the test in place of hanging it.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from sabir.errors import CallTimedOut, SettingsInvalid
+
+Sleep: TypeAlias = Callable[[float], Awaitable[object] | None]
+"""What is called with the seconds of a delay: a fake clock's own sleep, `asyncio.sleep`, `time.sleep`."""
+
+
+class ScriptMismatch(AssertionError):
+    """A program and its script do not agree: too many requests, too few, or others than expected.
+
+    It is an AssertionError and no error of sabir's, so that a program which handles those does not handle this one.
+    """
+
+
+class Gate:
+    """Holds an answer back until a test opens it; afterwards it stays open.
+
+    `patience` is how many seconds a call, or a test, waits at most: ScriptMismatch afterwards.
+    """
+
+    def __init__(self, patience: float = 10.0) -> None:
+        self._patience = patience
+        self._reached: Future[None] = Future()
+        self._opened: Future[None] = Future()
+
+    def __repr__(self) -> str:
+        """Whether it is open."""
+        return f"<Gate, {'open' if self._opened.done() else 'closed'}>"
+
+    def open(self) -> None:
+        """Let the answer through; from any thread or task."""
+        _settle(self._opened)
+
+    async def reached(self) -> None:
+        """Wait until a call stands at the gate."""
+        await self._passed(self._reached, "no call reached the gate")
+
+    def reached_sync(self) -> None:
+        """As `reached`, for a test whose program runs in another thread."""
+        self._passed_sync(self._reached, "no call reached the gate")
+
+    async def wait(self) -> None:
+        """What a call does at the gate."""
+        _settle(self._reached)
+        await self._passed(self._opened, "nobody opened the gate")
+
+    def wait_sync(self) -> None:
+        """As `wait`, waiting."""
+        _settle(self._reached)
+        self._passed_sync(self._opened, "nobody opened the gate")
+
+    async def _passed(self, future: Future[None], failure: str) -> None:
+        try:
+            async with asyncio.timeout(self._patience):
+                await _settled(future)
+        except TimeoutError:
+            raise self._mismatch(failure) from None
+
+    def _passed_sync(self, future: Future[None], failure: str) -> None:
+        try:
+            future.result(self._patience)
+        except TimeoutError:
+            raise self._mismatch(failure) from None
+
+    def _mismatch(self, failure: str) -> ScriptMismatch:
+        remedy = "run the program in a task or a thread, and open the gate beside it"
+        return ScriptMismatch(f"{failure} within {self._patience:g} s; {remedy}")
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A delay within an answer. Seconds beyond the request's own timeout end the call, as a vendor's client would."""
+
+    until: Gate | float
+
+    async def perform(self, timeout: float | None, sleep: Sleep | None) -> None:
+        """Wait in an event loop; CallTimedOut where the request's timeout is shorter."""
+        if isinstance(self.until, Gate):
+            await self.until.wait()
+        elif (pause := self._slept(self.until, timeout, sleep)) is not None:
+            await pause
+
+    def perform_sync(self, timeout: float | None, sleep: Sleep | None) -> None:
+        """As `perform`, waiting."""
+        if isinstance(self.until, Gate):
+            self.until.wait_sync()
+        elif (pause := self._slept(self.until, timeout, sleep)) is not None:
+            if inspect.iscoroutine(pause):
+                pause.close()
+            raise SettingsInvalid("sleep= is asynchronous and the call waits; give a plain function, as time.sleep")
+
+    def _slept(self, seconds: float, timeout: float | None, sleep: Sleep | None) -> Awaitable[object] | None:
+        if timeout is not None and seconds > timeout:
+            raise CallTimedOut(f"no answer within {timeout:g} s, the script's comes after {seconds:g} s")
+        pause = None if sleep is None else sleep(seconds)
+        return pause if inspect.isawaitable(pause) else None
+
+
+def _settle(future: Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+async def _settled(future: Future[None]) -> None:
+    """Wait for a future of any thread; whoever is cancelled meanwhile leaves it as it is."""
+    loop = asyncio.get_running_loop()
+    waiter = loop.create_future()
+
+    def wake(_: Future[None]) -> None:
+        with suppress(RuntimeError):  # the loop of whoever gave up is closed
+            loop.call_soon_threadsafe(settle)
+
+    def settle() -> None:
+        if not waiter.done():
+            waiter.set_result(None)
+
+    future.add_done_callback(wake)
+    await waiter

@@ -1,0 +1,80 @@
+"""A provider whose every exchange is kept as it goes by: what a cassette is for a service of this machine.
+
+Tapped(provider) ──connect──▶ connection ──open_sync──▶ answer        carried(): requests and answers, as bytes
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sabir.contracts import Access, Connection, Provider, WireRequest, WireResponse
+
+from sabir_testing.cassettes import RecordedExchange
+
+
+class _Around:
+    """All that another object has, but for what a subclass says otherwise."""
+
+    def __init__(self, base: Any) -> None:
+        self._base = base
+
+    def __getattr__(self, name: str) -> Any:  # whatever the other has
+        return getattr(self._base, name)
+
+
+class Tapped(_Around):
+    """A provider that keeps what goes over its waiting connections."""
+
+    name: str
+    api_version: int
+    dialects: tuple[str, ...]
+    key_variables: tuple[str, ...]
+
+    def __init__(self, base: Provider) -> None:
+        super().__init__(base)
+        self._answers: list[_Answer] = []
+
+    def connect(self, access: Access) -> Connection:
+        """A connection of the provider's, listened to."""
+        return _Connection(self._base.connect(access), self._answers)
+
+    def carried(self) -> Iterator[RecordedExchange]:
+        """What went over the wire so far, in order."""
+        return (answer.carried() for answer in self._answers)
+
+
+class _Connection(_Around):
+    def __init__(self, base: Connection, answers: "list[_Answer]") -> None:
+        super().__init__(base)
+        self._answers = answers
+
+    def open_sync(self, request: WireRequest) -> WireResponse:
+        self._answers.append(_Answer(request, self._base.open_sync(request)))
+        return self._answers[-1]
+
+
+class _Answer:
+    """An answer, and what was read of it."""
+
+    def __init__(self, request: WireRequest, base: WireResponse) -> None:
+        self._request, self._base = request, base
+        self._body = bytearray()
+
+    @property
+    def status(self) -> int:
+        return self._base.status
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self._base.headers
+
+    def chunks(self) -> Iterator[bytes]:
+        for chunk in self._base.chunks():
+            self._body += chunk
+            yield chunk
+
+    def close(self) -> None:
+        self._base.close()
+
+    def carried(self) -> RecordedExchange:
+        request = self._request
+        return RecordedExchange("POST", request.path, request.body, self.status, dict(self.headers), bytes(self._body))

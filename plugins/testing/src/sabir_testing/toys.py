@@ -1,0 +1,214 @@
+"""Four made-up wires that between them take all shapes, for core's laws and for handing histories over.
+
+INLINE    system turns where they stand; pictures by URL; blocks, thoughts and refusals go back
+HOISTED   leading system text apart, later system text as the user's; nothing of a maker's own; short ids
+PARTED    later system text at the end of the user's side; thoughts only with state; paused pairs
+STRICT    no blank text, and after a system message none but the assistant
+
+Their items show all that core decided, so that a test can read pairs, order and placement off the body.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sabir.contracts import Decoder
+from sabir.decoded import DecodedHistory
+from sabir.errors import CallError, ServerFailed
+from sabir.events import StreamEvent
+from sabir.fold import ReplyBuilder
+from sabir.media import MediaRule
+from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
+from sabir.parts import KnownPart
+from sabir.reply import Reply
+from sabir.scope import (
+    DecodeScope,
+    Entry,
+    IdentifierRule,
+    LossLog,
+    RequestScope,
+    Tables,
+    Target,
+    Turn,
+    TurnScope,
+)
+from sabir.settings import WIRE_SETTINGS
+from sabir.sse import ServerEvent
+from sabir.values import decode_json
+
+FILLER = {"side": "assistant", "pieces": [{"kind": "text", "text": "…"}], "follows": "system"}
+"""What stands between a system message and the user, where nothing is left of what stood there."""
+
+
+class NoStream:
+    """A decoder for wires that never stream."""
+
+    def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
+        """Nothing can come."""
+        raise ServerFailed("this wire does not stream")
+
+    def close(self) -> Iterable[StreamEvent]:
+        """Nothing is due."""
+        return ()
+
+
+class ToyDialect:
+    """A wire whose items name the side, the pieces, the ids and the names of every entry."""
+
+    messages_field = "turns"
+    streaming_fields: Mapping[str, Any] = {"stream": True}
+
+    def __init__(self, name: str, tables: Tables) -> None:
+        self.name = name
+        self.tables = tables
+
+    def path(self, target: Target, *, streaming: bool) -> str:
+        """One for each way."""
+        return "/stream" if streaming else "/whole"
+
+    def family(self, model: str) -> str:
+        """What stands before the first dash."""
+        return model.split("-", maxsplit=1)[0]
+
+    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[Any]:
+        """One item a message; the first says what it follows."""
+        first, *others = [{"side": turn.side, **_entry(entry)} for entry in turn.entries]
+        return [{**first, "follows": turn.follows}, *others]
+
+    def encode_request(self, scope: RequestScope) -> Mapping[str, Any]:
+        """Model, hoisted texts, names of options, and every setting."""
+        settings = {name: scope.settings.take(name) for name in WIRE_SETTINGS}
+        settings["response_format"] = None
+        system = [_entry(entry) for turn in scope.system for entry in turn.entries]
+        names = [scope.option_names[option.name] for option in scope.options]
+        return {"model": scope.target.model, "system": system, "options": names, **settings}
+
+    def encode_count(self, body: Mapping[str, Any], target: Target) -> None:
+        """It cannot count."""
+        return None
+
+    def decode_count(self, body: bytes) -> int:
+        """A number alone."""
+        return int(decode_json(body))
+
+    def decode(self, body: bytes, scope: DecodeScope) -> Reply:
+        """Whatever came, nothing was said."""
+        return ReplyBuilder(scope).finish(finish_reason="stop", origin=scope.origin())
+
+    def decoder(self, scope: DecodeScope) -> Decoder:
+        """It never streams."""
+        return NoStream()
+
+    def decode_history(self, body: bytes, scope: DecodeScope) -> DecodedHistory:
+        """The messages that the items stand for."""
+        found = decode_json(body)
+        items = [{"side": "system", **item} for item in found["system"]] + found["turns"]
+        messages = tuple(_message(item, scope) for item in items)
+        return DecodedHistory(messages=messages, model=found["model"])
+
+    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
+        """Always the same."""
+        return ServerFailed("failed", provider=provider, status=status)
+
+
+class StrictDialect(ToyDialect):
+    """A wire that takes no text of white space, and nothing but the assistant after a later system message."""
+
+    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[Any]:
+        """Without blank text; with the assistant's filler where the user would follow a system message."""
+        kept = []
+        for entry in turn.entries:
+            left = tuple(each for each in entry.pieces if each.kind != "text" or each.text.strip())
+            if left != entry.pieces:
+                losses.add("dropped", "the text is blank", message=entry.message)
+            kept += [entry._replace(pieces=left)] if left or entry.wire_id else []
+        if not kept:
+            return []
+        shown = super().encode_turn(turn._replace(entries=tuple(kept)), scope, losses)
+        if (turn.follows, turn.side) != ("system", "user"):
+            return shown
+        del shown[0]["follows"]
+        losses.add("synthesized", "the assistant speaks after a system message", message=kept[0].message)
+        return [FILLER, *shown]
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    payload = entry.message.payload
+    item: dict[str, Any] = {"pieces": [_piece(piece, entry) for piece in entry.pieces]}
+    if payload.kind == "option_call":
+        item |= {"call": entry.wire_id, "name": entry.wire_name, "arguments": payload.arguments}
+    elif payload.kind == "option_result":
+        item |= {"result": entry.wire_id, "name": entry.wire_name, "value": payload.result}
+    return item
+
+
+def _message(item: dict[str, Any], scope: DecodeScope) -> Message:
+    """The message that `_entry` made an item of."""
+    if "call" in item:
+        call = OptionCallPayload(invocation_id=item["call"], option_name=item["name"], arguments=item["arguments"])
+        return Message(policy=scope.policy, origin=scope.origin(), payload=call)
+    if "result" in item:
+        result = OptionResultPayload(
+            invocation_id=item["result"], option_name=item["name"], result=item["value"], parts=tuple(item["pieces"])
+        )
+        return Message(policy=item["name"], payload=result)
+    is_own = item["side"] == "assistant"
+    origin = scope.origin() if is_own else None
+    payload = PartsPayload(parts=tuple(item["pieces"]))
+    return Message(policy=scope.policy if is_own else item["side"], origin=origin, payload=payload)
+
+
+def _piece(piece: KnownPart, entry: Entry) -> dict[str, Any]:
+    others = set() if entry.keeps_state else {"state_json", "citations"}
+    return piece.model_dump(mode="json", exclude_defaults=True, exclude=others) | {"kind": piece.kind}
+
+
+INLINE = ToyDialect(
+    "toy.inline",
+    Tables(
+        media={
+            ("user", "image"): MediaRule(url="", data="image/(png|jpeg)"),
+            ("results", "image"): MediaRule(data=""),
+        },
+        native={"assistant": frozenset({"reasoning", "refusal", "opaque"}), "user": frozenset({"opaque"})},
+        call_ids=IdentifierRule(longest=20),
+        option_names=IdentifierRule(longest=16),
+        citations="native",
+    ),
+)
+HOISTED = ToyDialect(
+    "toy.hoisted",
+    Tables(
+        media={("user", "image"): MediaRule(url="", file="")},
+        call_ids=IdentifierRule(characters="[a-z0-9]", longest=16),
+        leading_system="hoisted",
+        later_system="user",
+    ),
+)
+
+PARTED = ToyDialect(
+    "toy.parted",
+    Tables(
+        media={("user", "image"): MediaRule(url="", data="")},
+        native={"assistant": frozenset({"reasoning", "opaque"})},
+        leading_system="hoisted",
+        later_system="after_user",
+        reasoning="with_state",
+        unfinished_pairs="kept_at_the_end",
+        variants={"bytes": Tables(media={("user", "image"): MediaRule(data="")})},
+    ),
+)
+STRICT = StrictDialect(
+    "toy.strict",
+    Tables(
+        media={},
+        native={"assistant": frozenset({"opaque"}), "user": frozenset({"opaque"})},
+        leading_system="hoisted",
+        later_system="after_user",
+    ),
+)
+TOYS = (INLINE, HOISTED, PARTED, STRICT)
+
+
+def toy_target(wire: ToyDialect) -> Target:
+    """Where renderings for a made-up wire go."""
+    return Target(provider="toy", dialect=wire.name, model="m-1")

@@ -1,0 +1,1 @@
+"""Adapters that are broken in one way each, by the family of the case that they fail."""

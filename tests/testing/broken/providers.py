@@ -1,0 +1,98 @@
+"""Providers that look at what they are given in another way than acme: endpoints, keys, clients.
+
+No HTTP client is imported here: the kit looks at what a provider's module brings along.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from sabir.authoring.access import first_variable
+from sabir.contracts import Access
+from sabir.errors import CredentialsMissing, SettingsInvalid
+
+from tests.testing.harness import Delegate
+
+
+class Reaching(Delegate):
+    """A provider that looks at its access in another way."""
+
+    def __init__(self, base: Any, seen: Callable[[Access], Access]) -> None:
+        super().__init__(base)
+        self.seen = seen
+
+    def connect(self, access: Access) -> Any:
+        return self.base.connect(self.seen(access))
+
+
+class Telling(Delegate):
+    """A provider that shows one endpoint with all that is in it."""
+
+    def __init__(self, base: Any, base_url: str) -> None:
+        super().__init__(base)
+        self.base_url = base_url
+
+    def endpoint(self, access: Access) -> str:
+        return self.base_url if access.base_url == self.base_url else str(self.base.endpoint(access))
+
+    def connect(self, access: Access) -> Any:
+        if access.base_url == self.base_url:
+            raise SettingsInvalid(f"acme has the endpoint {self.base_url}; check base_url")
+        return self.base.connect(access)
+
+
+class Disordered(Delegate):
+    """Documents its variables in another order than that in which it reads them."""
+
+    key_variables = ("ACME_TOKEN", "ACME_API_KEY")
+
+    def connect(self, access: Access) -> Any:
+        given = access.api_key is not None or access.client is not None
+        return self.base.connect(access if given else replace(access, api_key=self.read))
+
+    def read(self) -> str:
+        if key := first_variable(self.key_variables[::-1]):
+            return key
+        raise CredentialsMissing(f"acme has no key; set {' or '.join(self.key_variables)}, or pass api_key=")
+
+
+# Ways to see what is given
+
+
+def passes(base_url: str) -> Callable[[Access], Access]:
+    return lambda access: replace(access, base_url=None) if access.base_url == base_url else access
+
+
+def tidies(key: str, tidied: str) -> Callable[[Access], Access]:
+    return lambda access: replace(access, api_key=tidied) if access.api_key == key else access
+
+
+def ignores_empty(setting: str) -> Callable[[Access], Access]:
+    return lambda access: replace(access, **{setting: getattr(access, setting) or None})
+
+
+def reads_at_once(access: Access) -> Access:
+    if access.api_key is not None or access.client is not None:
+        return access
+    found = first_variable(["ACME_API_KEY"]) or ""
+    return replace(access, api_key=lambda: found)
+
+
+def prefers_variables(access: Access) -> Access:
+    found = first_variable(["ACME_API_KEY"])
+    return replace(access, api_key=found) if found and access.api_key and isinstance(access.api_key, str) else access
+
+
+def asks_at_once(access: Access) -> Access:
+    return replace(access, api_key=access.api_key() or access.api_key) if callable(access.api_key) else access
+
+
+def replaces_the_vaults(access: Access) -> Access:
+    vault = access.api_key
+    if not callable(vault):
+        return access
+    return replace(access, api_key=lambda: vault() or first_variable(["ACME_API_KEY"]) or "")
+
+
+def ignores_objects(access: Access) -> Access:
+    return replace(access, client=None) if type(access.client) is object else access

@@ -1,0 +1,172 @@
+"""Adapters that are broken in one way each, made of the worked dialect, and the kit run on them.
+
+Breakage ──▶ a provider of its own name around acme's ──▶ a suite ──pytester──▶ the cases that fail
+"""
+
+import importlib.util
+import itertools
+import os
+import ssl
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+import anyio._backends._asyncio  # noqa: F401  # pytester forgets what is first imported within a run
+import h11  # noqa: F401
+import httpcore2  # noqa: F401
+import httpx2  # noqa: F401
+import pytest
+import sabir
+import sniffio  # noqa: F401
+from sabir.contracts import Access, Connection, Dialect, Provider
+from sabir_acme.plugin import acme
+from sabir_testing import ProviderConformance
+
+TEMPLATE = Path(sabir.__file__).parents[3] / "plugins" / "cli" / "src" / "sabir_cli" / "template"
+FEW = 2
+"""Examples a law where a law is not what is broken."""
+WHOLE = bool(os.environ.get("SABIR_WHOLE_KIT"))
+"""Whether every case runs on every broken adapter, those too that cannot see its breakage: `nox -s kit`."""
+_NUMBERS = itertools.count()
+
+
+@dataclass(frozen=True)
+class Breakage:
+    """How acme is broken: what stands for its dialect, its connection or the whole provider.
+
+    `attributes` are the suite's, where the fault is in what its author says of it.
+    """
+
+    dialect: Callable[[Any], Any] | None = None
+    connection: Callable[[Any], Any] | None = None
+    provider: Callable[[Any], Any] | None = None
+    attributes: Mapping[str, Any] | None = None
+
+
+class Delegate:
+    """All that another object has, but for what a subclass says otherwise."""
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.base, name)
+
+
+class Renamed(Delegate):
+    """The provider acme under another name, with a broken dialect or connection."""
+
+    def __init__(self, name: str, breakage: Breakage) -> None:
+        super().__init__(acme)
+        self.name, self.breakage = name, breakage
+        self.api_version, self.dialects, self.key_variables = acme.api_version, acme.dialects, acme.key_variables
+
+    def dialect(self, short_name: str) -> Dialect:
+        found: Dialect = acme.dialect(short_name)
+        return found if self.breakage.dialect is None else self.breakage.dialect(found)
+
+    def endpoint(self, access: Access) -> str:
+        return acme.endpoint(access)
+
+    def connect(self, access: Access) -> Connection:
+        made: Connection = acme.connect(access)
+        return made if self.breakage.connection is None else self.breakage.connection(made)
+
+    def quirks(self, access: Access) -> frozenset[str]:
+        return acme.quirks(access)
+
+    def models(self) -> Any:
+        return acme.models()
+
+
+@contextmanager
+def registered(breakage: Breakage) -> Any:
+    """The name of a provider that is broken so, for as long as the block runs."""
+    name = f"acme{next(_NUMBERS)}"
+    provider: Provider = Renamed(name, breakage)
+    if breakage.provider is not None:
+        provider = breakage.provider(provider)
+    sabir.register(name, provider)
+    try:
+        yield name
+    finally:
+        sabir.unregister(name)
+
+
+@cache
+def sound() -> type[ProviderConformance]:
+    """The suite that the template's own tests hold."""
+    spec = importlib.util.spec_from_file_location("acme_suite", TEMPLATE / "tests" / "test_acme.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sabir.register("acme", acme)
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sabir.unregister("acme")
+    found: type[ProviderConformance] = module.TestAcme
+    return found
+
+
+def suite_of(provider: str, breakage: Breakage, examples: int) -> type[ProviderConformance]:
+    """The template's suite, for the provider of that name."""
+    said = {name: value for name, value in vars(sound()).items() if not name.startswith("__")}
+    adapter = sabir.adapter(f"{provider}:small", api_key="test")
+    given = {**said, "adapter": adapter, "sdk": "", "examples": examples, **(breakage.attributes or {})}
+    return type("TestBroken", (ProviderConformance,), given)
+
+
+def failed_cases(pytester: pytest.Pytester, breakage: Breakage, examples: int = FEW) -> list[str]:
+    """The cases that fail for an adapter that is broken so, of all that can see the breakage."""
+    with registered(breakage) as name:
+        suite = suite_of(name, breakage, examples)
+        unseen = {case for family in unseen_by(breakage) for case in cases_of(family)}
+        chosen = [f"--deselect=test_suite.py::TestSuite::{case}" for case in unseen]
+        return [each.name for each in run(pytester, suite, *chosen) if each.failed]
+
+
+def unseen_by(breakage: Breakage) -> tuple[str, ...]:
+    """The families to which nothing of a broken adapter is another than the sound one's.
+
+    A broken connection renders and decodes as the sound one does, and a broken dialect is carried as the sound one is.
+    """
+    if WHOLE or breakage.provider or breakage.attributes or (breakage.dialect and breakage.connection):
+        return ()
+    return ("requests", "laws", "errors", "handover") if breakage.connection else ("transport",)
+
+
+def cases_of(family: str) -> tuple[str, ...]:
+    """The cases of a family, without their rows."""
+    classes = [each for each in ProviderConformance.__mro__ if vars(each).get("family") == family]
+    return tuple(name for each in classes for name in vars(each) if name.startswith("test_"))
+
+
+class Outcome(NamedTuple):
+    """How one case ended: its name with its row, and what it said where it failed."""
+
+    name: str
+    failed: bool
+    said: str
+
+
+def _nothing(*_: object, **__: object) -> None:
+    """In place of reading this machine's certificates, seventy times a run: nothing here is asked over TLS."""
+
+
+def run(pytester: pytest.Pytester, suite: type[ProviderConformance], *chosen: str) -> list[Outcome]:
+    """The cases of a suite, run by pytester in this process, on the same examples at every run."""
+    CURRENT["suite"] = suite
+    pytester.makepyfile(test_suite="from tests.testing.harness import CURRENT\n\nTestSuite = CURRENT['suite']\n")
+    with mock.patch.dict(os.environ, CI="true"), mock.patch.object(ssl.SSLContext, "load_verify_locations", _nothing):
+        record = pytester.inline_run(*("-p", "no:cacheprovider", "-p", "no:asyncio", "-q", "-W", "error"), *chosen)
+    reports = [each for each in record.getreports("pytest_runtest_logreport") if each.when == "call" or each.failed]
+    return [Outcome(each.nodeid.rpartition("::")[2], each.failed, str(each.longrepr or "")) for each in reports]
+
+
+CURRENT: dict[str, type[ProviderConformance]] = {}
+"""What the test file that pytester writes takes its suite from."""

@@ -1,0 +1,501 @@
+"""Cassettes are recorded through real clients from a real server, replay to the same bytes, and say what is wrong."""
+
+import gzip
+import json
+import urllib.request
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import httpx2
+import pytest
+import requests
+import sabir_testing.stored
+import urllib3
+from sabir_testing.cassettes import (
+    PROVENANCE_FIELDS,
+    Allowed,
+    CassetteFailed,
+    Leaking,
+    NotPlayed,
+    NotRecorded,
+    check_cassette,
+    check_provenance,
+    exchanges,
+    provenance_of,
+    recorder,
+    recording,
+    replaying,
+)
+from sabir_testing.loopback import Server, head, whole
+
+CASSETTES = Path(__file__).parents[2] / "cassettes"
+PROVENANCE = {
+    "server": "a server of this test, not a vendor's own service",
+    "version": "1",
+    "model": "small",
+    "date": "2026-11-21",
+    "client": "httpx2 2",
+}
+QUESTION = b'{"model":"small","messages":[{"role":"user","content":"Where do owls sleep?"}]}'
+ANSWER = b'{"text":"In hollow trees."}'
+STREAM = b'data: {"text":"In hollow "}\n\ndata: {"text":"trees."}\n\ndata: [DONE]\n\n'
+NOWHERE = "http://127.0.0.1:9"
+
+Headers = Mapping[str, str]
+Client = Callable[[str, bytes, Headers], bytes]
+
+
+def by_httpx2(url: str, body: bytes, headers: Headers) -> bytes:
+    with httpx2.Client(trust_env=False, verify=False) as client:
+        return client.post(url, content=body, headers=dict(headers)).content
+
+
+def by_requests(url: str, body: bytes, headers: Headers) -> bytes:
+    with requests.Session() as session:
+        session.trust_env = False
+        return session.post(url, data=body, headers=dict(headers), timeout=20).content
+
+
+def by_urllib3(url: str, body: bytes, headers: Headers) -> bytes:
+    with urllib3.PoolManager() as pool:
+        return pool.request("POST", url, body=body, headers=dict(headers), retries=False).data
+
+
+def by_urllib(url: str, body: bytes, headers: Headers) -> bytes:
+    asked = urllib.request.Request(url, body, dict(headers))
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(asked, timeout=20) as answer:
+        read: bytes = answer.read()
+        return read
+
+
+CLIENTS: Mapping[str, Client] = {
+    "httpx2": by_httpx2,
+    "requests": by_requests,
+    "urllib3": by_urllib3,
+    "urllib": by_urllib,
+}
+JSON = {"content-type": "application/json"}
+
+
+def ask(url: str, body: bytes = QUESTION, headers: Headers = JSON, client: Client = by_httpx2) -> bytes:
+    return client(f"{url}/v1/answers", body, headers)
+
+
+def record(path: Path, answer: bytes, *, stream_end: str = "", allowed: tuple[Allowed, ...] = ()) -> bytes:
+    """One exchange with a server that gives that answer; what the client was given."""
+    with Server([answer]) as server, recording(path, PROVENANCE, stream_end=stream_end, allowed=allowed):
+        return ask(server.url)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "owls" / "text.yaml"
+
+
+@pytest.fixture
+def recorded(path: Path) -> Path:
+    """A cassette with one exchange."""
+    record(path, whole(ANSWER))
+    return path
+
+
+# Recording and replaying
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+@pytest.mark.parametrize("answer", [whole(ANSWER), whole(STREAM, kind="text/event-stream")], ids=["whole", "streamed"])
+def test_what_a_client_was_told_is_told_again_without_the_server(path: Path, name: str, answer: bytes) -> None:
+    """CD-10: through every client that vcrpy patches; nothing listens while it is replayed."""
+    with Server([answer]) as server, recording(path, PROVENANCE):
+        told = ask(server.url, client=CLIENTS[name])
+    with replaying(path):
+        assert ask(NOWHERE, client=CLIENTS[name]) == told
+
+    assert told == answer.partition(b"\r\n\r\n")[2]
+
+
+async def test_an_async_client_is_recorded_and_replayed_too(path: Path) -> None:
+    """CD-10: the patches hold for a client's async half."""
+
+    async def ask_async(url: str) -> bytes:
+        async with httpx2.AsyncClient(trust_env=False, verify=False) as client:
+            return (await client.post(url, content=QUESTION)).content
+
+    with Server([whole(ANSWER)]) as server, recording(path, PROVENANCE):
+        told = await ask_async(server.url)
+    with replaying(path):
+        assert await ask_async(NOWHERE) == told == ANSWER
+
+
+def test_a_recording_takes_the_place_of_an_older_one(recorded: Path) -> None:
+    """Nothing of the old one is kept, though it was asked the same."""
+    record(recorded, whole(b'{"text":"In barns."}'))
+
+    assert [each.response_body for each in exchanges(recorded)] == [b'{"text":"In barns."}']
+
+
+def test_equal_requests_are_answered_in_the_order_of_the_recording(path: Path) -> None:
+    """A question that is asked twice has two answers."""
+    with Server(script := [whole(b'{"text":"one"}')]) as server, recording(path, PROVENANCE):
+        ask(server.url)
+        script[:] = [whole(b'{"text":"two"}')]
+        ask(server.url)
+    with replaying(path):
+        assert [ask(NOWHERE), ask(NOWHERE)] == [b'{"text":"one"}', b'{"text":"two"}']
+
+
+def test_a_compressed_body_is_stored_as_it_reads(path: Path) -> None:
+    """CD-11: a secret in it could not be found otherwise."""
+    with Server([whole(gzip.compress(ANSWER), content_encoding="gzip")]) as server, recording(path, PROVENANCE):
+        told = ask(server.url, headers={"accept-encoding": "gzip"})
+    with replaying(path):
+        assert ask(NOWHERE) == told == ANSWER
+
+    assert "hollow trees" in path.read_text("utf-8")
+
+
+def test_vcrpys_own_interface_records_and_replays_alike(path: Path) -> None:
+    """`recorder` is for those who hold a VCR."""
+    with Server([whole(ANSWER)]) as server, recorder("all", PROVENANCE).use_cassette(path):
+        ask(server.url)
+    with recorder("none").use_cassette(str(path)) as cassette:
+        assert ask(NOWHERE) == ANSWER
+
+    assert cassette.all_played
+    assert provenance_of(path) == PROVENANCE
+
+
+# What is not recorded
+
+
+def test_another_body_is_not_answered_and_the_difference_is_named(recorded: Path) -> None:
+    """CD-11: the message says which case, where the body differs by its path, and what to do."""
+    other = json.loads(QUESTION) | {"seed": 7, "stream": True}
+    other["messages"][0]["content"] = "Where do bats sleep?"
+
+    with pytest.raises(NotRecorded) as caught, replaying(recorded):
+        ask(NOWHERE, json.dumps(other).encode())
+
+    assert str(caught.value).splitlines() == [
+        f"the case 'text' ({recorded}) does not hold what was asked: POST /v1/answers; "
+        "the body differs from the nearest recorded one:",
+        "  messages[0].content: recorded 'Where do owls sleep?', asked 'Where do bats sleep?'",
+        "  seed: not recorded, asked 7",
+        "  stream: not recorded, asked true",
+        "if the new request is right, record it anew: pytest --sabir-record",
+    ]
+
+
+def test_the_order_of_fields_and_spaces_are_no_difference(recorded: Path) -> None:
+    """Cassettes prove JSON equality; bytes are another test's."""
+    turned = dict(reversed(json.loads(QUESTION).items()))
+
+    with replaying(recorded):
+        assert ask(NOWHERE, json.dumps(turned, indent=1).encode()) == ANSWER
+
+
+def test_another_path_is_not_answered(recorded: Path) -> None:
+    """It says what the cassette holds instead."""
+    with pytest.raises(NotRecorded, match="POST /v2/answers; it holds POST /v1/answers; if the new"):
+        with replaying(recorded):
+            by_httpx2(f"{NOWHERE}/v2/answers", QUESTION, JSON)
+
+
+def test_what_was_recorded_once_is_answered_once(recorded: Path) -> None:
+    """A client that retries is not told the same again."""
+    with pytest.raises(NotRecorded, match=r"once more than it was recorded \(1×\)"), replaying(recorded):
+        ask(NOWHERE)
+        ask(NOWHERE)
+
+
+@pytest.mark.parametrize("then", [None, RuntimeError("the connection broke"), AssertionError("no text")], ids=repr)
+def test_a_failure_that_the_client_swallowed_is_raised_on_leaving(recorded: Path, then: Exception | None) -> None:
+    """CD-11: SDKs take any exception of their client for a broken connection."""
+    with pytest.raises(NotRecorded) as caught, replaying(recorded):
+        with suppress(AssertionError):
+            ask(NOWHERE, b"{}")
+        if then is not None:
+            raise then
+
+    assert caught.value.__cause__ is then
+
+
+def test_what_nothing_asked_for_is_a_failure(path: Path) -> None:
+    """CD-10: a cassette that is longer than what is asked for fails, and says which exchanges were left."""
+    with Server([whole(ANSWER)]) as server, recording(path, PROVENANCE):
+        ask(server.url)
+        ask(server.url, b'{"model":"other"}')
+
+    with pytest.raises(NotPlayed, match="1 of 2 recorded exchanges were not asked for, counted from 0: 0;"):
+        with replaying(path):
+            ask(NOWHERE, b'{"model":"other"}')
+
+
+def test_a_failing_test_is_not_told_of_what_it_did_not_reach(recorded: Path) -> None:
+    """Its own failure is the one to be seen."""
+    with pytest.raises(ValueError, match="of its own"), replaying(recorded):
+        raise ValueError("of its own")
+
+
+def test_a_missing_cassette_is_named_with_the_remedy(path: Path) -> None:
+    with pytest.raises(CassetteFailed, match=r"there is no cassette .*text\.yaml; record it: pytest --sabir-record"):
+        with replaying(path):
+            pass
+
+
+@pytest.mark.parametrize("text", ["", "[]", "a: 1", "{", "interactions: [{}]"])
+def test_a_file_that_is_no_cassette_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "odd.yaml").write_text(text, "utf-8")
+
+    with pytest.raises(CassetteFailed, match=r"odd\.yaml is no cassette of vcrpy"):
+        exchanges(tmp_path / "odd.yaml")
+
+
+def test_an_empty_cassette_is_a_failure(tmp_path: Path) -> None:
+    """CD-10: with or without exchanges to play, nothing was proved."""
+    (tmp_path / "none.yaml").write_text("version: 1\ninteractions: []\n", "utf-8")
+
+    with pytest.raises(NotPlayed, match=r"none\.yaml is empty; record it"), replaying(tmp_path / "none.yaml"):
+        pass
+    with pytest.raises(NotPlayed, match=r"none\.yaml is empty; record it"):
+        check_cassette(tmp_path / "none.yaml")
+
+
+def test_an_empty_body_is_a_failure_when_it_is_replayed_too(recorded: Path) -> None:
+    """CD-10: a recording by other means may hold one."""
+    text = recorded.read_text("utf-8")
+    recorded.write_text(text.replace("""string: '{"text":"In hollow trees."}'""", "string: ''"), "utf-8")
+
+    with pytest.raises(CassetteFailed, match="the recorded body of exchange 0 is empty"), replaying(recorded):
+        assert ask(NOWHERE) == b""
+
+
+# What is not written
+
+
+FAULTS: Mapping[str, tuple[bytes, str]] = {
+    "empty": (whole(b""), "is empty"),
+    "json": (whole(ANSWER[:-2]), "is JSON that was cut"),
+    "a list": (whole(b'[{"text":"In"},\r\n{"text":"trees"}\r\n'), "is JSON that was cut"),
+    "in an event": (whole(STREAM[:-20], kind="text/event-stream"), "cut in an event"),
+    "after an event": (whole(STREAM[:27], kind="text/event-stream"), "cut after an event, before its blank line"),
+    "in a line": (whole(b'{"text":"In"}\n{"te', kind="application/x-ndjson"), "cut in an event"),
+    "unknown compression": (whole(b"\x28\xb5\x2f\xfd", content_encoding="zz"), r"compressed \(zz\)"),
+}
+
+
+@pytest.mark.parametrize(("answer", "words"), FAULTS.values(), ids=FAULTS)
+def test_a_recording_that_is_not_whole_is_not_written(path: Path, answer: bytes, words: str) -> None:
+    """CD-10: no empty body and no cut stream passes."""
+    with pytest.raises(CassetteFailed, match=f"text.yaml: the recorded body of exchange 0 .*{words}"):
+        record(path, answer)
+
+    assert not path.exists()
+
+
+def test_a_stream_has_to_come_to_the_end_that_its_author_names(path: Path) -> None:
+    """CD-10: only the wire knows how its streams end."""
+    cut = STREAM.removesuffix(b"data: [DONE]\n\n")
+
+    with pytest.raises(CassetteFailed, match=r"a stream without its end: '\[DONE\]' is not in its last event"):
+        record(path, whole(cut, kind="text/event-stream"), stream_end="[DONE]")
+    record(path, whole(STREAM, kind="text/event-stream"), stream_end="[DONE]")
+
+    check_cassette(path, stream_end="[DONE]")
+    with pytest.raises(CassetteFailed, match="without its end"):
+        check_cassette(path, stream_end="[FIN]")
+
+
+def test_a_stream_may_end_in_words_and_hold_what_looks_like_an_event(path: Path) -> None:
+    """`[DONE]` is no JSON, and a text may have `data:` in it."""
+    for last in (b'data: {"t":"data:{"}', b"data: [DONE]", b": over", b"event: end\ndata:"):
+        record(path, whole(b'data: {"t":1}\n\n' + last + b"\n\n", kind="text/event-stream"))
+        check_cassette(path)
+
+
+def test_an_answer_without_content_needs_no_body(path: Path) -> None:
+    record(path, b"HTTP/1.1 204 said\r\nconnection: close\r\n\r\n")
+
+    with replaying(path):
+        assert ask(NOWHERE) == b""
+
+
+def test_a_recording_in_which_nothing_was_asked_fails(path: Path) -> None:
+    """A client that vcrpy does not patch would look the same."""
+    with pytest.raises(NotPlayed, match=r"nothing was asked while .*text\.yaml was recorded"):
+        with recording(path, PROVENANCE):
+            pass
+
+    assert not path.exists()
+
+
+def test_a_block_that_raises_records_nothing(recorded: Path) -> None:
+    """What stood there before stands there still."""
+    before = recorded.read_bytes()
+
+    with pytest.raises(ValueError, match="of its own"), Server([whole(b'{"text":"other"}')]) as server:
+        with recording(recorded, PROVENANCE):
+            ask(server.url)
+            raise ValueError("of its own")
+
+    assert recorded.read_bytes() == before
+
+
+LEAKING = b'{"error":"Your key sk-7hTq29LmZx41PwRv83Yd is not known."}'
+
+
+def test_a_recording_that_leaks_fails_and_nothing_of_it_is_kept(recorded: Path) -> None:
+    """CD-11: the finding names place and kind, and does not hold the secret; the older recording stays."""
+    before = recorded.read_bytes()
+
+    with pytest.raises(Leaking) as caught:
+        record(recorded, whole(LEAKING))
+
+    (leak,) = caught.value.leaks
+    assert (leak.place, leak.kind) == ("interactions[0].response.body.string ▸ error", "API key")
+    assert "sk-7hTq29" not in str(caught.value)
+    assert "name it in Scrubbing(fields=…, secrets=…), or in Allowed(pattern, reason)" in str(caught.value)
+    assert recorded.read_bytes() == before
+    assert [each.name for each in recorded.parent.iterdir()] == [recorded.name]
+
+
+def test_clients_are_as_they_were_after_a_recording_that_failed(path: Path) -> None:
+    """vcrpy leaves its patches in place where saving raises, so nothing raises before they are gone."""
+    before = httpx2.HTTPTransport.handle_request
+
+    with pytest.raises(Leaking) as caught:
+        record(path, whole(LEAKING))
+
+    assert httpx2.HTTPTransport.handle_request is before
+    assert caught.value.leaks
+
+
+def test_what_is_allowed_with_a_reason_is_written(path: Path) -> None:
+    record(path, whole(LEAKING), allowed=(Allowed(r"sk-7hTq\w+", "made up for this test"),))
+
+    check_cassette(path, allowed=(Allowed(r"sk-7hTq\w+", "made up for this test"),))
+    with pytest.raises(Leaking):
+        check_cassette(path)
+
+
+# Who answered
+
+
+def test_the_heading_says_who_answered(recorded: Path) -> None:
+    """CD-11: in the file's first lines, where a person sees it."""
+    assert recorded.read_text("utf-8").splitlines()[:6] == [
+        "provenance:",
+        "  server: a server of this test, not a vendor's own service",
+        "  version: '1'",
+        "  model: small",
+        "  date: '2026-11-21'",
+        "  client: httpx2 2",
+    ]
+    assert provenance_of(recorded) == PROVENANCE
+
+
+@pytest.mark.parametrize("name", PROVENANCE_FIELDS)
+@pytest.mark.parametrize("said", ["", " ", "Unknown", None])
+def test_a_heading_says_all_five(path: Path, name: str, said: str | None) -> None:
+    """CD-11: neither missing nor empty; the recording does not begin."""
+    heading = {key: value for key, value in PROVENANCE.items() if key != name}
+    if said is not None:
+        heading[name] = said
+
+    with pytest.raises(CassetteFailed, match=rf"text\.yaml does not say its {name}; give all of server, version"):
+        with recording(path, heading):
+            pytest.fail("the recording began")
+
+
+@pytest.mark.parametrize("date", ["21.11.2026", "today", "2026-13-01"])
+def test_a_date_is_a_date(date: str) -> None:
+    with pytest.raises(CassetteFailed, match=r"give the date as 2026-01-31"):
+        check_provenance({**PROVENANCE, "date": date})
+
+
+def test_the_server_says_whose_service_it_is() -> None:
+    """CD-11: what is not a vendor's own service is named as such."""
+    for server in ("Acme's own service", "a mock, not a vendor"):
+        check_provenance({**PROVENANCE, "server": server})
+    with pytest.raises(CassetteFailed, match="does not say whose service 'Acme' is; write"):
+        check_provenance({**PROVENANCE, "server": "Acme"})
+
+
+def test_a_server_on_this_machine_is_no_vendors_own_service(path: Path) -> None:
+    """CD-11: a heading that claims it is not believed."""
+    with pytest.raises(CassetteFailed, match="an address of a private network was asked"):
+        with Server([whole(ANSWER)]) as server, recording(path, {**PROVENANCE, "server": "Acme's own service"}):
+            ask(server.url)
+
+    assert not path.exists()
+
+
+# Reading without vcrpy
+
+
+def test_an_exchange_is_read_with_all_that_was_sent(path: Path) -> None:
+    """Method, path and both bodies; of the headers what was kept."""
+    with Server([head(429, "application/json; charset=utf-8", retry_after="7"), ANSWER]) as server:
+        with recording(path, PROVENANCE):
+            ask(server.url)
+    (exchange,) = exchanges(path)
+
+    assert (exchange.method, exchange.path, exchange.status) == ("POST", "/v1/answers", 429)
+    assert (exchange.request_body, exchange.response_body) == (QUESTION, ANSWER)
+    assert exchange.request_json == json.loads(QUESTION)
+    assert exchange.headers == {"content-type": "application/json; charset=utf-8", "retry-after": "7"}
+    assert (exchange.content_type, exchange.is_stream) == ("application/json", False)
+
+
+def test_bytes_that_are_no_text_come_back_as_they_were(path: Path) -> None:
+    """As !!binary in the YAML."""
+    with Server([whole(b"\x00\xff\xfe", kind="audio/wav")]) as server, recording(path, PROVENANCE):
+        ask(server.url, b"\x89PNG\xff", {"content-type": "image/png"})
+    (exchange,) = exchanges(path)
+
+    assert (exchange.request_body, exchange.response_body) == (b"\x89PNG\xff", b"\x00\xff\xfe")
+    assert exchange.request_json is None
+    with replaying(path):
+        assert ask(NOWHERE, b"\x89PNG\xff") == b"\x00\xff\xfe"
+
+
+def test_a_file_is_parsed_once_until_it_changes(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kit's own tests read the same cassettes thousands of times."""
+    parsed: list[Path] = []
+    parse = sabir_testing.stored.parse
+    monkeypatch.setattr(sabir_testing.stored, "parse", lambda text, path: parsed.append(path) or parse(text, path))
+
+    for _ in range(3):
+        exchanges(recorded)
+        with replaying(recorded):
+            ask(NOWHERE)
+    assert parsed == [recorded]
+
+    recorded.write_text(recorded.read_text("utf-8").replace("hollow trees", "barns"), "utf-8")
+    assert b"barns" in exchanges(recorded)[0].response_body
+    assert parsed == [recorded] * 2
+
+
+def test_a_replay_changes_nothing_of_what_is_kept(recorded: Path) -> None:
+    """The next test reads the same."""
+    before = exchanges(recorded)
+    with recorder("none").use_cassette(recorded) as cassette:
+        ask(NOWHERE)
+        cassette.responses[0]["headers"].clear()
+        cassette.requests[0].body = b"other"
+
+    assert exchanges(recorded) == before
+
+
+# The project's own cassettes
+
+
+@pytest.mark.parametrize("path", sorted(CASSETTES.glob("*/*.yaml")), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_the_projects_cassettes_are_whole_replay_and_leak_nothing(path: Path) -> None:
+    """CD-10, CD-11: by the library's checks, without the SDKs."""
+    check_cassette(path)
+    with replaying(path), httpx2.Client(trust_env=False, verify=False) as client:
+        for exchange in exchanges(path):
+            told = client.request(exchange.method, NOWHERE + exchange.path, content=exchange.request_body)
+            assert (told.status_code, told.content) == (exchange.status, exchange.response_body)

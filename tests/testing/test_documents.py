@@ -1,0 +1,96 @@
+"""The JSON documents of a body are found where they stand, and put back there."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sabir_testing.documents import Document, documents, put, replace, shown_place, streamed, texts, written
+
+BODIES: dict[str, tuple[str, list[Any]]] = {
+    "one": ('{"a": 1}', [{"a": 1}]),
+    "one, in spaces": (' \n{"a": 1}\n', [{"a": 1}]),
+    "one, on lines": ('{\n "a": [\n1\n]}', [{"a": [1]}]),
+    "a list": ('[{"a":1},\r\n{"a":2}]', [[{"a": 1}, {"a": 2}]]),
+    "events": ('event: x\ndata: {"a":1}\n\nid: 7\ndata:{"a":2}\n\ndata: [DONE]\n\n', [{"a": 1}, {"a": 2}]),
+    "events, other line ends": ('data: {"a":1}\r\n\r\ndata: {"a":2}\r\r', [{"a": 1}, {"a": 2}]),
+    "an event on lines": ('data: {"a":\ndata: 1}\n\n', [{"a": 1}]),
+    "data of its own on each line": ('data: {"a":1}\ndata: {"a":2}\n\n', [{"a": 1}, {"a": 2}]),
+    "lines": ('{"a":1}\n\n{"a":2}\nno\n', [{"a": 1}, {"a": 2}]),
+    "words": ("data and {words}", []),
+    "a number": ("7", []),
+    "nothing": ("", []),
+    "cut": ('{"a": 1', []),
+}
+
+
+@pytest.mark.parametrize(("body", "values"), BODIES.values(), ids=BODIES)
+def test_documents_are_found(body: str, values: list[Any]) -> None:
+    assert [document.value for document in documents(body)] == values
+
+
+@pytest.mark.parametrize(("body", "values"), BODIES.values(), ids=BODIES)
+def test_a_document_can_be_replaced_and_all_else_stays(body: str, values: list[Any]) -> None:
+    """What is outside of documents is the same before and after."""
+    found = documents(body)
+    made = replace(body, [(document, {"z": number}) for number, document in enumerate(found)])
+
+    again = documents(made)
+    assert [document.value for document in again] == [{"z": number} for number in range(len(found))]
+    assert _outside(made, again) == _outside(body, found)
+
+
+def _outside(text: str, found: list[Document]) -> list[str]:
+    ends = [0, *(each.end for each in found)]
+    starts = [*(each.start for each in found), len(text)]
+    return [text[end:start] for end, start in zip(ends, starts, strict=True)]
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_what_is_written_reads_as_it_was_on_one_line(value: Any) -> None:
+    """And UTF-8 can hold it."""
+    text = written(value)
+
+    assert json.loads(text) == value
+    assert text.encode()
+    assert not {"\n", "\r"} & set(text)
+
+
+def test_half_a_surrogate_pair_is_written_escaped() -> None:
+    """Beside it nothing else can stay as it is."""
+    assert written(["\ud83d", "é"]) == '["\\ud83d","\\u00e9"]'
+    assert written("é") == '"é"'
+
+
+def test_every_text_has_its_place() -> None:
+    value = {"a": [{"b": "x"}, "y"], "c": 1}
+
+    assert [(shown_place(place), text) for place, text in texts(value)] == [
+        ("a", "a"),
+        ("a[0].b", "b"),
+        ("a[0].b", "x"),
+        ("a[1]", "y"),
+        ("c", "c"),
+    ]
+
+
+def test_texts_at_one_place_of_several_documents_are_put_together() -> None:
+    """For each count where they count."""
+    said = [{"t": "a", "u": "1"}, {"index": 1, "d": {"t": "x"}}, {"t": "b"}, {"index": 2, "d": {"t": "z"}}]
+    said.append({"index": 1, "d": {"t": "y"}})
+
+    together = ["".join(fragment.text for fragment in fragments) for fragments in streamed(said)]
+    assert together == ["ab", "1", "xy", "z"]
+
+
+def test_a_text_is_put_where_it_was_read() -> None:
+    value = {"a": [{"b": "x"}]}
+    put(value, ("a", 0, "b"), "y")
+
+    assert value == {"a": [{"b": "y"}]}

@@ -1,0 +1,44 @@
+"""Every case of the kit earns its place: some adapter is stopped by it, and by no other case.
+
+    BROKEN[case] ──▶ acme, broken in one way ──the kit──▶ fails that case alone
+
+So each broken adapter fails in the test that is named for it, and without any one case an adapter would get through.
+"""
+
+import pytest
+
+from tests.testing.broken import contract, errors, handover, laws, replies, requests, streams, transport
+from tests.testing.harness import FEW, Breakage, failed_cases, run, sound
+
+FAMILIES = {
+    "contract": contract.BROKEN,
+    "requests": requests.BROKEN,
+    "laws": laws.BROKEN,
+    "replies": replies.BROKEN,
+    "streams": streams.BROKEN,
+    "errors": errors.BROKEN,
+    "transport": transport.BROKEN,
+    "handover": handover.BROKEN,
+}
+BROKEN = [(family, case, breakage) for family, rows in FAMILIES.items() for case, breakage in rows.items()]
+MANY = 60
+PROPERTIES = ("laws", "handover")
+"""Families whose breakages only show in some of many histories."""
+
+
+@pytest.mark.parametrize(("family", "case", "breakage"), BROKEN, ids=[case for _, case, _ in BROKEN])
+def test_a_broken_adapter_fails_the_case_that_is_named_for_it_alone(
+    pytester: pytest.Pytester, family: str, case: str, breakage: Breakage
+) -> None:
+    """Without that case, this adapter would pass."""
+    assert failed_cases(pytester, breakage, MANY if family in PROPERTIES else FEW) == [case]
+
+
+def test_every_case_has_an_adapter_that_only_it_stops(pytester: pytest.Pytester) -> None:
+    """The sound adapter passes all cases, there are no others than these, and there are enough of them."""
+    outcomes = run(pytester, sound())
+    cases = [outcome.name for outcome in outcomes]
+
+    assert [outcome for outcome in outcomes if outcome.failed] == []
+    assert set(cases) - {case for _, case, _ in BROKEN} == set()
+    assert len(cases) >= 80

@@ -1,0 +1,310 @@
+"""A test that must not use the network fails at the first address it asks for, by whatever way it asks."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+import sabir
+from sabir_testing.network import NetworkForbidden, is_allowed, network_forbidden
+
+ELSEWHERE = "192.0.2.1"
+"""An address for documentation, which nobody has (RFC 5737)."""
+NAME = "api.example.org"
+
+
+def connect(host: str, port: int = 443) -> None:
+    with socket.socket() as client:
+        client.connect((host, port))
+
+
+def connect_6() -> None:
+    with socket.socket(socket.AF_INET6) as client:
+        client.connect_ex(("2001:db8::1", 443))
+
+
+def datagram(send: str) -> None:
+    with socket.socket(type=socket.SOCK_DGRAM) as client:
+        if send == "sendmsg":
+            client.sendmsg([b"?"], [], 0, (ELSEWHERE, 53))
+        else:
+            client.sendto(b"?", (ELSEWHERE, 53))
+
+
+WAYS: dict[str, tuple[Callable[[], object], str]] = {
+    "connect": (lambda: connect(ELSEWHERE), f"{ELSEWHERE}:443"),
+    "connect_ex, IPv6": (connect_6, "2001:db8::1:443"),
+    "sendto": (lambda: datagram("sendto"), f"{ELSEWHERE}:53"),
+    "sendmsg": (lambda: datagram("sendmsg"), f"{ELSEWHERE}:53"),
+    "create_connection": (lambda: socket.create_connection((NAME, 443)), f"{NAME}:443"),
+    "getaddrinfo": (lambda: socket.getaddrinfo(NAME, 443), f"{NAME}:443"),
+    "getaddrinfo by names": (lambda: socket.getaddrinfo(host=NAME.encode(), port=443), NAME),
+    "gethostbyname": (lambda: socket.gethostbyname(NAME), NAME),
+    "gethostbyname_ex": (lambda: socket.gethostbyname_ex(NAME), NAME),
+    "gethostbyaddr": (lambda: socket.gethostbyaddr(ELSEWHERE), ELSEWHERE),
+    "asyncio, by name": (lambda: asyncio.run(asyncio.open_connection(NAME, 443)), f"{NAME}:443"),
+    "asyncio, by address": (lambda: asyncio.run(asyncio.open_connection(ELSEWHERE, 443)), f"{ELSEWHERE}:443"),
+    "an SDK": (lambda: sabir.adapter("openai:gpt-5", api_key="test").complete_sync("Hi"), "api.openai.com:443"),
+    "an SDK in a loop": (lambda: asyncio.run(in_a_loop()), "api.anthropic.com:443"),
+}
+
+
+async def in_a_loop() -> None:
+    async with sabir.adapter("anthropic:claude-sonnet-5", api_key="test") as llm:
+        await llm.complete("Hi")
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, int]]:
+    """A server on this machine that answers with what it is sent."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            while True:
+                try:
+                    accepted, _ = listening.accept()
+                except OSError:
+                    return
+                with accepted:
+                    accepted.sendall(accepted.recv(100))
+
+        serving = threading.Thread(target=serve)
+        serving.start()
+        yield listening.getsockname()
+        listening.shutdown(socket.SHUT_RDWR)
+        serving.join()
+
+
+def talk(address: tuple[str, int]) -> bytes:
+    with socket.create_connection(address) as client:
+        client.sendall(b"hello")
+        return client.recv(100)
+
+
+def patched() -> list[object]:
+    """What the guard touches, as it is now."""
+    functions = (socket.getaddrinfo, socket.gethostbyname, socket.gethostbyname_ex, socket.gethostbyaddr)
+    return [*functions, dict(vars(socket.socket))]
+
+
+@pytest.mark.parametrize(("way", "address"), WAYS.values(), ids=WAYS)
+def test_every_way_out_is_forbidden_and_named(way: Callable[[], object], address: str) -> None:
+    """One line: the address, and what to do. No SDK takes it for a network that is down, and none tries again."""
+    with pytest.raises(NetworkForbidden) as caught, network_forbidden():
+        way()
+
+    assert str(caught.value) == (
+        f"the network is forbidden in this test, which asked for {address}; let it use a scripted adapter"
+    )
+
+
+def test_it_holds_in_threads_that_the_test_starts() -> None:
+    """The guard is the process's, not the thread's."""
+    found: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            connect(ELSEWHERE)
+        except BaseException as error:
+            found.append(error)
+
+    with network_forbidden():
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+
+    assert [type(error) for error in found] == [NetworkForbidden]
+
+
+def test_this_machine_is_reached(server: tuple[str, int]) -> None:
+    """By address and by name, waiting and in a loop; Unix's sockets too."""
+
+    async def talk_in_a_loop() -> bytes:
+        reader, writer = await asyncio.open_connection("localhost", server[1], family=socket.AF_INET)
+        writer.write(b"hello")
+        found = await reader.read(100)
+        writer.close()
+        await writer.wait_closed()
+        return found
+
+    with network_forbidden():
+        one, other = socket.socketpair()
+        with one, other:
+            one.sendall(b"hello")
+            assert other.recv(100) == talk(server) == talk(("localhost", server[1])) == b"hello"
+        assert asyncio.run(talk_in_a_loop()) == b"hello"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "", "::1"])
+def test_this_machine_can_be_forbidden_too(host: str) -> None:
+    """Then only sockets that are no network's are left; the message says that this is meant."""
+    one, other = socket.socketpair()
+    with one, other, pytest.raises(NetworkForbidden, match="every network, this machine's own included, is forbidden"):
+        with network_forbidden(loopback=False):
+            one.sendall(b"hello")
+            assert other.recv(100) == b"hello"
+            with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as client:
+                client.connect((host, 9))
+
+
+HOSTS = {
+    "127.0.0.1": True, "127.8.8.8": True, "::1": True, "::ffff:127.0.0.1": True, "0.0.0.0": True, "LOCALHOST.": True,
+    b"localhost": True, None: True, socket.gethostname(): True,
+    "10.0.0.1": False, "::ffff:10.0.0.1": False, "fe80::1%eth0": False, "localhost.example.org": False,
+    "<broadcast>": False, "169.254.169.254": False, 3: False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("host", "is_here"), HOSTS.items(), ids=str)
+def test_which_hosts_are_this_machine(host: object, is_here: bool) -> None:
+    """Neighbours in the local network and a cloud's metadata are elsewhere."""
+    assert is_allowed(host, loopback=True) is is_here
+    assert is_allowed(host, loopback=False) is (host is None)
+
+
+def test_nothing_is_left_patched() -> None:
+    """Whether the block ended well, or by an error, or in another such block."""
+    before = patched()
+
+    with network_forbidden():
+        assert patched() != before
+        within = patched()
+        with network_forbidden(loopback=False):
+            assert patched() != within
+        assert patched() == within
+    with pytest.raises(KeyError), network_forbidden():
+        raise KeyError
+    assert patched() == before
+
+
+TESTS = f"""
+    import pytest, socket, threading
+    from sabir_testing.network import NetworkForbidden
+
+    def reach(host="{ELSEWHERE}"):
+        with socket.socket() as client:
+            client.settimeout(0)
+            try:
+                client.connect((host, 9))
+            except OSError:
+                pass
+
+    def guarded(host="{ELSEWHERE}"):
+        try:
+            reach(host)
+        except NetworkForbidden:
+            return True
+        return False
+
+    @pytest.fixture(scope="module")
+    def earlier():
+        return guarded()
+"""
+
+
+def run(pytester: pytest.Pytester, tests: str, ini: str = "") -> pytest.RunResult:
+    pytester.makeini(f"[pytest]\naddopts = --strict-markers\n{ini}\n")
+    pytester.makepyfile(TESTS + tests)
+    before = patched()
+    result = pytester.runpytest("-p", "sabir_testing.network", "-p", "no:asyncio", "-rN")
+    assert patched() == before
+    return result
+
+
+def test_the_fixture_forbids_the_network_in_its_test_alone(pytester: pytest.Pytester) -> None:
+    """The remedy names the fixture; the next test is free again."""
+    result = run(
+        pytester,
+        """
+    def test_guarded(no_network):
+        assert guarded() and not guarded("127.0.0.1")
+
+    def test_caught(no_network):
+        try:
+            reach()
+        except Exception:
+            pass
+
+    def test_free():
+        assert not guarded()
+    """,
+    )
+
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            f"E*NetworkForbidden: the network is forbidden in this test, which asked for {ELSEWHERE}:9; let it use a "
+            "scripted adapter, or leave out the fixture no_network"
+        ]
+    )
+
+
+def test_the_ini_option_forbids_it_in_every_test_and_its_fixtures(pytester: pytest.Pytester) -> None:
+    """Fixtures of a wider scope included; the marker `network` allows it where it is meant."""
+    result = run(
+        pytester,
+        """
+    def test_fixture(earlier):
+        assert earlier and guarded() and not guarded("127.0.0.1")
+
+    @pytest.mark.network
+    def test_meant():
+        assert not guarded()
+
+    @pytest.mark.network
+    def test_both(no_network):
+        assert guarded()
+
+    def test_named():
+        reach()
+    """,
+        ini="sabir_no_network = true",
+    )
+
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(["E*NetworkForbidden: *, or mark it with @pytest.mark.network"])
+
+
+def test_the_marker_forbids_it_in_one_test_and_this_machine_too(pytester: pytest.Pytester) -> None:
+    """Without the ini option nothing else is forbidden."""
+    result = run(
+        pytester,
+        """
+    @pytest.mark.no_network
+    def test_outside(earlier):
+        assert earlier and guarded() and not guarded("127.0.0.1")
+
+    @pytest.mark.no_network(loopback=False)
+    def test_inside():
+        assert guarded() and guarded("127.0.0.1")
+
+    @pytest.mark.no_network(loopback=False)
+    def test_named():
+        reach("127.0.0.1")
+
+    def test_free():
+        assert not guarded()
+    """,
+    )
+
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(["E*this machine's own included, is forbidden *, or take off its marker no_network"])
+
+
+def test_it_guards_tests_of_an_event_loop(pytester: pytest.Pytester) -> None:
+    """pytest-asyncio runs them inside the same guard."""
+    pytester.makeini("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n")
+    pytester.makepyfile(
+        f"""
+        import asyncio, pytest
+        from sabir_testing.network import NetworkForbidden
+
+        async def test_guarded(no_network):
+            for host in ("{NAME}", "{ELSEWHERE}"):
+                with pytest.raises(NetworkForbidden):
+                    await asyncio.open_connection(host, 9)
+        """
+    )
+
+    pytester.runpytest("-p", "sabir_testing.network").assert_outcomes(passed=1)

@@ -1,0 +1,212 @@
+"""The pytest plugin: suites that opt out silently are refused, failures are words, and the summary tells all."""
+
+import importlib.metadata
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import sabir
+from sabir_testing import FULL, REFUSED, ProviderConformance
+from sabir_testing.base import case_names, new_in
+from sabir_testing.broken import Broken
+from sabir_testing.families.contract import ContractCases
+from sabir_testing.families.requests import RequestCases
+
+from tests.testing.harness import Breakage, Delegate, failed_cases, registered
+
+SUITE = """
+import sabir
+from sabir_testing.families.contract import ContractCases
+
+class TestEcho(ContractCases):
+    adapter = sabir.adapter("echo:small")
+"""
+QUIET = ("-p", "no:cacheprovider", "-p", "no:asyncio", "-q")
+
+
+def suite(**attributes: Any) -> type[ProviderConformance]:
+    return type("TestAcme", (ProviderConformance,), {"adapter": sabir.adapter("echo:small"), **attributes})
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({"test_messages_keep_their_order": None}, r"overrides test_messages_keep_their_order.*write xfail = "),
+        ({"subject": None}, "overrides subject, which the kit needs for itself"),
+        ({"service": None}, "overrides service, which the kit needs for itself"),
+        ({"xfail": {"test_messages_keep_their_oder": "x"}}, "did you mean 'test_messages_keep_their_order'"),
+        ({"xfail": {"test_messages_keep_their_order": " "}}, "gives no reason"),
+        ({"capabilities": {"image": FULL}}, "names 'image', which there is not"),
+        ({"capabilities": {"image.url": "full of it"}}, "give FULL, DOWNGRADED, REFUSED or UNKNOWN"),
+        ({"prompts": {"textt": "Hello."}}, r"prompts names 'textt'.*did you mean 'text'"),
+        ({"settings": {"kit": sabir.Settings()}}, "settings names 'kit'"),
+        ({"adapter": "echo:small"}, "is of type str; give what sabir.adapter"),
+    ],
+)
+def test_a_suite_that_leaves_something_out_in_silence_is_refused(attributes: Mapping[str, Any], said: str) -> None:
+    """When its module is imported, in one line that says what to write instead."""
+    with pytest.raises(TypeError, match=said):
+        suite(**attributes)
+
+
+def test_an_inherited_override_is_refused_too() -> None:
+    """A mixin, or a suite of a suite, leaves nothing out either."""
+
+    class Mixin:
+        def test_rendering_repeats(self) -> None:
+            """Says nothing."""
+
+    with pytest.raises(TypeError, match="overrides test_rendering_repeats"):
+        type("TestAcme", (Mixin, ProviderConformance), {"adapter": sabir.adapter("echo:small")})
+    with pytest.raises(TypeError, match="names 'nonsense'"):
+        type("TestMore", (suite(),), {"xfail": {"nonsense": "why"}})
+
+
+def test_a_row_that_there_is_not_cannot_be_opted_out_of(pytester: pytest.Pytester) -> None:
+    """Else the entry would stand for nothing, and nobody would see it."""
+    body = SUITE.replace("contract", "requests").replace("ContractCases", "RequestCases")
+    pytester.makepyfile(test_echo=body + '    xfail = {"test_a_setting_is_looked_at[sed]": "why"}\n')
+    ran = pytester.runpytest_inprocess(*QUIET)
+
+    assert ran.ret == pytest.ExitCode.USAGE_ERROR
+    ran.stderr.fnmatch_lines(["*xfail names 'test_a_setting_is_looked_at?sed?', a row that there is not*"])
+
+
+def test_recording_in_several_processes_is_refused(pytester: pytest.Pytester) -> None:
+    """Each would ask, and pay for, each question."""
+    ran = pytester.runpytest_inprocess(*QUIET, "--sabir-record", "-n2")
+
+    assert ran.ret == pytest.ExitCode.USAGE_ERROR
+    ran.stderr.fnmatch_lines(["*--sabir-record asks a service in one process; give -n0 with it*"])
+
+
+def test_a_run_that_is_none_of_ours_loads_nothing_of_sabir(pytester: pytest.Pytester) -> None:
+    """pytest loads the plugin at every start: it must cost others nothing."""
+    pytester.makepyfile(
+        "import sys\n\ndef test_theirs():\n    assert not {'sabir', 'pydantic', 'vcr'} & set(sys.modules)"
+    )
+
+    pytester.runpytest_subprocess(*QUIET).assert_outcomes(passed=1)
+
+
+def test_a_suite_may_have_tests_of_its_own() -> None:
+    """Only the kit's own names are kept."""
+    assert "test_our_own" not in case_names(suite(test_our_own=lambda self: None))
+
+
+class Silent(Delegate):
+    def encode_turn(self, turn: Any, scope: Any, losses: Any) -> Any:
+        items = self.base.encode_turn(turn, scope, losses)
+        return [{**item, "parts": item["parts"][:1]} for item in items]
+
+
+def test_a_failure_is_told_in_words(pytester: pytest.Pytester) -> None:
+    """What is wrong, the history, what was rendered, the losses, the rule and the page; and no line of the kit."""
+    body = "import sabir\nfrom sabir_testing.families.requests import RequestCases\n\n"
+    body += 'class TestAcme(RequestCases):\n    adapter = sabir.adapter("{}:small")\n'
+    with registered(Breakage(dialect=Silent)) as name:
+        pytester.makepyfile(test_acme=body.format(name))
+        ran = pytester.runpytest_inprocess(*QUIET, "-k", "keep_their_order")
+
+    said = ran.stdout.str()
+    ran.assert_outcomes(failed=1)
+    for words in (
+        "six texts of one side are not in the body in the order in which they were said",
+        "1  user: text 'kit-turn-0.', text 'kit-turn-1.'",
+        f"what was rendered for {name}:small:",
+        "the losses:\n  none",
+        "the rule:\n  What was said first stands first: messages of one side, and the parts of a message.",
+        "more: docs/reference/conformance.md#test_messages_keep_their_order",
+    ):
+        assert words in said
+    assert "Traceback" not in said
+    assert "requests.py" not in said.replace("test_requests.py", "")
+
+
+def test_what_is_opted_out_of_is_expected_to_fail_and_listed(pytester: pytest.Pytester) -> None:
+    """A case that holds all the same fails: the entry has to go."""
+    xfail = '    xfail = {"test_paths_begin_with_a_slash": "our reason, with a link"}\n'
+    pytester.makepyfile(test_echo=SUITE + xfail)
+    ran = pytester.runpytest_inprocess(*QUIET)
+
+    ran.assert_outcomes(failed=1, passed=10)
+    ran.stdout.fnmatch_lines(["*XPASS(strict)*our reason, with a link*"])
+
+
+def test_the_summary_tells_what_was_seen(pytester: pytest.Pytester) -> None:
+    """Each suite's cases, its capabilities by grade, what it opted out of; no line is longer than 80 characters."""
+    body = SUITE.replace("contract", "requests").replace("ContractCases", "RequestCases")
+    body += (
+        '    xfail = {"test_a_medium_is_sent_or_reported[image-url]": "a reason that is long enough to be broken"}\n'
+    )
+    body += '    capabilities = {"image.url": __import__("sabir_testing").FULL}\n'
+    pytester.makepyfile(test_echo=body)
+    ran = pytester.runpytest_inprocess(*QUIET)
+    summary = ran.stdout.str().partition("sabir conformance")[2].splitlines()[1:-1]
+
+    assert summary[0].startswith("TestEcho: ")
+    assert summary[0].endswith("passed, 1 expected to fail")
+    assert any(line.startswith("  full       later_system, option_choice.auto") for line in summary)
+    assert "    test_a_medium_is_sent_or_reported[image-url]: a reason that is long enough" in summary
+    assert max(map(len, summary)) <= 80
+
+
+def test_a_run_without_suites_has_no_summary(pytester: pytest.Pytester) -> None:
+    """The plugin is there in every run of pytest, and says nothing in those that are none of its business."""
+    pytester.makepyfile("def test_nothing_of_ours(): pass")
+
+    assert "sabir" not in pytester.runpytest_inprocess(*QUIET).stdout.str()
+
+
+@pytest.mark.parametrize(("kit", "outcome"), [("0.7.3", "passed"), ("0.8.0", "failed")])
+def test_a_new_case_warns_for_one_minor_release(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, kit: str, outcome: str
+) -> None:
+    """An update within a minor release breaks nobody's build; the summary says what will fail from the next one on."""
+
+    class Newest(RequestCases):
+        family = "newest"
+
+        @new_in("0.7")
+        def test_something_new(self) -> None:
+            """A rule that came in 0.7."""
+            raise Broken("it does not hold here")
+
+    from tests.testing import harness
+
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: kit)
+    monkeypatch.setattr("sabir_testing.plugin.version", lambda name: kit)
+    monkeypatch.setitem(harness.CURRENT, "suite", type("TestEcho", (Newest,), {"adapter": sabir.adapter("echo:small")}))
+    pytester.makepyfile(test_suite="from tests.testing.harness import CURRENT\n\nTestSuite = CURRENT['suite']\n")
+    ran = pytester.runpytest_inprocess(*QUIET, "-k", "something_new")
+
+    ran.assert_outcomes(**{outcome: 1})
+    assert ("new in this release: a failure from the next one on" in ran.stdout.str()) is (outcome == "passed")
+    assert "it does not hold here" in ran.stdout.str()
+
+
+def test_a_capability_that_is_declared_wrongly_fails_with_what_to_declare(pytester: pytest.Pytester) -> None:
+    """The author reads what was seen, and the entry that would be true."""
+    declared = {"capabilities": {"video.url": FULL, "image.url": REFUSED}}
+    with registered(Breakage()) as name:
+        made = type("TestAcme", (RequestCases,), {"adapter": sabir.adapter(f"{name}:small", api_key="k"), **declared})
+        from tests.testing.harness import run
+
+        said = {each.name: each.said for each in run(pytester, made) if each.failed}
+
+    assert set(said) == {
+        "test_a_medium_is_sent_or_reported[video-url]",
+        "test_a_medium_is_sent_or_reported[image-url]",
+    }
+    assert "declare capabilities = {'image.url': FULL}" in said["test_a_medium_is_sent_or_reported[image-url]"]
+
+
+def test_families_know_each_other_by_name_only() -> None:
+    """A name that two families give to a case would hide one of them."""
+    families = [each for each in ProviderConformance.__mro__ if vars(each).get("family")]
+    names = [name for family in families for name in vars(family) if name.startswith("test_")]
+
+    assert len(names) == len(set(names))
+    assert len({family.family for family in families}) >= 8
+    assert issubclass(ProviderConformance, ContractCases)
+    assert failed_cases is not None

@@ -1,0 +1,183 @@
+"""Laws inside plain functions: what is tried, what is told of a failure, and when the search for a smaller one ends."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sabir
+from hypothesis import strategies as st
+from sabir.messages import Message
+from sabir_testing import properties
+from sabir_testing.base import Suite
+from sabir_testing.broken import Broken
+from sabir_testing.histories import histories_for
+from sabir_testing.properties import for_all, history_in
+from sabir_testing.purity import impurities
+from sabir_testing.subject import Subject
+
+
+class Echo(Suite):
+    """Any suite will do."""
+
+    adapter = sabir.adapter("echo:small")
+
+
+@pytest.fixture
+def subject() -> Subject:
+    return Subject(Echo())
+
+
+def failure(subject: Subject, strategy: Any, check: Callable[[Any], None]) -> Broken:
+    with pytest.raises(Broken) as caught:
+        for_all(subject, strategy, check)
+    return caught.value
+
+
+def test_as_many_examples_are_tried_as_the_suite_says(subject: Subject) -> None:
+    """A hundred, where the author says nothing."""
+    seen: list[float] = []
+
+    for_all(subject, st.floats(), seen.append)
+
+    assert len(seen) >= subject.examples == 100
+
+
+def test_the_smallest_example_is_told(subject: Subject) -> None:
+    """Of all numbers above 1,000 the first; what earlier ones said is forgotten."""
+
+    def check(number: int) -> None:
+        if number > 1_000:
+            raise Broken(f"{number} is too much")
+
+    assert failure(subject, st.integers(0, 10**6), check).what == "1001 is too much"
+
+
+def test_the_smallest_history_is_told(subject: Subject) -> None:
+    """Two messages where two are needed."""
+
+    def check(history: list[Message]) -> None:
+        if len({message.policy for message in history}) > 1:
+            raise Broken("two speak", history=history)
+
+    assert len(failure(subject, histories_for(subject.target), check).history) == 2
+
+
+def test_an_exception_of_the_dialect_names_its_function_and_the_history(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads it finds the line of code, and what it was given; the original is kept."""
+
+    def encode_turn(self: object, turn: Any, *_: object) -> list[Any]:
+        return [{}["x"] for entry in turn.entries if entry.wire_id]
+
+    monkeypatch.setattr(type(subject.dialect), "encode_turn", encode_turn)
+    told = failure(subject, histories_for(subject.target), lambda history: (subject.render(history), None)[1])
+
+    assert told.what == "echo.plain: encode_turn raised KeyError: 'x'"
+    assert {"option_call", "option_result"} <= {message.kind for message in told.history}
+    assert "test_properties.py" in told.shown["raised at"]
+    assert isinstance(told.__cause__, KeyError)
+
+
+def test_the_search_for_a_smaller_example_ends(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes no more tries than it may, and still tells what was found."""
+    monkeypatch.setattr(properties, "MOST_TRIES", 10)
+    tries = 0
+
+    def check(history: list[Message]) -> None:
+        nonlocal tries
+        if tries or len(history) > 2:
+            tries += 1
+            raise Broken("long", history=history)
+
+    assert failure(subject, histories_for(subject.target), check).what == "long"
+    assert 1 < tries <= 11
+
+
+def test_a_failure_that_does_not_repeat_is_told_all_the_same(subject: Subject) -> None:
+    """It was seen once; a dialect that remembers is broken, too."""
+    seen: list[int] = []
+
+    def check(number: int) -> None:
+        seen.append(number)
+        if len(seen) == 3:
+            raise Broken("the third example fails")
+
+    assert failure(subject, st.integers(), check).what == "the third example fails"
+
+
+def test_in_ci_the_examples_are_the_same_at_every_run(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fails there can be repeated."""
+    monkeypatch.setenv("CI", "true")
+    first: list[int] = []
+    second: list[int] = []
+
+    for_all(subject, st.integers(), first.append)
+    for_all(subject, st.integers(), second.append)
+
+    assert first == second
+
+
+def test_nothing_is_printed_beside_what_is_raised(subject: Subject, capsys: pytest.CaptureFixture[str]) -> None:
+    """No example, no code to repeat it with: the Broken says what there is to know."""
+
+    def check(number: int) -> None:
+        raise Broken("always")
+
+    told = failure(subject, st.integers(), check)
+
+    assert capsys.readouterr() == ("", "")
+    assert not getattr(told, "__notes__", None)
+
+
+def test_the_history_of_an_example_is_found_wherever_it_stands() -> None:
+    """An example may be a history, or hold one beside others."""
+    history = [sabir.user("Hi.")]
+
+    assert history_in(history) == history_in((1, (history, "x"))) == history
+    assert history_in([]) == history_in(7) == ()
+
+
+def ask_time() -> float:
+    from time import time
+
+    return time()
+
+
+def ask_chance() -> str:
+    from uuid import uuid4
+
+    return uuid4().hex
+
+
+def ask_the_network() -> None:
+    import socket
+
+    socket.socket().close()
+
+
+def ask_the_disk() -> str:
+    from pathlib import Path
+
+    return Path(__file__).read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("ask", "name"),
+    [(ask_time, "time.time"), (ask_chance, "urandom"), (ask_the_network, "socket.socket"), (ask_the_disk, "open")],
+)
+def test_what_rendering_may_not_ask_for_is_seen(ask: Callable[[], Any], name: str) -> None:
+    """However the function was imported, and with who called it."""
+    with impurities() as seen:
+        ask()
+
+    assert name in seen[0]
+    assert f"called by {ask.__name__} (test_properties.py:" in seen[0]
+
+
+def test_what_rendering_may_ask_for_is_not_seen() -> None:
+    """Sums, hashes and sorted lists are the same tomorrow."""
+    with impurities() as seen:
+        sorted([2, 1], key=hash)
+
+    assert seen == []

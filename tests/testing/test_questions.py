@@ -1,0 +1,309 @@
+"""What is asked of every provider: how a suite spells it for its service, who answers, and what an answer must hold."""
+
+import importlib.util
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar
+
+import pytest
+import sabir
+from sabir.contracts import WireRequest
+from sabir.fold import ReplyBuilder
+from sabir.scope import DecodeScope
+from sabir_testing.base import Suite
+from sabir_testing.broken import Broken
+from sabir_testing.capabilities import CAPABILITIES, FULL, REFUSED
+from sabir_testing.cassettes import PROVENANCE_FIELDS, exchanges, provenance_of
+from sabir_testing.exchanges import STREAMED, WHOLE, Service, check_refusal
+from sabir_testing.questions import ANSWERED, FAILING, QUESTIONS, weather
+from sabir_testing.subject import Subject
+
+from tests.testing.harness import TEMPLATE, Breakage, Delegate, registered
+
+RECORDED = TEMPLATE / "tests" / "cassettes"
+
+
+def stand_in() -> ModuleType:
+    """The service that the template's recordings are made from."""
+    spec = importlib.util.spec_from_file_location("stand_in", TEMPLATE / "tests" / "service.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class OfAcme(Suite):
+    """As the template's suite: its service answers while it is recorded."""
+
+    refused_body: ClassVar = {"limit": "many"}
+    prompts: ClassVar = {"rate_limited": "slow down", "overloaded": "overload"}
+    sdk = "httpx2"
+    cassettes: Path | None = RECORDED
+
+    @contextmanager
+    def live(self, question: str) -> Iterator[sabir.ModelAdapter]:
+        name = self.adapter.target.provider
+        with stand_in().running() as url, sabir.adapter(f"{name}:small", api_key="any", base_url=url) as adapter:
+            yield adapter
+
+    def provenance(self, question: str) -> Mapping[str, str]:
+        return {"server": "a stand-in, not a vendor's own service", "version": "1"}
+
+
+@contextmanager
+def service(breakage: Breakage | None = None, *, is_recording: bool = False, **said: Any) -> Iterator[Service]:
+    """Who answers a suite's questions, for acme under a name of its own."""
+    with registered(breakage or Breakage()) as name:
+        adapter = sabir.adapter(f"{name}:small", api_key="test", **said.pop("access", {}))
+        suite = type("OfThisTest", (OfAcme,), {"adapter": adapter, **said})
+        with adapter:
+            yield Service(Subject(suite()), is_recording=is_recording)
+
+
+def test_questions_need_what_there_is_and_each_is_answered_or_fails() -> None:
+    """Every need is a capability of the kit; every question is in one of the two lists."""
+    for question in QUESTIONS.values():
+        assert {*question.needs} <= {*CAPABILITIES}
+    assert {*ANSWERED, *FAILING} == {*QUESTIONS}
+    assert {*ANSWERED}.isdisjoint(FAILING)
+
+
+def reply(*blocks: Any, reason: Any = "stop") -> sabir.Reply:
+    """A reply of these blocks."""
+    scope = DecodeScope(sabir.Target(provider="acme", dialect="acme.chat"))
+    builder = ReplyBuilder(scope)
+    for block in blocks:
+        builder.add(block)
+    return builder.finish(finish_reason=reason, origin=scope.origin())
+
+
+TEXT = sabir.TextPart(text="It is 18 °C.")
+THOUGHT = sabir.ReasoningPart(text="I look it up.")
+
+
+def call(number: object = 1, name: str = "weather", **arguments: Any) -> sabir.OptionCallPayload:
+    """A call of the option that the questions offer."""
+    given = arguments or {"city": "Paris"}
+    return sabir.OptionCallPayload(invocation_id=f"call-{number}", option_name=name, arguments=given)
+
+
+WRONG: Sequence[tuple[str, list[sabir.Reply], str]] = [
+    ("text", [reply()], "holds no text"),
+    ("text", [reply(TEXT, reason="other")], "ended with 'other'"),
+    ("option_call", [reply(TEXT)], "holds 0 calls"),
+    ("option_call", [reply(call(1), call(2), reason="option_calls")], "holds 2 calls"),
+    ("option_call", [reply(call(name="forecast"), reason="option_calls")], "calls 'forecast'; the option offered is"),
+    ("option_call", [reply(call(town="Paris"), reason="option_calls")], "arguments are none of 'weather'"),
+    ("option_call", [reply(call())], "its finish reason is 'stop'"),
+    ("parallel_calls", [reply(call(), reason="option_calls")], "holds 1 calls"),
+    ("parallel_calls", [reply(call(1), call(1), reason="option_calls")], "share an id"),
+    ("option_result", [reply(sabir.TextPart(text="It rains."))], "does not use the option's result"),
+    ("structured_output", [reply(TEXT)], "no JSON of the schema"),
+    ("structured_output", [reply(sabir.TextPart(text='{"city": "Paris"}'))], "no JSON of the schema"),
+    ("max_tokens", [reply(TEXT)], "its finish reason is 'stop'"),
+    ("reasoning", [reply(TEXT)], "holds no reasoning"),
+    ("reasoning", [reply(THOUGHT)], "no text beside its reasoning"),
+    ("reasoning", [reply(THOUGHT, sabir.TextPart(text="I look it up. Yes."))], "stands in the answer's text too"),
+    ("reasoning_loop", [reply(call(), reason="option_calls"), reply(TEXT)], "no reasoning before its call"),
+    ("reasoning_loop", [reply(THOUGHT, TEXT)], "calls no option"),
+    ("reasoning_loop", [reply(THOUGHT, call(), reason="option_calls"), reply()], "holds no text"),
+]
+
+
+@pytest.mark.parametrize(("question", "replies", "words"), WRONG, ids=[f"{name}: {words}" for name, _, words in WRONG])
+def test_an_answer_to_something_else_is_told_from_a_right_one(
+    question: str, replies: list[sabir.Reply], words: str
+) -> None:
+    """Each question says what any answer to it holds, and what is wrong with another."""
+    with pytest.raises(Broken, match=words):
+        QUESTIONS[question].check(replies)
+
+
+def test_a_suite_says_a_question_in_the_words_of_its_service() -> None:
+    """Prompts replace what the user says last, media kept; settings go over the question's own."""
+    said = {"prompts": {"image": "What?"}, "settings": {"image": sabir.Settings(max_output_tokens=2_048)}}
+    with service(**said) as asked:
+        found = asked.question("image")
+
+    assert found.messages[-1].text == "What?"
+    assert [part.kind for part in found.messages[-1].parts] == ["text", "media"]
+    assert (found.settings.max_output_tokens, found.settings.temperature) == (2_048, 0)
+
+
+def test_a_suite_has_to_say_what_its_service_refuses() -> None:
+    """Nobody else knows: without it, the question cannot be asked."""
+    with service(refused_body={}) as asked, pytest.raises(Broken, match="says nothing under `refused_body`"):
+        asked.ask("bad_request", WHOLE)
+
+
+def test_a_question_is_replayed_through_the_client_and_asked_once() -> None:
+    """However many cases look at an answer, the recording is played once."""
+    opened: list[WireRequest] = []
+
+    class Counts(Delegate):
+        def open_sync(self, request: WireRequest) -> Any:
+            opened.append(request)
+            return self.base.open_sync(request)
+
+    with service(Breakage(connection=Counts)) as asked:
+        first, second = asked.answer("text", WHOLE), asked.answer("text", WHOLE)
+
+    assert first.reply is second.reply
+    assert first.reply.text == "You said: What is the weather in Paris?"
+    assert len(opened) == 1
+
+
+def test_calls_are_answered_where_the_question_says_so() -> None:
+    """The loop: think, call, result, answer; both exchanges are in one recording."""
+    with service() as asked:
+        answer = asked.answer("reasoning_loop", STREAMED)
+
+    assert [bool(each.option_calls) for each in answer.asked.replies] == [True, False]
+    assert len(answer.exchanges) == 2
+    assert [message.kind for message in answer.asked.history][-1] == "option_result"
+
+
+def test_a_request_that_was_not_recorded_says_how_it_differs() -> None:
+    """CD-11: a wrong rendering finds no answer, and the author reads what changed."""
+    with service(prompts={"text": "Hello?"}) as asked, pytest.raises(Broken, match=r"asked 'Hello\?'"):
+        asked.ask("text", WHOLE)
+
+
+def test_a_missing_recording_says_what_can_be_done(tmp_path: Path) -> None:
+    """Record it, with the key's variable; or say that the service cannot; or opt out with a reason."""
+    with service(cassettes=tmp_path) as asked, pytest.raises(Broken) as raised:
+        asked.ask("option_call", STREAMED)
+
+    for words in (
+        "option_call_streamed.yaml",
+        "--sabir-record",
+        "ACME_API_KEY",
+        "'options' or 'streaming' REFUSED",
+        "xfail",
+    ):
+        assert words in str(raised.value)
+
+
+def test_a_suite_without_a_folder_is_told_to_name_one() -> None:
+    """There is nothing to replay."""
+    with service(cassettes=None) as asked, pytest.raises(Broken, match="cassettes = Path"):
+        asked.ask("text", WHOLE)
+
+
+@pytest.mark.parametrize("way", [WHOLE, STREAMED])
+def test_recording_asks_the_service_and_keeps_what_it_said(way: Any, tmp_path: Path) -> None:
+    """The same code, the service's own adapter; who answered stands at the head, and it replays at once."""
+    with service(is_recording=True, cassettes=tmp_path) as asked:
+        answer = asked.answer("option_call", way)
+        path = asked.path("option_call", way)
+
+    assert answer.reply.option_calls[0].call is not None
+    assert {*PROVENANCE_FIELDS} <= {*provenance_of(path)}
+    assert provenance_of(path)["client"].startswith("httpx2 ")
+    assert provenance_of(path)["model"] == "small"
+
+
+@pytest.mark.parametrize(("question", "status"), [("bad_key", 401), ("missing_model", 404), ("bad_request", 400)])
+def test_what_is_wrong_on_purpose_is_wrong_while_it_is_recorded(question: str, status: int, tmp_path: Path) -> None:
+    """The service itself gets the wrong key, the missing model, the field that it refuses."""
+    with service(is_recording=True, cassettes=tmp_path) as asked:
+        error = asked.ask(question, WHOLE).error
+
+    assert type(error) is QUESTIONS[question].expects
+    assert exchanges(tmp_path / f"{question}.yaml")[-1].status == status
+
+
+@pytest.mark.parametrize(
+    ("question", "prompt", "words"),
+    [("text", "overload", "could not be recorded: Overloaded"), ("overloaded", "Hello", "was to fail")],
+)
+def test_what_is_not_the_answer_asked_for_is_not_kept(question: str, prompt: str, words: str, tmp_path: Path) -> None:
+    """A failure in place of an answer, or an answer in place of a failure, leaves the folder as it was."""
+    said = {"is_recording": True, "cassettes": tmp_path, "prompts": {question: prompt}}
+    with service(**said) as asked, pytest.raises(Broken, match=words):
+        asked.ask(question, WHOLE)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+class TakesNoImages(Delegate):
+    """The wire without pictures."""
+
+    @property
+    def tables(self) -> Any:
+        kept = {row: rule for row, rule in self.base.tables.media.items() if row[1] != "image"}
+        return replace(self.base.tables, media=kept)
+
+
+def test_what_is_declared_refused_has_to_be_reported_as_lost() -> None:
+    """The documented refusal is checked instead of an answer; no recording is needed for it."""
+    with service(Breakage(dialect=TakesNoImages), capabilities={"image.bytes": REFUSED}, cassettes=None) as asked:
+        assert asked.refused_need("image", WHOLE) == "image.bytes"
+        check_refusal(asked, "image", WHOLE, "image.bytes")
+    with service(capabilities={"image.bytes": REFUSED}) as asked, pytest.raises(Broken, match="reports nothing lost"):
+        check_refusal(asked, "image", WHOLE, "image.bytes")
+
+
+class Unstreamed(Delegate):
+    """A connection that says that it cannot stream."""
+
+    def open_sync(self, request: WireRequest) -> Any:
+        if request.streaming:
+            raise sabir.InvalidRequest("acme does not stream; ask for the whole answer")
+        return self.base.open_sync(request)
+
+
+def test_streaming_that_is_declared_refused_is_refused_in_words() -> None:
+    """Whoever asks for a stream is told before anything is sent; a request that goes out is a fault."""
+    refused = {"capabilities": {"streaming": REFUSED, "options": FULL}}
+    with service(Breakage(connection=Unstreamed), **refused) as asked:
+        assert asked.refused_need("text", STREAMED) == "streaming"
+        assert asked.refused_need("text", WHOLE) is None
+        check_refusal(asked, "text", STREAMED, "streaming")
+    with service(**refused) as asked, pytest.raises(Broken, match="asked for over the network"):
+        check_refusal(asked, "text", STREAMED, "streaming")
+
+
+def test_a_provider_without_keys_is_not_asked_for_a_failure_with_a_wrong_one() -> None:
+    """Where no key is needed, a wrong one is expected to do no harm: the recorded text answers."""
+
+    class Keyless(Delegate):
+        key_variables = ()
+
+    with service(Breakage(provider=Keyless)) as asked:
+        assert asked.question("bad_key").expects is None
+        assert asked.ask("bad_key", WHOLE).error is None
+
+
+def test_a_service_of_this_machine_is_asked_live() -> None:
+    """Nothing is recorded: the reply and the bytes come from asking."""
+    said = {"adapter": sabir.adapter("echo:any"), "asks_live": True}
+    asked = Service(Subject(type("OfEcho", (Suite,), said)()))
+
+    answer = asked.answer("text", STREAMED)
+    [exchange] = answer.exchanges
+    assert answer.reply.text == "What is the weather in Paris?"
+    assert exchange.response_body.startswith(b"data: ")
+    assert exchange.status == 200
+
+
+def test_an_endless_loop_of_calls_ends(tmp_path: Path) -> None:
+    """A model that calls for ever is left after a few rounds, with its last reply."""
+
+    class Calls(Delegate):
+        def decode(self, body: bytes, scope: DecodeScope) -> sabir.Reply:
+            return reply(call(json.loads(body)["id"]), reason="option_calls")
+
+    said = {"is_recording": True, "cassettes": tmp_path}
+    with service(Breakage(dialect=Calls), **said) as asked:
+        assert len(asked.ask("reasoning_loop", WHOLE).replies) == 4
+
+
+def test_the_option_of_the_questions_runs() -> None:
+    """The loops answer calls with it."""
+    assert weather("Rome") == "18 °C, rain in Rome"

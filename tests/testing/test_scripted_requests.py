@@ -1,0 +1,140 @@
+"""What a scripted adapter sends: real requests of whom it stands for, or those of a wire on which nothing is lost."""
+
+import pytest
+import sabir
+from hypothesis import given
+from sabir.rendering import Renderer
+from sabir.scope import DecodeScope
+from sabir_testing.scripted import (
+    ScriptedAdapter,
+    calls,
+    reply,
+)
+from sabir_testing.scripted_plain import PlainDialect
+
+from tests.laws.histories import histories
+from tests.laws.test_dialect_laws import mark
+
+PARIS = {"city": "Paris"}
+
+
+@sabir.option
+def weather(city: str) -> str:
+    "Current weather in a city."
+    return f"rain in {city}"
+
+
+REAL = ("openai.chat:gpt-5", "openai.responses:gpt-5", "anthropic:claude-sonnet-5", "google:gemini-3-flash-preview")
+
+
+@pytest.mark.parametrize("model", [*REAL, "mistral:mistral-large-latest", "echo:small"])
+def test_requests_are_those_of_the_provider_that_is_stood_for(model: str) -> None:
+    """The very bytes, losses and refusals of the installed plugin; only what comes back is scripted (UP-02)."""
+    chat = [
+        sabir.user("Look!", sabir.image("https://example.org/a.png"), sabir.video("https://example.org/a.mp4")),
+        *ScriptedAdapter(reply(sabir.ReasoningPart(text="hm", state={"s": 1}), "yes")).complete_sync("?").messages,
+        sabir.user("And now?"),
+    ]
+    settings = sabir.Settings(seed=3, max_output_tokens=5)
+    llm, real = ScriptedAdapter("Yes.", model=model), sabir.adapter(model)
+
+    rendering = real.render(chat, options=[weather], settings=settings)
+    found = llm.complete_sync(chat, options=[weather], settings=settings)
+
+    assert llm.last.rendering.body_bytes == rendering.body_bytes
+    assert found.losses == rendering.losses != ()
+    assert llm.target == real.target
+    assert (found.origin.provider, found.origin.dialect) == (real.target.provider, real.target.dialect)
+    with pytest.raises(sabir.RenderingRefused):
+        llm.complete_sync(chat, strict=True)
+    with pytest.raises(sabir.SettingsInvalid):
+        llm.render("Hi", settings=sabir.Settings(vendor={real.target.provider: {"no_such_setting": 1}}))
+    assert len(llm.sent) == 1
+
+
+def test_without_a_provider_nothing_is_lost() -> None:
+    """The plain wire takes every part and every setting, so that a program's own tests meet no loss by accident."""
+    cited = sabir.TextPart(text="yes", citations=(sabir.Citation(kind="page", source={"p": 1}),))
+    chat = [
+        sabir.system("Be brief."),
+        sabir.user("Look!", sabir.image("https://example.org/a.png"), sabir.document(b"%PDF-1.4\n")),
+        *ScriptedAdapter(reply(sabir.ReasoningPart(text="hm", state={"s": 1}), cited)).complete_sync("?").messages,
+        sabir.user("And now?"),
+        sabir.system("Be briefer."),
+    ]
+    settings = sabir.Settings(
+        seed=3, temperature=0.5, top_p=0.5, stop="x", max_output_tokens=5, reasoning_effort="low",
+        option_choice="auto", parallel_options=False, response_format={"type": "object"},
+    )  # fmt: skip
+    llm = ScriptedAdapter("Yes.", strict=["dropped", "downgraded", "relocated", "rewritten", "synthesized"])
+
+    assert llm.complete_sync(chat, options=[weather], settings=settings).losses == ()
+
+
+@given(history=histories)
+def test_the_plain_wire_keeps_laws_1_and_2(history: list[sabir.Message]) -> None:
+    """Every call is answered once, and every text is in the body or its message in the losses."""
+    marked = list(mark(history))
+    target = sabir.Target(provider="scripted", dialect="scripted.plain", model="m")
+    try:
+        rendering = Renderer(PlainDialect(), target).render([message for message, _ in marked])
+    except sabir.RenderingRefused:
+        return
+    body = rendering.body_bytes.decode()
+    lost = {loss.message_id for loss in rendering.losses}
+    waiting: list[str] = []
+    for item in rendering.body["messages"]:
+        if "answers" in item:
+            waiting.remove(item["answers"])
+            continue
+        assert not waiting or item["from"] == "assistant"
+        waiting += [item["call"]["id"]] if "call" in item else []
+
+    assert not waiting
+    for message, texts in marked:
+        assert message.id in lost or all(text in body for text in texts)
+
+
+def test_the_plain_wire_reads_its_own_requests() -> None:
+    """Messages, options and settings, so that a rendering which came from elsewhere is shown as well."""
+    chat = [
+        sabir.system("Be brief."), sabir.user("Look!", sabir.image("https://example.org/a.png")),
+        *ScriptedAdapter(reply("hm", calls(weather=[PARIS, {}, "no JSON"]))).complete_sync("?").messages,
+    ]  # fmt: skip
+    chat += sabir.answer_sync(chat, [weather])
+    llm = ScriptedAdapter("Yes.")
+    rendering = llm.render(chat, options=[weather], settings=sabir.Settings(seed=3))
+    found = PlainDialect().decode_history(rendering.body_bytes, DecodeScope(llm.target))
+
+    assert [(each.policy, each.payload) for each in found.messages] == [(each.policy, each.payload) for each in chat]
+    assert (found.options, found.settings, found.model) == ((weather,), sabir.Settings(seed=3), "model")
+
+
+@pytest.mark.parametrize("model", ["scripted:model", *REAL])
+def test_a_rendering_that_was_approved_is_sent_as_it_is(model: str) -> None:
+    """Made by this adapter, or stored and loaded where another adapter made it; for another target it is refused."""
+    made = sabir.Rendering.model_validate_json(ScriptedAdapter(model=model).render("Approved").model_dump_json())
+    llm = ScriptedAdapter("Yes.", "Yes.", "Yes.", model=model)
+    own = llm.render(chat := [sabir.user("Own")], options=[weather])
+
+    assert [llm.send_sync(each).text for each in (made, own, own.for_stream())] == ["Yes."] * 3
+    llm.assert_asked("Approved", "Own", "Own")
+    assert llm.sent[1].messages == llm.sent[2].messages == tuple(chat)
+    assert [sent.streaming for sent in llm.sent] == [False, False, True]
+    with pytest.raises(sabir.SettingsInvalid, match="this adapter is scripted:other"):
+        ScriptedAdapter("Yes.", model="scripted:other").send_sync(own)
+
+
+def test_what_was_sent_is_what_the_program_gave() -> None:
+    """The same messages, the options with their functions, the settings laid over the adapter's, the request itself."""
+    llm = ScriptedAdapter("Yes.", settings=sabir.Settings(seed=3, timeout=9), speaks_as="judge")
+    chat = [sabir.user("Guilty?"), sabir.assistant("Hm.", policy="judge"), sabir.system("Decide.")]
+    llm.complete_sync(chat, options=iter([weather]), settings=sabir.Settings(seed=4))
+    sent = llm.last
+
+    assert sent.messages == tuple(chat)
+    assert sent.options[0].function is weather.function
+    assert sent.settings == sabir.Settings(seed=4, timeout=9)
+    assert sent.rendering.body["settings"] == {"seed": 4}
+    assert (sent.user_text, sent.option_names, sent.number) == ("Guilty?", ("weather",), 1)
+    assert repr(sent) == "<Sent request 1: 'Guilty?' (3 messages, options weather)>"

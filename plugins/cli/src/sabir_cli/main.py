@@ -20,6 +20,7 @@ from sabir_cli.demo import demo
 from sabir_cli.exits import DEBUG_VARIABLE, Exit, exit_of, explain, help_text
 from sabir_cli.imports import import_
 from sabir_cli.models import models
+from sabir_cli.new_plugin import new_plugin
 from sabir_cli.output import Output
 from sabir_cli.providers import providers
 from sabir_cli.render import render
@@ -42,7 +43,7 @@ def build(output: Output) -> App:
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
-    for command in (chat, demo, import_, models, providers, render):
+    for command in (chat, demo, import_, models, new_plugin, providers, render):
         app.command(command)
     app.register_install_completion_command(help="Install completion for your shell (bash, zsh, fish, PowerShell).")
     return app

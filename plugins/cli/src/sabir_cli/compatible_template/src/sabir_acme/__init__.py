@@ -1,0 +1,1 @@
+"""Acme for sabir: an endpoint that speaks OpenAI's Chat Completions."""

@@ -1,0 +1,82 @@
+"""An answer → reply; the leaf functions here serve stream.py and history.py, too.
+
+    {"id": …, "model": …, "parts": [{"type": "text", "text": …}, …], "finish": "done", "usage": {…}}
+
+Change: the tables, and how a part of each type is read. Fields that no leaf function names become the part's `state`,
+a part of an unknown type becomes opaque, fields beside the parts become details: nothing is lost, and what is the
+vendor's own goes back as it came (law 3).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sabir import OpaquePart, OptionCallPayload, ReasoningPart, RefusalPart, Reply, ResponseInvalid, TextPart, Usage
+from sabir.authoring.bodies import Fields, fields, first_count, left_over, read_object, text
+from sabir.authoring.stored import data_url, medium
+from sabir.fold import ReplyBuilder, decode_call
+from sabir.media import Modality
+from sabir.parts import KnownPart
+from sabir.reply import FinishReason
+from sabir.scope import DecodeScope
+from sabir.values import JSONValue
+
+from sabir_acme.errors import report
+
+TEXTS: Mapping[str, type[TextPart | ReasoningPart | RefusalPart]] = {
+    "text": TextPart, "thought": ReasoningPart, "refusal": RefusalPart,
+}  # fmt: skip
+MEDIA: Mapping[str, Modality] = {"image": "image", "audio": "audio", "document": "document"}
+FINISH: Mapping[str, FinishReason] = {
+    "done": "stop", "calls": "option_calls", "limit": "length", "refused": "content_filter",
+}  # fmt: skip
+COUNTS = {"input": "input_tokens", "output": "output_tokens", "thinking": "reasoning_tokens"}
+URL_FIELDS, DATA_FIELDS = {"type", "name", "url"}, {"type", "name", "mime", "data"}
+END_FIELDS = {"id", "model", "parts", "finish", "usage", "type"}
+
+
+def decode(body: bytes, scope: DecodeScope) -> Reply:
+    """A whole answer → reply; ResponseInvalid, or the CallError that the body reports."""
+    found = read_object(body, scope)
+    if "error" in found:
+        raise report(found["error"], scope)
+    if not isinstance(found.get("parts"), list):
+        raise ResponseInvalid(f"{scope.target} answered without parts; send the request again")
+    builder = ReplyBuilder(scope)
+    for part in found["parts"]:
+        builder.add(read_block(part, scope))
+    return builder.finish(**read_end(found, scope))
+
+
+def read_end(found: Fields, scope: DecodeScope) -> dict[str, Any]:
+    """What an answer says beside its parts: the fields of a reply, and of a stream's ReplyEnd."""
+    reason, usage = text(found.get("finish")), fields(found.get("usage"))
+    counts: dict[str, Any] = {name: first_count(usage.get(field)) for field, name in COUNTS.items()}
+    return {
+        "finish_reason": FINISH.get(reason, "other"),
+        "raw_finish_reason": reason or None,
+        "usage": Usage(**counts, details=usage or None),
+        "origin": scope.origin(text(found.get("model")) or None, text(found.get("id")) or None),
+        "details": left_over(found, END_FIELDS) or None,
+    }
+
+
+def read_block(part: JSONValue, scope: DecodeScope) -> KnownPart | OptionCallPayload:
+    """What a model says: a call, or a part."""
+    found = fields(part)
+    if found.get("type") != "call":
+        return read_part(part, scope)
+    own = left_over(found, {"type", "id", "name", "arguments"}) or None
+    return decode_call(text(found.get("id")), text(found.get("name")), found.get("arguments"), scope, own)
+
+
+def read_part(part: JSONValue, scope: DecodeScope) -> KnownPart:
+    """A part of whoever said it; one that says what no part of sabir's can say stays as it is."""
+    found = fields(part)
+    kind, said, url = text(found.get("type")), found.get("text", ""), text(found.get("url"))
+    if kind in TEXTS and isinstance(said, str):
+        return TEXTS[kind](text=said, state=left_over(found, {"type", "text"}) or None)
+    if kind in MEDIA and not left_over(found, URL_FIELDS if url else DATA_FIELDS):
+        url = url or data_url(text(found.get("data")), text(found.get("mime")))
+        if read := medium(MEDIA[kind], url, found.get("name")):
+            return read
+    return OpaquePart(dialect=scope.target.dialect, block=part)

@@ -1,0 +1,89 @@
+"""Turns, options and settings → the request's fields.
+
+    a turn   ─▶ {"by": "user" | "model" | "option", "parts": [{"type": …}, …]}
+    options  ─▶ "tools", "choice"      settings ─▶ fields of other names      leading system text ─▶ "instructions"
+
+Change: the tables, and what the leaf functions write. Core has sifted already: a part that comes here is one that
+TABLES in dialect.py takes. A part's `state` is what decode.py kept of the vendor's own fields: seals, signatures.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sabir import MediaPart, OpaquePart
+from sabir.authoring.bodies import fields
+from sabir.authoring.leaves import arguments_text, result_text
+from sabir.authoring.stored import CHOICES
+from sabir.authoring.vendor import name_choice, read_vendor, take_setting
+from sabir.media import data_url_base64, form_of
+from sabir.parts import KnownPart
+from sabir.scope import Entry, LossLog, RequestScope, Turn, TurnScope
+from sabir.values import JSONValue
+
+from sabir_acme.settings import AcmeSettings
+
+BY = {"user": "user", "assistant": "model", "results": "option"}
+TYPES = {"text": "text", "reasoning": "thought", "refusal": "refusal"}
+SETTINGS = {
+    "max_output_tokens": "limit", "temperature": "temperature", "top_p": "top_p", "stop": "stops", "seed": "seed",
+    "reasoning_effort": "effort", "parallel_options": "parallel",
+}  # fmt: skip
+"""Neutral setting → the field that takes its value as it is."""
+
+
+def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
+    """One item a turn."""
+    parts = [part for entry in turn.entries for part in _entry(entry, scope, losses)]
+    return [{"by": BY[turn.side], "parts": parts}]
+
+
+def _entry(entry: Entry, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
+    """A call, a result, or the parts of a message."""
+    parts = [_part(piece, entry) for piece in entry.pieces]
+    if call := entry.message.call:
+        said = {"type": "call", "id": entry.wire_id, "name": entry.wire_name}
+        return [{**_own(call.state, entry), **said, "arguments": arguments_text(entry, scope, losses)}]
+    if (result := entry.message.result) is None:
+        return parts
+    if not result.is_error:
+        parts = parts or [{"type": "text", "text": result_text(entry, result, losses)}]
+        return [{"type": "result", "id": entry.wire_id, "parts": parts}]
+    error = {"type": result.error_type, "message": result.error_message, "retryable": result.retryable}
+    return [{"type": "result", "id": entry.wire_id, "parts": parts, "error": error}]
+
+
+def _part(piece: KnownPart, entry: Entry) -> JSONValue:
+    if isinstance(piece, OpaquePart):
+        return piece.block
+    own = _own(piece.state, entry)
+    if not isinstance(piece, MediaPart):
+        return {**own, "type": TYPES[piece.kind], "text": piece.text}
+    named = {"type": piece.modality} | ({"name": piece.name} if piece.name else {})
+    if form_of(piece.url) == "url":
+        return {**own, **named, "url": piece.url}
+    mime, data = data_url_base64(piece.url)
+    return {**own, **named, "mime": mime, "data": data}
+
+
+def _own(state: JSONValue, entry: Entry) -> Mapping[str, Any]:
+    """The vendor's own fields, which go back only to where they came from."""
+    return fields(state) if entry.keeps_state else {}
+
+
+def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
+    """Every field but the turns; one that says nothing is left out."""
+    choice, shape = take_setting(scope, "option_choice"), take_setting(scope, "response_format")
+    said = [piece for turn in scope.system for entry in turn.entries for piece in entry.pieces]
+    body = {
+        "model": scope.target.model,
+        "instructions": "\n\n".join(piece.text for piece in said if piece.kind == "text"),
+        "tools": [
+            {"name": scope.option_names[each.name], "description": each.description, "parameters": each.parameters}
+            for each in scope.options
+        ],
+        "choice": choice if choice in (None, *CHOICES) else {"name": name_choice(choice, scope)},
+        "shape": shape and {"name": shape.name, "schema": shape.schema_view, "description": shape.description},
+        **{field: take_setting(scope, setting) for setting, field in SETTINGS.items()},
+        **read_vendor(AcmeSettings, scope),
+    }
+    return {name: value for name, value in body.items() if value not in (None, "", [])}

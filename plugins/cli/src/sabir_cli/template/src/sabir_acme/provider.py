@@ -1,0 +1,105 @@
+"""Acme's endpoint, its key, and the client that carries ready bytes to it.
+
+    access ──connect──▶ AcmeConnection ──open──▶ status, headers, byte chunks
+
+Change: URL, the key's variable, the client. Here httpx2, a plain HTTP client, stands where a vendor's SDK would: that,
+too, is given ready bytes by its own `post`, asked for as a stream, its retries off. It is imported at the first send.
+"""
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from sabir import CallError, ModelInfo
+from sabir.authoring import access as reach
+from sabir.authoring.failures import translate_raised
+from sabir.catalogue import read_models
+from sabir.contracts import Access, WireRequest
+
+from sabir_acme.dialect import ChatDialect
+
+if TYPE_CHECKING:
+    import httpx2
+
+URL = "https://api.acme.example/v1"
+VARIABLES = ("ACME_API_KEY",)
+SECONDS = 600
+
+
+class Acme:
+    """The provider."""
+
+    name = "acme"
+    api_version = 1
+    dialects = ("chat",)
+    key_variables = VARIABLES
+
+    def dialect(self, short_name: str) -> ChatDialect:
+        """The only one."""
+        return ChatDialect()
+
+    def endpoint(self, access: Access) -> str:
+        """The endpoint's URL without what may be secret in it: the client's, the user's, Acme's own."""
+        given = access.base_url if access.client is None else reach.url_of_client("acme", access.client)
+        return reach.read_endpoint("acme", access, given or URL)
+
+    def connect(self, access: Access) -> "AcmeConnection":
+        """A connection; makes no client and reads no key before its first send."""
+        return AcmeConnection(self.endpoint(access), access)
+
+    def quirks(self, access: Access) -> frozenset[str]:
+        """None: there is one endpoint, and it does as its reference says."""
+        return frozenset()
+
+    def models(self) -> tuple[ModelInfo, ...]:
+        """The rows of models.toml."""
+        return read_models(files("sabir_acme").joinpath("models.toml").read_text("utf-8"))
+
+
+class AcmeConnection:
+    """A waiting client, and one for each event loop; a client that the user gave is used and never closed."""
+
+    def __init__(self, url: str, access: Access) -> None:
+        self._url = url
+        self._key = reach.KeySource("acme", access.api_key, VARIABLES)
+        self._given = access.client
+        self._clients: reach.Clients[httpx2.Client, httpx2.AsyncClient] = reach.Clients()
+
+    def open_sync(self, request: WireRequest) -> reach.HTTPAnswer:
+        """Send; return at the response's headers, whatever the status."""
+        from httpx2 import Client
+
+        client = self._given or self._clients.sync(lambda: Client(**self._how()))
+        client = reach.checked_client(client, Client, "acme", "the waiting calls take an httpx2.Client")
+        return reach.HTTPAnswer(client.send(client.build_request(**_call(request)), stream=True))
+
+    async def open(self, request: WireRequest) -> reach.AsyncHTTPAnswer:
+        """Send; return at the response's headers, whatever the status."""
+        from httpx2 import AsyncClient
+
+        client = self._given or self._clients.here(lambda: AsyncClient(**self._how()))
+        client = reach.checked_client(client, AsyncClient, "acme", "await takes an httpx2.AsyncClient")
+        return reach.AsyncHTTPAnswer(await client.send(client.build_request(**_call(request)), stream=True))
+
+    def _how(self) -> dict[str, Any]:
+        return {"base_url": self._url, "headers": {"Authorization": f"Bearer {self._key.read()}"}, "timeout": SECONDS}
+
+    def translate(self, error: Exception) -> CallError | None:
+        """The library error for what the client raised; None for what is not the wire's."""
+        return translate_raised(error, "acme")
+
+    def close(self) -> None:
+        """Close the waiting client if this connection made it."""
+        if client := self._clients.take_sync():
+            client.close()
+
+    async def aclose(self) -> None:
+        """Close both clients if this connection made them."""
+        self.close()
+        if client := self._clients.take_here():
+            await client.aclose()
+
+
+def _call(request: WireRequest) -> dict[str, Any]:
+    call = {"method": "POST", "url": request.path, "content": request.body}
+    headers = {"Content-Type": "application/json", **request.headers}
+    return {**call, "headers": headers, **({"timeout": request.timeout} if request.timeout else {})}

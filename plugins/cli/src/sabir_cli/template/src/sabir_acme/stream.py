@@ -1,0 +1,61 @@
+"""A stream's wire events → core events. Each event is one JSON object after `data:`; core has done the framing.
+
+    start {id, model} ─▶ open {index, part} ─▶ more {index, text} … ─▶ close {index, …} ─▶ … ─▶ end {finish, usage}
+
+Change: the cases of `feed`. Parts may grow by turns: `index` tells them apart. What a part has yet to say comes with
+its `close`, a failure as `error`; without `end`, the terminal marker, core calls the reply broken. Blocks are read by
+the leaf functions of decode.py when they close, so that a stream folds to what the whole answer gives (law 8).
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sabir import BlockDelta, BlockEnd, BlockStart, OptionCallPayload, ReplyEnd, ReplyStart, StreamEvent
+from sabir.authoring.bodies import Fields, read_object, text, without
+from sabir.events import BlockKind
+from sabir.scope import DecodeScope
+from sabir.sse import ServerEvent
+
+from sabir_acme.decode import read_block, read_end
+from sabir_acme.errors import report
+
+
+class ChatDecoder:
+    """One stream. What fits nowhere (a part that grows before it was opened) is an error, which core reports."""
+
+    def __init__(self, scope: DecodeScope) -> None:
+        self._scope = scope
+        self._start: Fields = {}
+        self._open: dict[int, tuple[dict[str, Any], BlockKind, list[str]]] = {}
+
+    def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
+        """Core events of one wire event; one of an unknown type says nothing."""
+        found = read_object(event.data, self._scope)
+        index = found.get("index", 0)
+        match found.get("type"):
+            case "start":
+                self._start = found
+                yield ReplyStart(origin=read_end(found, self._scope)["origin"])
+            case "open":
+                block = read_block(found["part"], self._scope)
+                self._open[index] = (found["part"], block.kind, [])
+                call = block if isinstance(block, OptionCallPayload) else None
+                ids = {"invocation_id": call.invocation_id, "option_name": call.option_name} if call else {}
+                yield BlockStart(index=index, kind=block.kind, **ids)
+            case "more":
+                _, kind, texts = self._open[index]
+                texts.append(text(found.get("text")))
+                yield BlockDelta(index=index, kind=kind, text=texts[-1])
+            case "close":
+                part, kind, texts = self._open[index]
+                said = {"arguments" if kind == "option_call" else "text": "".join(texts)} if texts else {}
+                whole = {**part, **said, **without(found, "type", "index")}
+                yield BlockEnd(index=index, block=read_block(whole, self._scope))
+            case "end":
+                yield ReplyEnd(**read_end({**self._start, **found}, self._scope))
+            case _ if "error" in found:
+                raise report(found["error"], self._scope)
+
+    def close(self) -> Iterable[StreamEvent]:
+        """Nothing is due: the end is an event of its own."""
+        return ()

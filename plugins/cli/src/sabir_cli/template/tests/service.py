@@ -1,0 +1,241 @@
+"""A stand-in for Acme's service, which speaks `acme.chat` and answers by the words that it is asked.
+
+    with running() as url:        url ─▶ sabir.adapter("acme:small", base_url=url, api_key="any")
+
+Delete it once your cassettes are recorded from the real service: nothing but `live` in the test uses it.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+FIELDS = {
+    "model", "instructions", "turns", "tools", "choice", "limit", "temperature", "top_p", "stops", "seed", "effort",
+    "parallel", "shape", "tier", "stream",
+}  # fmt: skip
+LONGEST = 4_000
+"""Words of a request."""
+FAILURES = {
+    "slow down": (429, "slow_down", "too many requests"),
+    "overload": (503, "overloaded", "too many others ask at this moment"),
+    "forbidden": (400, "forbidden_topic", "this may not be asked"),
+}
+"""What the user says → status, code and message of the failure."""
+
+
+class Refused(Exception):
+    """An error of the service: status, code, message."""
+
+
+def check(asked: Any, key: str) -> None:
+    """Refuse what a strict service refuses."""
+    if key in ("", "Bearer wrong"):
+        raise Refused(401, "unknown_key", "the key is not known")
+    if not isinstance(asked, dict) or not isinstance(asked.get("turns"), list) or not asked["turns"]:
+        raise Refused(400, "bad_request", "turns must be an array of at least one turn")
+    if unknown := sorted(asked.keys() - FIELDS):
+        raise Refused(400, "bad_request", f"unknown field {unknown[0]}")
+    if type(limit := asked.get("limit", 1)) is not int or limit < 1:
+        raise Refused(400, "bad_request", "limit must be a whole number of at least 1")
+    if asked.get("model") == "missing":
+        raise Refused(404, "unknown_model", "there is no model of that name")
+    if words(asked) > LONGEST:
+        raise Refused(400, "too_long", f"{words(asked)} words; the model reads {LONGEST}")
+    check_turns(asked["turns"])
+    for word, failure in FAILURES.items():
+        if word in question(asked).lower():
+            raise Refused(*failure)
+
+
+def check_turns(turns: list[Any]) -> None:
+    """Every call is answered in the next turn, and nothing else is; a signature must be one of this service's."""
+    called: list[str] = []
+    for turn in [*turns, {"by": "user", "parts": []}]:
+        if not turn["parts"] and turn in turns:
+            raise Refused(400, "bad_request", "a turn is empty")
+        answered = [part["id"] for part in turn["parts"] if part["type"] == "result"]
+        if sorted(answered) != sorted(called):
+            raise Refused(400, "bad_request", f"calls {called} are answered by results {answered}")
+        called = [part["id"] for part in turn["parts"] if part["type"] == "call"]
+        for part in turn["parts"]:
+            if part["type"] == "thought" and part.get("signature") != sign(part["text"]):
+                raise Refused(400, "bad_request", "a thought has a signature that is not this service's")
+
+
+def answer(asked: Any) -> dict[str, Any]:
+    """The whole answer; the same for the same request, streamed or not."""
+    name = digest(json.dumps({field: asked[field] for field in asked if field != "stream"}, sort_keys=True))
+    parts, finish = say(asked, name)
+    if asked.get("effort", "none") != "none":
+        thought = f"The user says: {question(asked)}"
+        parts.insert(0, {"type": "thought", "text": thought, "signature": sign(thought)})
+    spoken = [len(f"{part.get('text', '')} {part.get('arguments', '')}".split()) for part in parts]
+    thinking = spoken[0] if parts[0]["type"] == "thought" else 0
+    usage = {"input": words(asked), "output": sum(spoken), "thinking": thinking}
+    return {"id": f"answer-{name}", "model": asked["model"], "parts": parts, "finish": finish, "usage": usage}
+
+
+def say(asked: Any, name: str) -> tuple[list[Any], str]:
+    """The parts of an answer and why it ends, by what was asked."""
+    said, last = question(asked), asked["turns"][-1]
+    if calls := choose(asked, name):
+        return calls, "calls"
+    if "refuse" in said.lower():
+        return [{"type": "refusal", "text": "I may not help with that."}], "refused"
+    text = f"You said: {said}"
+    if last["by"] == "option":
+        text = " ".join(outcome(result) for result in last["parts"])
+    elif shape := asked.get("shape"):
+        text = json.dumps(fill(shape["schema"], shape["schema"]))
+    elif any(part["type"] == "image" for part in last["parts"]):
+        text = "It shows a red dot."
+    text, finish = cut(text, asked)
+    found = [{"type": "search", "words": said, "hits": 1}] if "search" in said.lower() else []
+    return [*found, {"type": "text", "text": text}], finish
+
+
+def cut(text: str, asked: Any) -> tuple[str, str]:
+    """The text up to the first stop, and to the limit, which is counted in words."""
+    for stop in asked.get("stops", ()):
+        text = text.partition(stop)[0]
+    allowed = re.findall(r"\S+\s*", text)[: asked.get("limit")]
+    return ("".join(allowed), "limit") if "".join(allowed) != text else (text, "done")
+
+
+def choose(asked: Any, name: str) -> list[Any]:
+    """Calls of an option: where it must be called, or where the weather is asked for; one for each city."""
+    offered, choice = asked.get("tools", []), asked.get("choice", "auto")
+    if not offered or choice == "none" or asked["turns"][-1]["by"] == "option":
+        return []
+    named = [tool for tool in offered if isinstance(choice, dict) and tool["name"] == choice["name"]]
+    tool = (named or offered)[0]
+    if choice == "auto" and not re.search("weather|umbrella", question(asked)):
+        return []
+    cities = re.findall(r"(?:\bin|\band) ([A-Z]\w+)", question(asked)) or ["Paris"]
+    chosen = cities[:1] if asked.get("parallel") is False else cities
+    return [
+        {"type": "call", "id": f"call-{name}-{number}", "name": tool["name"], "arguments": arguments(tool, city)}
+        for number, city in enumerate(chosen)
+    ]
+
+
+def arguments(tool: Any, city: str) -> str:
+    """Argument text by the option's schema; spaced as this service does, so that replaying it is seen to be exact."""
+    schema = tool.get("parameters") or {}
+    return json.dumps(fill(schema, schema, city), separators=(", ", " : "))
+
+
+def fill(schema: Any, root: Any, text: str = "red") -> Any:
+    """A value of a JSON schema: every string is `text`, every number 18."""
+    if "$ref" in schema:
+        return fill(root["$defs"][schema["$ref"].rpartition("/")[2]], root, text)
+    if "enum" in schema or "const" in schema:
+        return schema.get("const") or schema["enum"][0]
+    if "anyOf" in schema:
+        return fill(schema["anyOf"][0], root, text)
+    if schema.get("type") == "array":
+        return [fill(schema.get("items", {}), root, text)]
+    if schema.get("type", "object") == "object":
+        return {name: fill(each, root, text) for name, each in schema.get("properties", {}).items()}
+    return {"integer": 18, "number": 18.0, "boolean": True, "null": None}.get(schema["type"], text)
+
+
+def outcome(result: Any) -> str:
+    """What a result says: its texts, or its error."""
+    if error := result.get("error"):
+        return f"That failed: {error['message']}"
+    return " ".join(part["text"] if part["type"] == "text" else f"(an {part['type']})" for part in result["parts"])
+
+
+def question(asked: Any) -> str:
+    """What the user said last."""
+    turns = [turn for turn in asked["turns"] if turn["by"] == "user"]
+    return " ".join(part["text"] for part in turns[-1]["parts"] if part["type"] == "text") if turns else ""
+
+
+def words(asked: Any) -> int:
+    """How many words a request holds: this service's tokens."""
+    return len(re.findall(r"\w+", json.dumps([asked.get("instructions", ""), asked["turns"]])))
+
+
+def digest(text: str) -> str:
+    """A name for a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def sign(thought: str) -> str:
+    """What this service puts on its thoughts, to know them again."""
+    return hashlib.sha256(f"signed: {thought}".encode()).hexdigest()
+
+
+def events(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """An answer piece by piece; parts of the same type grow in turns, as parallel calls do."""
+    yield {"type": "start", "id": whole["id"], "model": whole["model"]}
+    growing = []
+    for index, part in enumerate(whole["parts"]):
+        field = "arguments" if part["type"] == "call" else "text"
+        late = {name: part[name] for name in ("signature",) if name in part}
+        begun = {name: value for name, value in part.items() if name not in (field, *late)}
+        growing.append((index, re.findall(r"\S+\s*|\s+", part.get(field, "")), late))
+        yield {"type": "open", "index": index, "part": begun}
+    for step in range(max(len(pieces) for _, pieces, _ in growing)):
+        for index, pieces, _ in growing:
+            if step < len(pieces):
+                yield {"type": "more", "index": index, "text": pieces[step]}
+    for index, _, late in growing:
+        yield {"type": "close", "index": index, **late}
+    yield {"type": "end", "finish": whole["finish"], "usage": whole["usage"]}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    def do_POST(self) -> None:
+        """Answer it: /chat whole or as a stream, /count with its words."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        try:
+            asked = json.loads(body)
+            check(asked, self.headers.get("Authorization", ""))
+            if self.path.endswith("/count"):
+                self.respond(200, json.dumps({"tokens": words(asked)}))
+            elif asked.get("stream"):
+                lines = (f"data: {json.dumps(event, ensure_ascii=False)}\n\n" for event in events(answer(asked)))
+                self.respond(200, "".join(lines), "text/event-stream")
+            else:
+                self.respond(200, json.dumps(answer(asked), ensure_ascii=False))
+        except Refused as refused:
+            status, code, message = refused.args
+            self.respond(status, json.dumps({"error": {"code": code, "message": message}}))
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            self.respond(400, json.dumps({"error": {"code": "bad_request", "message": repr(error)}}))
+
+    def respond(self, status: int, text: str, kind: str = "application/json") -> None:
+        """Send a status and a body."""
+        data = text.encode()
+        self.send_response(status)
+        headers = {"Content-Type": kind, "Content-Length": str(len(data)), "x-request-id": f"request-{digest(text)}"}
+        for name, value in (headers | ({"Retry-After": "7"} if status == 429 else {})).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def running() -> Iterator[str]:
+    """The service's URL, for as long as it is needed."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        finally:
+            server.shutdown()
+            thread.join()

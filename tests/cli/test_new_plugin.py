@@ -1,0 +1,306 @@
+"""`sabir new-plugin`: what it writes is whole, is nobody else's, and stands up to the tools that its author runs."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sabir_cli.main import main
+from sabir_cli.new_plugin import class_of, renamed
+
+from tests.architecture.project import functions, line_count
+from tests.architecture.test_sizes import code_lines
+from tests.cli.command import environment, error_line, run
+
+ROOT = Path(__file__).parents[2]
+TEMPLATES = ROOT / "plugins" / "cli" / "src" / "sabir_cli"
+ADDRESS = "https://api.zenith.test:8443/v1"
+LONGEST_MODULE, MOST_LINES, MOST_LOGIC = 70, 360, 225
+"""Lines of code that a stranger reads: of one module, of all, and of what is left of all without imports and tables."""
+WORKED_FILES = {
+    *(f"src/sabir_zenith/{name}.py" for name in ("__init__", "plugin", "provider", "dialect", "encode", "decode")),
+    *(f"src/sabir_zenith/{name}.py" for name in ("stream", "history", "errors", "settings")),
+    *("src/sabir_zenith/py.typed", "src/sabir_zenith/models.toml"),
+    *("pyproject.toml", "README.md", ".github/workflows/tests.yml", "tests/service.py", "tests/test_zenith.py"),
+}
+COMPATIBLE_FILES = {
+    *("src/sabir_zenith/__init__.py", "src/sabir_zenith/plugin.py", "src/sabir_zenith/py.typed"),
+    *("pyproject.toml", "README.md", ".github/workflows/tests.yml", "tests/test_zenith.py"),
+}
+
+
+def files_of(folder: Path) -> dict[str, str]:
+    """The text of every file below a folder, by its path."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in folder.rglob("*") if path.is_file()
+    }
+
+
+def metadata_of(folder: Path) -> dict[str, Any]:
+    """What its pyproject.toml says of a package."""
+    return tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
+
+
+def tool(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A tool of this environment, run where the author of the package runs it."""
+    return subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=folder,
+        env={**environment(), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(installed(folder))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def installed(folder: Path) -> Path:
+    """What installing a package writes: its sources, and the metadata by which its entry points are found."""
+    project = metadata_of(folder)["project"]
+    info = folder / "src" / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    if not info.exists():
+        info.mkdir()
+        name, version = project["name"], project["version"]
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", "utf-8")
+        points = project["entry-points"]["sabir.providers"]
+        rows = "".join(f"{name} = {target}\n" for name, target in points.items())
+        (info / "entry_points.txt").write_text(f"[sabir.providers]\n{rows}", "utf-8")
+    return info.parent
+
+
+@pytest.fixture
+def worked(tmp_path: Path) -> Path:
+    """The worked provider under the name of zenith."""
+    assert main(["new-plugin", "zenith", "--into", str(tmp_path)]) == 0
+    return tmp_path / "sabir-zenith"
+
+
+@pytest.fixture
+def compatible(tmp_path: Path) -> Path:
+    """The provider of a compatible endpoint, under the name of zenith."""
+    assert main(["new-plugin", "zenith", "--into", str(tmp_path), "--compatible", ADDRESS]) == 0
+    return tmp_path / "sabir-zenith"
+
+
+@pytest.fixture(params=["worked", "compatible"])
+def package(request: pytest.FixtureRequest) -> Path:
+    """Either."""
+    folder: Path = request.getfixturevalue(request.param)
+    return folder
+
+
+def test_a_worked_provider_has_every_file_that_a_provider_has(worked: Path) -> None:
+    """And the recorded answers of its stand-in, so that its tests pass before it is changed."""
+    found = files_of(worked)
+    recorded = {path for path in found if path.startswith("tests/cassettes/")}
+
+    assert found.keys() - recorded == WORKED_FILES
+    assert {"tests/cassettes/text.yaml", "tests/cassettes/text_streamed.yaml"} <= recorded
+
+
+def test_a_compatible_provider_is_one_row_of_data(compatible: Path) -> None:
+    """The address is the one given, and everything else is sabir-openai's."""
+    found = files_of(compatible)
+
+    assert found.keys() == COMPATIBLE_FILES
+    assert f'url="{ADDRESS}"' in found["src/sabir_zenith/plugin.py"]
+    assert ADDRESS in found["README.md"]
+    assert code_lines(compatible / "src" / "sabir_zenith" / "plugin.py") <= 12
+
+
+def test_nothing_of_the_templates_name_is_left(package: Path) -> None:
+    """A leftover would be a bug that its author did not write."""
+    left = [path for path, text in files_of(package).items() if "acme" in f"{path} {text}".lower()]
+
+    assert left == []
+
+
+def test_the_metadata_names_the_package_and_its_entry_point(package: Path) -> None:
+    """Core finds the provider by them."""
+    project = metadata_of(package)["project"]
+
+    assert project["name"] == "sabir-zenith"
+    assert project["entry-points"] == {"sabir.providers": {"zenith": "sabir_zenith.plugin:zenith"}}
+    assert "sabir>=0.1.0,<0.2" in project["dependencies"]
+
+
+def test_a_worked_provider_requires_its_client_and_a_compatible_one_sabir_openai(tmp_path: Path) -> None:
+    """Each requires what it imports, in a range of versions."""
+    main(["new-plugin", "zenith", "--into", str(tmp_path / "a")])
+    main(["new-plugin", "zenith", "--into", str(tmp_path / "b"), "--compatible", ADDRESS])
+    a, b = (metadata_of(tmp_path / each / "sabir-zenith")["project"]["dependencies"] for each in "ab")
+
+    assert [re.split(r"[>=]", each)[0] for each in a] == ["sabir", "httpx2"]
+    assert [re.split(r"[>=]", each)[0] for each in b] == ["sabir", "sabir-openai"]
+    assert all("<" in each for each in (*a, *b))
+
+
+def test_core_finds_the_provider_and_renders_for_it(package: Path) -> None:
+    """By its entry point, as soon as it is installed; no key, no network."""
+    program = (
+        "import sabir; "
+        "status = next(each for each in sabir.providers() if each.name == 'zenith'); "
+        "llm = sabir.adapter('zenith:small'); rendering = llm.render('Hello'); "
+        "print(status.state, status.distribution, llm.target.endpoint, rendering.losses)"
+    )
+    finished = tool(package, "timeit", "-n", "1", "-r", "1", program)
+    is_compatible = (package / "tests" / "service.py").exists() is False
+    endpoint = ADDRESS if is_compatible else "https://api.zenith.example/v1"
+
+    assert finished.stderr == ""
+    assert finished.stdout.splitlines()[0] == f"installed sabir-zenith {endpoint} ()"
+
+
+@pytest.mark.parametrize("name", ["qq", "zenith", "a_rather_long_name"])
+@pytest.mark.parametrize("more", [(), ("--compatible", ADDRESS)], ids=["worked", "compatible"])
+def test_it_passes_its_own_linter_and_formatter_whatever_its_name(
+    tmp_path: Path, name: str, more: tuple[str, ...]
+) -> None:
+    """Its CI runs them; a name that makes a line longer or shorter must not break them."""
+    assert main(["new-plugin", name, "--into", str(tmp_path), *more]) == 0
+    (folder,) = tmp_path.iterdir()
+    checked = tool(folder, "ruff", "check", "--no-cache")
+    formatted = tool(folder, "ruff", "format", "--no-cache", "--check")
+
+    assert (checked.stdout, checked.returncode) == ("All checks passed!\n", 0)
+    assert formatted.returncode == 0, formatted.stdout
+
+
+def test_their_types_are_strict(tmp_path: Path) -> None:
+    """Their CI runs mypy; the templates are left out of the workspace's run, so that this is where they are checked."""
+    assert main(["new-plugin", "zenith", "--into", str(tmp_path)]) == 0
+    assert main(["new-plugin", "nadir", "--into", str(tmp_path), "--compatible", ADDRESS]) == 0
+    folders = [tmp_path / "sabir-zenith", tmp_path / "sabir-nadir"]
+    sources = [str(folder / part) for folder in folders for part in ("src", "tests")]
+    checked = tool(folders[0], "mypy", "--strict", "--cache-dir", str(tmp_path / "types"), *sources)
+
+    assert checked.returncode == 0, checked.stdout
+    assert [metadata_of(folder)["tool"]["mypy"]["strict"] for folder in folders] == [True, True]
+
+
+def test_the_suite_of_a_worked_provider_passes_on_its_recordings(worked: Path) -> None:
+    """Generated, installed, tested: recorded answers, streams and failures go through its own code under its own name.
+
+    Laws and transport are left to the tests of the kit, which run all cases on the template itself.
+    """
+    finished = tool(worked, "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio", "-k", "recorded or streamed")
+
+    assert finished.returncode == 0, finished.stdout
+    assert re.search(r"^[1-9]\d+ passed", finished.stdout, re.MULTILINE), finished.stdout
+
+
+def test_the_worked_provider_can_be_read_at_once() -> None:
+    """It is a stranger's first sight of a provider: what it decides stands in tables, and no module is long."""
+    modules = sorted((TEMPLATES / "template" / "src" / "sabir_acme").glob("*.py"))
+    bodies = [line_count(node) - docstring_lines(node) for path in modules for node in functions(path)]
+
+    assert max(map(code_lines, modules)) <= LONGEST_MODULE
+    assert sum(map(code_lines, modules)) <= MOST_LINES
+    assert sum(bodies) <= MOST_LOGIC
+
+
+def docstring_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """How many lines of a function are its docstring."""
+    first = node.body[0]
+    has_one = ast.get_docstring(node) is not None
+    return (first.end_lineno or first.lineno) - first.lineno + 1 if has_one else 0
+
+
+def test_every_module_of_it_says_what_to_change() -> None:
+    """The first thing that its author looks for."""
+    modules = sorted((TEMPLATES / "template" / "src" / "sabir_acme").glob("*.py"))
+
+    assert [path.name for path in modules if "Change: " not in path.read_text("utf-8")] == ["__init__.py"]
+
+
+@pytest.mark.parametrize("more", [(), ("--compatible", ADDRESS)], ids=["worked", "compatible"])
+def test_what_to_do_next_is_few_short_lines(tmp_path: Path, more: tuple[str, ...]) -> None:
+    """At most eight lines that fit 80 columns, with paths that are there."""
+    finished = run("new-plugin", "zenith", *more, cwd=tmp_path)
+    lines = finished.stdout.decode().splitlines()
+    named = [line.split()[0] for line in lines if line.split()[0].endswith(".py")]
+
+    assert (finished.returncode, finished.stderr) == (0, b"")
+    assert len(lines) <= 8
+    assert max(map(len, lines)) <= 80
+    assert "  cd sabir-zenith" in lines
+    assert named != []
+    assert all((tmp_path / "sabir-zenith" / path).is_file() for path in named)
+
+
+def test_json_says_what_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One document, and nothing else on standard output."""
+    assert main(["new-plugin", "zenith", "--into", str(tmp_path), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    folder = Path(document["folder"])
+
+    assert document["name"] == "zenith"
+    assert folder == tmp_path / "sabir-zenith"
+    assert document["files"] == sorted(files_of(folder))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Zenith", "'Zenith' can name no provider: expected lower-case letters, digits and _; try 'zenith'"),
+        ("my-vendor", "'my-vendor' can name no provider: expected lower-case letters, digits and _; try 'my_vendor'"),
+        ("../zenith", "'../zenith' can name no provider: expected lower-case letters, digits and _; try 'zenith'"),
+        ("4all", "'4all' can name no provider: expected lower-case letters, digits and _; try another"),
+        ("class", "'class' can name no provider: expected lower-case letters, digits and _; try another"),
+        ("echo", "'echo' is the name of an installed provider; choose another (see `sabir providers`)"),
+        ("cli", "'cli' is taken: a package sabir_cli is installed; choose another name"),
+        ("provider", "'provider' would give a class Provider, which the package has already; choose another"),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused_in_one_line(tmp_path: Path, name: str, said: str) -> None:
+    """Nothing is written."""
+    finished = run("new-plugin", name, cwd=tmp_path)
+
+    assert (finished.returncode, finished.stdout) == (2, b"")
+    assert error_line(finished) == said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:
+    """Whatever is in it was somebody's work."""
+    (tmp_path / "sabir-zenith").mkdir()
+    finished = run("new-plugin", "zenith", cwd=tmp_path)
+
+    assert finished.returncode == 2
+    assert error_line(finished) == "'sabir-zenith' is there already; remove it, or name another place with --into"
+    assert list((tmp_path / "sabir-zenith").iterdir()) == []
+
+
+def test_a_place_that_is_no_folder_is_one_line(tmp_path: Path) -> None:
+    """The system's own words, and its path."""
+    (tmp_path / "file").write_text("", "utf-8")
+    finished = run("new-plugin", "zenith", "--into", "file", cwd=tmp_path)
+
+    assert finished.returncode == 2
+    assert "file" in error_line(finished)
+
+
+@pytest.mark.parametrize(
+    "address", ["ftp://host/v1", "zenith", "https://user:word@host/v1", "https://host/v1?key=1", 'https://host/"v1"']
+)
+def test_an_address_that_no_row_can_hold_is_refused_in_one_line(tmp_path: Path, address: str) -> None:
+    """No scheme but http(s), and nothing that may be secret: the row is published."""
+    finished = run("new-plugin", "zenith", "--compatible", address, cwd=tmp_path)
+
+    assert (finished.returncode, finished.stdout) == (2, b"")
+    assert error_line(finished)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_of_several_words_has_one_form_for_each_place() -> None:
+    """Python names join with _, distributions and hosts with -, classes with capitals."""
+    text = "sabir-acme sabir_acme https://api.acme.example/v1 Acme ACME_API_KEY acme.chat"
+    expected = "sabir-my-host sabir_my_host https://api.my-host.example/v1 MyHost MY_HOST_API_KEY my_host.chat"
+
+    assert renamed(text, "my_host") == expected
+    assert renamed("at https://api.acme.example/v1/", "acmetal", "http://acme.test") == "at http://acme.test/"
+    assert class_of("my_host") == "MyHost"

@@ -116,9 +116,17 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def record(session: nox.Session) -> None:
-    """Record the cassettes anew; arguments after `--` go to the recorder."""
+    """Record the cassettes and the histories of the kit anew; `-- -k 'OpenAIChat and text'` chooses some."""
     sync(session)
-    session.run("python", "-m", "tests.record", *session.posargs)
+    session.run("pytest", "--sabir-record", "-n0", "tests/conformance", *(session.posargs or ["-k", "recorded"]))
+    session.run("python", "-m", "tests.testing.write_histories")
+
+
+@nox.session
+def kit(session: nox.Session) -> None:
+    """Every case of the conformance kit on every broken adapter, those too that cannot see how it is broken."""
+    sync(session)
+    session.run("pytest", "tests/testing/test_kit.py", *session.posargs, env={"SABIR_WHOLE_KIT": "1"})
 
 
 @nox.session

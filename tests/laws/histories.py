@@ -1,13 +1,12 @@
-"""Histories as they come: any order, hints, foreign origins, reused ids, orphans, halves of pairs."""
+"""The kit's histories, with the vendors in them: their origins, blocks of their own, their forms of state."""
 
 from typing import Any
 
 from hypothesis import strategies as st
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
-from sabir.parts import Citation, MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
+from sabir.messages import Origin
+from sabir.parts import Citation, OpaquePart, Part, ReasoningPart, TextPart
+from sabir_testing.histories import PIXEL, Speakers, histories_of, messages_of, texts
 
-IDS = ("a", "b", "call_c|fc_c", "ü")
-NAMES = ("weather", "add", "my.tool/with a name beyond sixteen")
 ORIGINS = (
     None,
     Origin(provider="toy", dialect="toy.inline", model="m-1", response_id="r1"),
@@ -29,13 +28,7 @@ ORIGINS = (
     ),
     Origin(provider="other", dialect="other.wire", model="x"),
 )
-PIXEL = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
-    "AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
 URLS = ("https://example.org/a.png", PIXEL, "data:audio/wav;base64,UklGRg==", "provider-file:openai/file-1")
-
-texts = st.text(alphabet='abcé✓ \n"\\', max_size=6)
 
 
 def own_block(dialect: str, pair: str | None, pair_id: str | None) -> dict[str, Any]:
@@ -74,66 +67,13 @@ def opaque_parts(draw: Any) -> OpaquePart:
     return OpaquePart(dialect=dialect, block=own_block(dialect, pair, pair_id), pair=pair, pair_id=pair_id)
 
 
-parts: st.SearchStrategy[Part] = st.one_of(
-    st.builds(TextPart, text=texts),
+bound: st.SearchStrategy[Part] = st.one_of(
     st.builds(TextPart, text=texts, citations=st.just((Citation(kind="url_citation", url="https://example.org"),))),
-    st.builds(
-        MediaPart,
-        modality=st.sampled_from(["image", "audio", "video", "document"]),
-        url=st.sampled_from(URLS),
-        prompt_hint=st.sampled_from([None, "a hat"]),
-    ),
     st.builds(ReasoningPart, text=texts, state=st.sampled_from(STATES)),
     st.just(ReasoningPart(state={"type": "redacted_thinking", "data": "ZGF0YQ=="})),
-    st.builds(RefusalPart, text=texts),
     opaque_parts(),
 )
-hints = st.sampled_from([None, None, "user", "assistant", "system", "tool"])
-policies = st.sampled_from(["user", "llm", "llm", "system", "planner"])
-
-
-@st.composite
-def parts_messages(draw: Any) -> Message:
-    payload = PartsPayload(parts=tuple(draw(st.lists(parts, min_size=1, max_size=3))))
-    origin = draw(st.sampled_from(ORIGINS))
-    return Message(policy=draw(policies), role_hint_for_llm=draw(hints), origin=origin, payload=payload)
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2),
-    max_leaves=4,
-)
-
-
-@st.composite
-def call_messages(draw: Any) -> Message:
-    payload = OptionCallPayload(
-        invocation_id=draw(st.sampled_from(IDS)),
-        option_name=draw(st.sampled_from(NAMES)),
-        arguments=draw(st.dictionaries(texts, json_values, max_size=2)),
-        raw_arguments=draw(st.sampled_from([None, '{"x": 1}'])),
-    )
-    return Message(policy="llm", origin=draw(st.sampled_from(ORIGINS)), payload=payload)
-
-
-@st.composite
-def result_messages(draw: Any) -> Message:
-    name = draw(st.sampled_from(NAMES))
-    common = {"invocation_id": draw(st.sampled_from(IDS)), "option_name": name}
-    payload = draw(
-        st.one_of(
-            st.builds(OptionResultPayload, result=json_values, **{k: st.just(v) for k, v in common.items()}),
-            st.just(OptionResultPayload(is_error=True, error_type="Boom", error_message="no", **common)),
-            st.builds(
-                OptionResultPayload,
-                parts=st.lists(parts, min_size=1, max_size=2).map(tuple),
-                **{k: st.just(v) for k, v in common.items()},
-            ),
-        )
-    )
-    return Message(policy=name, payload=payload)
-
-
-messages = st.one_of(parts_messages(), call_messages(), result_messages(), call_messages(), result_messages())
-histories = st.lists(messages, min_size=1, max_size=10)
+"""Whoever says it, it may be anybody's: a dialect takes no state that is not its own."""
+SPEAKERS = Speakers(ORIGINS, lambda origin: bound, URLS, ids=("a", "b", "call_c|fc_c", "ü"))
+messages = messages_of(SPEAKERS)
+histories = histories_of(SPEAKERS)

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from sabir.messages import Message, OptionResultPayload, PartsPayload
 from sabir.parts import MediaPart, TextPart
 from sabir.scope import DecodeScope, Target
-
-from tests.laws.histories import PIXEL
+from sabir_testing.histories import PIXEL
 
 SEALED = "sealed-"
 PICTURE = PIXEL.partition(",")[2]

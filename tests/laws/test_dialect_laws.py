@@ -1,9 +1,8 @@
 """The laws for every installed dialect: what holds for the toy wires holds on the real ones."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
-from itertools import count
 from typing import Any
 
 import pytest
@@ -17,12 +16,14 @@ from sabir.rendering import Renderer, Rendering
 from sabir.scope import LossLog, RequestScope
 from sabir.settings import WIRE_SETTINGS, Settings, SettingsReader
 from sabir.values import FrozenDict
+from sabir_testing.marks import mark, unheard
+from sabir_testing.marks import messages as unmarked
+from sabir_testing.purity import impurities
 
 from tests.laws.every import on_every
 from tests.laws.histories import histories, messages
 from tests.laws.oracle import check_request, validators
 from tests.laws.rules import check_pairing
-from tests.laws.test_pairing_laws import no_clock_no_chance_no_network
 
 MODELS = {
     "openai.chat": "gpt-5",
@@ -57,30 +58,6 @@ def items(name: str, rendering: Rendering | None) -> list[Any]:
     return [] if rendering is None else json.loads(rendering.body_bytes)[pure(name).dialect.messages_field]
 
 
-def mark(history: Sequence[Message]) -> Iterator[tuple[Message, list[str]]]:
-    """The history with a text of its own in every place that holds text, and those texts."""
-    number = count()
-    for message in history:
-        data = message.model_dump(mode="json")
-        found: list[str] = []
-        payload = data["payload"]
-
-        def fresh(found: list[str] = found) -> str:
-            found.append(f"mark{next(number)}.")
-            return found[-1]
-
-        for part in payload.get("parts", ()):
-            if part["kind"] in ("text", "refusal") or (part["kind"] == "reasoning" and part["text"]):
-                part["text"] = fresh()
-        if payload["kind"] == "option_call":
-            payload |= {"arguments": {"a": fresh()}, "raw_arguments": None}
-        elif payload["kind"] == "option_result" and payload["is_error"]:
-            payload["error_message"] = fresh()
-        elif payload["kind"] == "option_result" and not payload["parts"]:
-            payload["result"] = fresh()
-        yield Message.model_validate(data), found
-
-
 @given(history=histories)
 @on_every(DIALECTS)
 def test_every_history_renders_to_what_the_vendor_accepts(name: str, history: list[Message]) -> None:
@@ -97,16 +74,15 @@ def test_every_history_renders_to_what_the_vendor_accepts(name: str, history: li
 @on_every(DIALECTS)
 def test_every_text_is_in_the_body_or_its_message_in_the_losses(name: str, history: list[Message]) -> None:
     """Law 2, read off marks in every text, argument, result and error (UP-08, UP-09)."""
-    marked = list(mark(history))
+    marked = mark(history)
     losses: Sequence[Loss]
     try:
-        rendering = renderer(name).render([message for message, _ in marked])
-        body, losses = rendering.body_bytes.decode(), rendering.losses
+        rendering = renderer(name).render(unmarked(marked))
+        body, losses = rendering.body_bytes, rendering.losses
     except RenderingRefused as refused:
-        body, losses = "", refused.losses
-    lost = {loss.message_id for loss in losses}
+        body, losses = b"", refused.losses
 
-    assert [texts for message, texts in marked if message.id not in lost and any(t not in body for t in texts)] == []
+    assert unheard(marked, body, losses) == []
 
 
 @given(history=histories, more=histories)
@@ -171,9 +147,10 @@ def test_rendering_is_pure(name: str, history: list[Message]) -> None:
     """Law 6: no clock, no randomness, no network, no disk; its messages stay as they were, its bytes repeat."""
     first, second = renderer(name), renderer(name)
     before = [message.model_dump_json() for message in history]
-    with no_clock_no_chance_no_network():
+    with impurities() as seen:
         once, again = render(name, history, first), render(name, history, second)
 
+    assert seen == []
     assert (once and once.body_bytes) == (again and again.body_bytes)
     assert [message.model_dump_json() for message in history] == before
 

@@ -1,14 +1,9 @@
 """Laws 1, 2, 4, 5, 6 and 7 of core alone, read off toy wires."""
 
 import json
-import random
-import socket
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import count
 from typing import Any
-from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -20,13 +15,14 @@ from sabir.parts import MediaPart, OpaquePart, Part, ReasoningPart, TextPart
 from sabir.rendering import Renderer, Rendering
 from sabir.scope import LossLog, ModelInfo, RequestScope, Tables, Target, Turn, TurnScope
 from sabir.settings import Settings
+from sabir_testing.histories import hints, texts
+from sabir_testing.purity import impurities
+from sabir_testing.toys import FILLER, INLINE, PARTED, STRICT, TOYS, StrictDialect, ToyDialect
 
 from tests.laws.every import on_every
-from tests.laws.histories import hints, histories, messages, texts
-from tests.laws.wires import FILLER, HOISTED, INLINE, PARTED, STRICT, StrictDialect, ToyDialect
+from tests.laws.histories import histories, messages
 
-WIRES = [INLINE, HOISTED, PARTED, STRICT]
-wires = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
+wires = pytest.mark.parametrize("wire", TOYS, ids=lambda wire: wire.name)
 
 
 def renderer(wire: ToyDialect) -> Renderer:
@@ -45,7 +41,7 @@ def items(rendering: Rendering | None) -> list[dict[str, Any]]:
 
 
 @given(history=histories)
-@on_every(WIRES)
+@on_every(TOYS)
 def test_every_history_renders_to_complete_pairs_only(wire: ToyDialect, history: list[Message]) -> None:
     """Law 1: each call's results follow its turn at once, each id once, no empty piece (PJ-53, UP-14, UP-15)."""
     waiting: dict[str, str] = {}
@@ -68,7 +64,7 @@ def test_every_history_renders_to_complete_pairs_only(wire: ToyDialect, history:
 
 
 @given(history=histories)
-@on_every(WIRES)
+@on_every(TOYS)
 def test_a_turn_is_told_what_stands_before_it(wire: ToyDialect, history: list[Message]) -> None:
     """Law 1, order: a turn that came to nothing is none; by what it follows a dialect keeps its wire's order."""
     previous = None
@@ -83,7 +79,7 @@ def test_a_turn_is_told_what_stands_before_it(wire: ToyDialect, history: list[Me
 
 
 @given(history=histories)
-@on_every(WIRES)
+@on_every(TOYS)
 def test_nothing_is_lost_silently(wire: ToyDialect, history: list[Message]) -> None:
     """Law 2: each call, result and part is in the body as it was, or its message is in the losses."""
     try:
@@ -106,7 +102,7 @@ def test_nothing_is_lost_silently(wire: ToyDialect, history: list[Message]) -> N
 
 
 @given(history=histories, more=histories)
-@on_every(WIRES)
+@on_every(TOYS)
 def test_appending_never_changes_what_a_closed_prefix_rendered_to(
     wire: ToyDialect, history: list[Message], more: list[Message]
 ) -> None:
@@ -152,44 +148,22 @@ def test_a_kept_prefix_gives_the_bytes_of_a_fresh_rendering(wire: ToyDialect, da
             assert incremental.losses == fresh.losses
 
 
-@contextmanager
-def no_clock_no_chance_no_network() -> Iterator[None]:
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("rendering must be pure")
-
-    targets = [
-        (time, "time"),
-        (time, "monotonic"),
-        (random, "random"),
-        (socket, "socket"),
-        (socket, "create_connection"),
-    ]
-    with mock.patch("builtins.open", refuse), mock.patch("os.urandom", refuse):
-        patches = [mock.patch.object(owner, name, refuse) for owner, name in targets]
-        for patch in patches:
-            patch.start()
-        try:
-            yield
-        finally:
-            for patch in patches:
-                patch.stop()
-
-
 @given(history=histories)
-@on_every(WIRES)
+@on_every(TOYS)
 def test_rendering_is_pure(wire: ToyDialect, history: list[Message]) -> None:
     """Law 6: no clock, no randomness, no network, no disk; its messages stay as they were, its bytes repeat."""
     before = [message.model_dump_json() for message in history]
     make = renderer(wire)
-    with no_clock_no_chance_no_network():
+    with impurities() as seen:
         first, second = render(wire, history, make), render(wire, history, renderer(wire))
 
+    assert seen == []
     assert [message.model_dump_json() for message in history] == before
     assert (first and first.body_bytes) == (second and second.body_bytes)
 
 
 @given(history=histories, shuffled=st.lists(hints, min_size=10, max_size=10))
-@on_every(WIRES)
+@on_every(TOYS)
 def test_role_hints_change_no_pairing(wire: ToyDialect, history: list[Message], shuffled: list[Any]) -> None:
     """Law 7: whatever the hints say, the same results answer the same calls (PJ-08)."""
 
@@ -269,7 +243,7 @@ def test_a_prefix_dies_with_its_messages() -> None:
 
 
 @given(text=texts)
-@on_every(WIRES)
+@on_every(TOYS)
 def test_a_setting_that_the_dialect_never_looked_at_is_a_loss(wire: ToyDialect, text: str) -> None:
     """Law 2 for settings; the toy wires look at all of them, so nothing is reported."""
     history = [Message(policy="user", payload={"kind": "parts", "parts": [{"kind": "text", "text": text + "x"}]})]
@@ -368,7 +342,7 @@ def test_reasoning_stays_only_with_something_that_it_led_to(history: list[Messag
 
 
 @given(history=histories)
-@on_every(WIRES)
+@on_every(TOYS)
 def test_a_turn_knows_the_side_of_the_turn_before_it(wire: ToyDialect, history: list[Message]) -> None:
     """Order rules of a wire can be kept without looking back: the first turn that is not hoisted follows nothing."""
     previous = None

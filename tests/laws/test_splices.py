@@ -11,9 +11,9 @@ from sabir.parts import TextPart
 from sabir.rendering import Renderer, Rendering
 from sabir.scope import RequestScope, Splice, Tables, Target
 from sabir.settings import Settings
+from sabir_testing.toys import ToyDialect
 
 from tests.laws.histories import histories
-from tests.laws.wires import ToyDialect
 
 
 class MarkingDialect(ToyDialect):

@@ -8,8 +8,7 @@ import sabir
 from sabir.errors import AuthenticationFailed, ContentFiltered, ContextTooLong, NoneAnswered, StreamBroken
 from sabir.fallback import fallback
 from sabir.reply import Reply
-
-from tests.openai.loopback import Server, head
+from sabir_testing.loopback import Server, head
 
 ONCE = sabir.Settings(retries=0)
 WHOLE = {

@@ -17,8 +17,7 @@ from sabir.settings import WIRE_SETTINGS, Settings
 from sabir_openai import plugin, provider
 from sabir_openai.chat_dialect import CHAT, QUIRKS
 from sabir_openai.provider import gateways
-
-from tests.openai.loopback import Server, head
+from sabir_testing.loopback import Server, head
 
 NAMES = sorted(gateways())
 ROOT = Path(__file__).parents[2] / "plugins" / "openai"

@@ -9,8 +9,8 @@ import sabir
 from opentelemetry.trace import SpanKind, StatusCode
 from sabir.errors import InvalidRequest, ServerFailed, StreamBroken
 from sabir.settings import RetryPolicy, Settings
+from sabir_testing.loopback import Server, head
 
-from tests.openai.loopback import Server, head
 from tests.otel.conftest import Recorded
 
 Telling = Callable[..., None]

@@ -29,7 +29,7 @@ from sabir.errors import SabirError
 from sabir_local.server import LocalServer, template_for
 from sabir_local.weights import find_weights
 
-from tests.recorded.wires import LOCAL_MODEL
+from tests.recorded.wires import LOCAL_MODEL, WIRES
 
 CACHE_VARIABLE = "SABIR_RECORDING_CACHE"
 LITELLM = "1.106.2"
@@ -116,8 +116,9 @@ def _proxy_settings(behind: Server) -> Mapping[str, object]:
         "api_base": f"{behind.address}/v1",
         "api_key": "os.environ/BEHIND_KEY",
     }
+    names = (LOCAL_MODEL, WIRES["google.generate_content"].vendor_model)
     return {
-        "model_list": [{"model_name": LOCAL_MODEL, "litellm_params": parameters}],
+        "model_list": [{"model_name": name, "litellm_params": parameters} for name in names],
         "litellm_settings": {"num_retries": 0, "telemetry": False},
         "router_settings": {"num_retries": 0, "disable_cooldowns": True},
     }

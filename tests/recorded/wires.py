@@ -22,7 +22,7 @@ class Wire:
     """One dialect. `path`: what its SDK's base URL has behind the address. `refused`: a field that all servers refuse.
 
     `key_variables`: with one of them set, the vendor itself answers, at `vendor_url`, whatever a variable names as its
-    address; `vendor_model` is then asked. `sdk`: the distribution whose client carries the bytes.
+    address; `vendor_model` is then asked.
     """
 
     server: ServerName
@@ -31,7 +31,6 @@ class Wire:
     vendor_url: str
     vendor_model: str
     key_variables: tuple[str, ...]
-    sdk: str
     refused: Mapping[str, JSONValue]
 
     @property
@@ -48,7 +47,6 @@ WIRES: Mapping[str, Wire] = {
         vendor_url="https://api.openai.com/v1",
         vendor_model="gpt-5.1",
         key_variables=("OPENAI_API_KEY",),
-        sdk="openai",
         refused={"top_k": "many"},
     ),
     "openai.responses": Wire(
@@ -58,7 +56,6 @@ WIRES: Mapping[str, Wire] = {
         vendor_url="https://api.openai.com/v1",
         vendor_model="gpt-5.1",
         key_variables=("OPENAI_API_KEY",),
-        sdk="openai",
         refused={"top_k": "many"},
     ),
     "anthropic.messages": Wire(
@@ -68,7 +65,6 @@ WIRES: Mapping[str, Wire] = {
         vendor_url="https://api.anthropic.com",
         vendor_model="claude-sonnet-5",
         key_variables=("ANTHROPIC_API_KEY",),
-        sdk="anthropic",
         refused={"top_k": "many"},
     ),
     "google.generate_content": Wire(
@@ -78,7 +74,6 @@ WIRES: Mapping[str, Wire] = {
         vendor_url="https://generativelanguage.googleapis.com",
         vendor_model="gemini-3-flash-preview",
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        sdk="google-genai",
         refused={"toolConfig": "many"},  # the proxy lets wrong types in other fields pass, or fails at them with 500
     ),
 }

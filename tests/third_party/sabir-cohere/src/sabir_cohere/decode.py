@@ -1,0 +1,115 @@
+"""A v2 chat response → reply; everything of the body is in it, and a stream's events end here, too.
+
+    content text ─▶ text     thinking ─▶ reasoning     another block ─▶ opaque     tool_plan ─▶ reasoning
+    tool_calls ─▶ calls      citations ─▶ on the text or thoughts that they stand in
+
+Thoughts have what else their block says as state, so that encoding gives it back (law 3). https://docs.cohere.com/reference/chat
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from sabir.authoring.bodies import Fields, fields, first_count, items, left_over, read_object, text, without
+from sabir.errors import ResponseInvalid
+from sabir.fold import ReplyBuilder, decode_call
+from sabir.messages import OptionCallPayload
+from sabir.parts import Citation, KnownPart, OpaquePart, ReasoningPart, TextPart
+from sabir.reply import FinishReason, Reply, Usage
+from sabir.scope import DecodeScope
+from sabir.values import JSONValue
+
+from sabir_cohere.errors import report
+
+Block: TypeAlias = KnownPart | OptionCallPayload
+PLAN, CONTENT, CALLS = 0, 1, 1000
+"""Where the blocks of a message stand; content and calls take as many places as they need."""
+FINISH_REASONS: Mapping[str, FinishReason] = {
+    "COMPLETE": "stop", "STOP_SEQUENCE": "stop", "MAX_TOKENS": "length", "TOOL_CALL": "option_calls", "ERROR": "error",
+    "TIMEOUT": "error",
+}  # fmt: skip
+
+
+def decode(body: bytes, scope: DecodeScope) -> Reply:
+    """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
+    found = read_object(body, scope)
+    if text(found.get("message")):
+        raise report(found, scope)
+    if not fields(found.get("message")):
+        raise ResponseInvalid(f"{scope.target} answered without a message; expected one: send the request again")
+    builder = ReplyBuilder(scope)
+    for _, block in read_blocks(fields(found["message"]), scope):
+        builder.add(block)
+    return builder.finish(**read_ending(found, scope))
+
+
+def read_ending(found: Fields, scope: DecodeScope) -> dict[str, Any]:
+    """What a reply holds beside its messages, by the names that ReplyBuilder.finish and ReplyEnd share."""
+    raw, message = text(found.get("finish_reason")), fields(found.get("message"))
+    details = left_over(found, ("id", "finish_reason", "message", "usage"))
+    further = left_over(message, ("role", "content", "tool_plan", "tool_calls", "citations"))
+    return {
+        "finish_reason": FINISH_REASONS.get(raw, "other"),
+        "raw_finish_reason": raw or None,
+        "usage": _usage(fields(found.get("usage"))),
+        "origin": scope.origin(None, text(found.get("id")) or None),
+        "details": {**details, **({"message": further} if further else {})} or None,
+    }
+
+
+def _usage(found: Fields) -> Usage:
+    tokens = fields(found.get("tokens")) or fields(found.get("billed_units"))
+    return Usage(
+        input_tokens=first_count(tokens.get("input_tokens")),
+        output_tokens=first_count(tokens.get("output_tokens")),
+        cache_read_tokens=first_count(found.get("cached_tokens")),
+        details=dict(found) or None,
+    )
+
+
+def read_blocks(message: Fields, scope: DecodeScope) -> Iterator[tuple[int, Block]]:
+    """An assistant message's blocks in their order, each with its place."""
+    content = items(message.get("content"))
+    cited: dict[int, list[Any]] = {}
+    for citation in items(message.get("citations")):
+        index = min(first_count(fields(citation).get("content_index")) or 0, max(len(content) - 1, 0))
+        cited.setdefault(PLAN if fields(citation).get("type") == "PLAN" else CONTENT + index, []).append(citation)
+    if plan := text(message.get("tool_plan")):
+        yield PLAN, ReasoningPart(text=plan, state={"tool_plan": True, **_cited(cited.get(PLAN))})
+    for place, block in enumerate(content, CONTENT):
+        yield place, _part(fields(block), block, cited.get(place), scope)
+    for place, call in enumerate(items(message.get("tool_calls")), CALLS):
+        function = fields(fields(call).get("function"))
+        identifier, name = text(fields(call).get("id")), text(function.get("name"))
+        yield place, decode_call(identifier, name, function.get("arguments"), scope)
+
+
+def _part(found: Fields, block: JSONValue, cited: list[Any] | None, scope: DecodeScope) -> KnownPart:
+    kind = text(found.get("type"))
+    said, further = text(found.get(kind)), without(found, kind)
+    match kind:
+        case "text":
+            state = further if further.keys() != {"type"} else None
+            return TextPart(text=said, citations=tuple(map(_citation, cited or ())), state=state)
+        case "thinking":
+            return ReasoningPart(text=said, state={**further, **_cited(cited)} if said else None)
+        case _:
+            return OpaquePart(dialect=scope.target.dialect, block=block)
+
+
+def _cited(citations: list[Any] | None) -> dict[str, Any]:
+    return {"citations": citations} if citations else {}
+
+
+def _citation(citation: JSONValue) -> Citation:
+    found = fields(citation)
+    source = fields(next(iter(items(found.get("sources"))), None))
+    about = fields(source.get("document") or source.get("tool_output"))
+    return Citation(
+        kind=text(source.get("type")) or "citation",
+        url=text(about.get("url")) or None,
+        title=text(about.get("title")) or None,
+        cited_text=text(found.get("text")) or None,
+        start=first_count(found.get("start")),
+        end=first_count(found.get("end")),
+        source=citation,
+    )

@@ -1,0 +1,5 @@
+"""The entry point: Cohere."""
+
+from sabir_cohere.provider import CohereProvider
+
+cohere = CohereProvider()

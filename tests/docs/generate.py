@@ -3,12 +3,27 @@
 <!-- generated: name -->
 …                          replaced by what SECTIONS[name] gives
 <!-- end of name -->
+
+and the code that they quote from the project's files (see includes.py).
 """
 
 import re
 from collections.abc import Callable, Mapping
 
-from tests.docs import commands, contracts, errors, hand_over, providers, settings, surface
+from tests.docs import (
+    capabilities,
+    commands,
+    conformance,
+    contracts,
+    errors,
+    hand_over,
+    providers,
+    settings,
+    sizes,
+    surface,
+    tutorial,
+)
+from tests.docs.includes import with_includes
 from tests.docs.pages import pages
 
 SECTIONS: Mapping[str, Callable[[], str]] = {
@@ -25,9 +40,19 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "vendor settings": settings.vendor_table,
     "providers": providers.providers_table,
     "media": providers.media_list,
+    "quirks": providers.quirk_table,
     "hand over": hand_over.matrix,
     "commands": commands.command_list,
     "exit codes": commands.exit_codes,
+    "conformance cases": conformance.case_list,
+    "questions": conformance.question_table,
+    "capability names": conformance.capability_names,
+    "capabilities": capabilities.capability_table,
+    "provider sizes": sizes.size_table,
+    "expected failures": capabilities.expected_failures,
+    "a suite for the copy": tutorial.suite_file,
+    "a failure in words": tutorial.failure,
+    "the end of a run": tutorial.summary,
 }
 
 _SECTION = re.compile(r"<!-- generated: (?P<name>[\w ]+) -->\n(?P<body>.*?)<!-- end of (?P=name) -->", re.DOTALL)
@@ -51,7 +76,7 @@ def _fill(found: re.Match[str]) -> str:
 def main() -> None:
     """Write every page that is not current."""
     for page in pages():
-        current = filled(page.text)
+        current = with_includes(filled(page.text))
         if current != page.text:
             page.path.write_text(current, "utf-8")
             print(f"wrote {page}")

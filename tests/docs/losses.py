@@ -5,6 +5,7 @@ log.add("dropped", f"{target} refuses it")  ──▶  ("dropped", "… refuses 
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from sabir.losses import KINDS
@@ -71,4 +72,19 @@ def _words(reason: ast.expr) -> str:
         return str(reason.value)
     if isinstance(reason, ast.JoinedStr):
         return "".join(_words(each) for each in reason.values)
-    return HOLE
+    named = reason.value if isinstance(reason, ast.FormattedValue) else reason
+    return _constants().get(named.id, HOLE) if isinstance(named, ast.Name) else HOLE
+
+
+@cache
+def _constants() -> dict[str, str]:
+    """The texts that modules of core give a name in capitals: a reason may be made of one."""
+    modules = [ast.parse(path.read_text("utf-8")) for path in sorted(CORE.glob("*.py"))]
+    assigned = (node for module in modules for node in module.body if isinstance(node, ast.Assign))
+    return {
+        target.id: node.value.value
+        for node in assigned
+        for target in node.targets
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        if isinstance(target, ast.Name) and target.id.isupper()
+    }

@@ -3,7 +3,7 @@
     README.md, docs/**/*.md, */README.md ──▶ Page ──▶ Block(language, code, line, marker)
 
 A marker is a comment on the line above a block: `<!-- example: … -->` says how the block is run, `<!-- output -->` that
-it is what the example before it prints.
+it is what the example before it prints, `<!-- include: … -->` that it is quoted from a file (see includes.py).
 """
 
 import re
@@ -20,7 +20,7 @@ SKIPPED = "skip because "
 """How the marker of an example begins that is not run; what follows is the reason."""
 
 _FENCE = re.compile(r"(?P<indent> *)(?P<fence>`{3,})(?P<language>[\w-]*)\s*")
-_MARKER = re.compile(r"\s*<!-- (?P<kind>example|output)(?:: (?P<text>.+?))? -->\s*")
+_MARKER = re.compile(r"\s*<!-- (?P<kind>example|output|include)(?:: (?P<text>.+?))? -->\s*")
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Block:
     """What the comment above it says of an example."""
     is_output: bool = False
     """Whether it shows what the example before it prints."""
+    is_include: bool = False
+    """Whether it is quoted from a file, and tested there."""
 
     @property
     def skip_reason(self) -> str | None:
@@ -68,8 +70,9 @@ class Page:
 
     @property
     def examples(self) -> list[Block]:
-        """Its blocks of Python, and the blocks that show what they print."""
-        return [block for block in self.blocks if block.language == "python" or block.is_output]
+        """Its blocks of Python but for quotations, and the blocks that show what they print."""
+        python = [block for block in self.blocks if block.language == "python" and not block.is_include]
+        return [block for block in self.blocks if block in python or block.is_output]
 
 
 def pages() -> list[Page]:
@@ -93,6 +96,7 @@ def _blocks(path: Path, lines: list[str]) -> Iterator[Block]:
             marker = _MARKER.fullmatch(lines[start - 2]) if start > 1 else None
             code = dedent("\n".join(lines[start : number - 1])) + "\n"
             kind, text = (marker["kind"], marker["text"] or "") if marker else ("", "")
-            yield Block(path, opened["language"], code, start + 1, text, is_output=kind == "output")
+            is_output, is_include = kind == "output", kind == "include"
+            yield Block(path, opened["language"], code, start + 1, text, is_output=is_output, is_include=is_include)
             opened = None
     assert opened is None, f"{path}:{start}: the block is not closed"

@@ -6,6 +6,7 @@ from unittest.mock import patch
 import sabir
 from sabir.contracts import Access
 from sabir.scope import Tables
+from sabir_openai.chat_dialect import QUIRKS
 
 from tests.docs.settings import dialects, own_providers
 
@@ -31,6 +32,11 @@ def media_list() -> str:
         sides = dict.fromkeys(side for side, _ in tables.media)
         lines += [f"- `{name}`, {side}: {_forms(tables, side)}" for side in sides] or [f"- `{name}`: none"]
     return "\n".join(lines)
+
+
+def quirk_table() -> str:
+    """One row a deviation that a row of a compatible gateway may name."""
+    return "\n".join(["| quirk | meaning |", "|---|---|", *(f"| `{name}` | {what} |" for name, what in QUIRKS.items())])
 
 
 def _forms(tables: Tables, wanted: str) -> str:

@@ -3,6 +3,7 @@
     block ──compile, top-level await allowed──▶ code ──▶ run, or awaited in the page's one event loop
           └─ <!-- output --> is compared with what was printed
 
+The folder is on the import path, as at a prompt; providers that a page registers go when it ends.
 Without OPENAI_API_KEY the one string "openai:gpt-5" runs as "local:smollm2": the same program on the embedded model.
 """
 
@@ -11,11 +12,14 @@ import asyncio
 import inspect
 import io
 import os
-from contextlib import redirect_stdout
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
+import sabir
 from sabir import ModelAdapter
 
 from tests.docs.pages import Block, Page
@@ -65,7 +69,7 @@ def run_page(page: Page) -> list[str]:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     done = []
     printed = ""
-    with asyncio.Runner() as runner:
+    with at_a_prompt(), asyncio.Runner() as runner:
         try:
             for block in page.examples:
                 if block.is_output:
@@ -78,6 +82,26 @@ def run_page(page: Page) -> list[str]:
                 if isinstance(value, ModelAdapter):
                     runner.run(value.aclose())
     return done
+
+
+@contextmanager
+def at_a_prompt() -> Iterator[None]:
+    """The current folder on the import path; afterwards what was imported from it, and registered, is gone."""
+    folder, before, known = os.getcwd(), set(sys.modules), _registered()
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+        for name in set(sys.modules) - before:
+            if str(getattr(sys.modules[name], "__file__", None)).startswith(folder):
+                del sys.modules[name]
+        for name in _registered() - known:
+            sabir.unregister(name)
+
+
+def _registered() -> set[str]:
+    return {status.name for status in sabir.providers() if status.state == "registered"}
 
 
 def _run(block: Block, namespace: dict[str, Any], runner: asyncio.Runner) -> str:

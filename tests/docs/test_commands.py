@@ -12,7 +12,7 @@ from tests.docs.pages import Block, pages
 
 SHELLS = {"sh", "bash", "shell", "console"}
 BLOCKS = [block for page in pages() for block in page.blocks if block.language in SHELLS]
-PROGRAMS = {"sabir", "uv", "python", "pip", "cat", "pytest"}
+PROGRAMS = {"sabir", "uv", "python", "pip", "cat", "cd", "pytest"}
 """What pages may ask a reader to run."""
 
 
@@ -35,7 +35,7 @@ def test_the_command_takes_what_a_page_gives_it(tokens: list[str]) -> None:
     function, bound, rest = app().parse_args(tokens, print_error=False, exit_on_error=False)
 
     assert tokens[0] in names()
-    assert function.__name__.rstrip("_") == tokens[0]  # a function cannot be called `import`
+    assert function.__name__.rstrip("_").replace("_", "-") == tokens[0]  # a function cannot be called `import`
     assert rest == {}
     assert len(bound.arguments) >= (len(tokens) > 1)
 

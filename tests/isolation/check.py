@@ -1,6 +1,6 @@
 """Run inside an environment that holds one package from its wheels: is it complete, and alone?
 
-    python -I tests/isolation/check.py core|anthropic|cli|echo|google|local|media|openai|otel|prices
+    python -I tests/isolation/check.py core|anthropic|cli|echo|google|local|media|openai|otel|prices|testing
 
 Needs what is under test, and no network, key or model. Exits 1 with one line for each fault.
 """
@@ -149,6 +149,36 @@ def command_faults() -> Iterator[str]:
             yield f"`sabir {' '.join(arguments)}` exited {finished.returncode}: {finished.stderr.strip()}"
 
 
+KIT_PROGRAM = """
+import sabir
+from sabir_testing import FULL, ScriptedAdapter, call
+
+class TestProgram:
+    def test_it_asks_once(self, scripted, no_network):
+        llm = scripted("Hello!")
+        assert llm.complete_sync("Hi.").text == "Hello!"
+"""
+
+
+def kit_faults() -> Iterator[str]:
+    """pytest finds the kit by its entry point, every name of it loads, and a user's test runs on its doubles."""
+    import sabir_testing
+
+    for name in sabir_testing.__all__:
+        getattr(sabir_testing, name)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "test_program.py").write_text(KIT_PROGRAM, "utf-8")
+        finished = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-W", "error", folder],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if finished.returncode != 0 or "1 passed" not in finished.stdout:
+        yield f"a test on the kit's doubles: {finished.stdout.strip()[-800:]}"
+
+
 EXPECTED = {
     "core": Expected(packages=frozenset({"sabir"}), alone=True),
     "echo": Expected(packages=frozenset({"sabir", "sabir-echo"}), alone=True),
@@ -162,6 +192,7 @@ EXPECTED = {
     "otel": Expected(packages=frozenset({"sabir", "sabir-otel"})),
     "prices": Expected(packages=frozenset({"sabir", "sabir-prices"})),
     "cli": Expected(packages=frozenset({"sabir", "sabir-cli"}), extra=command_faults),
+    "testing": Expected(packages=frozenset({"sabir", "sabir-testing"}), extra=kit_faults),
 }
 
 

@@ -46,8 +46,9 @@ def faults(folder: Path, archives: Path) -> list[str]:
 
 
 def sources(folder: Path) -> list[Path]:
-    """The files that a wheel owes its users: everything but what the interpreter left behind."""
-    return [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    """The files that a wheel owes its users: everything but what the interpreter and other tools left behind."""
+    left = re.compile(r"__pycache__|\..*_cache|\.hypothesis")
+    return [path for path in folder.rglob("*") if path.is_file() and not any(map(left.fullmatch, path.parts))]
 
 
 def metadata_faults(metadata: Message, project: dict[str, object]) -> list[str]:

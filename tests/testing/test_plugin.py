@@ -41,6 +41,10 @@ def suite(**attributes: Any) -> type[ProviderConformance]:
         ({"prompts": {"textt": "Hello."}}, r"prompts names 'textt'.*did you mean 'text'"),
         ({"settings": {"kit": sabir.Settings()}}, "settings names 'kit'"),
         ({"adapter": "echo:small"}, "is of type str; give what sabir.adapter"),
+        ({"capabilites": {}}, "capabilites is no attribute of a suite; did you mean 'capabilities'"),
+        ({"xfail": ["test_messages_keep_their_order"]}, "xfail is of type list; give a dict"),
+        ({"cassettes": "cassettes"}, "cassettes is of type str; give a Path"),
+        ({"examples": 0}, "examples is 0; give at least 1"),
     ],
 )
 def test_a_suite_that_leaves_something_out_in_silence_is_refused(attributes: Mapping[str, Any], said: str) -> None:
@@ -60,6 +64,45 @@ def test_an_inherited_override_is_refused_too() -> None:
         type("TestAcme", (Mixin, ProviderConformance), {"adapter": sabir.adapter("echo:small")})
     with pytest.raises(TypeError, match="names 'nonsense'"):
         type("TestMore", (suite(),), {"xfail": {"nonsense": "why"}})
+
+
+def test_a_skip_is_a_failure(pytester: pytest.Pytester) -> None:
+    """Whoever skips a case, or all of them, is told how to opt out."""
+    body = SUITE.replace("import sabir\n", "import pytest\nimport sabir\n", 1)
+    pytester.makepyfile(test_echo=body.replace("class TestEcho", "@pytest.mark.skip\nclass TestEcho"))
+    ran = pytester.runpytest_inprocess(*QUIET, "-k", "slash")
+
+    ran.stdout.fnmatch_lines(["TestEcho skips test_paths_begin_with_a_slash; to opt out of a case, write xfail = *"])
+    assert ran.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_a_suite_without_an_adapter_is_refused(pytester: pytest.Pytester) -> None:
+    """Once, when it is collected."""
+    pytester.makepyfile(test_echo=SUITE.replace('    adapter = sabir.adapter("echo:small")\n', "    examples = 5\n"))
+    ran = pytester.runpytest_inprocess(*QUIET)
+
+    assert ran.ret == pytest.ExitCode.USAGE_ERROR
+    ran.stderr.fnmatch_lines(["*TestEcho has no adapter; write adapter = sabir.adapter(*"])
+
+
+class Mistyped(Delegate):
+    def encode_turn(self, turn: Any, scope: Any, losses: Any) -> Any:
+        return self.base.encode_turn(turn.sides, scope, losses)
+
+
+def test_an_error_of_the_authors_code_is_told_with_its_line(pytester: pytest.Pytester) -> None:
+    """What was raised, where in the author's code, and the rule; no traceback through the kit."""
+    body = "import sabir\nfrom sabir_testing.families.requests import RequestCases\n\n"
+    body += 'class TestAcme(RequestCases):\n    adapter = sabir.adapter("{}:small")\n'
+    with registered(Breakage(dialect=Mistyped)) as name:
+        pytester.makepyfile(test_acme=body.format(name))
+        ran = pytester.runpytest_inprocess(*QUIET, "-k", "keep_their_order")
+
+    said = ran.stdout.str()
+    assert "AttributeError: 'Turn' object has no attribute 'sides'" in said
+    assert "test_plugin.py" in said
+    assert "the rule:" in said
+    assert len(said.splitlines()) < 25
 
 
 def test_a_row_that_there_is_not_cannot_be_opted_out_of(pytester: pytest.Pytester) -> None:
@@ -130,7 +173,9 @@ def test_what_is_opted_out_of_is_expected_to_fail_and_listed(pytester: pytest.Py
     ran = pytester.runpytest_inprocess(*QUIET)
 
     ran.assert_outcomes(failed=1, passed=10)
-    ran.stdout.fnmatch_lines(["*XPASS(strict)*our reason, with a link*"])
+    ran.stdout.fnmatch_lines(
+        ["test_paths_begin_with_a_slash holds now; take *out of TestEcho.xfail*our reason, with a link"]
+    )
 
 
 def test_the_summary_tells_what_was_seen(pytester: pytest.Pytester) -> None:

@@ -41,6 +41,7 @@ NEXT: Mapping[str, Mapping[str, str]] = {
         "uv pip install -e .": "makes it a provider of sabir",
     },
     COMPATIBLE: {
+        "uv pip install -e .": "makes it a provider of sabir",
         "src/sabir_acme/plugin.py": "where the endpoint deviates",
         "tests/test_acme.py": "a model, and what it can carry",
         "uv run pytest --sabir-record": "asks it, with your key",

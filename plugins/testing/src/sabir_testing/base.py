@@ -98,6 +98,7 @@ class Suite:
             check_suite(cls)
 
 
+_ATTRIBUTES = [name for name in vars(Suite) if not name.startswith("_")]
 Case = TypeVar("Case", bound=Callable[..., object])
 
 
@@ -129,13 +130,8 @@ def check_suite(suite: type[Suite]) -> None:
     if not isinstance(adapter, sabir.ModelAdapter):
         kind = type(adapter).__name__
         raise TypeError(f"{who}.adapter is of type {kind}; give what sabir.adapter('provider:model') makes")
-    own = [each for each in suite.__mro__ if not (each.__module__.startswith(f"{__package__}.") or _is_family(each))]
-    for name in sorted({name for each in own for name in vars(each)}):
-        if name in cases:
-            remedy = f"to opt out, write xfail = {{{name!r}: 'the reason'}}"
-            raise TypeError(f"{who} overrides {name}, a case of the kit; {remedy}")
-        if name in _own_names(suite):
-            raise TypeError(f"{who} overrides {name}, which the kit needs for itself; choose another name")
+    _check_types(suite, who)
+    _check_names(suite, who, cases)
     for what in ("prompts", "settings"):
         for question in getattr(suite, what):
             _known(question, QUESTIONS, f"{who}.{what}")
@@ -147,6 +143,34 @@ def check_suite(suite: type[Suite]) -> None:
         _known(case.partition("[")[0], cases, f"{who}.xfail")
         if not str(reason).strip():
             raise TypeError(f"{who}.xfail[{case!r}] gives no reason; say why it cannot hold")
+
+
+def _check_names(suite: type[Suite], who: str, cases: Collection[str]) -> None:
+    """TypeError for a name of the kit's own, and for an attribute that is misspelt."""
+    own = [each for each in suite.__mro__ if not (each.__module__.startswith(f"{__package__}.") or _is_family(each))]
+    for name in sorted({name for each in own for name in vars(each)}):
+        if name in cases:
+            remedy = f"to opt out, write xfail = {{{name!r}: 'the reason'}}"
+            raise TypeError(f"{who} overrides {name}, a case of the kit; {remedy}")
+        if name in _own_names(suite):
+            raise TypeError(f"{who} overrides {name}, which the kit needs for itself; choose another name")
+    for name in sorted({name for each in own for name in vars(each) if not name.startswith(("_", "test_"))}):
+        if name not in vars(Suite) and (near := difflib.get_close_matches(name, _ATTRIBUTES, n=1, cutoff=0.85)):
+            raise TypeError(f"{who}.{name} is no attribute of a suite; did you mean {near[0]!r}?")
+
+
+def _check_types(suite: type[Suite], who: str) -> None:
+    """TypeError for what would fail in every case, or in none, without saying why."""
+    for what in ("xfail", "capabilities", "prompts", "settings"):
+        given: object = getattr(suite, what)
+        if not isinstance(given, Mapping):
+            raise TypeError(f"{who}.{what} is of type {type(given).__name__}; give a dict")
+    folder: object = suite.cassettes
+    if folder is not None and not isinstance(folder, Path):
+        kind = type(folder).__name__
+        raise TypeError(f"{who}.cassettes is of type {kind}; give a Path: Path(__file__).parent / 'cassettes'")
+    if suite.examples < 1:
+        raise TypeError(f"{who}.examples is {suite.examples}; give at least 1")
 
 
 def _is_family(cls: type) -> bool:

@@ -52,6 +52,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if (suite := suite_of(item)) is None:
             continue
+        if getattr(suite, "adapter", None) is None:
+            remedy = "write adapter = sabir.adapter('provider:model', api_key='test')"
+            raise pytest.UsageError(f"{suite.__name__} has no adapter; {remedy}")
         item.user_properties.append((SUITE_PROPERTY, f"{item.nodeid.partition('::')[0]}::{suite.__name__}"))
         bare = getattr(item, "originalname", item.name)
         rows.setdefault((suite, bare), set()).add(item.name)
@@ -71,18 +74,24 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A case that fails says what is wrong and which rule that breaks, instead of where in the kit it was found."""
     report = yield
-    if call.excinfo is None or not report.failed or suite_of(item) is None:
+    suite = suite_of(item)
+    if suite is None or (report.passed and not report.failed):
         return report
     from sabir_testing.base import is_new
-    from sabir_testing.broken import Broken
+    from sabir_testing.telling import how_to_opt_out, told, told_of_skip, told_of_success
 
-    if is_new(getattr(item, "function", None), version("sabir-testing")):
-        report.user_properties.append((WARNED_PROPERTY, str(call.excinfo.value).partition("\n")[0]))
-        report.outcome, report.longrepr = "passed", None
-    elif isinstance(call.excinfo.value, Broken):
-        report.longrepr = f"{call.excinfo.value}\n\n{rule_of(item)}"
-    else:
-        report.sections.append(("the rule of this case", rule_of(item)))
+    if report.skipped and not hasattr(report, "wasxfail"):
+        by_marker = bool(call.excinfo and getattr(call.excinfo.value, "_use_item_location", False))
+        if (words := told_of_skip(report, suite.__name__, item.name)) is not None or by_marker:
+            report.outcome, report.longrepr = "failed", words or how_to_opt_out(suite.__name__, item.name)
+    elif report.failed and call.excinfo is None:
+        report.longrepr = told_of_success(suite.__name__, suite.xfail, item.name)
+    elif report.failed and call.excinfo is not None:
+        if is_new(getattr(item, "function", None), version("sabir-testing")):
+            report.user_properties.append((WARNED_PROPERTY, str(call.excinfo.value).partition("\n")[0]))
+            report.outcome, report.longrepr = "passed", None
+        else:
+            report.longrepr = f"{told(call.excinfo.value)}\n\n{rule_of(item)}"
     return report
 
 

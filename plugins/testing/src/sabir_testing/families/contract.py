@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from itertools import pairwise
 
 import sabir
@@ -126,6 +127,8 @@ class ContractCases(Suite):
 
     def test_no_sdk_is_imported_before_the_first_send(self, subject: Subject) -> None:
         """Listing, rendering and decoding need no SDK: its import costs more than all of them (the suite's `sdk`)."""
+        if self.sdk and not _can_be_imported(self.sdk):
+            raise Broken(f"the suite's sdk {self.sdk!r} cannot be imported; give the module of the vendor's SDK")
         modules = sorted({type(subject.provider).__module__, type(subject.dialect).__module__})
         model = subject.model_name if _is_installed(subject.provider.name) else None
         program = LOOKS.format(modules=", ".join(modules), model=model, sdk=self.sdk or "no.module.of.a.vendor")
@@ -139,6 +142,13 @@ class ContractCases(Suite):
             done.returncode == 0,
             f"{self.sdk} is imported before anything is sent; import it inside the connection, at the first send",
         )
+
+
+def _can_be_imported(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def _is_installed(name: str) -> bool:

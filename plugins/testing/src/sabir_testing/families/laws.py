@@ -302,9 +302,12 @@ def check_body(subject: Subject, history: Sequence[Message], rendering: Renderin
     """Broken where the suite's own check refuses a request."""
     try:
         subject.suite.check_request(rendering.body_bytes)
-    except Exception as error:
+    except (AssertionError, ValueError) as error:
         reason = str(error) or type(error).__name__
         what = f"the suite's check_request refuses what this history renders to: {reason}"
+        raise Broken(what, history=history, rendering=rendering) from error
+    except Exception as error:
+        what = f"the suite's check_request itself raised {type(error).__name__}: {error}; mend it"
         raise Broken(what, history=history, rendering=rendering) from error
 
 

@@ -170,7 +170,8 @@ class RequestCases(Suite):
         grade_by_losses(subject, "parallel_calls", rendering, history, is_carried=-1 not in places, of=history[2])
         expect(
             -1 in places or places == sorted(places),
-            f"two calls and two results stand in another order than {', '.join(marks)}",
+            f"two calls and two results stand in the order {', '.join(sorted(marks, key=told.find))}; expected "
+            f"{', '.join(marks)}",
             history=history,
             rendering=rendering,
         )

@@ -30,7 +30,8 @@ TEMPLATE = Path(sabir.__file__).parents[3] / "plugins" / "cli" / "src" / "sabir_
 FEW = 2
 """Examples a law where a law is not what is broken."""
 WHOLE = bool(os.environ.get("SABIR_WHOLE_KIT"))
-"""Whether every case runs on every broken adapter, those too that cannot see its breakage: `nox -s kit`."""
+"""Whether the cases of all families run on every broken adapter, which takes a quarter of an hour: `nox -s kit`."""
+FAMILIES = ("contract", "requests", "laws", "replies", "streams", "errors", "transport", "handover")
 _NUMBERS = itertools.count()
 
 
@@ -121,23 +122,12 @@ def suite_of(provider: str, breakage: Breakage, examples: int) -> type[ProviderC
     return type("TestBroken", (ProviderConformance,), given)
 
 
-def failed_cases(pytester: pytest.Pytester, breakage: Breakage, examples: int = FEW) -> list[str]:
-    """The cases that fail for an adapter that is broken so, of all that can see the breakage."""
+def failed_cases(pytester: pytest.Pytester, breakage: Breakage, family: str, examples: int = FEW) -> list[str]:
+    """The cases that fail for an adapter that is broken so: of its family, or of the whole kit where WHOLE says so."""
+    others = () if WHOLE else tuple(case for each in FAMILIES if each != family for case in cases_of(each))
     with registered(breakage) as name:
-        suite = suite_of(name, breakage, examples)
-        unseen = {case for family in unseen_by(breakage) for case in cases_of(family)}
-        chosen = [f"--deselect=test_suite.py::TestSuite::{case}" for case in unseen]
-        return [each.name for each in run(pytester, suite, *chosen) if each.failed]
-
-
-def unseen_by(breakage: Breakage) -> tuple[str, ...]:
-    """The families to which nothing of a broken adapter is another than the sound one's.
-
-    A broken connection renders and decodes as the sound one does, and a broken dialect is carried as the sound one is.
-    """
-    if WHOLE or breakage.provider or breakage.attributes or (breakage.dialect and breakage.connection):
-        return ()
-    return ("requests", "laws", "errors", "handover") if breakage.connection else ("transport",)
+        chosen = [f"--deselect=test_suite.py::TestSuite::{case}" for case in others]
+        return [each.name for each in run(pytester, suite_of(name, breakage, examples), *chosen) if each.failed]
 
 
 def cases_of(family: str) -> tuple[str, ...]:

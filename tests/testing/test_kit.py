@@ -2,6 +2,8 @@
 
     BROKEN[case] ──▶ acme, broken in one way ──the kit──▶ fails that case alone
 
+Here the cases of its family run on each, and with `nox -s kit` those of all.
+
 So each broken adapter fails in the test that is named for it, and without any one case an adapter would get through.
 """
 
@@ -31,7 +33,7 @@ def test_a_broken_adapter_fails_the_case_that_is_named_for_it_alone(
     pytester: pytest.Pytester, family: str, case: str, breakage: Breakage
 ) -> None:
     """Without that case, this adapter would pass."""
-    assert failed_cases(pytester, breakage, MANY if family in PROPERTIES else FEW) == [case]
+    assert failed_cases(pytester, breakage, family, MANY if family in PROPERTIES else FEW) == [case]
 
 
 def test_every_case_has_an_adapter_that_only_it_stops(pytester: pytest.Pytester) -> None:

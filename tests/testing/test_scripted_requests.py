@@ -77,7 +77,7 @@ def test_the_plain_wire_keeps_laws_1_and_2(history: list[sabir.Message]) -> None
     marked = list(mark(history))
     target = sabir.Target(provider="scripted", dialect="scripted.plain", model="m")
     try:
-        rendering = Renderer(PlainDialect(), target).render([message for message, _ in marked])
+        rendering = Renderer(PlainDialect(), target).render([each.message for each in marked])
     except sabir.RenderingRefused:
         return
     body = rendering.body_bytes.decode()
@@ -91,8 +91,8 @@ def test_the_plain_wire_keeps_laws_1_and_2(history: list[sabir.Message]) -> None
         waiting += [item["call"]["id"]] if "call" in item else []
 
     assert not waiting
-    for message, texts in marked:
-        assert message.id in lost or all(text in body for text in texts)
+    for each in marked:
+        assert each.message.id in lost or all(text in body for text in each.marks)
 
 
 def test_the_plain_wire_reads_its_own_requests() -> None:

@@ -23,7 +23,7 @@ FAMILIES = {
     "handover": handover.BROKEN,
 }
 BROKEN = [(family, case, breakage) for family, rows in FAMILIES.items() for case, breakage in rows.items()]
-MANY = 60
+MANY = 100
 PROPERTIES = ("laws", "handover")
 """Families whose breakages only show in some of many histories."""
 

@@ -82,9 +82,10 @@ def as_messages(messages: str | Message | Iterable[Message]) -> list[Message]:
     if isinstance(messages, Message):
         return [messages]
     given = _listed(messages)
-    for index, message in enumerate(given):
-        if not isinstance(message, Message):
-            raise Misnamed(_no_message(f"messages[{index}]", message))
+    if set(map(type, given)) - {Message}:
+        for index, message in enumerate(given):
+            if not isinstance(message, Message):
+                raise Misnamed(_no_message(f"messages[{index}]", message))
     return given
 
 

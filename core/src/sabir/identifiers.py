@@ -8,6 +8,7 @@ hash of itself; two never become one.
 import re
 from functools import lru_cache
 from hashlib import sha256
+from itertools import islice
 
 from sabir.scope import IdentifierRule
 
@@ -45,17 +46,18 @@ class Identifiers:
     call ids in a later turn confuses nothing (UP-13). A fork writes to itself and reads through to its parent.
     """
 
-    __slots__ = ("_log", "_names", "_parent", "_used", "rule")
+    __slots__ = ("_is_valid", "_names", "_parent", "_used", "rule")
 
     def __init__(self, rule: IdentifierRule, parent: "Identifiers | None" = None) -> None:
         self.rule = rule
+        self._is_valid = _pattern(rule).fullmatch
         self._parent = parent
-        self._used: dict[str, None] = {}
+        self._used: dict[str, str] = {}
+        """Wire identifier → what was given, in order."""
         self._names: dict[str, str] = {}
-        self._log: list[tuple[str, str]] = []
 
     def __len__(self) -> int:
-        return len(self._log)
+        return len(self._used)
 
     def fork(self) -> "Identifiers":
         """A scratch copy that leaves this one as it is."""
@@ -64,32 +66,38 @@ class Identifiers:
     def cut(self, length: int) -> "Identifiers":
         """The state after the first `length` identifiers."""
         earlier = Identifiers(self.rule)
-        for given, wire in self._log[:length]:
-            earlier._enter(given, wire)
+        earlier._used = dict(islice(self._used.items(), length))
+        earlier._names = {given: wire for given, wire in self._names.items() if wire in earlier._used}
         return earlier
 
     def name(self, given: str) -> str:
         """The identifier of a name: the same for the same name."""
         known = self._find(given)
-        return known if known is not None else self._enter(given, self._unused(given))
+        if known is None:
+            self._names[given] = known = self.fresh(given)
+        return known
 
     def fresh(self, given: str) -> str:
         """An identifier of its own for one more call with that id."""
-        return self._enter(given, self._unused(given))
-
-    def _unused(self, given: str) -> str:
-        wire = given if is_valid(given, self.rule) else derive(given, self.rule)
-        occurrence = 0
+        wire, occurrence = given if self._is_valid(given) else derive(given, self.rule), 0
         while self._is_used(wire):
             occurrence += 1
             wire = derive(given, self.rule, occurrence)
+        self._used[wire] = given
         return wire
 
-    def _enter(self, given: str, wire: str) -> str:
-        self._used[wire] = None
-        self._names.setdefault(given, wire)
-        self._log.append((given, wire))
-        return wire
+    def keeps(self, given: str) -> bool:
+        """Whether `fresh` would give it as it is."""
+        return not self._is_used(given) and self._is_valid(given) is not None
+
+    def keeps_name(self, given: str) -> bool:
+        """Whether `name` would give it as it is."""
+        known = self._find(given)
+        return self.keeps(given) if known is None else known == given
+
+    def keep(self, given: str) -> None:
+        """Use one that `keeps` found; what `fresh` would do."""
+        self._used[given] = given
 
     def _find(self, given: str) -> str | None:
         known = self._names.get(given)

@@ -9,7 +9,9 @@
 Leaf functions of a dialect see only what is left, so that they map and never decide.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import lru_cache
+from typing import TypeAlias
 
 from sabir.media import form_of, shorten, split_provider_file
 from sabir.messages import Message, Origin
@@ -25,17 +27,25 @@ from sabir.parts import (
 )
 from sabir.scope import LossLog, Side, TurnScope
 
+IsHome: TypeAlias = Callable[[Origin | None], bool]
+"""Whether what came from there came from this very target, so that its state goes back."""
 
-def keeps_state(origin: Origin | None, scope: TurnScope, family: str) -> bool:
-    """Whether a message came from this very target: provider, dialect, endpoint and model family."""
-    target = scope.target
-    return (
-        origin is not None
-        and origin.provider == target.provider
-        and origin.dialect == target.dialect
-        and origin.endpoint == target.endpoint
-        and family == scope.family
-    )
+
+def home_of(scope: TurnScope, family_of: Callable[[str], str]) -> IsHome:
+    """Which origins are this very target: its provider, dialect, endpoint and model family."""
+    target, family = scope.target, scope.family
+    home = (target.provider, target.dialect, target.endpoint)
+
+    @lru_cache(maxsize=256)
+    def is_of_family(model: str) -> bool:
+        return family_of(model) == family
+
+    def is_home(origin: Origin | None) -> bool:
+        if origin is None or (origin.provider, origin.dialect, origin.endpoint) != home:
+            return False
+        return is_of_family(origin.model)
+
+    return is_home
 
 
 def goes_back(part: OpaquePart, message: Message, side: Side, scope: TurnScope, *, is_home: bool) -> bool:

@@ -3,15 +3,12 @@
     messages   m0 m1 m2 … m17 | m18 m19        a boundary is known by its closer, the first message after it
     bytes      [……………………………]  ▲ closer
 
-A prefix is found by the identity of its closer and of every message before it, so that a hit costs one identity
-comparison a message. Nothing here keeps a message alive, and a prefix dies with its messages. Equal bytes with or
-without it are law 5.
+A prefix is found by its closer's identity and by every message before it, so that a hit costs one identity comparison
+a message. It lives as long as its last closer does, and keeps until then what stands before that; when the closer is
+gone, it falls back to the latest boundary whose closer is alive without it. Equal bytes with or without it are law 5.
 """
 
 import weakref
-from collections.abc import Sequence
-from itertools import islice
-from operator import call, is_
 from typing import NamedTuple
 
 from sabir.identifiers import Identifiers
@@ -51,18 +48,20 @@ class Prefix:
         self.call_ids = call_ids
         self.names = names
         self.boundaries = [START._replace(names=len(names))]
-        self.messages: list[weakref.ref[Message]] = []
+        self.closers: list[int] = []
+        """The identity of each boundary's closer, but for the start's."""
+        self.messages: list[Message] = []
+        """Those before the last closer."""
 
     @property
     def last(self) -> Boundary:
         """The latest boundary."""
         return self.boundaries[-1]
 
-    def holds(self, messages: Sequence[Message], count: int) -> bool:
-        """Whether the first `count` messages are the very ones that this prefix was made of."""
-        if len(self.messages) < count or len(messages) < count:
-            return False
-        return all(map(is_, map(call, islice(self.messages, count)), messages))
+    def holds(self, messages: list[Message], count: int) -> bool:
+        """Whether the first `count` messages are those that this prefix was made of."""
+        # Lists compare by identity first, in one pass; equal messages render to equal bytes.
+        return self.messages[:count] == messages[:count]
 
     def ends_at(self, boundary: Boundary) -> bool:
         """Whether a boundary is the end of all that is kept; it is not where a rendering failed midway."""
@@ -76,44 +75,75 @@ class Prefix:
         earlier.body = self.body[: boundary.offset]
         earlier.losses = self.losses[: boundary.losses]
         earlier.boundaries = self.boundaries[: number + 1]
-        earlier.messages = self.messages[: boundary.position + 1]
+        earlier.closers = self.closers[:number]
+        earlier.messages = self.messages[: boundary.position]
         return earlier
 
 
+class _Kept(NamedTuple):
+    """Where a closer leads to: a boundary of a prefix."""
+
+    closer: weakref.ref[Message]
+    prefix: weakref.ref[Prefix]
+    number: int
+
+
 class PrefixIndex:
-    """Finds the longest kept prefix of a history. Its owner's lock guards everything but the callbacks."""
+    """Finds the longest kept prefix of a history. Its owner's lock guards everything but the closers' end."""
 
     def __init__(self) -> None:
-        self._by_closer: dict[int, tuple[weakref.ref[Message], Prefix, int]] = {}
+        self._by_closer: dict[int, _Kept] = {}
+        self._owned: dict[int, Prefix] = {}
+        """A prefix, by its last closer: what keeps it alive."""
 
-    def find(self, messages: Sequence[Message]) -> Prefix | None:
+    def find(self, messages: list[Message]) -> Prefix | None:
         """The longest kept prefix, ready to be extended: cut to its boundary where it goes on otherwise."""
         by_closer = self._by_closer
-        for position in range(len(messages) - 1, 0, -1):
-            kept = by_closer.get(id(messages[position]))
-            if kept is None:
+        for closer in filter(by_closer.__contains__, map(id, reversed(messages))) if by_closer else ():
+            kept = by_closer.get(closer)
+            prefix = kept.prefix() if kept else None
+            if kept is None or prefix is None:
                 continue
-            _, prefix, number = kept
-            boundary = prefix.boundaries[number]
-            if boundary.position == position and prefix.holds(messages, position + 1):
-                return prefix if prefix.ends_at(boundary) else prefix.cut(number)
+            boundary = prefix.boundaries[kept.number]
+            at = boundary.position
+            if at < len(messages) and id(messages[at]) == closer and prefix.holds(messages, at):
+                return prefix if prefix.ends_at(boundary) else prefix.cut(kept.number)
         return None
 
-    def enter(self, prefix: Prefix, messages: Sequence[Message], boundary: Boundary) -> None:
+    def enter(self, prefix: Prefix, messages: list[Message], boundary: Boundary) -> None:
         """Keep one more boundary of a prefix; its closer is `messages[boundary.position]`."""
-        known = len(prefix.messages)
-        prefix.messages.extend(map(weakref.ref, messages[known : boundary.position + 1]))
+        prefix.messages += messages[len(prefix.messages) : boundary.position]
         prefix.boundaries.append(boundary)
+        if prefix.closers and self._owned.get(prefix.closers[-1]) is prefix:
+            del self._owned[prefix.closers[-1]]
         closer = messages[boundary.position]
         key = id(closer)
-        by_closer = self._by_closer
+        prefix.closers.append(key)
+        ended = weakref.ref(closer, lambda dead: self._forget(key, dead))
+        self._by_closer[key] = _Kept(ended, weakref.ref(prefix), len(prefix.closers))
+        self._owned[key] = prefix
 
-        def forget(dead: weakref.ref[Message]) -> None:
-            kept = by_closer.get(key)
-            if kept is not None and kept[0] is dead:
-                del by_closer[key]
+    def _forget(self, key: int, dead: weakref.ref[Message]) -> None:
+        """A closer is gone: its prefix falls back to the last one that lives without it.
 
-        by_closer[key] = weakref.ref(closer, forget), prefix, len(prefix.boundaries) - 1
+        No rendering is at work there meanwhile: one that extends a prefix has all its messages in its hands.
+        """
+        kept = self._by_closer.get(key)
+        if kept is None or kept.closer is not dead:
+            return
+        del self._by_closer[key]
+        prefix = self._owned.pop(key, None)
+        while prefix is not None:
+            prefix.boundaries.pop()
+            prefix.closers.pop()
+            del prefix.messages[prefix.last.position :]
+            # What ended with the messages was forgotten within that deletion.
+            if not prefix.closers:
+                return
+            earlier = self._by_closer.get(prefix.closers[-1])
+            if earlier is not None and earlier.prefix() is prefix and earlier.closer() is not None:
+                self._owned[prefix.closers[-1]] = prefix
+                return
 
     def __len__(self) -> int:
         return len(self._by_closer)

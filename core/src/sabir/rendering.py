@@ -8,15 +8,16 @@ changes, and a kept prefix gives the bytes that rendering from nothing gives.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from threading import Lock
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, Field
 from pydantic_core import to_json
 
 from sabir.contracts import Dialect
-from sabir.errors import RenderingRefused, SettingsInvalid
+from sabir.errors import RenderingRefused
+from sabir.heads import Head, HeadMaker, Tail
 from sabir.identifiers import Identifiers
 from sabir.losses import Loss
 from sabir.messages import Message
@@ -24,15 +25,19 @@ from sabir.models import Frozen
 from sabir.options import Option
 from sabir.pairing import Block, Closed, Pairing
 from sabir.parts import OpaquePart
-from sabir.pieces import goes_back, keeps_state
+from sabir.pieces import goes_back, home_of
+from sabir.plain import PlainTurns
 from sabir.prefixes import Boundary, Prefix, PrefixIndex
-from sabir.scope import LossLog, ModelInfo, Place, RequestScope, Side, Splice, Tables, Target, Turn, TurnScope
-from sabir.settings import NEVER_READ, RetryPolicy, Settings, SettingsReader
+from sabir.scope import LossLog, ModelInfo, Place, Side, Splice, Tables, Target, Turn, TurnScope
+from sabir.settings import RetryPolicy, Settings, UnsupportedMedia
 from sabir.turns import TurnMaker
 from sabir.values import FrozenDict, JSONValue, decode_json, freeze
 
 NameMap = Annotated[Mapping[str, str], AfterValidator(FrozenDict)]
 """An immutable mapping of strings."""
+MOST_COURSES = 16
+"""How many scopes keep what was rendered: combinations of settings and names that turns depend on."""
+_NO_SETTINGS = Settings()
 
 
 class Rendering(Frozen):
@@ -75,42 +80,107 @@ class _Made(NamedTuple):
 
     body: bytes
     system: tuple[int, ...]
-    last_side: Side | None
-    last_turn: Turn | None
+    tail: Tail
+
+
+class _Course:
+    """What all renderings of equal scope share: who is at home, what was kept, and what plain turns render to."""
+
+    def __init__(self, dialect: Dialect, scope: TurnScope) -> None:
+        self.dialect = dialect
+        self.scope = scope
+        self.index = PrefixIndex()
+        self.is_home = home_of(scope, dialect.family)
+        fills_in = scope.tables.plain_turns == "filled_in"
+        self.plain = PlainTurns(dialect, scope, self.is_home) if fills_in else None
+
+    def new_names(self) -> Identifiers:
+        """Names of options, those that are offered under another name given first."""
+        names = Identifiers(self.scope.tables.option_names)
+        for name in self.scope.declared_names:
+            names.name(name)
+        return names
+
+    def prefix_of(self, messages: list[Message]) -> Prefix:
+        """The longest kept prefix of a history; an empty one where there is none."""
+        return self.index.find(messages) or Prefix(Identifiers(self.scope.tables.call_ids), self.new_names())
 
 
 class _Pass:
     """One rendering of one history: extends the kept prefix by what closed, and makes the open tail beside it."""
 
-    def __init__(self, dialect: Dialect, scope: TurnScope, messages: Sequence[Message], prefix: Prefix) -> None:
-        self.dialect = dialect
-        self.scope = scope
+    def __init__(self, course: _Course, messages: list[Message]) -> None:
+        self.course = course
+        self.dialect = course.dialect
+        self.scope = course.scope
         self.messages = messages
-        self.prefix = prefix
-        self.family_of = lru_cache(maxsize=256)(dialect.family)
+        self.prefix = course.prefix_of(messages)
 
-    def maker(self, call_ids: Identifiers, names: Identifiers, media_count: int) -> TurnMaker:
-        return TurnMaker(self.messages, self.scope, self.family_of, call_ids, names, media_count)
+    def scratch_maker(self, media_count: int) -> TurnMaker:
+        """A maker of turns that leaves the prefix as it is."""
+        prefix = self.prefix
+        return self._maker(prefix.call_ids.fork(), prefix.names.fork(), media_count)
 
-    def extend(self, index: PrefixIndex) -> Closed:
+    def _maker(self, call_ids: Identifiers, names: Identifiers, media_count: int) -> TurnMaker:
+        return TurnMaker(self.messages, self.scope, self.course.is_home, call_ids, names, media_count)
+
+    def finish(self) -> tuple[_Made, list[Loss]]:
+        """What follows the prefix, when all is closed that can be; the losses of all messages that are not hoisted."""
+        tail, prefix = self.extend(), self.prefix
+        maker = self.scratch_maker(prefix.last.media_count)
+        made = self.encode(maker, tail.blocks, prefix.last)
+        return made, [*prefix.losses[: prefix.last.losses], *tail.losses, *maker.log.losses]
+
+    def hoist(self, system: tuple[int, ...]) -> tuple[list[Turn], list[Loss]]:
+        """The turns of the hoisted messages, and what they lose."""
+        maker = self.scratch_maker(0)
+        turns = maker.make(Block("system", list(system)), None) if system else []
+        return turns, maker.log.losses
+
+    def extend(self) -> Closed:
         """Close what can be closed; returns what is still open."""
         tables, speaks_as = self.scope.tables, self.scope.speaks_as
-        start = self.prefix.last
-        pairing = Pairing(self.messages, tables, speaks_as, start.waiting, self._goes_back)
-        for position in range(start.position, len(self.messages)):
-            closed = pairing.take(position)
-            if closed is not None:
-                index.enter(self.prefix, self.messages, self._commit(closed, position))
-        return pairing.finish()
+        while True:
+            self._fill()
+            start = self.prefix.last
+            pairing = Pairing(self.messages, tables, speaks_as, start.waiting, self._goes_back)
+            for position in range(start.position, len(self.messages)):
+                closed = pairing.take(position)
+                if closed is not None:
+                    self._keep(self._commit(closed, position))
+                    if self.course.plain is not None:
+                        break
+            else:
+                return pairing.finish()
+
+    def _fill(self) -> None:
+        """Close the plain turns that come next."""
+        plain, prefix = self.course.plain, self.prefix
+        while plain is not None and not prefix.last.waiting.is_leading:
+            last = prefix.last
+            filled = plain.fill(self.messages, last.position, last.last_side, prefix.call_ids, prefix.names)
+            if filled.end == last.position:
+                return
+            prefix.body += b",".join([b""] * bool(last.offset) + filled.items)
+            self._keep(
+                last._replace(
+                    position=filled.end,
+                    offset=len(prefix.body),
+                    call_ids=len(prefix.call_ids),
+                    names=len(prefix.names),
+                    last_side=filled.last_side,
+                )
+            )
+
+    def _keep(self, boundary: Boundary) -> None:
+        self.course.index.enter(self.prefix, self.messages, boundary)
 
     def _goes_back(self, part: OpaquePart, message: Message, side: Side) -> bool:
-        origin = message.origin
-        is_home = origin is not None and keeps_state(origin, self.scope, self.family_of(origin.model))
-        return goes_back(part, message, side, self.scope, is_home=is_home)
+        return goes_back(part, message, side, self.scope, is_home=self.course.is_home(message.origin))
 
     def _commit(self, closed: Closed, position: int) -> Boundary:
         prefix, last = self.prefix, self.prefix.last
-        maker = self.maker(prefix.call_ids, prefix.names, last.media_count)
+        maker = self._maker(prefix.call_ids, prefix.names, last.media_count)
         made = self.encode(maker, closed.blocks, last)
         prefix.body += made.body
         prefix.losses += [*closed.losses, *maker.log.losses]
@@ -123,7 +193,7 @@ class _Pass:
             media_count=maker.media_count,
             waiting=closed.waiting,
             system=made.system,
-            last_side=made.last_side,
+            last_side=made.tail.last_side,
         )
 
     def encode(self, maker: TurnMaker, blocks: list[Block], last: Boundary) -> _Made:
@@ -140,7 +210,7 @@ class _Pass:
                 if found:
                     items += map(to_json, found)
                     side, last_turn = turn.side, following
-        return _Made(b",".join([b""] * bool(last.offset) + items), system, side, last_turn)
+        return _Made(b",".join([b""] * bool(last.offset) + items), system, Tail(side, last_turn))
 
     def _is_hoisted(self, block: Block) -> bool:
         return block.side == "system" and self.scope.tables.leading_system == "hoisted"
@@ -164,7 +234,8 @@ class Renderer:
         self._speaks_as = speaks_as
         self._model_info = model_info or ModelInfo(prefix="")
         self._quirks = quirks
-        self._indexes: dict[tuple[object, ...], PrefixIndex] = {}
+        self._heads = HeadMaker(dialect, target, self._model_info, quirks)
+        self._courses: dict[tuple[bool, UnsupportedMedia, tuple[str, ...]], _Course] = {}
         self._lock = Lock()
 
     def new(self) -> "Renderer":
@@ -191,136 +262,61 @@ class Renderer:
         self, messages: Sequence[Message], options: Sequence[Option] = (), settings: Settings | None = None
     ) -> Rendering:
         """The request for a history; RenderingRefused where nothing of it is left to send."""
-        settings = settings or Settings()
-        messages = tuple(messages)
-        names = self._option_names(options)
-        scope = self._turn_scope(settings, names)
+        settings, listed = settings or _NO_SETTINGS, list(messages)
         with self._lock:
-            index = self._index(scope)
-            prefix = index.find(messages) or self._new_prefix(scope)
-            one_pass = _Pass(self._dialect, scope, messages, prefix)
-            tail = one_pass.extend(index)
-            last = prefix.last
-            maker = one_pass.maker(prefix.call_ids.fork(), prefix.names.fork(), last.media_count)
-            ending, system, last_side, last_turn = one_pass.encode(maker, tail.blocks, last)
-            prefix_losses = prefix.losses[: last.losses]
-            log = LossLog()
-            system_maker = one_pass.maker(prefix.call_ids.fork(), prefix.names.fork(), 0)
-            hoisted = system_maker.make(Block("system", list(system)), None) if system else []
-            log.losses = [*system_maker.log.losses, *prefix_losses, *tail.losses, *maker.log.losses]
-            if not (last.offset or ending or hoisted):
-                reason = f"nothing is left to send to {self._target}: {len(messages)} messages given, none rendered"
-                raise RenderingRefused(f"{reason}; give at least one user message", log.losses)
-            request = self._request_scope(options, names, settings, tuple(hoisted), log)
-            request.last_side, request.last_turn = last_side, last_turn
-            head = self._head(request, settings)
-            body = self._join(head, memoryview(prefix.body)[: last.offset], ending, request)
-        return self._rendering(body, request, settings)
+            offer = self._heads.offer(options)
+            one_pass = _Pass(self._course(settings, offer.declared), listed)
+            made, losses = one_pass.finish()
+            kept = memoryview(one_pass.prefix.body)[: one_pass.prefix.last.offset]
+            if not (kept or made.body):
+                self._refuse_nothing(one_pass, made, losses)
+            system = [listed[position] for position in made.system]
+            head = self._heads.make(offer, settings, system, made.tail, lambda: one_pass.hoist(made.system))
+            body, unmarked = _joined(head, kept, made.body)
+        every_loss = (*head.system_losses, *losses, *head.losses, *unmarked)
+        return Rendering(body_bytes=body, losses=every_loss, **head.envelope)
 
-    def _turn_scope(self, settings: Settings, names: Mapping[str, str]) -> TurnScope:
-        needs_mapping = any(name != wire for name, wire in names.items())
+    def _refuse_nothing(self, one_pass: _Pass, made: _Made, losses: list[Loss]) -> None:
+        """Raise RenderingRefused where no instructions are left either."""
+        turns, lost = one_pass.hoist(made.system)
+        if not turns:
+            given = len(one_pass.messages)
+            reason = f"nothing is left to send to {self._target}: {given} messages given, none rendered"
+            raise RenderingRefused(f"{reason}; give at least one user message", [*lost, *losses])
+
+    def _course(self, settings: Settings, declared: tuple[str, ...]) -> _Course:
+        key = (bool(settings.media_labels), settings.unsupported_media or "placeholder", declared)
+        course = self._courses.pop(key, None) or _Course(self._dialect, self._turn_scope(*key))
+        self._courses[key] = course
+        while len(self._courses) > MOST_COURSES:
+            del self._courses[next(iter(self._courses))]
+        return course
+
+    def _turn_scope(self, media_labels: bool, media: UnsupportedMedia, declared: tuple[str, ...]) -> TurnScope:
         return TurnScope(
             target=self._target,
             tables=self._tables,
             speaks_as=self._speaks_as,
             family=self._dialect.family(self._target.model),
             model_info=self._model_info,
-            media_labels=bool(settings.media_labels),
-            unsupported_media=settings.unsupported_media or "placeholder",
+            media_labels=media_labels,
+            unsupported_media=media,
             quirks=self._quirks,
-            declared_names=tuple(names) if needs_mapping else (),
+            declared_names=declared,
         )
 
-    def _index(self, scope: TurnScope) -> PrefixIndex:
-        key = (scope.media_labels, scope.unsupported_media, scope.declared_names)
-        index = self._indexes.pop(key, None) or PrefixIndex()
-        self._indexes[key] = index
-        while len(self._indexes) > 16:
-            del self._indexes[next(iter(self._indexes))]
-        return index
 
-    def _new_prefix(self, scope: TurnScope) -> Prefix:
-        return Prefix(Identifiers(scope.tables.call_ids), self._names(scope.declared_names))
-
-    def _names(self, declared: Sequence[str]) -> Identifiers:
-        names = Identifiers(self._tables.option_names)
-        for name in declared:
-            names.name(name)
-        return names
-
-    def _option_names(self, options: Sequence[Option]) -> dict[str, str]:
-        names = Identifiers(self._tables.option_names)
-        return {option.name: names.name(option.name) for option in options}
-
-    def _request_scope(
-        self,
-        options: Sequence[Option],
-        names: Mapping[str, str],
-        settings: Settings,
-        system: tuple[Turn, ...],
-        log: LossLog,
-    ) -> RequestScope:
-        for index, (name, wire) in enumerate(names.items()):
-            if name != wire:
-                log.add(
-                    "rewritten",
-                    f"{self._target.dialect} takes {wire!r} for {name!r}",
-                    path=f"options[{index}]",
-                )
-        return RequestScope(
-            target=self._target,
-            settings=SettingsReader(settings),
-            options=tuple(options),
-            option_names=names,
-            system=system,
-            vendor=settings.vendor.get(self._target.provider, FrozenDict()),
-            losses=log,
-            model_info=self._model_info,
-            quirks=self._quirks,
-        )
-
-    def _head(self, request: RequestScope, settings: Settings) -> dict[str, Any]:
-        head = dict(self._dialect.encode_request(request))
-        for name in request.settings.untouched():
-            reason = f"{self._target.dialect} {NEVER_READ}"
-            request.losses.add("dropped", reason, path=f"settings.{name}")
-        field = self._dialect.messages_field
-        if field in settings.extra_body:
-            raise SettingsInvalid(f"extra_body replaces {field!r}, the messages themselves; pass messages instead")
-        for name, value in settings.extra_body.items():
-            if name in head and freeze(head[name]) != value:
-                reason = "extra_body replaces what the settings and options said"
-                request.losses.add("dropped", reason, path=f"extra_body.{name}")
-        return {**head, **settings.extra_body}
-
-    def _join(self, head: Mapping[str, Any], prefix: memoryview, ending: bytes, request: RequestScope) -> bytes:
-        opening = to_json(head)[:-1]
-        name = to_json(self._dialect.messages_field)
-        regions: dict[Place, list[bytes | memoryview]] = {"closed": [prefix], "end": [memoryview(ending)]}
-        for splice in request.splices:
-            at: Place = splice.at if ending else "closed"
-            regions[at] = _spliced(regions[at], splice, request.losses)
-        messages = [*regions["closed"], *regions["end"]]
-        for item in request.closing:
-            messages += [b"," if any(messages) else b"", to_json(item)]
-        return b"".join((opening, b"," if head else b"", name, b":[", *messages, b"]}"))
-
-    def _rendering(self, body: bytes, request: RequestScope, settings: Settings) -> Rendering:
-        target, dialect = self._target, self._dialect
-        fields = {key: value for key, value in dialect.streaming_fields.items() if key not in settings.extra_body}
-        return Rendering(
-            target=target,
-            path=dialect.path(target, streaming=False),
-            body_bytes=body,
-            losses=tuple(request.losses.losses),
-            headers={**request.headers, **settings.extra_headers},
-            timeout=settings.timeout,
-            retries=settings.retries or RetryPolicy(),
-            option_names={wire: name for name, wire in request.option_names.items() if wire != name},
-            unchecked=bool(settings.extra_body or settings.extra_headers),
-            stream_path=dialect.path(target, streaming=True),
-            stream_fields=to_json(fields).decode(),
-        )
+def _joined(head: Head, prefix: memoryview, ending: bytes) -> tuple[bytes, list[Loss]]:
+    """The body, and the losses of markers that found no place."""
+    log = LossLog()
+    regions: dict[Place, list[bytes | memoryview]] = {"closed": [prefix], "end": [memoryview(ending)]}
+    for splice in head.splices:
+        at: Place = splice.at if ending else "closed"
+        regions[at] = _spliced(regions[at], splice, log)
+    messages = [*regions["closed"], *regions["end"]]
+    for item in head.closing:
+        messages += [b"," if any(messages) else b"", item]
+    return b"".join((head.opening, *messages, b"]}")), log.losses
 
 
 def _spliced(region: list[bytes | memoryview], splice: Splice, losses: LossLog) -> list[bytes | memoryview]:

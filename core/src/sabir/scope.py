@@ -112,6 +112,9 @@ class Tables:
     A system turn that is not leading renders as user where `later_system` is "user"; where it is "after_user", one
     that ends the user's side stands for itself, and another renders as user. `unfinished_pairs` says whether an opaque
     part that opens a pair may end a request without its other half, as where a provider paused in mid-turn.
+
+    `plain_turns` is "filled_in" where a turn of texts, calls and results alone is encoded alike whatever these say, but
+    for empty ones and for white space at their ends: core then encodes one turn of each shape and fills in the others.
     """
 
     media: Mapping[tuple[Side, Modality], MediaRule]
@@ -123,6 +126,7 @@ class Tables:
     later_system: Literal["inline", "user", "after_user"] = "inline"
     reasoning: Literal["any", "with_state"] = "any"
     unfinished_pairs: Literal["dropped", "kept_at_the_end"] = "dropped"
+    plain_turns: Literal["encoded_each", "filled_in"] = "encoded_each"
     variants: Mapping[str, "Tables"] = field(default_factory=dict)
 
     def at(self, quirks: frozenset[str], info: ModelInfo) -> "Tables":
@@ -198,14 +202,22 @@ class RequestScope:
     quirks: frozenset[str] = frozenset()
     last_side: Side | None = None
     """The side of the last turn that came to an item."""
-    last_turn: Turn | None = None
-    """That turn itself, where it is not within the closed prefix: whether a provider paused in it shows there."""
+    ending: Turn | None = None
+    """What `last_turn` shows."""
+    saw_last_turn: bool = False
+    """Whether it was looked at: a head that depends on it is made anew for each request."""
     splices: list[Splice] = field(default_factory=list)
     """Markers to be put between the messages' bytes; the dialect adds to it."""
     closing: list[JSONValue] = field(default_factory=list)
     """Wire items to be sent after all turns; the dialect adds to it what no later request holds at that place."""
     headers: dict[str, str] = field(default_factory=dict)
     """Headers that the request needs beside its body; the dialect adds to it, and `extra_headers` come on top."""
+
+    @property
+    def last_turn(self) -> Turn | None:
+        """The last turn itself, where it is not within the closed prefix: whether a provider paused in it shows."""
+        self.saw_last_turn = True
+        return self.ending
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ Reasoning that nothing follows any more, because its call was left out or its re
 vendors refuse reasoning without the item that it led to.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sabir.identifiers import Identifiers
 from sabir.messages import Message
 from sabir.pairing import Block, side_of
 from sabir.parts import KnownPart
-from sabir.pieces import Sieve, keeps_state
+from sabir.pieces import IsHome, Sieve
 from sabir.scope import Entry, LossLog, Side, Turn, TurnScope
 
 
@@ -25,14 +25,14 @@ class TurnMaker:
         self,
         messages: Sequence[Message],
         scope: TurnScope,
-        family_of: Callable[[str], str],
+        is_home: IsHome,
         call_ids: Identifiers,
         names: Identifiers,
         media_count: int,
     ) -> None:
         self._messages = messages
         self._scope = scope
-        self._family_of = family_of
+        self._is_home = is_home
         self._call_ids = call_ids
         self._names = names
         self.log = LossLog()
@@ -93,13 +93,9 @@ class TurnMaker:
             turns.append(Turn("results", tuple(self._result_entry(at, call) for at, call in results)))
         return turns
 
-    def _is_home(self, message: Message) -> bool:
-        origin = message.origin
-        return origin is not None and keeps_state(origin, self._scope, self._family_of(origin.model))
-
     def _entry(self, message: Message, position: int, block: Block) -> Entry:
         omitted = {index for at, index in block.omitted if at == position} if block.omitted else ()
-        is_home = self._is_home(message)
+        is_home = self._is_home(message.origin)
         return Entry(message, self._sieve.sift(message, block.side, is_home, omitted), keeps_state=is_home)
 
     def _call_entry(self, message: Message, invocation_id: str, option_name: str) -> Entry:
@@ -113,11 +109,11 @@ class TurnMaker:
             if given != wire:
                 reason = f"{dialect} takes {wire!r} for {given!r}"
                 self.log.add("rewritten", reason, message=message, path=f"payload.{path}")
-        return Entry(message, (), wire_id, wire_name, self._is_home(message))
+        return Entry(message, (), wire_id, wire_name, self._is_home(message.origin))
 
     def _result_entry(self, position: int, call: Entry) -> Entry:
         message = self._messages[position]
-        is_home = self._is_home(message)
+        is_home = self._is_home(message.origin)
         pieces = self._sieve.sift(message, "results", is_home) if message.parts else ()
         return Entry(message, pieces, call.wire_id, call.wire_name, is_home, call)
 

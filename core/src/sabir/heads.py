@@ -1,0 +1,165 @@
+"""The head of a request: all that is not its messages, made once for equal options, settings and instructions.
+
+    options, settings, hoisted turns, whose turn was last ─▶ dialect.encode_request ─▶ Head
+    Head + the messages' bytes ─▶ body        {model…, tools…, "messages":[ ▯ ]}
+
+A kept head is a fresh one (law 5), for `encode_request` depends on nothing else. Where it looked at the last turn
+itself, which is another each time, its head is not kept.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+from weakref import ref
+
+from pydantic_core import to_json
+
+from sabir.contracts import Dialect
+from sabir.errors import SettingsInvalid
+from sabir.identifiers import Identifiers
+from sabir.losses import Loss
+from sabir.messages import Message
+from sabir.options import Option
+from sabir.scope import LossLog, ModelInfo, RequestScope, Side, Splice, Target, Turn
+from sabir.settings import NEVER_READ, RetryPolicy, Settings, SettingsReader
+from sabir.values import FrozenDict, freeze
+
+MOST_HEADS = 8
+"""How many are kept: what one program asks for in turns."""
+
+
+class Offer(NamedTuple):
+    """Options with their names on the wire."""
+
+    options: tuple[Option, ...] = ()
+    names: Mapping[str, str] = FrozenDict()
+    """Option name ─▶ the name on the wire."""
+    declared: tuple[str, ...] = ()
+    """All option names where one of them is another on the wire; else none."""
+
+
+class Tail(NamedTuple):
+    """How the messages of a request end."""
+
+    last_side: Side | None
+    last_turn: Turn | None
+
+
+class Head(NamedTuple):
+    """What stands around the messages of a request."""
+
+    opening: bytes
+    """The body up to the first message."""
+    closing: tuple[bytes, ...]
+    """Items after the last message, as JSON."""
+    splices: tuple[Splice, ...]
+    system_losses: tuple[Loss, ...]
+    """What the hoisted turns lose."""
+    losses: tuple[Loss, ...]
+    """What options and settings lose."""
+    envelope: Mapping[str, Any]
+    """What a Rendering holds beside its body and losses."""
+
+
+class _Key(NamedTuple):
+    """What a head depends on; messages by identity, which keeps none alive."""
+
+    settings: Settings
+    options: tuple[Option, ...]
+    system: tuple["ref[Message]", ...]
+    last_side: Side | None
+
+
+Hoist: TypeAlias = Callable[[], tuple[list[Turn], list[Loss]]]
+"""Makes the hoisted system turns; what they lose."""
+
+
+class HeadMaker:
+    """Makes the heads of one target's requests. Its owner's lock guards it."""
+
+    def __init__(self, dialect: Dialect, target: Target, model_info: ModelInfo, quirks: frozenset[str]) -> None:
+        self._dialect = dialect
+        self._target = target
+        self._model_info = model_info
+        self._quirks = quirks
+        self._rule = dialect.tables.at(quirks, model_info).option_names
+        self._offer = Offer()
+        self._kept: list[tuple[_Key, Head]] = []
+
+    def offer(self, options: Sequence[Option]) -> Offer:
+        """Options with the names that this wire takes."""
+        if self._offer.options != (listed := tuple(options)):
+            given = Identifiers(self._rule)
+            names = {option.name: given.name(option.name) for option in listed}
+            declared = tuple(names) if any(name != wire for name, wire in names.items()) else ()
+            self._offer = Offer(listed, names, declared)
+        return self._offer
+
+    def make(self, offer: Offer, settings: Settings, system: Sequence[Message], tail: Tail, hoist: Hoist) -> Head:
+        """The head of a request with these options, settings, hoisted messages and end."""
+        key = _Key(settings, offer.options, tuple(map(ref, system)), tail.last_side)
+        for known, head in self._kept:
+            if known == key:
+                return head
+        turns, lost = hoist()
+        request = self._request_scope(offer, settings, tuple(turns), tail)
+        head = self._encode(request, settings, tuple(lost))
+        if not request.saw_last_turn:
+            self._kept = [(key, head), *self._kept[: MOST_HEADS - 1]]
+        return head
+
+    def _request_scope(self, offer: Offer, settings: Settings, system: tuple[Turn, ...], tail: Tail) -> RequestScope:
+        log = LossLog()
+        for index, (name, wire) in enumerate(offer.names.items()):
+            if name != wire:
+                reason = f"{self._target.dialect} takes {wire!r} for {name!r}"
+                log.add("rewritten", reason, path=f"options[{index}]")
+        return RequestScope(
+            target=self._target,
+            settings=SettingsReader(settings),
+            options=offer.options,
+            option_names=offer.names,
+            system=system,
+            vendor=settings.vendor.get(self._target.provider, FrozenDict()),
+            losses=log,
+            model_info=self._model_info,
+            quirks=self._quirks,
+            last_side=tail.last_side,
+            ending=tail.last_turn,
+        )
+
+    def _encode(self, request: RequestScope, settings: Settings, system_losses: tuple[Loss, ...]) -> Head:
+        dialect, field = self._dialect, self._dialect.messages_field
+        fields = dict(dialect.encode_request(request))
+        for name in request.settings.untouched():
+            reason = f"{self._target.dialect} {NEVER_READ}"
+            request.losses.add("dropped", reason, path=f"settings.{name}")
+        if field in settings.extra_body:
+            raise SettingsInvalid(f"extra_body replaces {field!r}, the messages themselves; pass messages instead")
+        for name, value in settings.extra_body.items():
+            if name in fields and freeze(fields[name]) != value:
+                reason = "extra_body replaces what the settings and options said"
+                request.losses.add("dropped", reason, path=f"extra_body.{name}")
+        opening = to_json({**fields, **settings.extra_body, field: []}).removesuffix(b"]}")
+        return Head(
+            opening=opening,
+            closing=tuple(map(to_json, request.closing)),
+            splices=tuple(request.splices),
+            system_losses=system_losses,
+            losses=tuple(request.losses.losses),
+            envelope=self._envelope(request, settings),
+        )
+
+    def _envelope(self, request: RequestScope, settings: Settings) -> dict[str, Any]:
+        target, dialect = self._target, self._dialect
+        fields = {key: value for key, value in dialect.streaming_fields.items() if key not in settings.extra_body}
+        return {
+            "target": target,
+            "path": dialect.path(target, streaming=False),
+            "headers": {**request.headers, **settings.extra_headers},
+            "timeout": settings.timeout,
+            "retries": settings.retries or RetryPolicy(),
+            "option_names": {wire: name for name, wire in request.option_names.items() if wire != name},
+            "unchecked": bool(settings.extra_body or settings.extra_headers),
+            "stream_path": dialect.path(target, streaming=True),
+            "stream_fields": to_json(fields).decode(),
+        }

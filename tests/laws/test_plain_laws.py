@@ -16,7 +16,7 @@ from sabir.losses import Loss
 from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.parts import TextPart
 from sabir.rendering import Renderer
-from sabir.scope import LossLog, Tables, Target, Turn, TurnScope
+from sabir.scope import LossLog, Target, Turn, TurnScope
 from sabir_testing.histories import json_values
 from sabir_testing.toys import INLINE
 
@@ -31,11 +31,10 @@ WIRES = (*FILLING, "toy.inline")
 
 
 class Counting:
-    """A dialect that counts the turns which it encodes; with tables of its own."""
+    """A dialect that counts the turns which it encodes."""
 
-    def __init__(self, dialect: Any, **tables: Any) -> None:
+    def __init__(self, dialect: Any) -> None:
         self.dialect = dialect
-        self.tables: Tables = replace(dialect.tables, **tables)
         self.encoded = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -50,13 +49,13 @@ def filling_renderer(name: str) -> Renderer:
     """One that fills in, with nothing kept."""
     if name in FILLING:
         return fresh_renderer(name)
-    return Renderer(Counting(INLINE, plain_turns="filled_in"), target_of(name))
+    return Renderer(INLINE, target_of(name), tables=replace(INLINE.tables, plain_turns="filled_in"))
 
 
 def each_renderer(name: str) -> Renderer:
     """One that encodes each turn by itself."""
-    dialect = pure(name).dialect if name in FILLING else INLINE
-    return Renderer(Counting(dialect, plain_turns="encoded_each"), target_of(name))
+    filling = filling_renderer(name)
+    return filling.new(replace(filling.tables, plain_turns="encoded_each"))
 
 
 def target_of(name: str) -> Target:

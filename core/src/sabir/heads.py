@@ -19,7 +19,7 @@ from sabir.identifiers import Identifiers
 from sabir.losses import Loss
 from sabir.messages import Message
 from sabir.options import Option
-from sabir.scope import LossLog, ModelInfo, RequestScope, Side, Splice, Target, Turn
+from sabir.scope import LossLog, ModelInfo, RequestScope, Side, Splice, Tables, Target, Turn
 from sabir.settings import NEVER_READ, RetryPolicy, Settings, SettingsReader
 from sabir.values import FrozenDict, freeze
 
@@ -76,12 +76,14 @@ Hoist: TypeAlias = Callable[[], tuple[list[Turn], list[Loss]]]
 class HeadMaker:
     """Makes the heads of one target's requests. Its owner's lock guards it."""
 
-    def __init__(self, dialect: Dialect, target: Target, model_info: ModelInfo, quirks: frozenset[str]) -> None:
+    def __init__(
+        self, dialect: Dialect, target: Target, model_info: ModelInfo, quirks: frozenset[str], tables: Tables
+    ) -> None:
         self._dialect = dialect
         self._target = target
         self._model_info = model_info
         self._quirks = quirks
-        self._rule = dialect.tables.at(quirks, model_info).option_names
+        self._rule = tables.option_names
         self._offer = Offer()
         self._kept: list[tuple[_Key, Head]] = []
 

@@ -26,7 +26,7 @@ from sabir.options import Option
 from sabir.pairing import Block, Closed, Pairing
 from sabir.parts import OpaquePart
 from sabir.pieces import goes_back, home_of
-from sabir.plain import PlainTurns
+from sabir.plain import MOST_MESSAGES, PlainTurns
 from sabir.prefixes import Boundary, Prefix, PrefixIndex
 from sabir.scope import LossLog, ModelInfo, Place, Side, Splice, Tables, Target, Turn, TurnScope
 from sabir.settings import RetryPolicy, Settings, UnsupportedMedia
@@ -156,7 +156,8 @@ class _Pass:
     def _fill(self) -> None:
         """Close the plain turns that come next."""
         plain, prefix = self.course.plain, self.prefix
-        while plain is not None and not prefix.last.waiting.is_leading:
+        is_more = plain is not None and not prefix.last.waiting.is_leading
+        while plain is not None and is_more:
             last = prefix.last
             filled = plain.fill(self.messages, last.position, last.last_side, prefix.call_ids, prefix.names)
             if filled.end == last.position:
@@ -171,6 +172,7 @@ class _Pass:
                     last_side=filled.last_side,
                 )
             )
+            is_more = filled.end - last.position >= MOST_MESSAGES
 
     def _keep(self, boundary: Boundary) -> None:
         self.course.index.enter(self.prefix, self.messages, boundary)
@@ -227,25 +229,28 @@ class Renderer:
         speaks_as: str = "llm",
         model_info: ModelInfo | None = None,
         quirks: frozenset[str] = frozenset(),
+        tables: Tables | None = None,
     ) -> None:
+        """`tables` replace those that hold for the model and the endpoint."""
         self._dialect = dialect
-        self._tables = dialect.tables.at(quirks, model_info or ModelInfo(prefix=""))
+        self._tables = tables or dialect.tables.at(quirks, model_info or ModelInfo(prefix=""))
         self._target = target
         self._speaks_as = speaks_as
         self._model_info = model_info or ModelInfo(prefix="")
         self._quirks = quirks
-        self._heads = HeadMaker(dialect, target, self._model_info, quirks)
+        self._heads = HeadMaker(dialect, target, self._model_info, quirks, self._tables)
         self._courses: dict[tuple[bool, UnsupportedMedia, tuple[str, ...]], _Course] = {}
         self._lock = Lock()
 
-    def new(self) -> "Renderer":
-        """Another renderer for the same target, with nothing kept."""
+    def new(self, tables: Tables | None = None) -> "Renderer":
+        """Another renderer for the same target, with nothing kept; with these tables, where given."""
         return Renderer(
             self._dialect,
             self._target,
             speaks_as=self._speaks_as,
             model_info=self._model_info,
             quirks=self._quirks,
+            tables=tables or self._tables,
         )
 
     @property

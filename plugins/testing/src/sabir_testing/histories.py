@@ -214,7 +214,7 @@ words = st.text(alphabet="abcé✓", min_size=1, max_size=6)
 
 
 @st.composite
-def _answers(draw: Any, origin: Origin, speaks_as: str, number: int) -> list[Message]:
+def _answers(draw: Any, origin: Origin, speaks_as: str, number: int, words: Strategy[str]) -> list[Message]:
     """What a model says to one question: a text, or calls with their results and then a text."""
     said = Message(policy=speaks_as, origin=origin, payload=PartsPayload(parts=(TextPart(text=draw(words)),)))
     calls, results = [], []
@@ -230,8 +230,8 @@ def _answers(draw: Any, origin: Origin, speaks_as: str, number: int) -> list[Mes
 
 
 @st.composite
-def tidy_histories(draw: Any, target: Target, speaks_as: str = "llm") -> list[Message]:
-    """Conversations as they go on any wire: instructions first, questions and whole answers in turn."""
+def tidy_histories(draw: Any, target: Target, speaks_as: str = "llm", words: Strategy[str] = words) -> list[Message]:
+    """Conversations as they go on any wire, in those words: instructions first, questions and whole answers in turn."""
     home = Origin(provider=target.provider, dialect=target.dialect, endpoint=target.endpoint, model=target.model)
     asked = [
         Message(policy="user", payload=PartsPayload(parts=(TextPart(text=text),)))
@@ -241,5 +241,5 @@ def tidy_histories(draw: Any, target: Target, speaks_as: str = "llm") -> list[Me
     if draw(st.booleans()):
         history.append(Message(policy="system", payload=PartsPayload(parts=(TextPart(text=draw(words)),))))
     for number, question in enumerate(asked):
-        history += [question, *(draw(_answers(home, speaks_as, number)) if number + 1 < len(asked) else [])]
+        history += [question, *(draw(_answers(home, speaks_as, number, words)) if number + 1 < len(asked) else [])]
     return history

@@ -1,6 +1,7 @@
 """The laws, tried on random histories and settings: what holds for the examples of other families holds always."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -18,7 +19,16 @@ from sabir.settings import WIRE_SETTINGS, Settings
 from sabir_testing.base import Suite
 from sabir_testing.broken import Broken, expect
 from sabir_testing.families.decoding_laws import DecodingLaws
-from sabir_testing.histories import Strategy, hints, histories_of, messages_of, speakers_for
+from sabir_testing.histories import (
+    Strategy,
+    hints,
+    histories_of,
+    messages_of,
+    speakers_for,
+    texts,
+    tidy_histories,
+    words,
+)
 from sabir_testing.marks import mark, messages, strings, unheard
 from sabir_testing.own import own_parts
 from sabir_testing.pairs import check_ids, check_pairs
@@ -42,6 +52,8 @@ VALUES: dict[str, list[Any]] = {
     "response_format": SCHEMAS,
 }
 """Wire setting → values for it."""
+ODD_WORDS = st.one_of(words, texts.filter(bool), st.text(min_size=1, max_size=9))
+"""What may stand in a text, an argument or a result: quotes, white space at an end, any character."""
 
 
 def said(policy: str, text: str) -> Message:
@@ -220,6 +232,29 @@ class LawCases(DecodingLaws):
                 )  # fmt: skip
 
         for_all(subject, st.tuples(histories(subject), _edits(subject)), check)
+
+    def test_a_plain_turn_is_filled_in_as_it_is_encoded(self, subject: Subject) -> None:
+        """With `plain_turns="filled_in"`, what texts, calls and results say changes nothing else in their turn.
+
+        Core then fills a turn into what another of its shape rendered to, which must be what `encode_turn` gives.
+        """
+        each = replace(subject.tables, plain_turns="encoded_each")
+        some = tidy_histories(subject.target, subject.adapter.speaks_as, ODD_WORDS)
+
+        def check(history: list[Message]) -> None:
+            filled_in = rendered(subject, history)
+            encoded = rendered(subject, history, subject.renderer().new(each))
+            expect(
+                filled_in.body == encoded.body and filled_in.losses == encoded.losses,
+                "a turn that is filled into what its shape renders to is not what encode_turn makes of it: "
+                'leave `plain_turns` at "encoded_each"',
+                history=history,
+                rendering=encoded.rendering,
+                losses=encoded.losses,
+                shown={"filled in": filled_in.body},
+            )
+
+        for_all(subject, some, check)
 
     def test_rendering_asks_for_nothing(self, subject: Subject) -> None:
         """Rendering asks for no time, no chance, no network and no disk (law 6)."""

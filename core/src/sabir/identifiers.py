@@ -92,8 +92,8 @@ class Identifiers:
 
     def keeps_name(self, given: str) -> bool:
         """Whether `name` would give it as it is."""
-        known = self._find(given)
-        return self.keeps(given) if known is None else known == given
+        known = self._names.get(given) or self._find(given)
+        return known == given if known is not None else self.keeps(given)
 
     def keep(self, given: str) -> None:
         """Use one that `keeps` found; what `fresh` would do."""

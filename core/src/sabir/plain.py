@@ -20,7 +20,7 @@ from sabir.contracts import Dialect
 from sabir.identifiers import Identifiers
 from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload, Payload
 from sabir.pairing import side_of
-from sabir.parts import TextPart
+from sabir.parts import Part, TextPart
 from sabir.scope import Side, TurnScope
 from sabir.stencils import Stencil, learn
 
@@ -43,13 +43,8 @@ class Filled(NamedTuple):
     last_side: Side | None
 
 
-class _Exchange(NamedTuple):
-    """Calls of the assistant, perhaps after a text, and their results: the slots of what they say."""
-
-    end: int
-    kinds: str
-    slots: list[str]
-    calls: list[OptionCallPayload]
+_MODELS: tuple[Side, bool] = ("assistant", True)
+"""The place of a message that the model may have said in a plain turn."""
 
 
 class PlainTurns:
@@ -59,6 +54,7 @@ class PlainTurns:
         self._dialect = dialect
         self._scope = scope
         self._is_home = is_home
+        self._own = scope.target.dialect
         self._places: dict[tuple[type[Payload], str, str | None], tuple[Side, bool]] = {}
         self._stencils: dict[Shape, Stencil | None] = {}
 
@@ -70,8 +66,9 @@ class PlainTurns:
         at, last = start, min(len(messages) - 1, start + MOST_MESSAGES)
         while at < last:
             begun = at
-            at, follows = self._fill_texts(messages, at, last, follows, items)
-            if at < last:
+            if type(messages[at].payload) is PartsPayload:
+                at, follows = self._fill_texts(messages, at, last, follows, items)
+            if at < last and self._place(messages[at]) == _MODELS:
                 at, follows = self._fill_exchange(messages, at, follows, call_ids, names, items)
             if at == begun:
                 break
@@ -120,67 +117,75 @@ class PlainTurns:
     def _fill_exchange(
         self,
         messages: list[Message],
-        at: int,
+        start: int,
         follows: Side | None,
         call_ids: Identifiers,
         names: Identifiers,
         items: list[bytes],
     ) -> tuple[int, Side | None]:
-        """Fill in an assistant's turn with calls, and that of their results; where it is none, nothing."""
-        side, is_plain = self._place(messages[at])
-        exchange = self._exchange(messages, at, call_ids, names) if side == "assistant" and is_plain else None
-        if exchange is None:
-            return at, follows
-        stencil = self._stencil((side, follows, exchange.kinds), messages[at : exchange.end])
-        if stencil is None:
-            return at, follows
-        items.append(stencil.filled(exchange.slots))
-        for call in exchange.calls:
-            call_ids.keep(call.invocation_id)
-            names.name(call.option_name)
-        return exchange.end, "results"
-
-    def _exchange(
-        self, messages: list[Message], start: int, call_ids: Identifiers, names: Identifiers
-    ) -> _Exchange | None:
-        """What the assistant chose from a position on, and all its results in their order; None if it is not plain."""
+        """Fill in the model's turn with calls, and that of their results in their order; where it is none, nothing."""
         at, end, kinds = start, len(messages), ""
         slots: list[str] = []
-        calls: list[OptionCallPayload] = []
-        while at < end and type(payload := messages[at].payload) is not OptionResultPayload:
-            if type(payload) is OptionCallPayload:
-                kind = self._take_call(messages[at], payload, slots)
-                is_known = any(call.invocation_id == payload.invocation_id for call in calls)
-                is_kept = call_ids.keeps(payload.invocation_id) and names.keeps_name(payload.option_name)
-                if is_known or not is_kept:
-                    return None
-                calls.append(payload)
-            else:
-                text = _text_of(payload)
-                kind = "t" if text and at == start else ""
-                slots.append(text)
-            if not kind:
-                return None
-            kinds += kind.upper() if self._is_home(messages[at].origin) else kind
+        ids: list[str] = []
+        if type(said := messages[at].payload) is PartsPayload:
+            kinds = self._take_text(messages[at], said, slots)
+            at += 1 if kinds else end
+        while at < end and type(call := messages[at].payload) is OptionCallPayload:
+            is_kept = call_ids.keeps(call.invocation_id) and names.keeps_name(call.option_name)
+            if call.invocation_id in ids or not is_kept or not (kind := self._take_call(messages[at], call, slots)):
+                return start, follows
+            kinds += kind
+            ids.append(call.invocation_id)
             at += 1
-        if not calls or at + len(calls) >= end:
-            return None
-        for call in calls:
-            kind, slot = _result_of(messages[at].payload, call)
+        if not ids or at + len(ids) >= end:
+            return start, follows
+        for invocation_id in ids:
+            kind = self._take_result(messages[at], invocation_id, slots)
             if not kind:
-                return None
-            kinds += kind.upper() if self._is_home(messages[at].origin) else kind
-            slots.append(slot)
+                return start, follows
+            kinds += kind
             at += 1
-        return _Exchange(at, kinds, slots, calls)
+        shape: Shape = ("assistant", follows, kinds)
+        stencil = self._stencils.get(shape) or self._stencil(shape, messages[start:at])
+        if stencil is None:
+            return start, follows
+        items.append(stencil.filled(slots))
+        for message in messages[start : at - len(ids)]:
+            if message.call:
+                call_ids.keep(message.call.invocation_id)
+                names.name(message.call.option_name)
+        return at, "results"
+
+    def _take_text(self, message: Message, said: PartsPayload, slots: list[str]) -> str:
+        """Add a text's slot; its kind, "t", or nothing where it is not plain."""
+        text = _text_of(said.parts)
+        slots.append(text)
+        return self._kind("t", message) if text else ""
 
     def _take_call(self, message: Message, call: OptionCallPayload, slots: list[str]) -> str:
-        """The kind of a call, "o" where its own wire's text is kept, and "" where it is not plain; fills its slots."""
+        """Add a call's slots; its kind, "c", or "o" where its own wire's text is kept; nothing if it is not plain."""
+        if call.state_json is not None or call.invalid_arguments or _EXPONENT.search(call.arguments_json):
+            return ""
         raw, origin = call.raw_arguments or "", message.origin
-        is_own = raw != "" and origin is not None and origin.dialect == self._scope.target.dialect
-        slots += (call.invocation_id, call.option_name, call.arguments_json, raw if is_own else "")
-        is_plain = call.state_json is None and not call.invalid_arguments
-        return ("o" if is_own else "c") if is_plain and not _EXPONENT.search(call.arguments_json) else ""
+        is_own = raw != "" and origin is not None and origin.dialect == self._own
+        # A slice of JSONText is a plain str, which is encoded at a tenth of the cost.
+        slots += (call.invocation_id, call.option_name, call.arguments_json[:], raw if is_own else "")
+        return self._kind("o" if is_own else "c", message)
+
+    def _take_result(self, message: Message, invocation_id: str, slots: list[str]) -> str:
+        """Add a result's slot; its kind: "r" a string, "v" another value, "p" a text part; nothing for any other."""
+        result = message.payload
+        if type(result) is not OptionResultPayload or result.invocation_id != invocation_id or result.is_error:
+            return ""
+        if result.parts:
+            kind, slot = "p", _text_of(result.parts)
+        else:
+            kind, slot = _value_of(result.result_json[:])
+        slots.append(slot)
+        return self._kind(kind, message) if slot else ""
+
+    def _kind(self, letter: str, message: Message) -> str:
+        return letter if message.origin is None or not self._is_home(message.origin) else letter.upper()
 
     def _stencil(self, shape: Shape, turn: list[Message]) -> Stencil | None:
         """The stencil of a shape, learnt from this turn of it if need be; None where it has none."""
@@ -192,29 +197,19 @@ class PlainTurns:
         return self._stencils[shape]
 
 
-def _text_of(payload: Payload) -> str:
-    """The text of a payload that is one plain text; "" for any other."""
-    if type(payload) is not PartsPayload or len(payload.parts) != 1:
-        return ""
-    part = payload.parts[0]
-    if type(part) is not TextPart or part.citations or part.state_json is not None:
+def _text_of(parts: tuple[Part, ...]) -> str:
+    """The text of parts that are one plain text; "" for any other."""
+    part = parts[0]
+    if len(parts) > 1 or type(part) is not TextPart or part.citations or part.state_json is not None:
         return ""
     text = part.text
     return text if text.strip() == text else ""
 
 
-def _result_of(payload: Payload, call: OptionCallPayload) -> tuple[str, str]:
-    """The kind and the slot of a call's result: "r" a string, "v" another value, "p" a text part; "" for any other."""
-    if type(payload) is not OptionResultPayload or payload.invocation_id != call.invocation_id or payload.is_error:
-        return "", ""
-    if payload.parts:
-        part = payload.parts[0]
-        is_plain = len(payload.parts) == 1 and type(part) is TextPart and not part.citations and part.state_json is None
-        text = part.text if is_plain and isinstance(part, TextPart) else ""
-        return ("p", text) if text and text.strip() == text else ("", "")
-    text = payload.result_json
-    if text[0] != '"':
-        return ("", "") if _EXPONENT.search(text) else ("v", text)
-    inner = text[1:-1]
-    is_plain = inner and inner.strip() == inner and inner[0] != "\\" and "\\" not in inner[-6:]
-    return ("r", text) if is_plain else ("", "")
+def _value_of(result: str) -> tuple[str, str]:
+    """The kind and the slot of a result's JSON text; "" for a slot where it is not plain."""
+    if result[0] != '"':
+        return "v", "" if _EXPONENT.search(result) else result
+    text = result[1:-1]
+    is_plain = text and text.strip() == text and text[0] != "\\" and "\\" not in text[-6:]
+    return "r", result if is_plain else ""

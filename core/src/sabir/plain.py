@@ -126,20 +126,20 @@ class PlainTurns:
         """Fill in the model's turn with calls, and that of their results in their order; where it is none, nothing."""
         at, end, kinds = start, len(messages), ""
         slots: list[str] = []
-        ids: list[str] = []
+        chosen: dict[str, str] = {}
         if type(said := messages[at].payload) is PartsPayload:
             kinds = self._take_text(messages[at], said, slots)
             at += 1 if kinds else end
         while at < end and type(call := messages[at].payload) is OptionCallPayload:
             is_kept = call_ids.keeps(call.invocation_id) and names.keeps_name(call.option_name)
-            if call.invocation_id in ids or not is_kept or not (kind := self._take_call(messages[at], call, slots)):
+            if call.invocation_id in chosen or not is_kept or not (kind := self._take_call(messages[at], call, slots)):
                 return start, follows
             kinds += kind
-            ids.append(call.invocation_id)
+            chosen[call.invocation_id] = call.option_name
             at += 1
-        if not ids or at + len(ids) >= end:
+        if not chosen or at + len(chosen) >= end:
             return start, follows
-        for invocation_id in ids:
+        for invocation_id in chosen:
             kind = self._take_result(messages[at], invocation_id, slots)
             if not kind:
                 return start, follows
@@ -150,10 +150,9 @@ class PlainTurns:
         if stencil is None:
             return start, follows
         items.append(stencil.filled(slots))
-        for message in messages[start : at - len(ids)]:
-            if message.call:
-                call_ids.keep(message.call.invocation_id)
-                names.name(message.call.option_name)
+        for invocation_id, option_name in chosen.items():
+            call_ids.keep(invocation_id)
+            names.name(option_name)
         return at, "results"
 
     def _take_text(self, message: Message, said: PartsPayload, slots: list[str]) -> str:

@@ -9,7 +9,7 @@ A piece is {"text": word} or {"call": {"id": …, "name": …, "arguments": …}
 import json
 from collections.abc import Iterator, Mapping
 
-from sabir.authoring.bodies import left_over
+from sabir.authoring.bodies import CountsNoTokens, left_over
 from sabir.authoring.failures import Failure, kind_of_status, refusal, reported
 from sabir.decoded import DecodedHistory
 from sabir.errors import CallError, HistoryInvalid, SettingsInvalid
@@ -28,7 +28,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {"done": "stop", "call": "option_ca
 KNOWN_FIELDS = {"model", "options", "settings", "messages"}
 
 
-class PlainDialect:
+class PlainDialect(CountsNoTokens):
     """Text, option calls and their results; no media, and no way to count tokens."""
 
     name = "echo.plain"
@@ -58,13 +58,6 @@ class PlainDialect:
         ]
         settings = {name: value for name in WIRE_SETTINGS if (value := scope.settings.take(name)) is not None}
         return {"model": scope.target.model, "options": options, "settings": settings}
-
-    def encode_count(self, body: Mapping[str, JSONValue], target: Target) -> None:
-        """This wire cannot count tokens; core estimates them."""
-
-    def decode_count(self, body: bytes) -> int:
-        """Never asked, as `encode_count` gives no request."""
-        raise NotImplementedError
 
     def decode(self, body: bytes, scope: DecodeScope) -> Reply:
         """A whole answer is a stream that came at once."""

@@ -148,14 +148,15 @@ def check_suite(suite: type[Suite]) -> None:
 def _check_names(suite: type[Suite], who: str, cases: Collection[str]) -> None:
     """TypeError for a name of the kit's own, and for an attribute that is misspelt."""
     own = [each for each in suite.__mro__ if not (each.__module__.startswith(f"{__package__}.") or _is_family(each))]
-    for name in sorted({name for each in own for name in vars(each)}):
+    given, taken = sorted({name for each in own for name in vars(each)}), _own_names(suite)
+    for name in given:
         if name in cases:
             remedy = f"to opt out, write xfail = {{{name!r}: 'the reason'}}"
             raise TypeError(f"{who} overrides {name}, a case of the kit; {remedy}")
-        if name in _own_names(suite):
+        if name in taken:
             raise TypeError(f"{who} overrides {name}, which the kit needs for itself; choose another name")
-    for name in sorted({name for each in own for name in vars(each) if not name.startswith(("_", "test_"))}):
-        if name not in vars(Suite) and (near := difflib.get_close_matches(name, _ATTRIBUTES, n=1, cutoff=0.85)):
+        is_public = not name.startswith(("_", "test_")) and name not in vars(Suite)
+        if is_public and (near := difflib.get_close_matches(name, _ATTRIBUTES, n=1, cutoff=0.85)):
             raise TypeError(f"{who}.{name} is no attribute of a suite; did you mean {near[0]!r}?")
 
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from sabir.authoring.bodies import CountsNoTokens
 from sabir.contracts import WireRequest
 from sabir.errors import CallError, SabirError, ServerFailed
 from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
@@ -20,7 +21,7 @@ from sabir.parts import KnownPart
 from sabir.reply import Reply, Usage
 from sabir.scope import DecodeScope, Target
 from sabir.sse import ServerEvent, ServerEventReader
-from sabir.values import FrozenDict, JSONValue
+from sabir.values import FrozenDict
 
 from sabir_testing.scripted_answers import Answer, Chosen
 from sabir_testing.scripted_gate import Sleep, Wait
@@ -96,15 +97,8 @@ class AnswerDecoder:
         return ()
 
 
-class AnswerHalf:
+class AnswerHalf(CountsNoTokens):
     """The half of a dialect that reads answers; whoever adds the half that makes requests has a whole one."""
-
-    def encode_count(self, body: Mapping[str, JSONValue], target: Target) -> None:
-        """Nobody counts tokens here; core estimates them, and no answer of the script is used up."""
-
-    def decode_count(self, body: bytes) -> int:
-        """Never asked, as `encode_count` gives no request."""
-        raise NotImplementedError
 
     def decode(self, body: bytes, scope: DecodeScope) -> Reply:
         """A whole answer is a stream that came at once."""

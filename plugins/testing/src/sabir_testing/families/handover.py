@@ -21,11 +21,12 @@ from sabir.scope import Target
 from sabir_testing.base import Suite
 from sabir_testing.bound import bound_in, bound_texts, without_bound
 from sabir_testing.broken import Broken, expect
-from sabir_testing.families.laws import check_body, said
+from sabir_testing.families.laws import check_body
 from sabir_testing.marks import Marked, mark, messages, strings, unheard
 from sabir_testing.own import own_replies
 from sabir_testing.pairs import check_pairs
 from sabir_testing.recorded_histories import recorded_histories, source_dialects
+from sabir_testing.samples import said
 from sabir_testing.subject import HANDED_OVER, Note, Subject
 from sabir_testing.toys import TOYS, toy_target
 

@@ -11,8 +11,7 @@ from sabir.catalogue import find_model
 from sabir.contracts import Access
 from sabir.errors import RenderingRefused
 from sabir.losses import Loss
-from sabir.messages import Message, PartsPayload
-from sabir.parts import TextPart
+from sabir.messages import Message
 from sabir.rendering import Renderer, Rendering
 from sabir.settings import WIRE_SETTINGS, Settings
 
@@ -34,6 +33,7 @@ from sabir_testing.own import own_parts
 from sabir_testing.pairs import check_ids, check_pairs
 from sabir_testing.properties import for_all
 from sabir_testing.purity import impurities
+from sabir_testing.samples import said
 from sabir_testing.subject import Subject
 
 WEATHER = sabir.Option.from_schema("weather", "Weather.", {"type": "object", "properties": {}})
@@ -54,11 +54,6 @@ VALUES: dict[str, list[Any]] = {
 """Wire setting → values for it."""
 ODD_WORDS = st.one_of(words, texts.filter(bool), st.text(min_size=1, max_size=9))
 """What may stand in a text, an argument or a result: quotes, white space at an end, any character."""
-
-
-def said(policy: str, text: str) -> Message:
-    """A message that is a text."""
-    return Message(policy=policy, payload=PartsPayload(parts=(TextPart(text=text),)))
 
 
 class Rendered(NamedTuple):

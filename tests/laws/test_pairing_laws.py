@@ -426,6 +426,22 @@ def test_where_nothing_is_left_of_a_turn_its_neighbours_meet(gone: list[Message]
     assert spoken[2] == FILLER
 
 
+def test_a_message_that_completes_a_pair_closes_nothing_before_it() -> None:
+    """Law 5: whoever goes on from there must still know that the pair is open."""
+
+    def half(pair: str) -> Message:
+        origin = Origin(provider="toy", dialect="toy.inline", model="m-1")
+        block = OpaquePart(dialect="toy.inline", block={"half": pair}, pair=pair, pair_id="p")
+        return Message(policy="llm", origin=origin, payload={"kind": "parts", "parts": [block]})
+
+    history = [said("user", "u"), half("opens"), tool_call("a", 1), tool_result("a", 1), half("closes")]
+    kept = renderer(INLINE)
+    kept.render([*history, said("user", "v"), said("llm", "w"), said("user", "x")])
+
+    assert kept.render(history).body_bytes == renderer(INLINE).render(history).body_bytes
+    assert kept.render(history).losses == ()
+
+
 def test_only_the_leading_system_turn_is_hoisted() -> None:
     """Where a wire takes later ones in their places, they stay there, whatever is closed."""
     wire = ToyDialect("toy.both", Tables(media={}, leading_system="hoisted", later_system="inline"))

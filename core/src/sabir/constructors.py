@@ -82,7 +82,7 @@ def as_messages(messages: str | Message | Iterable[Message]) -> list[Message]:
     if isinstance(messages, Message):
         return [messages]
     given = _listed(messages)
-    if set(map(type, given)) - {Message}:
+    if list(map(type, given)).count(Message) != len(given):
         for index, message in enumerate(given):
             if not isinstance(message, Message):
                 raise Misnamed(_no_message(f"messages[{index}]", message))

@@ -6,7 +6,6 @@
 An exception of the function becomes an error result; cancellation and interrupts go on to the caller.
 """
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -68,10 +67,16 @@ async def answer_call(option: "Option", call: Message) -> Message:
     prepared = _prepare(option, call)
     if isinstance(prepared, Message):
         return prepared
-    outcome = prepared() if is_asynchronous(prepared.function) else await asyncio.to_thread(prepared)
+    outcome = prepared() if is_asynchronous(prepared.function) else await _in_thread(prepared)
     if inspect.isawaitable(outcome.value):
         outcome = await _settle(outcome.value)
     return _finish(call, outcome)
+
+
+async def _in_thread(prepared: Callable[[], Outcome]) -> Outcome:
+    import asyncio  # loaded where a loop runs; those who wait need none of it
+
+    return await asyncio.to_thread(prepared)
 
 
 async def _settle(value: Awaitable[Any]) -> Outcome:

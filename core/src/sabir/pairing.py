@@ -98,10 +98,12 @@ class Pairing:
         is_late = side == "system" and not self._is_leading and self._tables.later_system == "user"
         joins_user = side == "system" and not self._is_leading and self._tables.later_system == "after_user"
         side = "user" if is_late or joins_user else side
+        waiting = len(self._open_pairs)
         unmatched = self._match_closers(message, side)
+        is_answer = len(self._open_pairs) < waiting
         if side != "assistant":
             self._abandon()
-        closed = self._place(position, side)
+        closed = self._place(position, side, is_answer=is_answer)
         if is_late:
             reason = "a system message after the start renders as user on this wire"
             self._log.add("downgraded", reason, message=message)
@@ -120,11 +122,12 @@ class Pairing:
             self._log.add("dropped", NO_RESULT, message=self._messages[position])
         return Closed(self._blocks, self._log.losses, Waiting(self._abandoned, self._is_leading))
 
-    def _place(self, position: int, side: Side) -> Closed | None:
+    def _place(self, position: int, side: Side, *, is_answer: bool = False) -> Closed | None:
+        """Put a message into its block; returns what it closes, which is nothing where it answers what stands there."""
         last = self._blocks[-1] if self._blocks else None
         closed = None
         if last is None or last.side != side or last.answers:
-            if last is not None and not self._open_calls and not self._open_pairs:
+            if last is not None and not (self._open_calls or self._open_pairs or is_answer):
                 closed = Closed(self._blocks, self._log.losses, Waiting(dict(self._abandoned), self._is_leading))
                 self._blocks, self._log, self._homes = [], LossLog(), {}
             last = Block(side)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import anthropic
@@ -15,7 +16,7 @@ from sabir.errors import (
     StreamBroken,
 )
 from sabir_anthropic.plugin import anthropic as provider
-from sabir_testing.loopback import Server, head
+from sabir_testing.loopback import Server, head, whole
 
 from tests.anthropic.test_decode import message
 from tests.anthropic.test_stream import START, STOP, begun, delta, done, ended, framed
@@ -100,6 +101,33 @@ def test_the_vendors_environment_does_not_follow_a_base_url(name: str, monkeypat
     headers = server.asked[0].headers
     assert headers["authorization"] == "Bearer sk-ant-test"
     assert {"x-secret", "x-api-key", "anthropic-workspace-id"}.isdisjoint(headers)
+
+
+@pytest.mark.parametrize("timeout", [None, 7.0])
+async def test_every_request_has_the_headers_of_the_sdks_typed_call(timeout: float | None) -> None:
+    """In their order, whichever client sends, and whether the SDK was asked anew or not.
+
+    But for the length, and for the timeout where none is asked for, which the SDK reckons by the method that is called.
+    """
+    asks: Any = {"model": "m", "messages": [], "max_tokens": 1} | ({} if timeout is None else {"timeout": timeout})
+    request, free = (
+        replace(REQUEST, timeout=timeout),
+        {"content-length", *(["x-stainless-timeout"][timeout is not None :])},
+    )
+    with Server([whole(b"{}")], keeps_alive=True) as server:
+        connection = provider.connect(access(server))
+        with anthropic.Anthropic(api_key="sk-ant-test", base_url=server.url) as client:
+            client.messages.create(**asks)
+        async with anthropic.AsyncAnthropic(api_key="sk-ant-test", base_url=server.url) as later:
+            await later.messages.create(**asks)
+        for _ in range(2):
+            connection.open_sync(request).close()
+            await (await connection.open(request)).aclose()
+        await connection.aclose()
+
+    waiting, awaited, *ours = [list({**asked.headers, **dict.fromkeys(free)}.items()) for asked in server.asked]
+    assert ours == [waiting, awaited] * 2
+    assert {asked.path for asked in server.asked} == {"/v1/messages"}
 
 
 def test_the_users_client_sends_with_its_own_key_and_headers() -> None:

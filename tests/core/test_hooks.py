@@ -97,6 +97,15 @@ def test_each_plugin_sees_what_the_one_before_it_made() -> None:
     assert built([Marker("1"), Hints(), Marker("2")]).text == "x12"
 
 
+def test_a_plugin_that_is_registered_later_is_asked_from_then_on() -> None:
+    """Who is asked is found out once, but anew when there is somebody more."""
+    hooks = Hooks([Marker("b")])
+    assert built(hooks).text == "xb"
+    hooks.register(Marker("a"))
+
+    assert built(hooks).text == "xba"
+
+
 def test_a_changed_message_is_what_the_builder_gives_again() -> None:
     """The hooks run once a message, not once a question."""
     builder = MessageBuilder(hooks=[Marker("1")])

@@ -22,7 +22,7 @@ from sabir.errors import (
     SettingsInvalid,
 )
 from sabir_google.plugin import google as provider
-from sabir_testing.loopback import PATIENCE, Server, head
+from sabir_testing.loopback import PATIENCE, Server, head, whole
 
 PATH = "/v1beta/models/gemini-2.5-flash"
 REQUEST = WireRequest(path=f"{PATH}:generateContent", body='{"contents" :[ "été" ]}'.encode())
@@ -272,6 +272,44 @@ async def test_a_client_that_does_not_send_through_sabir_is_refused_before_anyth
 
     assert server.asked == []
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("timeout", [None, 7.0])
+async def test_every_request_has_the_headers_of_the_sdks_typed_call(timeout: float | None) -> None:
+    """In their order, whichever client sends, and whether the SDK was asked anew or not; but for the length."""
+    options: Any = {"timeout": timeout and int(timeout * 1000), "api_version": "v1beta"}
+    asks: Any = {"model": "gemini-2.5-flash", "contents": "Hello"}
+    request = replace(REQUEST, timeout=timeout)
+    with Server([whole(ANSWER)], keeps_alive=True) as server:
+        options = sabir_google.http_options(base_url=server.url, **options)
+        connection = provider.connect(access(server))
+        client = genai.Client(api_key="k-test", http_options=options)
+        client.models.generate_content(**asks)
+        await client.aio.models.generate_content(**asks)
+        for _ in range(2):
+            connection.open_sync(request).close()
+            await (await connection.open(request)).aclose()
+        await connection.aclose()
+        options.httpx_client.close()
+        await options.httpx_async_client.aclose()
+
+    waiting, awaited, *ours = [list({**asked.headers, "content-length": ""}.items()) for asked in server.asked]
+    assert ours == [waiting, awaited] * 2
+    assert {asked.path for asked in server.asked} == {REQUEST.path}
+
+
+def test_the_methods_of_one_model_do_not_mix() -> None:
+    """Each is asked for under its own name, and with its own bytes, again and again."""
+    methods = ["generateContent", "streamGenerateContent?alt=sse", "countTokens"] * 2
+    with Server([whole(b"{}")], keeps_alive=True) as server:
+        connection = provider.connect(access(server))
+        for method in methods:
+            connection.open_sync(WireRequest(path=f"{PATH}:{method}", body=method.encode())).close()
+        connection.close()
+
+    assert [(asked.path, asked.body) for asked in server.asked] == [
+        (f"{PATH}:{method}", method.encode()) for method in methods
+    ]
 
 
 def test_the_endpoint_of_a_client_is_what_it_is_a_client_of(vertex: tuple[Server, genai.Client]) -> None:

@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
+from typing import Any
 
 import openai
 import pytest
@@ -11,7 +13,7 @@ from sabir.errors import (
     SettingsInvalid,
 )
 from sabir_openai.plugin import openai as provider
-from sabir_testing.loopback import Server, head
+from sabir_testing.loopback import Server, head, whole
 
 REQUEST = WireRequest(path="/chat/completions", body=b'{"model":"m" ,"messages":[]}')
 
@@ -80,6 +82,27 @@ def test_openais_environment_does_not_follow_a_base_url(monkeypatch: pytest.Monk
     headers = server.asked[0].headers
     assert headers["authorization"] == "Bearer sk-test"
     assert {"openai-organization", "openai-project", "x-secret"}.isdisjoint(headers)
+
+
+@pytest.mark.parametrize("timeout", [None, 7.0])
+async def test_every_request_has_the_headers_of_the_sdks_typed_call(timeout: float | None) -> None:
+    """In their order, whichever client sends, and whether the SDK was asked anew or not; but for the length."""
+    asks: Any = {"model": "m", "messages": []} | ({} if timeout is None else {"timeout": timeout})
+    request = replace(REQUEST, timeout=timeout)
+    with Server([whole(b"{}")], keeps_alive=True) as server:
+        url, connection = f"{server.url}/v1", provider.connect(access(server))
+        with openai.OpenAI(api_key="sk-test", base_url=url) as client:
+            client.chat.completions.create(**asks)
+        async with openai.AsyncOpenAI(api_key="sk-test", base_url=url) as later:
+            await later.chat.completions.create(**asks)
+        for _ in range(2):
+            connection.open_sync(request).close()
+            await (await connection.open(request)).aclose()
+        await connection.aclose()
+
+    waiting, awaited, *ours = [list({**asked.headers, "content-length": ""}.items()) for asked in server.asked]
+    assert ours == [waiting, awaited] * 2
+    assert {asked.path for asked in server.asked} == {"/v1/chat/completions"}
 
 
 def test_the_users_client_sends_with_its_own_key_and_headers() -> None:

@@ -245,7 +245,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return rendering
 
     def _check_target(self, rendering: Rendering) -> None:
-        if rendering.target != self._target:
+        if rendering.target is not self._target and rendering.target != self._target:
             raise SettingsInvalid(
                 f"the rendering is for {rendering.target} ({rendering.target.dialect}), this adapter is {self._target} "
                 f"({self._target.dialect}); render it with this adapter"

@@ -7,7 +7,6 @@ started, so that the waiting kind works inside a running loop, as in a notebook.
 the open response on its way out.
 """
 
-import asyncio
 import logging
 import random
 import time
@@ -34,6 +33,10 @@ class Raised(NamedTuple):
     """What performing an action raised, as the library's error where it is the wire's."""
 
     error: Exception
+
+
+_PAUSES = (Emit, Done)
+"""Where a driver stops, and hands over to its caller."""
 
 
 class SyncPerformer(Protocol):
@@ -138,6 +141,8 @@ class Wire:
                 self._chunks = aiter(response.chunks())
                 return Head(response.status, response.headers)
             case Pause():
+                import asyncio  # loaded where a loop runs; those who wait need none of it
+
                 await asyncio.sleep(_between(action))
             case Close():
                 await self.close()
@@ -191,7 +196,7 @@ def drive_sync(script: Script[Result], wire: SyncPerformer) -> Emit | Done[Resul
     """Start a script, or go on after its last Emit, until it emits or is done; raises what it raises."""
     try:
         step = resume(script, None)
-        while not isinstance(step, Emit | Done):
+        while not isinstance(step, _PAUSES):
             step = resume(script, wire.perform(step))
         return step
     except BaseException:
@@ -204,7 +209,7 @@ async def drive(script: Script[Result], wire: Performer) -> Emit | Done[Result]:
     """Start a script, or go on after its last Emit, until it emits or is done; raises what it raises."""
     try:
         step = resume(script, None)
-        while not isinstance(step, Emit | Done):
+        while not isinstance(step, _PAUSES):
             step = resume(script, await wire.perform(step))
         return step
     except BaseException:

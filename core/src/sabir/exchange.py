@@ -46,6 +46,9 @@ class Next(NamedTuple):
     """Read what comes next of what is open, a response's bytes or another stream's event; None at its end."""
 
 
+_NEXT = Next()
+
+
 class Close(NamedTuple):
     """Close the open response."""
 
@@ -132,7 +135,7 @@ def stream_script(exchange: Exchange, state: StreamState) -> Script[Reply]:
         state.begin(scope, attempt)
         try:
             # What follows the terminal marker is not waited for: a server may keep its connection open.
-            while not state.ended and (chunk := (yield Next())) is not None:
+            while not state.ended and (chunk := (yield _NEXT)) is not None:
                 assert isinstance(chunk, bytes)
                 for event in state.feed(chunk):
                     yield Emit(event)
@@ -152,8 +155,8 @@ def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
     """Send; the scope of what was answered. Raises what a status of 400 and above stands for."""
     head = yield Open(exchange.request, attempt)
     assert isinstance(head, Head)
-    request_id = next((head.headers[name] for name in REQUEST_ID_HEADERS if name in head.headers), None)
-    scope = replace(exchange.scope, request_id=request_id)
+    request_id = next(filter(None, map(head.headers.get, REQUEST_ID_HEADERS)), None)
+    scope = replace(exchange.scope, request_id=request_id) if request_id else exchange.scope
     if head.status < 400:
         return scope
     try:

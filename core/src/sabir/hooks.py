@@ -38,6 +38,7 @@ class Hooks:
         self._manager = pluggy.PluginManager(hookspecs.PROJECT)
         self._manager.add_hookspecs(hookspecs)
         self._names: list[str] = []
+        self._known_callers: dict[str, list[tuple[str, pluggy.HookCaller]]] = {}
         for plugin in plugins:
             self.register(plugin)
 
@@ -55,17 +56,15 @@ class Hooks:
                 self._manager.unregister(plugin)
             raise PluginError(f"hook plugin {shown} does not fit: {_reason(plugin, error)}") from None
         self._names.append(shown)
+        self._known_callers = {}
 
     def role_hint(self, policy: str, kind: Kind) -> RoleHint | None:
         """The first hint that a plugin gives a message of that policy and kind."""
-        given = self._ask("sabir_default_role_hint", policy=policy, kind=kind)
-        return next((hint for _, hint in given if hint is not None), None)
+        return next((hint for _, hint in self._ask("sabir_default_role_hint", policy=policy, kind=kind)), None)
 
     def media_id(self, part: MediaPart, index: int) -> str | None:
         """The first id that a plugin gives a media part; PluginError for what is no string."""
         for name, media_id in self._ask("sabir_media_id", part=part, index=index):
-            if media_id is None:
-                continue
             if not isinstance(media_id, str):
                 found = type(media_id).__name__
                 raise PluginError(f"hook plugin {name} returned {found} from sabir_media_id; return a string or None")
@@ -74,10 +73,9 @@ class Hooks:
 
     def built(self, message: Message) -> Message:
         """A message as the plugins leave it; what one of them raises is its veto."""
-        for name in self._names:
-            for _, changed in self._ask("sabir_message_built", only=name, message=message):
-                if changed is not None:
-                    message = _checked(changed, message, name)
+        for name, caller in self._callers("sabir_message_built"):
+            for changed in caller(message=message):
+                message = _checked(changed, message, name)
         return message
 
     def call_started(self, rendering: "Rendering", attempt: int, call: int) -> None:
@@ -97,25 +95,29 @@ class Hooks:
         self._tell("sabir_call_given_up", rendering=rendering, error=error, call=call)
 
     def _tell(self, hook: str, **given: Any) -> None:
-        for name in self._names:
+        for name, caller in self._callers(hook):
             try:
-                for _ in self._ask(hook, only=name, **given):
-                    pass
+                caller(**given)
             except Exception as error:
                 reason = one_line(f"{type(error).__name__}: {error}")
                 logger.warning("hook plugin %s failed in %s and was passed over: %s", name, hook, reason)
 
-    def _ask(self, hook: str, only: str | None = None, **given: Any) -> Iterator[tuple[str, Any]]:
-        """Each plugin's answers, in the order of registration."""
-        plugins = {name: self._manager.get_plugin(name) for name in self._names}
-        implementing = {
-            implementation.plugin_name for implementation in getattr(self._manager.hook, hook).get_hookimpls()
-        }
-        for name in self._names if only is None else (only,):
-            if name in implementing:
-                others = [plugin for other, plugin in plugins.items() if other != name]
-                for answer in self._manager.subset_hook_caller(hook, others)(**given):
-                    yield name, answer
+    def _ask(self, hook: str, **given: Any) -> Iterator[tuple[str, Any]]:
+        """Each plugin's answers, in the order of registration; None is none."""
+        for name, caller in self._callers(hook):
+            for answer in caller(**given):
+                yield name, answer
+
+    def _callers(self, hook: str) -> list[tuple[str, pluggy.HookCaller]]:
+        """What asks one plugin alone, for each that implements a hook, in the order of registration."""
+        known = self._known_callers  # registering another plugin begins a new one
+        if hook not in known:
+            plugins = {name: self._manager.get_plugin(name) for name in self._names}
+            implementing = {found.plugin_name for found in getattr(self._manager.hook, hook).get_hookimpls()}
+            asked = [name for name in plugins if name in implementing]
+            others = {name: [plugin for other, plugin in plugins.items() if other != name] for name in asked}
+            known[hook] = [(name, self._manager.subset_hook_caller(hook, others[name])) for name in asked]
+        return known[hook]
 
     def _free_name(self, plugin: object) -> str:
         name = str(getattr(plugin, "__name__", None) or type(plugin).__name__)

@@ -7,17 +7,19 @@
 No HTTP client is imported here: answers are used by the few names that httpx2 and its kin share.
 """
 
-import asyncio
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from sabir.contracts import Access, ApiKey
 from sabir.errors import CredentialsMissing, SettingsInvalid
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 SyncClient = TypeVar("SyncClient")
 AsyncClient = TypeVar("AsyncClient")
@@ -98,7 +100,7 @@ class Clients(Generic[SyncClient, AsyncClient]):
     def __init__(self) -> None:
         self._lock = Lock()
         self._sync: SyncClient | None = None
-        self._by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncClient] = WeakKeyDictionary()
+        self._by_loop: WeakKeyDictionary[AbstractEventLoop, AsyncClient] = WeakKeyDictionary()
 
     def sync(self, make: Callable[[], SyncClient]) -> SyncClient:
         """The waiting client, made now if there is none."""
@@ -109,7 +111,7 @@ class Clients(Generic[SyncClient, AsyncClient]):
 
     def here(self, make: Callable[[], AsyncClient]) -> AsyncClient:
         """The running event loop's client, made now if there is none."""
-        loop = asyncio.get_running_loop()
+        loop = _running_loop()
         with self._lock:
             if loop not in self._by_loop:
                 self._by_loop[loop] = make()
@@ -124,7 +126,13 @@ class Clients(Generic[SyncClient, AsyncClient]):
     def take_here(self) -> AsyncClient | None:
         """The running event loop's client, to be closed; it is forgotten here."""
         with self._lock:
-            return self._by_loop.pop(asyncio.get_running_loop(), None)
+            return self._by_loop.pop(_running_loop(), None)
+
+
+def _running_loop() -> "AbstractEventLoop":
+    import asyncio  # loaded where a loop runs; those who wait need none of it
+
+    return asyncio.get_running_loop()
 
 
 def checked_client(given: object, kind: type[Client], provider: str, remedy: str) -> Client:

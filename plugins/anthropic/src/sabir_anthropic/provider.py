@@ -1,10 +1,13 @@
 """Anthropic: URL, credentials, and the official SDK's clients that carry bytes; clouds by a client of the user's.
 
     Access ──connect──▶ SDKConnection ──open──▶ status, headers, byte chunks
+                └ client=▶ UsersConnection ─┘
 
-The SDK is imported at the first send. Ready bytes go through its public `post(content=…)`, asked for as a stream, so
-that headers come back before the body; its own retries are off. The clients of Bedrock and Vertex write the model
-into the path, for which they want the body as an object. A client that the user gave is used and never closed.
+The SDK is imported at the first send. It makes the client, and writes the head of each kind of request once; then
+ready bytes go straight through its HTTP client (see sabir.authoring.carrier). A client that the user gave is asked to
+send each request, by its public `post(content=…)`, as a stream, so that headers come back before the body; its own
+retries are off, and it is never closed. The clients of Bedrock and Vertex write the model into the path, for which they
+want the body as an object.
 """
 
 import json
@@ -15,7 +18,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sabir.authoring.access import AsyncHTTPAnswer, Clients, HTTPAnswer, KeySource, read_endpoint, url_of_client
+from sabir.authoring.access import AsyncHTTPAnswer, HTTPAnswer, KeySource, read_endpoint, url_of_client
+from sabir.authoring.carrier import OwnConnection
 from sabir.catalogue import read_models
 from sabir.contracts import SABIR_API, Access, WireRequest
 from sabir.errors import CallError, SettingsInvalid
@@ -28,6 +32,7 @@ from sabir_anthropic.stream import FRAMES, FrameReader
 
 if TYPE_CHECKING:
     import anthropic
+    import httpx2
     from sabir.contracts import Dialect
 
 URL = "https://api.anthropic.com"
@@ -69,11 +74,13 @@ class AnthropicProvider:
             return url_of_client(self.name, access.client)
         return access.base_url or os.environ.get("ANTHROPIC_BASE_URL") or URL
 
-    def connect(self, access: Access) -> "SDKConnection":
+    def connect(self, access: Access) -> "SDKConnection | UsersConnection":
         """A connection; makes no client and reads no key before its first send."""
-        self.endpoint(access)
+        is_vendor = self._is_vendor(access)
+        if access.client is not None:
+            return UsersConnection(self.name, access.client)
         key = KeySource(self.name, access.api_key, self.key_variables)
-        return SDKConnection(self.name, self._url(access), key, access.client, is_vendor=self._is_vendor(access))
+        return SDKConnection(self.name, self._url(access), key, is_vendor=is_vendor)
 
     def quirks(self, access: Access) -> frozenset[str]:
         """Those of a cloud, and of an endpoint that speaks the dialect without being the vendor's."""
@@ -118,75 +125,49 @@ class AsyncFramedAnswer(AsyncHTTPAnswer):
                 yield event
 
 
-class SDKConnection:
+class SDKConnection(OwnConnection["anthropic.Anthropic", "anthropic.AsyncAnthropic"]):
     """The SDK's clients for one endpoint, made at the first send.
 
     `is_vendor` says that the further headers of the SDK's own environment are meant for this endpoint; to any other
     they do not go.
     """
 
-    def __init__(
-        self, name: str, base_url: str, key: KeySource, client: object = None, *, is_vendor: bool = False
-    ) -> None:
+    def __init__(self, name: str, base_url: str, key: KeySource, *, is_vendor: bool = False) -> None:
+        super().__init__()
         self._name = name
         self._base_url = base_url
         self._key = key
-        self._given: Any = client
         self._is_vendor = is_vendor
-        self._clients: Clients[anthropic.Anthropic, anthropic.AsyncAnthropic] = Clients()
-
-    def open_sync(self, request: WireRequest) -> HTTPAnswer:
-        """Send; return at the response's headers, whatever the status."""
-        from anthropic import Anthropic, APIStatusError, Stream
-
-        client = self._own("a waiting call", is_async=False) or self._clients.sync(lambda: Anthropic(**self._how()))
-        try:
-            response: Any = client.post(**self._call(request), stream_cls=Stream[object])
-        except APIStatusError as error:
-            response = error.response
-        return FramedAnswer(response)
-
-    async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
-        """Send; return at the response's headers, whatever the status."""
-        from anthropic import APIStatusError, AsyncAnthropic, AsyncStream
-
-        client = self._own("await", is_async=True) or self._clients.here(lambda: AsyncAnthropic(**self._how()))
-        try:
-            response: Any = await client.post(**self._call(request), stream_cls=AsyncStream[object])
-        except APIStatusError as error:
-            response = error.response
-        return AsyncFramedAnswer(response)
 
     def translate(self, error: Exception) -> CallError | None:
         """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
         return translate(error, self._name)
 
-    def close(self) -> None:
-        """Close the sync client if this connection made it."""
-        if client := self._clients.take_sync():
-            client.close()
+    def make_sync(self) -> "tuple[anthropic.Anthropic, httpx2.Client]":
+        """A waiting client of the SDK, and its HTTP client."""
+        from anthropic import Anthropic
 
-    async def aclose(self) -> None:
-        """Close the sync client and this event loop's if this connection made them."""
-        self.close()
-        if client := self._clients.take_here():
-            await client.close()
+        from sabir_anthropic.http_provider import HTTPClient
 
-    def _own(self, what: str, *, is_async: bool) -> Any:
-        """The user's client, None where none was given; SettingsInvalid for one of the other kind, or of none.
+        http_client = HTTPClient()
+        return Anthropic(**self._how(), http_client=http_client), http_client
 
-        The SDK has a client class for each cloud and no public one above them: their names tell.
-        """
-        if self._given is None:
-            return None
-        names = [kind.__name__ for kind in type(self._given).__mro__]
-        if not any(name == ("AsyncAPIClient" if is_async else "SyncAPIClient") for name in names):
-            kind = "an AsyncAnthropic" if is_async else "an Anthropic"
-            message = (
-                f"client= of {self._name} is of type {names[0]}; {what} takes {kind} client, or a cloud's of its kind"
-            )
-            raise SettingsInvalid(message)
-        return self._given
+    def make(self) -> "tuple[anthropic.AsyncAnthropic, httpx2.AsyncClient]":
+        """An async client of the SDK, and its HTTP client."""
+        from anthropic import AsyncAnthropic
+
+        from sabir_anthropic.http_provider import AsyncHTTPClient
+
+        http_client = AsyncHTTPClient()
+        return AsyncAnthropic(**self._how(), http_client=http_client), http_client
+
+    def ask_sync(self, client: "anthropic.Anthropic", request: WireRequest) -> object:
+        """Have the SDK make the request; its body is not sent."""
+        return client.post(request.path, cast_to=object, content=b"{}", options=_options(request))
+
+    async def ask(self, client: "anthropic.AsyncAnthropic", request: WireRequest) -> object:
+        """Have the SDK make the request; its body is not sent."""
+        return await client.post(request.path, cast_to=object, content=b"{}", options=_options(request))
 
     def _how(self) -> dict[str, Any]:
         """What either client is made with."""
@@ -199,12 +180,61 @@ class SDKConnection:
             found["default_headers"] = dict.fromkeys(names, omit) | {"Authorization": f"Bearer {self._key.read()}"}
         return found
 
+
+class UsersConnection:
+    """The user's own client, sync or async: it is asked to send each request, and never closed."""
+
+    def __init__(self, name: str, client: Any) -> None:  # a client of any cloud: the SDK has no public class above them
+        self._name = name
+        self._client = client
+
+    def open_sync(self, request: WireRequest) -> HTTPAnswer:
+        """Send; return at the response's headers, whatever the status."""
+        from anthropic import APIStatusError, Stream
+
+        self._check("a waiting call takes an Anthropic client", "SyncAPIClient")
+        try:
+            response = self._client.post(**self._call(request), stream_cls=Stream[object])
+        except APIStatusError as error:
+            response = error.response
+        return FramedAnswer(response)
+
+    async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
+        """Send; return at the response's headers, whatever the status."""
+        from anthropic import APIStatusError, AsyncStream
+
+        self._check("await takes an AsyncAnthropic client", "AsyncAPIClient")
+        try:
+            response = await self._client.post(**self._call(request), stream_cls=AsyncStream[object])
+        except APIStatusError as error:
+            response = error.response
+        return AsyncFramedAnswer(response)
+
+    def translate(self, error: Exception) -> CallError | None:
+        """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
+        return translate(error, self._name)
+
+    def close(self) -> None:
+        """Nothing: the client is the user's."""
+
+    async def aclose(self) -> None:
+        """Nothing: the client is the user's."""
+
+    def _check(self, remedy: str, kind: str) -> None:
+        """SettingsInvalid for a client of the other kind, or of none; their names tell."""
+        names = [each.__name__ for each in type(self._client).__mro__]
+        if kind not in names:
+            raise SettingsInvalid(f"client= of {self._name} is of type {names[0]}; {remedy}, or a cloud's of its kind")
+
     def _call(self, request: WireRequest) -> dict[str, Any]:
-        """What `post` of either client is called with; a raw response asked for as a stream comes before its body."""
+        """What `post` is called with; a raw response asked for as a stream comes before its body."""
         from httpx2 import Response
 
-        options: dict[str, Any] = {"headers": {"Content-Type": "application/json", **request.headers}, "max_retries": 0}
-        if request.timeout is not None:
-            options["timeout"] = request.timeout
-        body = {"body": json.loads(request.body)} if _is_cloud(self._given) else {"content": request.body}
-        return {"path": request.path, "cast_to": Response, **body, "options": options, "stream": True}
+        body = {"body": json.loads(request.body)} if _is_cloud(self._client) else {"content": request.body}
+        return {"path": request.path, "cast_to": Response, **body, "options": _options(request), "stream": True}
+
+
+def _options(request: WireRequest) -> Any:
+    """How `post` of any client sends, without trying again by itself."""
+    options: dict[str, Any] = {"headers": {"Content-Type": "application/json", **request.headers}, "max_retries": 0}
+    return options if request.timeout is None else {**options, "timeout": request.timeout}

@@ -35,7 +35,12 @@ def carried(request: WireRequest | None, unseen: str) -> Iterator[Parcel]:
         raise SettingsInvalid(unseen) from None
 
 
+def url_of(made: httpx2.Request, request: WireRequest) -> httpx2.URL:
+    """The URL that the SDK made, with the method that the request is for."""
+    return httpx2.URL(f"{str(made.url).rpartition(':')[0]}:{request.path.rpartition(':')[2]}")
+
+
 def send(parcel: Parcel, request: WireRequest) -> Any:
     """Send the ready bytes to the method that they are for; of an async client, the answer is awaited."""
-    url, method = str(parcel.made.url).rpartition(":")[0], request.path.rpartition(":")[2]
-    return parcel.send(request.body, f"{url}:{method}")
+    parcel.url = url_of(parcel.made, request)
+    return parcel.send(request.body)

@@ -1,14 +1,17 @@
 """Google's Gemini API: URL, credentials, the official SDK's clients that carry bytes; Vertex AI by the user's client.
 
     GoogleProvider ──connect(access)──▶ SDKConnection ──open──▶ status, headers, byte chunks
+                               └ client=▶ UsersConnection ─┘
 
-The SDK is imported at the first send. Ready bytes go through its public `generate_content`, by HTTP clients of this
-plugin that stand in for the SDK's own (see http_provider): so it never takes aiohttp, which it else does wherever that
-is installed, and neither repeats nor continues a call by itself. Its variables that lead elsewhere
-(GOOGLE_GENAI_USE_VERTEXAI and its kin, GOOGLE_GENAI_API_VERSION) decide nothing here.
+The SDK is imported at the first send. Its public `generate_content` writes the head of each kind of request once; then
+ready bytes go straight through the HTTP clients of this plugin that stand in for the SDK's own (see http_provider): so
+it never takes aiohttp, which it else does wherever that is installed, and neither repeats nor continues a call by
+itself. Its variables that lead elsewhere (GOOGLE_GENAI_USE_VERTEXAI and its kin, GOOGLE_GENAI_API_VERSION) decide
+nothing here.
 
-A client that the user gave is used and never closed. The SDK lets nobody change the HTTP client of a client that is
-made, so that it must be made with `sabir_google.http_options()`; one that was not is refused before anything is sent.
+A client that the user gave writes the head of each request, and is never closed. The SDK lets nobody change the HTTP
+client of a client that is made, so that it must be made with `sabir_google.http_options()`; one that was not is refused
+before anything is sent.
 """
 
 from functools import cache
@@ -17,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.authoring.access import (
     AsyncHTTPAnswer,
-    Clients,
     HTTPAnswer,
     KeySource,
     checked_client,
     first_variable,
     read_endpoint,
 )
+from sabir.authoring.carrier import OwnConnection
 from sabir.catalogue import read_models
 from sabir.contracts import SABIR_API, Access, Dialect, WireRequest
 from sabir.errors import CallError
@@ -32,9 +35,9 @@ from sabir.scope import ModelInfo
 from sabir_google.errors import translate
 
 if TYPE_CHECKING:
+    import httpx2
     from google import genai
     from google.genai.types import HttpOptions
-    from httpx2 import AsyncClient, Client
 
 NAME = "google"
 URL = "https://generativelanguage.googleapis.com"
@@ -83,10 +86,12 @@ class GoogleProvider:
             return access.base_url or (VERTEX_URL if getattr(access.client, "vertexai", False) else URL)
         return access.base_url or first_variable(URL_VARIABLES) or URL
 
-    def connect(self, access: Access) -> "SDKConnection":
+    def connect(self, access: Access) -> "SDKConnection | UsersConnection":
         """A connection; makes no client and reads no key before its first send."""
         self.endpoint(access)
-        return SDKConnection(self._url(access), KeySource(NAME, access.api_key, KEY_VARIABLES), access.client)
+        if access.client is not None:
+            return UsersConnection(access.client)
+        return SDKConnection(self._url(access), KeySource(NAME, access.api_key, KEY_VARIABLES))
 
     def quirks(self, access: Access) -> frozenset[str]:
         """None."""
@@ -102,22 +107,72 @@ def _known_models() -> tuple[ModelInfo, ...]:
     return read_models(files("sabir_google").joinpath("models.toml").read_text("utf-8"))
 
 
-class SDKConnection:
-    """The SDK's clients for one endpoint, each with the HTTP client that carries its bytes."""
+class SDKConnection(OwnConnection["genai.Client", "genai.Client"]):
+    """The SDK's clients for one endpoint, made at the first send."""
 
-    def __init__(self, base_url: str, key: KeySource, client: object = None) -> None:
+    def __init__(self, base_url: str, key: KeySource) -> None:
+        super().__init__()
         self._base_url = base_url
         self._key = key
-        self._given = client
+
+    def translate(self, error: Exception) -> CallError | None:
+        """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
+        return translate(error, NAME)
+
+    def make_sync(self) -> "tuple[genai.Client, httpx2.Client]":
+        """A waiting client of the SDK, and its HTTP client."""
+        from httpx2 import AsyncBaseTransport
+
+        from sabir_google.http_provider import AsyncHTTPClient, HTTPClient
+
+        http_client = HTTPClient()
+        return self._made(http_client, AsyncHTTPClient(transport=AsyncBaseTransport())), http_client
+
+    def make(self) -> "tuple[genai.Client, httpx2.AsyncClient]":
+        """An async client of the SDK, and its HTTP client."""
+        from httpx2 import BaseTransport
+
+        from sabir_google.http_provider import AsyncHTTPClient, HTTPClient
+
+        http_client = AsyncHTTPClient()
+        return self._made(HTTPClient(transport=BaseTransport()), http_client), http_client
+
+    def ask_sync(self, client: "genai.Client", request: WireRequest) -> object:
+        """Have the SDK make the request; its body is not sent."""
+        return client.models.generate_content(**_call(request, client))
+
+    async def ask(self, client: "genai.Client", request: WireRequest) -> object:
+        """Have the SDK make the request; its body is not sent."""
+        return await client.aio.models.generate_content(**_call(request, client))
+
+    def url_of(self, made: "httpx2.Request", request: WireRequest) -> "httpx2.URL":
+        """The SDK's, with the method that the request is for."""
+        from sabir_google.http_provider import url_of
+
+        return url_of(made, request)
+
+    def _made(self, client: "httpx2.Client", async_client: "httpx2.AsyncClient") -> "genai.Client":
+        """A client of the Gemini API; the half that is never used costs no TLS context."""
+        from google import genai
+        from google.genai.types import HttpOptions
+
+        options = HttpOptions(base_url=self._base_url, httpx_client=client, httpx_async_client=async_client)
+        return genai.Client(vertexai=False, api_key=self._key.read(), http_options=options)
+
+
+class UsersConnection:
+    """The user's own client, sync or async: it is asked to send each request, and never closed."""
+
+    def __init__(self, client: object) -> None:
+        self._client = client
         self._looked_at: set[str] = set()
-        self._clients: Clients[tuple[genai.Client, Client], tuple[genai.Client, AsyncClient]] = Clients()
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send; return at the response's headers, whatever the status."""
         from sabir_google.http_provider import carried, send
 
-        client = self._client() or self._clients.sync(self._make_sync)[0]
-        if self._is_strange("waiting"):
+        client = self._checked()
+        if "waiting" not in self._looked_at:
             with carried(None, _UNSEEN):
                 client.models.generate_content(**_call(None, client))
         with carried(request, _UNSEEN) as parcel:
@@ -129,8 +184,8 @@ class SDKConnection:
         """Send; return at the response's headers, whatever the status."""
         from sabir_google.http_provider import carried, send
 
-        client = self._client() or self._clients.here(self._make_here)[0]
-        if self._is_strange("async"):
+        client = self._checked()
+        if "async" not in self._looked_at:
             with carried(None, _UNSEEN):
                 await client.aio.models.generate_content(**_call(None, client))
         with carried(request, _UNSEEN) as parcel:
@@ -143,50 +198,15 @@ class SDKConnection:
         return translate(error, NAME)
 
     def close(self) -> None:
-        """Close the sync client if this connection made it."""
-        if clients := self._clients.take_sync():
-            for client in clients:
-                client.close()
+        """Nothing: the client is the user's."""
 
     async def aclose(self) -> None:
-        """Close the sync client and this event loop's if this connection made them."""
-        self.close()
-        if clients := self._clients.take_here():
-            await clients[0].aio.aclose()
-            await clients[1].aclose()
+        """Nothing: the client is the user's."""
 
-    def _client(self) -> "genai.Client | None":
+    def _checked(self) -> "genai.Client":
         from google.genai import Client
 
-        return None if self._given is None else checked_client(self._given, Client, NAME, _REMEDY)
-
-    def _make_sync(self) -> "tuple[genai.Client, Client]":
-        from httpx2 import AsyncBaseTransport
-
-        from sabir_google.http_provider import AsyncHTTPClient, HTTPClient
-
-        client = HTTPClient()
-        return self._made(client, AsyncHTTPClient(transport=AsyncBaseTransport())), client
-
-    def _make_here(self) -> "tuple[genai.Client, AsyncClient]":
-        from httpx2 import BaseTransport
-
-        from sabir_google.http_provider import AsyncHTTPClient, HTTPClient
-
-        client = AsyncHTTPClient()
-        return self._made(HTTPClient(transport=BaseTransport()), client), client
-
-    def _made(self, client: "Client", async_client: "AsyncClient") -> "genai.Client":
-        """A client of the Gemini API; the half that is never used costs no TLS context."""
-        from google import genai
-        from google.genai.types import HttpOptions
-
-        options = HttpOptions(base_url=self._base_url, httpx_client=client, httpx_async_client=async_client)
-        return genai.Client(vertexai=False, api_key=self._key.read(), http_options=options)
-
-    def _is_strange(self, kind: str) -> bool:
-        """Whether it is a user's client of which nobody has looked yet who carries what it sends."""
-        return self._given is not None and kind not in self._looked_at
+        return checked_client(self._client, Client, NAME, _REMEDY)
 
 
 def _call(request: WireRequest | None, client: "genai.Client") -> dict[str, Any]:

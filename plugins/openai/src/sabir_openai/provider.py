@@ -1,9 +1,12 @@
 """OpenAI and the endpoints that speak its dialects: URL, credentials, and the official SDK's clients that carry bytes.
 
     row of data ──▶ CompatibleProvider ──connect(access)──▶ SDKConnection ──open──▶ status, headers, byte chunks
+                                                   └ client=▶ UsersConnection ─┘
 
-The SDK is imported at the first send. Ready bytes go through its public `post(content=…)`, asked for as a stream, so
-that headers come back before the body; its own retries are off. A client that the user gave is used and never closed.
+The SDK is imported at the first send. It makes the client, and writes the head of each kind of request once; then
+ready bytes go straight through its HTTP client (see sabir.authoring.carrier). A client that the user gave is asked to
+send each request, by its public `post(content=…)`, as a stream, so that headers come back before the body; its own
+retries are off, and it is never closed.
 """
 
 import json
@@ -17,7 +20,6 @@ from urllib.parse import quote, urlsplit
 
 from sabir.authoring.access import (
     AsyncHTTPAnswer,
-    Clients,
     HTTPAnswer,
     KeySource,
     checked_client,
@@ -25,6 +27,7 @@ from sabir.authoring.access import (
     read_endpoint,
     url_of_client,
 )
+from sabir.authoring.carrier import OwnConnection
 from sabir.catalogue import read_models
 from sabir.contracts import SABIR_API, Access, WireRequest
 from sabir.errors import CallError
@@ -35,6 +38,7 @@ from sabir_openai.dialect import variant
 from sabir_openai.errors import translate
 
 if TYPE_CHECKING:
+    import httpx2
     import openai
     from sabir.contracts import Dialect
 
@@ -104,10 +108,13 @@ class CompatibleProvider:
             return url_of_client(self.name, access.client)
         return access.base_url or first_variable(self._row.url_variables) or self._row.url
 
-    def connect(self, access: Access) -> "SDKConnection":
+    def connect(self, access: Access) -> "SDKConnection | UsersConnection":
         """A connection; makes no client and reads no key before its first send."""
+        is_vendor = self._is_vendor(access)
+        if access.client is not None:
+            return UsersConnection(self.name, access.client)
         key = KeySource(self.name, access.api_key, self._row.key_variables)
-        return SDKConnection(self.name, self._url(access), key, access.client, is_vendor=self._is_vendor(access))
+        return SDKConnection(self.name, self._url(access), key, is_vendor=is_vendor)
 
     def quirks(self, access: Access) -> frozenset[str]:
         """The row's; for OpenAI's dialects at an endpoint of unknown make, those that are safest."""
@@ -124,47 +131,94 @@ class CompatibleProvider:
         return _known_models() if self._row is OPENAI else ()
 
 
-class SDKConnection:
+class SDKConnection(OwnConnection["openai.OpenAI", "openai.AsyncOpenAI"]):
     """The SDK's clients for one endpoint, made at the first send.
 
     A key that is not needed is not sent. `is_vendor` says that the SDK's own environment variables (organisation,
     project, further headers) are meant for this endpoint; to any other they do not go.
     """
 
-    def __init__(
-        self,
-        name: str,
-        base_url: str,
-        key: KeySource,
-        client: object = None,
-        *,
-        is_vendor: bool = False,
-    ) -> None:
+    def __init__(self, name: str, base_url: str, key: KeySource, *, is_vendor: bool = False) -> None:
+        super().__init__()
         self._name = name
         self._base_url = base_url
         self._key = key
-        self._given = client
         self._is_vendor = is_vendor
-        self._clients: Clients[openai.OpenAI, openai.AsyncOpenAI] = Clients()
+
+    def translate(self, error: Exception) -> CallError | None:
+        """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
+        return translate(error, self._name)
+
+    def make_sync(self) -> "tuple[openai.OpenAI, httpx2.Client]":
+        """A waiting client of the SDK, and its HTTP client."""
+        from openai import OpenAI
+
+        from sabir_openai.http_provider import HTTPClient
+
+        http_client = HTTPClient()
+        return OpenAI(**self._how(), http_client=http_client), http_client
+
+    def make(self) -> "tuple[openai.AsyncOpenAI, httpx2.AsyncClient]":
+        """An async client of the SDK, and its HTTP client."""
+        from openai import AsyncOpenAI
+
+        from sabir_openai.http_provider import AsyncHTTPClient
+
+        http_client = AsyncHTTPClient()
+        return AsyncOpenAI(**self._how(), http_client=http_client), http_client
+
+    def ask_sync(self, client: "openai.OpenAI", request: WireRequest) -> object:
+        """Have the SDK make the request; its body is not sent."""
+        return client.post(request.path, cast_to=object, content=b"{}", options=self._options(request))
+
+    async def ask(self, client: "openai.AsyncOpenAI", request: WireRequest) -> object:
+        """Have the SDK make the request; its body is not sent."""
+        return await client.post(request.path, cast_to=object, content=b"{}", options=self._options(request))
+
+    def _how(self) -> dict[str, Any]:
+        """What either client is made with; without a key the SDK wants a word in its place."""
+        key = self._key.read() if self._key.is_needed else "none"
+        return {"api_key": key, "base_url": self._base_url, "max_retries": 0}
+
+    def _options(self, request: WireRequest) -> Any:
+        from openai import omit
+
+        headers: dict[str, Any] = {}
+        if not self._is_vendor:
+            meant_for_the_vendor = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
+            headers |= {line.partition(":")[0].strip(): omit for line in meant_for_the_vendor if ":" in line}
+            headers |= {"OpenAI-Organization": omit, "OpenAI-Project": omit}
+            headers["Authorization"] = f"Bearer {self._key.read()}" if self._key.is_needed else omit
+        return _options(request, headers)
+
+
+class UsersConnection:
+    """The user's own client, sync or async: it is asked to send each request, and never closed."""
+
+    def __init__(self, name: str, client: object) -> None:
+        self._name = name
+        self._client = client
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send; return at the response's headers, whatever the status."""
-        from openai import APIStatusError, Stream
+        from openai import APIStatusError, OpenAI, Stream
 
-        client = self._sync_client()
+        remedy = "the waiting calls take an OpenAI client; for await pass an AsyncOpenAI"
+        client = checked_client(self._client, OpenAI, self._name, remedy)
         try:
-            response: Any = client.post(**self._call(request, client), stream_cls=Stream[object])
+            response: Any = client.post(**_call(request, client), stream_cls=Stream[object])
         except APIStatusError as error:
             response = error.response
         return HTTPAnswer(response)
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send; return at the response's headers, whatever the status."""
-        from openai import APIStatusError, AsyncStream
+        from openai import APIStatusError, AsyncOpenAI, AsyncStream
 
-        client = self._async_client()
+        remedy = "await takes an AsyncOpenAI client; the waiting calls take an OpenAI"
+        client = checked_client(self._client, AsyncOpenAI, self._name, remedy)
         try:
-            response: Any = await client.post(**self._call(request, client), stream_cls=AsyncStream[object])
+            response: Any = await client.post(**_call(request, client), stream_cls=AsyncStream[object])
         except APIStatusError as error:
             response = error.response
         return AsyncHTTPAnswer(response)
@@ -174,67 +228,37 @@ class SDKConnection:
         return translate(error, self._name)
 
     def close(self) -> None:
-        """Close the sync client if this connection made it."""
-        if client := self._clients.take_sync():
-            client.close()
+        """Nothing: the client is the user's."""
 
     async def aclose(self) -> None:
-        """Close the sync client and this event loop's if this connection made them."""
-        self.close()
-        if client := self._clients.take_here():
-            await client.close()
+        """Nothing: the client is the user's."""
 
-    def _sync_client(self) -> "openai.OpenAI":
-        from openai import OpenAI
 
-        if self._given is not None:
-            remedy = "the waiting calls take an OpenAI client; for await pass an AsyncOpenAI"
-            return checked_client(self._given, OpenAI, self._name, remedy)
-        return self._clients.sync(lambda: OpenAI(**self._how()))
+def _options(request: WireRequest, headers: Mapping[str, Any]) -> dict[str, Any]:
+    """How `post` of any client sends, without trying again by itself."""
+    options: dict[str, Any] = {"headers": {"Content-Type": "application/json", **headers, **request.headers}}
+    if request.timeout is not None:
+        options["timeout"] = request.timeout
+    return {**options, "max_retries": 0}
 
-    def _async_client(self) -> "openai.AsyncOpenAI":
-        from openai import AsyncOpenAI
 
-        if self._given is not None:
-            remedy = "await takes an AsyncOpenAI client; the waiting calls take an OpenAI"
-            return checked_client(self._given, AsyncOpenAI, self._name, remedy)
-        return self._clients.here(lambda: AsyncOpenAI(**self._how()))
+def _call(request: WireRequest, client: "openai.OpenAI | openai.AsyncOpenAI") -> dict[str, Any]:
+    """What `post` of a user's client is called with; a raw response asked for as a stream comes before its body."""
+    from httpx2 import Response
 
-    def _how(self) -> dict[str, Any]:
-        """What either client is made with; without a key the SDK wants a word in its place."""
-        key = self._key.read() if self._key.is_needed else "none"
-        return {"api_key": key, "base_url": self._base_url, "max_retries": 0}
+    options, path = _options(request, {}), _path(request, client)
+    return {"path": path, "cast_to": Response, "content": request.body, "options": options, "stream": True}
 
-    def _call(self, request: WireRequest, client: "openai.OpenAI | openai.AsyncOpenAI") -> dict[str, Any]:
-        """What `post` of either client is called with; a raw response asked for as a stream comes before its body."""
-        from httpx2 import Response
 
-        options: dict[str, Any] = {"headers": {**self._headers(), **request.headers}, "max_retries": 0}
-        if request.timeout is not None:
-            options["timeout"] = request.timeout
-        path = self._path(request, client)
-        return {"path": path, "cast_to": Response, "content": request.body, "options": options, "stream": True}
+def _path(request: WireRequest, client: "openai.OpenAI | openai.AsyncOpenAI") -> str:
+    """The path; with the deployment in it for an Azure client that names none.
 
-    def _headers(self) -> dict[str, Any]:
-        from openai import omit
+    The SDK puts it there itself for the bodies that it makes, but does not look into ready bytes.
+    """
+    from openai import AsyncAzureOpenAI, AzureOpenAI
 
-        headers: dict[str, Any] = {"Content-Type": "application/json"}
-        if self._given is None and not self._is_vendor:
-            meant_for_the_vendor = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
-            headers |= {line.partition(":")[0].strip(): omit for line in meant_for_the_vendor if ":" in line}
-            headers |= {"OpenAI-Organization": omit, "OpenAI-Project": omit}
-            headers["Authorization"] = f"Bearer {self._key.read()}" if self._key.is_needed else omit
-        return headers
-
-    def _path(self, request: WireRequest, client: "openai.OpenAI | openai.AsyncOpenAI") -> str:
-        """The path; with the deployment in it for an Azure client that names none.
-
-        The SDK puts it there itself for the bodies that it makes, but does not look into ready bytes.
-        """
-        from openai import AsyncAzureOpenAI, AzureOpenAI
-
-        is_azure = isinstance(client, AzureOpenAI | AsyncAzureOpenAI)
-        if not is_azure or request.path != "/chat/completions" or "/deployments" in client.base_url.path:
-            return request.path
-        model = str(json.loads(request.body).get("model", ""))
-        return f"/deployments/{quote(model, safe='')}{request.path}"
+    is_azure = isinstance(client, AzureOpenAI | AsyncAzureOpenAI)
+    if not is_azure or request.path != "/chat/completions" or "/deployments" in client.base_url.path:
+        return request.path
+    model = str(json.loads(request.body).get("model", ""))
+    return f"/deployments/{quote(model, safe='')}{request.path}"

@@ -10,8 +10,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from sabir.authoring.access import AsyncHTTPAnswer, Clients, HTTPAnswer, KeySource, first_variable, read_endpoint
-from sabir.authoring.carrier import Parcel
+from sabir.authoring.access import KeySource, first_variable, read_endpoint
+from sabir.authoring.carrier import OwnConnection
 from sabir.authoring.failures import translate_raised
 from sabir.catalogue import read_models
 from sabir.contracts import SABIR_API, Access, Dialect, WireRequest
@@ -64,45 +64,36 @@ class CohereProvider:
         return _known_models()
 
 
-class SDKConnection:
+class SDKConnection(OwnConnection["ClientV2", "AsyncClientV2"]):
     """The SDK's clients for one endpoint, each with the HTTP client that carries its bytes."""
 
     def __init__(self, base_url: str, key: KeySource) -> None:
+        super().__init__()
         self._base_url, self._key = base_url, key
-        self._clients: Clients[tuple[ClientV2, httpx.Client], tuple[AsyncClientV2, httpx.AsyncClient]] = Clients()
-
-    def open_sync(self, request: WireRequest) -> HTTPAnswer:
-        """Send; return at the response's headers, whatever the status."""
-        from sabir_cohere.clients import make_client
-
-        client, _ = self._clients.sync(lambda: make_client(self._base_url, self._key.read()))
-        with Parcel() as parcel:
-            client.chat(model="", messages=[], request_options=_how(request))
-        return HTTPAnswer(parcel.send(request.body))
-
-    async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
-        """Send; return at the response's headers, whatever the status."""
-        from sabir_cohere.clients import make_async_client
-
-        client, _ = self._clients.here(lambda: make_async_client(self._base_url, self._key.read()))
-        with Parcel() as parcel:
-            await client.chat(model="", messages=[], request_options=_how(request))
-        return AsyncHTTPAnswer(await parcel.send(request.body))
 
     def translate(self, error: Exception) -> CallError | None:
         """The library error for what the HTTP client raised; None for what is not the wire's."""
         return translate_raised(error, NAME)
 
-    def close(self) -> None:
-        """Close the sync client if this connection made it."""
-        if made := self._clients.take_sync():
-            made[1].close()
+    def make_sync(self) -> "tuple[ClientV2, httpx.Client]":
+        """A waiting client of the SDK, and its HTTP client."""
+        from sabir_cohere.clients import make_client
 
-    async def aclose(self) -> None:
-        """Close the sync client and this event loop's if this connection made them."""
-        self.close()
-        if made := self._clients.take_here():
-            await made[1].aclose()
+        return make_client(self._base_url, self._key.read())
+
+    def make(self) -> "tuple[AsyncClientV2, httpx.AsyncClient]":
+        """An async client of the SDK, and its HTTP client."""
+        from sabir_cohere.clients import make_async_client
+
+        return make_async_client(self._base_url, self._key.read())
+
+    def ask_sync(self, client: "ClientV2", request: WireRequest) -> object:
+        """Have the SDK make the request; its body is not sent."""
+        return client.chat(model="", messages=[], request_options=_how(request))
+
+    async def ask(self, client: "AsyncClientV2", request: WireRequest) -> object:
+        """Have the SDK make the request; its body is not sent."""
+        return await client.chat(model="", messages=[], request_options=_how(request))
 
 
 def _how(request: WireRequest) -> Any:

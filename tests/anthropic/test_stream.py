@@ -129,6 +129,15 @@ def test_a_block_is_the_same_whole_and_streamed(block: Any, wire: list[Any]) -> 
     assert same(fold(START, *wire, done(0), ended(), STOP), decode(block, usage=usage))
 
 
+def test_a_delta_of_an_unknown_type_sets_what_later_deltas_lengthen() -> None:
+    """Its fields stand in the place of what had grown there; what grows afterwards goes on from them."""
+    grown = [delta(0, "text", text="a"), delta(0, "of_tomorrow", text="b"), delta(0, "text", text="c")]
+    found = events(START, begun(0, {"type": "text", "text": ""}), *grown, done(0))
+
+    assert [event.text for event in found if isinstance(event, BlockDelta)] == ["a", "c"]
+    assert BlockEnd(index=0, block=TextPart(text="bc")) in found
+
+
 def test_the_model_that_took_over_is_the_one_that_answered() -> None:
     """A whole body names it as its model; a stream, in the block where it begins."""
     block = {"type": "fallback", "from": {"model": "claude-a"}, "to": {"model": "claude-b"}}

@@ -10,6 +10,7 @@ import pkgutil
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
+from uuid import RFC_4122, UUID
 
 import pytest
 import sabir
@@ -20,7 +21,7 @@ from sabir.answers import answer_sync, unanswered
 from sabir.constructors import user
 from sabir.errors import HistoryInvalid
 from sabir.history import dumps, loads
-from sabir.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload, new_ids
 from sabir.models import Frozen
 from sabir.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 from sabir.settings import Settings
@@ -230,6 +231,16 @@ def test_ids_are_new_and_never_empty() -> None:
     assert first.id != second.id
     with pytest.raises(ValidationError, match="id"):
         Message(policy="p", payload=HELLO, id="")
+
+
+def test_ids_are_those_of_uuid4() -> None:
+    """UP-03: 122 random bits, so that nobody guesses one or makes it again; several at once are of the same kind."""
+    made = [*new_ids(500), *(user("a").id for _ in range(500))]
+    random_bits = [f"{int(each, 16):0128b}" for each in made]
+
+    assert len(set(made)) == 1000
+    assert {(UUID(each).version, UUID(each).variant, len(each)) for each in made} == {(4, RFC_4122, 32)}
+    assert [at for at in range(128) if len({bits[at] for bits in random_bits}) == 1] == [48, 49, 50, 51, 64, 65]
 
 
 def test_equality_includes_the_id_and_same_content_does_not() -> None:

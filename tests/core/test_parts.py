@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
-from sabir.models import LOADING
+from sabir.models import load_as
 from sabir.parts import Citation, MediaPart, OpaquePart, Part, ReasoningPart, TextPart, UnknownPart
 
 from tests.core.samples import EVERY_PART
@@ -148,7 +148,7 @@ def test_an_unknown_kind_is_refused_when_made_and_kept_when_loaded() -> None:
     document = {"kind": "hologram", "z": None, "a": [1, {"y": 1, "b": 2}]}
     with pytest.raises(ValidationError, match="kind 'hologram' is unknown; known kinds are text, media"):
         PART.validate_python(document)
-    loaded = PART.validate_python(document, context=LOADING)
+    loaded = load_as(PART.validate_python, document)
 
     assert isinstance(loaded, UnknownPart)
     assert PART.dump_python(loaded) == document
@@ -159,4 +159,4 @@ def test_an_unknown_kind_is_refused_when_made_and_kept_when_loaded() -> None:
 def test_a_part_without_a_kind_is_refused_even_when_loaded(document: Any) -> None:
     """PJ-11: the tag decides."""
     with pytest.raises(ValidationError):
-        PART.validate_python(document, context=LOADING)
+        load_as(PART.validate_python, document)

@@ -90,11 +90,42 @@ def test_a_name_belongs_to_one_event_only() -> None:
 
 PIECES = st.sampled_from(
     [b"data", b"event", b":", b" ", b"\n", b"\r", b"\r\n", b"\n\n", b"data: x\n", b"event: e\n", b"\xef\xbb\xbf",
-     "é€😀\u2028".encode(), b"\xff", b"\xe2\x82", b"\xf0\x9f", b"[DONE]"]
+     "é€😀\u2028".encode(), b"\xff", b"\xe2\x82", b"\xf0\x9f", b"[DONE]",
+     b"data: x\n\n", b"event: e\ndata: y\n\n", b"data: z\n\n\ndata: z\n\n"]
 )  # fmt: skip
 
 
-@given(st.lists(PIECES | st.binary(max_size=6), max_size=40), st.data())
+@pytest.mark.parametrize(
+    ("chunk", "events"),
+    [
+        (b"data: a\n\ndata: b\n\n", [("a", ""), ("b", "")]),
+        (b"event: e\ndata: a\n\ndata: b\n\n", [("a", "e"), ("b", "")]),
+        (b"data: a\ndata: b\n\n", [("a\nb", "")]),
+        (b"event: e\ndata: a\ndata: b\n\n", [("a\nb", "e")]),
+        (b"data: a\rdata: b\n\n", [("a\nb", "")]),
+        (b"event: e\n\ndata: a\n\n", [("a", "")]),
+        (b"data: a\nevent: e\n\n", [("a", "e")]),
+        (b": ping\n\ndata: a\n\n\ndata: b\n\n", [("a", ""), ("b", "")]),
+        (b"data:a\n\nid: 1\ndata: b\n\n", [("a", ""), ("b", "")]),
+        (b"data: \xff\n\ndata: b\n\n", [("\ufffd", ""), ("b", "")]),
+        (b'{"a":\n1}\n\ndata: b\n\n', [('{"a":\n1}', ""), ("b", "")]),
+    ],
+)
+def test_whole_events_in_one_chunk_are_what_they_are_in_pieces(chunk: bytes, events: list[tuple[str, str]]) -> None:
+    """Those that a chunk holds whole are cut out at once; it changes nothing, wherever else the chunk is cut."""
+    expected = [ServerEvent("first"), *(ServerEvent(data, name) for data, name in events)]
+    for cut in range(len(chunk) + 1):
+        reader = ServerEventReader()
+        found = [event for each in (b"data: first\n\n", chunk[:cut], chunk[cut:]) for event in reader.feed(each)]
+
+        assert (found, reader.close()) == (expected, [])
+
+
+# A bare body is an event, which is no matter of the standard.
+no_json = st.binary(max_size=6).map(lambda found: found.translate(None, b"{["))
+
+
+@given(st.lists(PIECES | no_json, max_size=40), st.data())
 def test_chunk_boundaries_never_matter(pieces: list[bytes], data: st.DataObject) -> None:
     """Any bytes in any chunks give what the standard's algorithm gives for the whole (law 10)."""
     stream = b"".join(pieces)

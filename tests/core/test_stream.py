@@ -1,14 +1,18 @@
 """A reply as it comes: its events, its text, its partial state, and a connection that is closed on every way out."""
 
 import asyncio
+import pickle
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
+import pydantic
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sabir.contracts import WireRequest
 from sabir.drive import SyncWire, Wire
 from sabir.errors import CallError, ConnectionFailed, RateLimited, ResponseInvalid, StreamBroken
-from sabir.events import BlockEnd, ReplyEnd, StreamEvent
+from sabir.events import BlockDelta, BlockEnd, ReplyEnd, StreamEvent, block_delta
 from sabir.exchange import Exchange, Script, stream_script
 from sabir.incoming import StreamState
 from sabir.losses import Loss
@@ -181,6 +185,58 @@ def test_reading_goes_on_where_it_stopped(read: Read) -> None:
     assert EVENTS[:3] == [next(stream).type for _ in range(3)]
     assert list(stream.texts()) == ["one."]
     assert stream.reply().text == "Take one."
+
+
+SAID = ({"text": "Rain, "}, {"text": "18"}, {"thought": "hm"}, CALL, {"error": 429}, {"nonsense": 1}, WORDS[-1])
+
+
+def outcome(stream: SyncReplyStream) -> list[object]:
+    """What reading a stream to its end comes to, but for the messages' ids."""
+    try:
+        reply, error = stream.reply(), None
+    except CallError as raised:
+        reply, error = stream.partial, raised
+    contents = [message._content() for message in reply.messages]
+    return [contents, reply.model_copy(update={"messages": ()}), type(error), str(error)]
+
+
+@given(st.lists(st.sampled_from(SAID), max_size=8), st.lists(st.integers(0, 400), max_size=6), st.integers(0, 12))
+def test_a_reply_is_the_same_whoever_looked(said: list[dict[str, Any]], cuts: list[int], looks: int) -> None:
+    """Events are made for who looks, and `reply()` looks no more: reply, error and partial are equal (law 8)."""
+    body = b"".join(streamed(WORDS[0], *said).chunks)
+    ends = sorted(min(cut, len(body)) for cut in cuts)
+    chunks = [body[start:end] for start, end in zip([0, *ends], [*ends, len(body)], strict=True)]
+    reading, blind = (streams(Scripted(Answer(chunks)))[0] for _ in range(2))
+    try:
+        for _, _event in zip(range(looks), reading, strict=False):
+            pass
+    except CallError:
+        pass  # it is raised again below
+
+    assert outcome(reading) == outcome(blind)
+
+
+def test_who_asks_for_the_reply_is_given_no_more_events() -> None:
+    """What is left of the stream is folded, and not shown."""
+    state = StreamState(TinyDialect(), SCOPE)
+    first, second, *rest = streamed(*WORDS).chunks
+    shown = [event.type for chunk in (first, second) for event in state.feed(chunk)]
+    state.mute()
+    further = [event for chunk in rest for event in state.feed(chunk)]
+
+    assert (shown, further, state.reply().text) == (EVENTS[:3], [], "Take one.")
+
+
+def test_a_delta_made_in_haste_is_one_that_its_constructor_makes() -> None:
+    """Decoders make thousands: the same value in every way, and nothing that can be changed (law 11)."""
+    delta, made = block_delta(0, "text", "x"), BlockDelta(index=0, kind="text", text="x")
+
+    assert (delta, delta.type, repr(delta), hash(delta)) == (made, made.type, repr(made), hash(made))
+    assert (made.model_fields_set, made.model_dump_json()) == (delta.model_fields_set, delta.model_dump_json())
+    assert BlockDelta.model_validate_json(delta.model_dump_json()) == pickle.loads(pickle.dumps(delta)) == delta
+    assert delta.model_copy(update={"text": "y"}).text == "y"
+    with pytest.raises(pydantic.ValidationError, match="frozen"):
+        delta.text = "y"  # type: ignore[misc]
 
 
 def test_the_partial_reply_grows(read: Read) -> None:

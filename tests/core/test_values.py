@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel
 from sabir.values import (
     FrozenDict,
@@ -19,6 +20,7 @@ from sabir.values import (
     decode_json,
     encode_json,
     freeze,
+    parse_json,
 )
 
 from tests.core.samples import json_values
@@ -141,6 +143,69 @@ def test_only_strict_json_is_decoded(text: str | bytes) -> None:
         decode_json(text)
 
     assert "\n" not in str(caught.value)
+
+
+NUMBERS = [
+    "0",
+    "-0",
+    "-0.0",
+    "1E5",
+    "1e-400",
+    "1e999",
+    "-1e400",
+    "9" * 400 + ".0",
+    "1" + "0" * 30,
+    "01",
+    "1.",
+    ".5",
+    "+1",
+]
+OTHERS = [
+    '{"a":1,"b":2,"a":3}', r'"\ud83d\ude00"', r'"\ud800"', '"\ud800"', '"\t"', '"\x7f"', r'"\/"', r'"\x"', "[1,]",
+    "{1:2}", "1 2", "\ufeff1", " [ ] \n", "tru", "NaN",
+    "-Infinity", "9" * 5000, "[" * 100 + "]" * 100, "[" * 250 + "]" * 250,
+]  # fmt: skip
+signs = st.text(st.sampled_from('0123456789-+.eE[]{}:," \\u'))
+texts = json_values.map(json.dumps) | signs | st.sampled_from(OTHERS)
+
+
+@given(texts | st.sampled_from(NUMBERS))
+def test_the_quick_parser_gives_what_the_exact_one_gives_or_nothing(text: str) -> None:
+    """Duplicate keys, signs, escapes and all: equal values of equal types, in the same order."""
+    check_parsers_agree(text)
+
+
+def check_parsers_agree(text: str) -> None:
+    try:
+        quick = parse_json(text)
+        canonical = encode_json(quick)
+    except ValueError:
+        return
+    assert canonical == encode_json(decode_json(text))
+    assert repr(quick) == repr(decode_json(text))
+
+
+@pytest.mark.parametrize("text", [*NUMBERS, *OTHERS])
+def test_the_parsers_agree_at_every_edge(text: str) -> None:
+    """Each of them, whatever hypothesis draws."""
+    check_parsers_agree(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["NaN", "[Infinity]", "-Infinity", r'"\ud800"', '"\ud800"', b"\xff", "[" * 250 + "]" * 250]
+)
+def test_the_quick_parser_refuses_what_is_no_json_in_valid_unicode(text: str | bytes) -> None:
+    """By a ValueError, whatever its own parser raises: whoever asked then asks the exact one."""
+    with pytest.raises(ValueError):
+        parse_json(text)
+
+
+def test_a_number_beyond_all_floats_gets_no_further_than_the_quick_parser() -> None:
+    """D-01: it is refused where it would be kept."""
+    with pytest.raises(NotJSON, match="numbers must be finite"):
+        encode_json(parse_json("[1e999]"))
+    with pytest.raises(NotJSON):
+        decode_json("[1e999]")
 
 
 VIEW = freeze({"a": [1, {"b": [2]}], "c": {"d": None}})

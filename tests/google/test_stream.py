@@ -65,6 +65,18 @@ def test_a_text_of_very_many_chunks_is_one_block() -> None:
     assert len(found.messages[0].parts) == 1
 
 
+def test_a_null_takes_nothing_back() -> None:
+    """What a chunk says without a value holds as an earlier one told it, figures field by field."""
+    reply = fold(
+        chunk({"text": "a"}, usage={"promptTokenCount": 3, "candidatesTokenCount": 1}),
+        chunk({"text": "b"}, usage={"promptTokenCount": None, "candidatesTokenCount": 2}),
+        {**chunk({"text": "c"}, reason="STOP"), "usageMetadata": None, "modelVersion": None},
+    )
+
+    assert (reply.text, reply.usage.input_tokens, reply.usage.output_tokens) == ("abc", 3, 2)
+    assert reply.origin.model == SCOPE.target.model
+
+
 def test_neighbouring_texts_of_one_kind_are_one_block() -> None:
     """As in the whole reply; thoughts and words are two, and what stands between parts them."""
     code = {"executableCode": {"code": "1"}}

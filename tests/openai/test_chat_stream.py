@@ -93,6 +93,20 @@ def test_text_grows_and_ends_with_its_usage() -> None:
     )
 
 
+def test_what_a_chunk_says_of_the_answer_holds_until_another_says_otherwise() -> None:
+    """A null, an empty text or a field left out takes nothing back; the same said again changes nothing."""
+    reply = folded(
+        chunk({"content": "a"}, service_tier="default", citations=["x"], usage={"prompt_tokens": 3}, obfuscation="1"),
+        chunk({"content": "b"}, service_tier=None, citations=["x", "y"], usage=None, obfuscation="22"),
+        chunk({"content": "c"}, service_tier="", citations=["x", "y"], usage=None, obfuscation="333"),
+        chunk({}, "stop", service_tier=None, note="last"),
+        DONE,
+    )
+
+    assert (reply.text, reply.usage.input_tokens) == ("abc", 3)
+    assert reply.details == {"created": 1, "service_tier": "default", "citations": ["x", "y"], "note": "last"}
+
+
 def test_parallel_calls_are_told_apart_by_their_index() -> None:
     """Id and name first, then argument text, interleaved as they come."""
     chunks = [

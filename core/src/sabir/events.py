@@ -12,7 +12,7 @@ from pydantic import Field
 
 from sabir.losses import Loss
 from sabir.messages import OptionCallPayload, Origin
-from sabir.models import Frozen
+from sabir.models import Frozen, assemble
 from sabir.parts import Part
 from sabir.reply import Alternative, FinishReason, Usage
 from sabir.values import JSONDocumentField
@@ -52,6 +52,11 @@ class BlockDelta(Frozen):
     def type(self) -> str:
         """For example `text-delta`."""
         return f"{self.kind}-delta"
+
+
+def block_delta(index: int, kind: BlockKind, text: str) -> BlockDelta:
+    """A BlockDelta of values that a decoder has checked already: a stream holds thousands of them."""
+    return assemble(BlockDelta, {"index": index, "kind": kind, "text": text}, {"index", "kind", "text"})
 
 
 class BlockEnd(Frozen):

@@ -10,30 +10,33 @@ A part that carries nothing (no text, no state, no citation) is left out.
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from uuid import uuid4
+from os import urandom
+from typing import Any
 
 from sabir.errors import NotJSON, ResponseInvalid, StreamBroken
 from sabir.events import BlockDelta, BlockEnd, BlockKind, BlockStart, ReplyEnd, ReplyStart, StreamEvent
 from sabir.losses import Loss
-from sabir.messages import Message, OptionCallPayload, Origin, PartsPayload
-from sabir.parts import KnownPart, Part, ReasoningPart, RefusalPart, TextPart
+from sabir.messages import SCHEMA, Message, OptionCallPayload, Origin, PartsPayload, new_ids
+from sabir.models import assemble
+from sabir.parts import KnownPart, MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart, UnknownPart
 from sabir.reply import Alternative, FinishReason, Reply, Usage
 from sabir.scope import DecodeScope
-from sabir.values import JSONText, JSONValue, decode_json, encode_json
+from sabir.values import JSONText, JSONValue, encode_json, parse_json
 
 _TEXT_PARTS: Mapping[str, type[TextPart] | type[ReasoningPart] | type[RefusalPart]] = {
     "text": TextPart,
     "reasoning": ReasoningPart,
     "refusal": RefusalPart,
 }
+_TEXTS = (TextPart, ReasoningPart, RefusalPart)
+_PARTS: tuple[type[Part], ...] = (*_TEXTS, MediaPart, OpaquePart, UnknownPart)
 
 
 def is_empty(part: Part) -> bool:
     """Whether a part carries nothing: a text without characters, state or citations."""
-    if not isinstance(part, TextPart | ReasoningPart | RefusalPart):
+    if not isinstance(part, _TEXTS) or part.text or part.state_json is not None:
         return False
-    cited = isinstance(part, TextPart) and bool(part.citations)
-    return not (part.text or cited or part.state_json is not None)
+    return not (isinstance(part, TextPart) and part.citations)
 
 
 class ReplyBuilder:
@@ -64,15 +67,19 @@ class ReplyBuilder:
 
     def messages(self, origin: Origin) -> tuple[Message, ...]:
         """The messages so far, each with a new id, by the scope's policy; an Alternative holds such too."""
-        policy = self._scope.policy
-        return tuple(
-            Message(
-                policy=policy,
-                origin=origin,
-                payload=PartsPayload(parts=tuple(payload)) if isinstance(payload, list) else payload,
-            )
-            for payload in self._payloads
-        )
+        policy, made = self._scope.policy, []
+        is_valid = _is_plain(policy) and isinstance(origin, Origin)
+        for identifier, held in zip(new_ids(len(self._payloads)), self._payloads, strict=True):
+            payload = held if isinstance(held, OptionCallPayload) else _parts_payload(tuple(held))
+            if not is_valid:
+                made.append(Message(id=identifier, policy=policy, origin=origin, payload=payload))
+                continue
+            values = {
+                "schema_number": SCHEMA, "id": identifier, "policy": policy, "role_hint_for_llm": None,
+                "step_num": None, "origin": origin, "payload": payload,
+            }  # fmt: skip
+            made.append(assemble(Message, values, {"id", "policy", "origin", "payload"}))
+        return tuple(made)
 
     def finish(
         self,
@@ -86,16 +93,32 @@ class ReplyBuilder:
         details: JSONValue = None,
     ) -> Reply:
         """The reply; `details` is a JSON object of the response's fields without a neutral place, or None."""
-        return Reply(
-            messages=self.messages(origin),
-            finish_reason=finish_reason,
-            raw_finish_reason=raw_finish_reason,
-            usage=usage or Usage(),
-            origin=origin,
-            losses=tuple(losses),
-            alternatives=tuple(alternatives),
-            details=details,
-        )
+        fields: dict[str, Any] = {
+            "messages": self.messages(origin),
+            "finish_reason": finish_reason,
+            "raw_finish_reason": raw_finish_reason,
+            "origin": origin,
+            "details": details,
+        }
+        if usage is not None:
+            fields["usage"] = usage
+        if losses:
+            fields["losses"] = tuple(losses)
+        if alternatives:
+            fields["alternatives"] = tuple(alternatives)
+        return Reply(**fields)
+
+
+def _parts_payload(parts: tuple[Part, ...]) -> PartsPayload:
+    for part in parts:
+        if not isinstance(part, _PARTS):
+            return PartsPayload(parts=parts)
+    return assemble(PartsPayload, {"kind": "parts", "parts": parts}, {"parts"})
+
+
+def _is_plain(text: object) -> bool:
+    """Whether a value is text that every field of a message takes."""
+    return type(text) is str and text != "" and text.isascii()
 
 
 def decode_call(
@@ -109,33 +132,32 @@ def decode_call(
 
     The name is mapped back through `scope.option_names`. Argument text is kept as it came in `raw_arguments`;
     text that is no JSON object marks the call `invalid_arguments`; empty text or None means no arguments. A
-    missing id is made up. Raises ResponseInvalid for a call without a name.
+    missing id is made up. Raises ResponseInvalid for a call without a name, NotJSON for a state that is no JSON.
     """
     if not wire_name:
         call = repr(wire_id) if wire_id else "without id"
         message = f"{scope.target} chose an option but named none (call {call}); send the request again"
         raise ResponseInvalid(message, provider=scope.target.provider, request_id=scope.request_id)
     raw, parsed = _read_arguments(arguments)
-    return OptionCallPayload(
-        invocation_id=wire_id or f"call_{uuid4().hex}",
-        option_name=scope.option_names.get(wire_name, wire_name),
-        arguments=JSONText("{}") if parsed is None else parsed,
-        raw_arguments=raw,
-        invalid_arguments=parsed is None,
-        state=state,
-    )
+    identifier, name = wire_id or f"call_{urandom(16).hex()}", scope.option_names.get(wire_name, wire_name)
+    values = {
+        "state_json": None if state is None else encode_json(state), "kind": "option_call",
+        "invocation_id": identifier, "option_name": name, "arguments_json": _NO_ARGUMENTS if parsed is None else parsed,
+        "raw_arguments": raw, "invalid_arguments": parsed is None,
+    }  # fmt: skip
+    if parsed is not None and _is_plain(identifier) and _is_plain(name):
+        return assemble(OptionCallPayload, values, set(values))
+    return OptionCallPayload.model_validate(values, by_name=True)
 
 
 def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[str | None, JSONText | None]:
     """The raw text, where there is one, and the canonical text; None where they are no JSON object."""
     if isinstance(arguments, str):
-        if not arguments.strip():
-            return arguments, JSONText("{}")
         try:
-            value = decode_json(arguments)
-            return arguments, encode_json(value, sort_keys=True) if isinstance(value, dict) else None
-        except NotJSON:
-            return arguments, None
+            value = parse_json(arguments)
+            return arguments, encode_json(value, sort_keys=True) if type(value) is dict else None
+        except ValueError:
+            return arguments, None if arguments.strip() else _NO_ARGUMENTS
     try:
         if arguments is None or isinstance(arguments, Mapping):
             return None, encode_json(dict(arguments or {}), sort_keys=True)
@@ -143,6 +165,9 @@ def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[st
         pass
     # A body that was parsed leniently, or holds another type than it may: keep what it said.
     return json.dumps(arguments, separators=(",", ":"), default=str), None
+
+
+_NO_ARGUMENTS = JSONText("{}")
 
 
 @dataclass(slots=True)
@@ -165,24 +190,26 @@ class Fold:
         self._start: ReplyStart | None = None
         self._end: ReplyEnd | None = None
         self._reply: Reply | None = None
+        self.ended = False
+        """Whether the terminal marker came."""
 
     @property
     def started(self) -> bool:
         """Whether any block has begun."""
         return bool(self._blocks)
 
-    @property
-    def ended(self) -> bool:
-        """Whether the terminal marker came."""
-        return self._end is not None
+    def has_grown(self, index: int) -> bool:
+        """Whether any characters of that block came before its end."""
+        return bool(self._blocks[index].texts)
 
     def feed(self, event: StreamEvent) -> None:
         """Take the next event."""
-        if self._end is not None or (self._start is None) is not isinstance(event, ReplyStart):
-            raise self._out_of_order(event)
         if isinstance(event, BlockDelta):
             self._open(event, event.kind).texts.append(event.text)
-        elif isinstance(event, BlockStart):
+            return
+        if self._end is not None or (self._start is None) is not isinstance(event, ReplyStart):
+            raise self._out_of_order(event)
+        if isinstance(event, BlockStart):
             if event.index in self._blocks:
                 raise self._out_of_order(event)
             self._blocks[event.index] = _Block(event)
@@ -193,7 +220,7 @@ class Fold:
         else:
             if any(block.end is None for block in self._blocks.values()):
                 raise self._out_of_order(event)
-            self._end = event
+            self._end, self.ended = event, True
 
     def _open(self, event: BlockDelta | BlockEnd, kind: BlockKind | str) -> _Block:
         block = self._blocks.get(event.index)

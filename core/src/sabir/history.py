@@ -15,6 +15,7 @@ import math
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 from uuid import uuid4
@@ -26,9 +27,10 @@ from sabir.arguments import describe
 from sabir.constructors import as_messages
 from sabir.errors import HistoryInvalid, one_line
 from sabir.messages import Message
-from sabir.models import LOADING, AtRest
+from sabir.models import AtRest, load_as
 from sabir.parts import KNOWN_KINDS
 from sabir.signatures import PlainSchema
+from sabir.values import parse_json
 
 _UNKNOWN_PART = {
     "description": "A part of a kind that this version does not know, kept verbatim.",
@@ -36,6 +38,7 @@ _UNKNOWN_PART = {
     "properties": {"kind": {"type": "string", "not": {"enum": list(KNOWN_KINDS)}}},
     "required": ["kind"],
 }
+_SPACE = " \t\r\n"
 _SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -98,20 +101,44 @@ def loads(text: str | bytes) -> list[Message]:
     Raises HistoryInvalid, in one line, for anything else.
     """
     decoded = _decode(text)
-    start = _after_space(decoded, 0)
-    if decoded.startswith("[", start):
-        value, end = _parse(decoded, start)
-        if _after_space(decoded, end) != len(decoded):
-            raise HistoryInvalid(
-                f"{_line(decoded, end)}: text follows the JSON array; a history is one array, or JSON Lines"
-            )
-        return [_message(item, f"messages[{index}]") for index, item in enumerate(value)]
-    return [_message(item, place) for place, item in _objects(decoded, start)]
+    messages = _read_strictly(decoded)
+    return list(_read(decoded)) if messages is None else messages
+
+
+def _read_strictly(text: str) -> list[Message] | None:
+    """What `_read` gives, at once, where nothing is unknown and nothing wrong; else None."""
+    start = _after_space(text, 0)
+    try:
+        if text.startswith("[", start):
+            stored = parse_json(text)
+        else:
+            stored = [parse_json(line) for line in text.split("\n") if line.strip(_SPACE)]
+        return _adapter().validate_python(stored)
+    except ValueError:
+        return None
+
+
+def _read(text: str) -> Iterator[Message]:
+    start = _after_space(text, 0)
+    if not text.startswith("[", start):
+        for place, item in _objects(text, start):
+            yield _message(item, place)
+        return
+    value, end = _parse(text, start)
+    if _after_space(text, end) != len(text):
+        raise HistoryInvalid(f"{_line(text, end)}: text follows the JSON array; a history is one array, or JSON Lines")
+    for index, item in enumerate(value):
+        yield _message(item, f"messages[{index}]")
+
+
+@cache
+def _adapter() -> TypeAdapter[list[Message]]:
+    return TypeAdapter(list[Message])
 
 
 def schema() -> dict[str, Any]:
     """The JSON schema of a history: what this version reads, and what it writes."""
-    document = TypeAdapter(list[Message]).json_schema(schema_generator=PlainSchema)
+    document = _adapter().json_schema(schema_generator=PlainSchema)
     definitions = document["$defs"]
     definitions["UnknownPart"] = _UNKNOWN_PART
     for definition in definitions.values():
@@ -124,7 +151,6 @@ def _dump(messages: Iterable[Message]) -> Iterator[str]:
     for index, message in enumerate(as_messages(messages)):
         try:
             line = message.model_dump_json(exclude_none=not _holds_unknown(message))
-            line.encode()
         except (PydanticSerializationError, UnicodeEncodeError) as error:
             reason = one_line(str(error), 200)
             raise HistoryInvalid(f"messages[{index}] cannot be written as JSON: {reason}") from None
@@ -136,9 +162,9 @@ def _holds_unknown(value: AtRest) -> bool:
     if value.__pydantic_extra__:
         return True
     for held in vars(value).values():
-        items = held if isinstance(held, tuple) else (held,)
-        if any(isinstance(item, AtRest) and _holds_unknown(item) for item in items):
-            return True
+        for item in held if type(held) is tuple else (held,):
+            if isinstance(item, AtRest) and _holds_unknown(item):
+                return True
     return False
 
 
@@ -179,15 +205,16 @@ def _parse(text: str, start: int) -> tuple[Any, int]:
 
 
 def _objects(text: str, start: int) -> Iterator[tuple[str, Any]]:
+    line, counted = 1, 0
     while start < len(text):
-        place = _line(text, start)
         value, end = _parse(text, start)
-        yield place, value
+        line, counted = line + text.count("\n", counted, start), start
+        yield f"line {line}", value
         start = _after_space(text, end)
 
 
 def _after_space(text: str, start: int) -> int:
-    while start < len(text) and text[start] in " \t\r\n":
+    while start < len(text) and text[start] in _SPACE:
         start += 1
     return start
 
@@ -204,7 +231,7 @@ def _message(item: Any, place: str) -> Message:
         raise HistoryInvalid(f"{place} has a vendor's shape ({', '.join(sorted(item))}); {remedy}")
     try:
         json.dumps(item, ensure_ascii=False).encode()
-        return Message.model_validate(item, context=LOADING)
+        return load_as(Message.model_validate, item)
     except ValidationError as error:
         raise HistoryInvalid(f"{place} is no message: {one_line(describe(error), 300)}") from None
     except UnicodeEncodeError as error:

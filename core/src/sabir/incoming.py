@@ -9,7 +9,7 @@ what had arrived.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from sabir.contracts import Decoder, Dialect
@@ -69,6 +69,7 @@ class StreamState:
     def __init__(self, dialect: Dialect, scope: DecodeScope, losses: tuple[Loss, ...] = ()) -> None:
         self._dialect = dialect
         self._losses = losses
+        self._is_mute = False
         self.begin(scope, 1)
 
     def begin(self, scope: DecodeScope, attempt: int, losses: tuple[Loss, ...] | None = None) -> None:
@@ -82,7 +83,6 @@ class StreamState:
         self._held: ReplyStart | None = None
         self._seen = bytearray()
         self._was_broken = False
-        self._grown: set[int] = set()
 
     @property
     def ended(self) -> bool:
@@ -94,19 +94,21 @@ class StreamState:
         """What has arrived so far, as Fold.partial gives it; the whole reply after its end."""
         return self._finished(self._fold.partial())
 
+    def mute(self) -> None:
+        """Give no more events: whoever reads wants the reply alone."""
+        self._is_mute = True
+
     def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
         """The events that a chunk completes. What follows the terminal marker is not looked at."""
         if self._decoder is None and len(self._seen) <= KEPT_BYTES:
             self._seen += chunk
-        for wire_event in self._reader.feed(chunk):
-            yield from self._take(wire_event)
+        return self._take(self._reader.feed(chunk))
 
     def close(self) -> Iterator[StreamEvent]:
         """The events that the end of the bytes completes."""
-        for wire_event in self._reader.close():
-            yield from self._take(wire_event)
+        yield from self._take(self._reader.close())
         if self._decoder is not None:
-            yield from self._take(None)
+            yield from self._take([None])
         else:
             self._raise_reported()
 
@@ -123,32 +125,37 @@ class StreamState:
         except Exception:
             return
 
-    def _take(self, wire_event: ServerEvent | None) -> Iterator[StreamEvent]:
-        """The events of one wire event, or of the end of the bytes."""
-        if self._fold.ended:
-            return
-        if wire_event is not None:
-            data, was_broken = mend_escapes(wire_event.data)
-            if was_broken:
-                self._was_broken, wire_event = True, wire_event._replace(data=data)
-        try:
-            if self._decoder is None:
-                self._decoder = self._dialect.decoder(self._scope)
-            decoder = self._decoder
-            for event in decoder.close() if wire_event is None else decoder.feed(wire_event):
-                self._fold.feed(event)
-                if isinstance(event, BlockDelta):
-                    self._grown.add(event.index)
-                # Whoever saw a start could not be given another by a repetition: it waits for what follows it.
-                if isinstance(event, ReplyStart):
-                    self._held = event
-                    continue
-                if self._held is not None:
-                    yield self._held
-                    self._held = None
-                yield event
-        except Exception as error:
-            raise_unreadable(self._scope, wire_event.data if wire_event else "", error)
+    def _take(self, wire_events: Sequence[ServerEvent | None]) -> Iterator[StreamEvent]:
+        """The events of wire events, of which None is the end of the bytes."""
+        fold = self._fold
+        for came in wire_events:
+            if fold.ended:
+                return
+            wire_event = self._mended(came) if came is not None and "\\" in came.data else came
+            try:
+                if self._decoder is None:
+                    self._decoder = self._dialect.decoder(self._scope)
+                decoder = self._decoder
+                for event in decoder.close() if wire_event is None else decoder.feed(wire_event):
+                    fold.feed(event)
+                    if self._is_mute:
+                        continue
+                    if not isinstance(event, BlockDelta):
+                        # Whoever saw a start could not be given another by a repetition: it waits for what follows it.
+                        if isinstance(event, ReplyStart):
+                            self._held = event
+                            continue
+                        if self._held is not None:
+                            yield self._held
+                            self._held = None
+                    yield event
+            except Exception as error:
+                raise_unreadable(self._scope, wire_event.data if wire_event else "", error)
+
+    def _mended(self, wire_event: ServerEvent) -> ServerEvent:
+        data, was_broken = mend_escapes(wire_event.data)
+        self._was_broken = self._was_broken or was_broken
+        return wire_event._replace(data=data) if was_broken else wire_event
 
     def reply(self) -> Reply:
         """The whole reply; StreamBroken where the terminal marker is missing."""
@@ -184,6 +191,6 @@ class StreamState:
         """The characters by which an event lengthens the reply's text; "" where it does not."""
         if isinstance(event, BlockDelta):
             return event.text if event.kind == "text" else ""
-        if isinstance(event, BlockEnd) and isinstance(event.block, TextPart) and event.index not in self._grown:
+        if isinstance(event, BlockEnd) and isinstance(event.block, TextPart) and not self._fold.has_grown(event.index):
             return event.block.text
         return ""

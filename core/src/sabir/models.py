@@ -1,22 +1,28 @@
 """The two bases of sabir's data: frozen models, and frozen models that keep what a newer writer added.
 
 Law 11, deep immutability: no attribute, item or nested value of a model can be changed; a changed copy
-is made by `model_copy(update=...)`, which validates. Construction is strict everywhere. Loading
-(`sabir.loads`, `sabir.load`) passes a context that lets models at rest keep unknown fields verbatim.
+is made by `model_copy(update=...)`, which validates. Construction is strict everywhere.
+
+    given ──construct, validate──▶ model           unknown fields are errors
+    stored ──load_as──▶ model                      unknown fields are kept verbatim, and written back
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, ValidationInfo
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
-from sabir.values import FrozenDict, encode_json
+from sabir.errors import NotJSON
+from sabir.values import FrozenDict, JSONValue, encode_json
 
-LOADING: dict[str, Any] = {"sabir": "loading"}
-"""The validation context under which unknown fields and unknown part kinds are kept."""
+_LOADING: dict[str, Any] = {"sabir": "loading"}
+"""The validation context under which unknown part kinds are kept."""
 
-_NOTHING = FrozenDict()
+Loaded = TypeVar("Loaded")
+Made = TypeVar("Made", bound="Frozen")
+_SLOTS = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+_set_values, _set_given, _set_extra, _set_private = (vars(BaseModel)[slot].__set__ for slot in _SLOTS)
 
 
 def _made_already(value: object) -> TypeError:
@@ -25,7 +31,92 @@ def _made_already(value: object) -> TypeError:
 
 def is_loading(info: ValidationInfo) -> bool:
     """Whether a validation runs on behalf of a loader rather than a constructor."""
-    return info.context is LOADING
+    return info.context is _LOADING
+
+
+def load_as(validate: Callable[..., Loaded], stored: JSONValue) -> Loaded:
+    """What was stored, as `validate` of a model or a TypeAdapter makes it; unknown fields and part kinds are kept.
+
+    Raises pydantic.ValidationError, also for an unknown field of what is not kept at rest, and for one that is no JSON.
+    """
+    loaded = validate(stored, context=_LOADING, extra="allow")
+    for model in _models(loaded):
+        unknown = model.__pydantic_extra__
+        _set_extra(model, _kept(model, unknown) if unknown else None)
+    return loaded
+
+
+def assemble(kind: type[Made], values: dict[str, Any], given: set[str]) -> Made:
+    """What the constructor makes of values that are known to be valid, in a third of the time: nothing is looked at.
+
+    `values` are all fields, by their own names and in their order; `given` those that a constructor would be given.
+    """
+    made = object.__new__(kind)
+    _set_values(made, values)
+    _set_given(made, given)
+    _set_extra(made, None)
+    _set_private(made, None)
+    return made
+
+
+def _kept(model: "Frozen", unknown: dict[str, Any]) -> FrozenDict:
+    """The unknown fields of a model at rest, immutable."""
+    kind = type(model).__name__
+    if not isinstance(model, AtRest):
+        refused = [InitErrorDetails(type="extra_forbidden", loc=(kind, name), input=unknown) for name in unknown]
+        raise ValidationError.from_exception_data(kind, refused)
+    try:
+        view: FrozenDict = encode_json(unknown).view()
+    except NotJSON as error:
+        refusal = InitErrorDetails(type="value_error", loc=(kind,), input=unknown, ctx={"error": error})
+        raise ValidationError.from_exception_data(kind, [refusal]) from None
+    return view
+
+
+def _models(value: object) -> Iterator["Frozen"]:
+    """Every model that a value is made of, the inner ones first."""
+    within: Iterable[object] = vars(value).values() if isinstance(value, Frozen) else (value,)
+    for held in within:
+        for item in held if isinstance(held, tuple | list) else (held,):
+            if isinstance(item, Frozen):
+                yield from _models(item)
+    if isinstance(value, Frozen):
+        yield value
+
+
+def _named(error: ValidationError, validate: Callable[..., object], given: object, **settings: Any) -> ValidationError:
+    """The error; where only unknown fields of models at rest are wrong, one that names the known ones.
+
+    What was given is validated again with its unknown fields: pydantic's error knows their places, not their models.
+    """
+    refused = error.errors(include_url=False, include_input=False, include_context=False)
+    places = dict.fromkeys(each["loc"][:-1] for each in refused if each["type"] == "extra_forbidden")
+    if not places:
+        return error
+    try:
+        made = validate(given, **{**settings, "extra": "allow"})
+    except ValidationError:
+        return error
+    unknown = [model for model in _models(made) if model.__pydantic_extra__]
+    if len(places) != len(unknown) or not all(isinstance(model, AtRest) for model in unknown):
+        return error
+    details = [
+        InitErrorDetails(type=_unknown_fields(model), loc=place, input=model.__pydantic_extra__)
+        for place, model in zip(places, unknown, strict=True)
+    ]
+    return ValidationError.from_exception_data(error.title, details)
+
+
+def _unknown_fields(model: "Frozen") -> PydanticCustomError:
+    return PydanticCustomError(
+        "extra_forbidden",
+        "{model} has no field {unknown}; its fields are {fields}",
+        {
+            "model": type(model).__name__,
+            "unknown": ", ".join(repr(name) for name in model.__pydantic_extra__ or ()),
+            "fields": ", ".join(field.alias or name for name, field in type(model).model_fields.items()),
+        },
+    )
 
 
 class Frozen(BaseModel):
@@ -41,10 +132,29 @@ class Frozen(BaseModel):
             """Make it, once: a second call on a made instance is a TypeError."""
             if self.__dict__:
                 raise _made_already(self)
-            super().__init__(**fields)
+            try:
+                self.__pydantic_validator__.validate_python(fields, self_instance=self)
+            except ValidationError as error:
+                raise _named(error, self.__pydantic_validator__.validate_python, fields) from None
 
         # pydantic's own mark: validation of nested values goes past this method, as it does past BaseModel's.
         __init__.__pydantic_base_init__ = True
+
+        @classmethod
+        def model_validate(cls, obj: Any, **settings: Any) -> Self:
+            """The model that `obj` describes; pydantic.ValidationError in the constructor's words."""
+            try:
+                return super().model_validate(obj, **settings)
+            except ValidationError as error:
+                raise _named(error, super().model_validate, obj, **settings) from None
+
+        @classmethod
+        def model_validate_json(cls, json_data: str | bytes | bytearray, **settings: Any) -> Self:
+            """The model that a JSON text describes; pydantic.ValidationError in the constructor's words."""
+            try:
+                return super().model_validate_json(json_data, **settings)
+            except ValidationError as error:
+                raise _named(error, super().model_validate_json, json_data, **settings) from None
 
         def __setstate__(self, state: dict[Any, Any]) -> None:
             """Unpickle, into a new instance only."""
@@ -87,20 +197,15 @@ class AtRest(Frozen):
 
     model_config = ConfigDict(extra="allow")
 
-    @model_validator(mode="after")
-    def _keep_unknown_fields_only_when_loading(self, info: ValidationInfo) -> Self:
-        unknown = self.__pydantic_extra__
-        if type(unknown) is FrozenDict:  # checked when it was made; here it is part of another value
-            return self
-        if unknown and not is_loading(info):
-            raise PydanticCustomError(
-                "extra_forbidden",
-                "{model} has no field {unknown}; its fields are {fields}",
-                {
-                    "model": type(self).__name__,
-                    "unknown": ", ".join(repr(name) for name in unknown),
-                    "fields": ", ".join(field.alias or name for name, field in type(self).model_fields.items()),
-                },
-            )
-        object.__setattr__(self, "__pydantic_extra__", encode_json(unknown).view() if unknown else _NOTHING)
-        return self
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """pydantic's schema; its validator forbids unknown fields, its serializer writes those that were loaded."""
+        schema = handler(source)
+        found: Any = schema
+        while found["type"] != "model":
+            found = found["schema"]
+        if "serialization" not in found:
+            writing = {"type": "model", "cls": cls, "schema": {**found["schema"]}, "config": found["config"]}
+            found["serialization"] = writing
+            found["schema"]["extra_behavior"] = "forbid"
+        return schema

@@ -128,6 +128,10 @@ class Relay(Generic[SomeStream]):
         """What has arrived so far, of whom, and who was passed over."""
         return told(self.stream.partial, self._asked.passed)
 
+    def mute(self) -> None:
+        """Give no more events: whoever reads wants the reply alone."""
+        state_of(self.stream).mute()
+
     def left(self) -> StreamBroken:
         """The error of one who asks for more after leaving the stream."""
         return self._telling(state_of(self.stream).left())

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 _BARE = re.compile(r"\s*(\{|\[\s*(\{|\Z))")
 """How a JSON object, or an array of them, begins."""
+_RETURN = ord("\r")
 
 
 class ServerEvent(NamedTuple):
@@ -28,7 +29,8 @@ class ServerEvent(NamedTuple):
 class ServerEventReader:
     """Cuts a byte stream into events; invalid UTF-8 becomes U+FFFD, and `was_invalid` says so.
 
-    Each byte is looked at once, however small the chunks are: a long line is kept in pieces until it ends.
+    Each byte is looked at once, however small the chunks are: a long line is kept in pieces until it ends. Events that
+    lie whole between two blank lines of a chunk, as most do, are cut out at once; all else is read line by line.
     """
 
     def __init__(self) -> None:
@@ -41,10 +43,41 @@ class ServerEventReader:
         self._event = ""
         self._is_bare = False
         self._has_begun = False
+        self._is_between = False
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
         """The events that are whole after this chunk."""
-        return self._read(self._valid(self._decoder.decode(chunk)))
+        if self._is_between and chunk.endswith(b"\n\n") and _RETURN not in chunk:  # as nearly all are
+            return self._cut(chunk[:-2])
+        events: list[ServerEvent] = []
+        if not self._is_between:
+            first, blank, chunk = chunk.partition(b"\n\n")
+            events = self._read_bytes(first + blank)
+        if self._is_between and _RETURN not in chunk:
+            whole, blank, chunk = chunk.rpartition(b"\n\n")
+            events += self._cut(whole) if blank else ()
+        return events + self._read_bytes(chunk) if chunk else events
+
+    def _read_bytes(self, chunk: bytes) -> list[ServerEvent]:
+        events = self._read(self._valid(self._decoder.decode(chunk)))
+        is_amid = self._pieces or self._data or self._event or self._is_bare
+        self._is_between = self._has_begun and not is_amid and chunk.endswith(b"\n")
+        return events
+
+    def _cut(self, whole: bytes) -> list[ServerEvent]:
+        """The events of what lies between two blank lines."""
+        try:
+            text = whole.decode()
+        except UnicodeDecodeError:
+            return self._read_bytes(whole + b"\n\n")
+        events = []
+        for block in text.split("\n\n") if "\n" in text else (text,):
+            name, _, data = block.partition("\n") if block.startswith("event: ") else ("event: ", "", block)
+            if data.startswith("data: ") and "\n" not in data:
+                events.append(ServerEvent(data[6:], name[7:]))
+            else:
+                events += self._read(block + "\n\n")
+        return events
 
     def close(self) -> list[ServerEvent]:
         """The events that the end of the stream completes."""

@@ -9,12 +9,11 @@ cancellation; a stream that is read to its end closes itself, so that `await str
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
 from threading import Lock
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from sabir.closing import AsyncClosing, SyncClosing
-from sabir.drive import Done, Performer, SyncPerformer, drive, drive_sync
+from sabir.drive import Performer, SyncPerformer, drive, drive_sync
 from sabir.errors import SettingsInvalid, StreamBroken
 from sabir.events import StreamEvent
 from sabir.exchange import Emit, Script
@@ -34,6 +33,10 @@ class Streamed(Protocol):
         """What has arrived so far; the whole reply after its end."""
         ...
 
+    def mute(self) -> None:
+        """Give no more events: whoever reads wants the reply alone."""
+        ...
+
     def left(self) -> StreamBroken:
         """The error of one who asks for more after leaving the stream."""
         ...
@@ -44,43 +47,38 @@ class Streamed(Protocol):
 
 
 class _Progress(Generic[SomeWire]):
-    """How far a stream is: not begun, running, whole, failed or left."""
+    """How far a stream is: not begun, running, whole, failed or left. Whoever waits for an event has the turn."""
 
     def __init__(self, state: Streamed) -> None:
         self.state = state
         self.running: tuple[Script[Reply], SomeWire] | None = None
         self.reply: Reply | None = None
         self.error: Exception | None = None
-        self._turn = Lock()
+        self.turn = Lock()
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """One reader waits for an event at a time; SettingsInvalid for another that asks meanwhile.
+    def begin(self) -> bool:
+        """Take the turn, or say that every event was read.
 
-        What is raised inside ends the stream: its driver has closed the wire.
+        Raises what ended the stream before its time, and SettingsInvalid while another has the turn.
         """
-        if not self._turn.acquire(blocking=False):
+        if not self.turn.acquire(blocking=False):
             raise SettingsInvalid("this stream has a reader who waits for its next event; read it once, from one place")
-        try:
-            yield
-        except BaseException as error:
-            self.stop(error)
-            raise
-        finally:
-            self._turn.release()
-
-    def is_over(self) -> bool:
-        """Whether every event was read; raises what ended the stream before its time."""
+        if self.reply is None and self.error is None:
+            return True
+        self.turn.release()
         if self.error is not None:
             raise self.error
-        return self.reply is not None
+        return False
 
-    def take(self, step: Emit | Done[Reply]) -> StreamEvent | None:
-        """The next event, or None at the end."""
-        if isinstance(step, Emit):
-            return step.event
-        self.reply, self.running = step.result, None
-        return None
+    def mute(self) -> None:
+        """Let no more events come, only the end."""
+        if self.begin():
+            self.state.mute()
+            self.turn.release()
+
+    def end(self, reply: Reply) -> None:
+        """Take the whole reply, after which nothing comes."""
+        self.reply, self.running = reply, None
 
     def stop(self, error: BaseException | None = None) -> SomeWire | None:
         """Let nothing more come, because of an error or because the reader left; the wire that is to be closed."""
@@ -111,14 +109,20 @@ class ReplyStream(AsyncClosing):
     async def __anext__(self) -> StreamEvent:
         """The next event."""
         progress = self._progress
-        if progress.is_over():
+        if not progress.begin():
             raise StopAsyncIteration
-        with progress.reading():
+        try:
             progress.running = progress.running or await self._start()
-            event = progress.take(await drive(*progress.running))
-        if event is None:
-            raise StopAsyncIteration
-        return event
+            step = await drive(*progress.running)
+            if isinstance(step, Emit):
+                return step.event
+            progress.end(step.result)
+        except BaseException as error:
+            progress.stop(error)
+            raise
+        finally:
+            progress.turn.release()
+        raise StopAsyncIteration
 
     @property
     def text(self) -> AsyncIterator[str]:
@@ -132,6 +136,7 @@ class ReplyStream(AsyncClosing):
 
     async def reply(self) -> Reply:
         """The whole reply, after reading what is left of it."""
+        self._progress.mute()
         async for _ in self:
             pass
         assert self._progress.reply is not None
@@ -177,14 +182,20 @@ class SyncReplyStream(SyncClosing):
     def __next__(self) -> StreamEvent:
         """The next event."""
         progress = self._progress
-        if progress.is_over():
+        if not progress.begin():
             raise StopIteration
-        with progress.reading():
+        try:
             progress.running = progress.running or self._start()
-            event = progress.take(drive_sync(*progress.running))
-        if event is None:
-            raise StopIteration
-        return event
+            step = drive_sync(*progress.running)
+            if isinstance(step, Emit):
+                return step.event
+            progress.end(step.result)
+        except BaseException as error:
+            progress.stop(error)
+            raise
+        finally:
+            progress.turn.release()
+        raise StopIteration
 
     @property
     def text(self) -> Iterator[str]:
@@ -198,6 +209,7 @@ class SyncReplyStream(SyncClosing):
 
     def reply(self) -> Reply:
         """The whole reply, after reading what is left of it."""
+        self._progress.mute()
         for _ in self:
             pass
         assert self._progress.reply is not None

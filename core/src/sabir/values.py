@@ -13,11 +13,12 @@ what is nested deeper than 100 levels: a view of it could not be made.
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
 from typing import Annotated, Any, NoReturn, Self, TypeAlias
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import PydanticSerializationError, from_json, to_jsonable_python
 
 from sabir.errors import NotJSON
 
@@ -28,6 +29,9 @@ DEEPEST = 100
 """Levels of arrays and objects that a value may have."""
 DEEPEST_TEXT = 120
 """Levels that a text may have: a body wraps values of the deepest kind in some levels of its own."""
+
+_SHALLOW = 2 * DEEPEST
+"""A text of so many characters is not nested deeper."""
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
 _NO_BRACKETS = re.compile(r"[^\[\]]++")
@@ -129,7 +133,24 @@ class JSONText(str):
 
     def view(self) -> JSONValue:
         """The immutable view of the value."""
-        return freeze(json.loads(self))
+        return freeze(from_json(self))
+
+
+_Encoder: TypeAlias = Callable[[JSONValue, bool], Iterable[str]]
+"""Takes a value; gives the pieces of its text."""
+
+
+def _encoder(*, sort_keys: bool) -> _Encoder:
+    """json.dumps with one encoder for all calls, which looks for no loops: a loop is too deep."""
+    if c_make_encoder is None:  # an interpreter without json's encoder in C
+        return json.JSONEncoder(**_WRITING, sort_keys=sort_keys, check_circular=False).iterencode
+    default = json.JSONEncoder().default
+    encode: _Encoder = c_make_encoder(None, default, encode_basestring, None, ":", ",", sort_keys, False, False)
+    return encode
+
+
+_WRITING: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
+_AS_GIVEN, _SORTED = _encoder(sort_keys=False), _encoder(sort_keys=True)
 
 
 def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
@@ -139,20 +160,20 @@ def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
     """
     if type(value) is JSONText:
         return value
+    encode = _SORTED if sort_keys else _AS_GIVEN
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys)
+        text = "".join(encode(value, False))
         text.encode()
     except TypeError:
-        return _encode_foreign(value, sort_keys)
+        return _encode_foreign(value, encode)
     except (ValueError, RecursionError) as error:
         raise NotJSON(f"{_shorten(value)} is no JSON value: {_reason(error)}") from None
-    return _checked(text, value)
+    return JSONText(text) if len(text) <= _SHALLOW else _checked(text, value)
 
 
-def _encode_foreign(value: JSONValue, sort_keys: bool) -> JSONText:
+def _encode_foreign(value: JSONValue, encode: _Encoder) -> JSONText:
     try:
-        plain = to_jsonable_python(value, inf_nan_mode="constants")
-        text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys)
+        text = "".join(encode(to_jsonable_python(value, inf_nan_mode="constants"), False))
         text.encode()
     except (PydanticSerializationError, TypeError, ValueError, RecursionError) as error:
         raise NotJSON(f"{_shorten(value)} is no JSON value: {_reason(error)}") from None
@@ -199,11 +220,23 @@ def _shorten(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def parse_json(text: str | bytes) -> JSONValue:
+    """What decode_json gives, for a text of valid Unicode; ValueError for any other.
+
+    A number beyond all floats is infinite here: `encode_json`, through which all values of models go, refuses it, as it
+    refuses what is too deep.
+    """
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except TypeError as error:  # a str that holds half a character
+        raise ValueError(str(error)) from None
+
+
 def decode_json(text: str | bytes) -> JSONValue:
     """Parse strict JSON text into plain Python values; NotJSON for anything else, non-finite numbers included."""
     try:
         decoded = text if isinstance(text, str) else text.decode(json.detect_encoding(text), "surrogatepass")
-        value = json.loads(decoded, parse_constant=_refuse_constant, parse_float=_finite)
+        value = _DECODER.decode(decoded)
         if not _is_deeper(decoded, DEEPEST_TEXT):
             return value
         reason = _too_deep(DEEPEST_TEXT)
@@ -225,15 +258,15 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+
+
 def _encode_value(value: JSONValue) -> JSONText:
     return encode_json(value, sort_keys=True)
 
 
 def _encode_object(value: JSONValue) -> JSONText:
-    text = encode_json(value, sort_keys=True)
-    if not text.startswith("{"):
-        raise ValueError(f"expected a JSON object, got {_shorten(value)}")
-    return text
+    return _object(encode_json(value, sort_keys=True), value)
 
 
 def _encode_document(value: JSONValue) -> JSONText:
@@ -241,13 +274,16 @@ def _encode_document(value: JSONValue) -> JSONText:
 
 
 def _encode_object_document(value: JSONValue) -> JSONText:
-    text = encode_json(value)
+    return _object(encode_json(value), value)
+
+
+def _object(text: JSONText, value: JSONValue) -> JSONText:
     if not text.startswith("{"):
         raise ValueError(f"expected a JSON object, got {_shorten(value)}")
     return text
 
 
-_as_json = PlainSerializer(lambda text: None if text is None else json.loads(text), return_type=Any)
+_as_json = PlainSerializer(lambda text: None if text is None else from_json(text), return_type=Any)
 
 JSONValueField = Annotated[Any, PlainValidator(_encode_value), _as_json, WithJsonSchema({})]
 """Takes any JSON value (hence Any), held as canonical JSONText."""

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from sabir.errors import NotJSON, ResponseInvalid
 from sabir.scope import DecodeScope, Target
-from sabir.values import JSONValue, decode_json
+from sabir.values import JSONValue, decode_json, parse_json
 
 Fields = Mapping[str, Any]
 """A JSON object of the wire; what its fields hold is not trusted, hence Any."""
@@ -26,27 +26,24 @@ def read_object(body: bytes | str, scope: DecodeScope) -> dict[str, Any]:
 
     Lone surrogates become U+FFFD: no text of the library may hold one.
     """
-    found = _read(body)
-    if found is None:
-        shown, target = body.decode("utf-8", "replace") if isinstance(body, bytes) else body, scope.target
-        answer = ascii(shown[:_SHOWN]) if shown.strip() else "an empty body"
-        message = f"{target} answered {answer}; expected a JSON object of {target.dialect}: check the endpoint"
-        raise ResponseInvalid(message, provider=target.provider, request_id=scope.request_id)
-    if _may_hold_surrogates(body):
-        found = json.loads(_SURROGATE.sub("\ufffd", json.dumps(found, ensure_ascii=False)))
-    return found
-
-
-def _read(body: bytes | str) -> dict[str, Any] | None:
     try:
-        value = decode_json(body)
+        found = parse_json(body)
+    except ValueError:
+        found = _read_broken(body)
+    if isinstance(found, dict):
+        return found
+    shown, target = body.decode("utf-8", "replace") if isinstance(body, bytes) else body, scope.target
+    answer = ascii(shown[:_SHOWN]) if shown.strip() else "an empty body"
+    message = f"{target} answered {answer}; expected a JSON object of {target.dialect}: check the endpoint"
+    raise ResponseInvalid(message, provider=target.provider, request_id=scope.request_id)
+
+
+def _read_broken(body: bytes | str) -> JSONValue:
+    """What is JSON but for its Unicode; None for all else."""
+    try:
+        return json.loads(_SURROGATE.sub("\ufffd", json.dumps(decode_json(body), ensure_ascii=False)))
     except NotJSON:
         return None
-    return value if isinstance(value, dict) else None
-
-
-def _may_hold_surrogates(body: bytes | str) -> bool:
-    return (b"\\ud" in body or b"\\uD" in body) if isinstance(body, bytes) else ("\\ud" in body or "\\uD" in body)
 
 
 def text(value: JSONValue) -> str:
@@ -66,23 +63,38 @@ def items(value: JSONValue) -> list[Any]:
 
 def left_over(found: Fields, known: Collection[str]) -> dict[str, Any]:
     """The fields that nothing else of a reply holds; those without a value say nothing."""
+    for name in found:
+        if name not in known:
+            break
+    else:
+        return {}
     return {name: value for name, value in found.items() if name not in known and value is not None}
 
 
 def without(found: Fields, *names: str) -> dict[str, Any]:
     """An object without those fields."""
-    return {name: value for name, value in found.items() if name not in names}
+    rest = dict(found)
+    for name in names:
+        rest.pop(name, None)
+    return rest
 
 
 def first_count(*figures: JSONValue) -> int | None:
     """The first value that is a whole number, however it is written (70 or 70.0), or None."""
-    numbers = (each for each in figures if isinstance(each, int | float) and not isinstance(each, bool))
-    return next((int(number) for number in numbers if number % 1 == 0), None)
+    for figure in figures:
+        if type(figure) is int:
+            return figure
+        if type(figure) is float and figure % 1 == 0:
+            return int(figure)
+    return None
 
 
 def read_count(body: bytes, field: str, dialect: str) -> int:
     """The tokens that a vendor counted, in that field of its answer; ResponseInvalid for anything else."""
-    counted = first_count((_read(body) or {}).get(field))
+    try:
+        counted = first_count(fields(decode_json(body)).get(field))
+    except NotJSON:
+        counted = None
     if counted is None:
         raise ResponseInvalid(f"{dialect} answered a count with {body[:_SHOWN]!r}; expected {field}")
     return counted

@@ -9,7 +9,7 @@ What a part does not say itself is in its state, so that encoding gives the bloc
 """
 
 from collections.abc import Callable, Mapping
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from sabir.authoring.bodies import Fields, fields, first_count, items, left_over, read_object, text, without
 from sabir.errors import ResponseInvalid
@@ -45,6 +45,8 @@ CLOSER = "_tool_result"
 REASONING = frozenset({"thinking", "redacted_thinking"})
 PLACED = frozenset({"content", "id", "model", "role", "stop_reason", "type", "usage"})
 """Fields of a response that stay out of its details: they have a place of their own."""
+_TEXT_FIELDS = frozenset({"type", "text", "citations"})
+_CALL_FIELDS = frozenset({"type", "id", "name", "input"})
 
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
@@ -54,16 +56,8 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     if not isinstance(found.get("content"), list):
         message = f"{scope.target} answered without content; expected a list of blocks: send the request again"
         raise ResponseInvalid(message, provider=scope.target.provider, request_id=scope.request_id)
-    builder = build([decode_block(block, scope) for block in found["content"]], scope)
-    end = reply_end(found, scope)
-    return builder.finish(
-        finish_reason=end.finish_reason,
-        raw_finish_reason=end.raw_finish_reason,
-        usage=end.usage,
-        origin=origin_of(found, scope),
-        losses=end.losses,
-        details=end.details_json,
-    )
+    blocks = [decode_block(block, scope) for block in found["content"]]
+    return build(blocks, scope).finish(**read_end(found, scope))
 
 
 def build(blocks: list[Block], scope: DecodeScope) -> ReplyBuilder:
@@ -87,16 +81,21 @@ def origin_of(found: Fields, scope: DecodeScope) -> Origin:
 
 
 def reply_end(found: Fields, scope: DecodeScope) -> ReplyEnd:
-    """How a response ended; `found` is the message, as it came whole or as a stream put it together."""
+    """How a response ended that a stream put together."""
+    return ReplyEnd(**read_end(found, scope))
+
+
+def read_end(found: Fields, scope: DecodeScope) -> dict[str, Any]:
+    """What a response says beside its blocks: the fields of a reply, and of a stream's ReplyEnd."""
     raw = text(found.get("stop_reason"))
-    return ReplyEnd(
-        finish_reason=FINISH_REASONS.get(raw, "other"),
-        raw_finish_reason=raw or None,
-        usage=read_usage(found.get("usage")),
-        origin=origin_of(found, scope),
-        losses=tuple(_removals(found)),
-        details=left_over(found, PLACED) or None,
-    )
+    return {
+        "finish_reason": FINISH_REASONS.get(raw, "other"),
+        "raw_finish_reason": raw or None,
+        "usage": read_usage(found.get("usage")),
+        "origin": origin_of(found, scope),
+        "losses": tuple(_removals(found)),
+        "details": left_over(found, PLACED) or None,
+    }
 
 
 def read_usage(figures: JSONValue) -> Usage:
@@ -105,15 +104,18 @@ def read_usage(figures: JSONValue) -> Usage:
     if not found:
         return Usage()
     fresh, output = first_count(found.get("input_tokens")), first_count(found.get("output_tokens"))
-    read, written = (first_count(found.get(f"cache_{way}_input_tokens")) for way in ("read", "creation"))
+    read, written = first_count(found.get("cache_read_input_tokens")), first_count(found.get(_WRITTEN))
     return Usage(
         input_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
         output_tokens=output,
         cache_read_tokens=read,
         cache_write_tokens=written,
         reasoning_tokens=first_count(fields(found.get("output_tokens_details")).get("thinking_tokens")),
-        details=dict(found),
+        details=found,
     )
+
+
+_WRITTEN = "cache_creation_input_tokens"
 
 
 def _removals(found: Fields) -> list[Loss]:
@@ -140,9 +142,8 @@ def decode_block(block: JSONValue, scope: DecodeScope) -> Block:
 def _text(found: Fields, scope: DecodeScope) -> Block | None:
     if not isinstance(found.get("text"), str):
         return None
-    citations = tuple(_citation(each) for each in items(found.get("citations")))
-    state = left_over(found, {"type", "text", "citations"}) or None
-    return TextPart(text=found["text"], citations=citations, state=state)
+    citations = tuple([_citation(each) for each in items(found.get("citations"))])
+    return TextPart(text=found["text"], citations=citations, state=left_over(found, _TEXT_FIELDS) or None)
 
 
 def _citation(source: JSONValue) -> Citation:
@@ -163,7 +164,7 @@ def _thinking(found: Fields, scope: DecodeScope) -> Block | None:
 
 
 def _call(found: Fields, scope: DecodeScope) -> Block | None:
-    state = left_over(found, {"type", "id", "name", "input"}) or None
+    state = left_over(found, _CALL_FIELDS) or None
     return decode_call(text(found.get("id")), text(found.get("name")), found.get("input"), scope, state)
 
 

@@ -16,12 +16,11 @@ import json
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from sabir.authoring.bodies import Fields, fields, items, read_object, text, without
 from sabir.errors import NotJSON, ResponseInvalid
-from sabir.events import BlockDelta, BlockEnd, BlockKind, BlockStart, ReplyStart, StreamEvent
+from sabir.events import BlockEnd, BlockKind, BlockStart, ReplyStart, StreamEvent, block_delta
 from sabir.scope import DecodeScope
 from sabir.sse import ServerEvent
 from sabir.values import decode_json
@@ -32,55 +31,51 @@ FRAMES = "application/vnd.amazon.eventstream"
 """The content type of an answer in AWS frames."""
 
 
+KINDS: Mapping[str, BlockKind] = {"text": "text", "tool_use": "option_call", **dict.fromkeys(REASONING, "reasoning")}
+"""Type of a block → what it grows as; all others are opaque."""
+TEXTS: Mapping[str, str] = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+"""Type of a delta → its field that holds the characters to show; all others set fields, but for citations."""
+
+
 @dataclass(slots=True)
 class _Growing:
-    """A block that has begun and not ended; `arguments` is its input's JSON text, as far as it came."""
+    """A block that has begun and not ended; `words` are the pieces of its texts by field, which are joined once."""
 
     block: dict[str, Any]
     kind: BlockKind
-    arguments: list[str] = field(default_factory=list)
+    words: dict[str, list[str]] = field(default_factory=dict)
+
+    def take(self, delta: Fields) -> str:
+        """Take a delta; gives the characters to show."""
+        kind = text(delta.get("type"))
+        name = TEXTS.get(kind)
+        if name is not None:
+            more = text(delta.get(name))
+            self.words.setdefault(name, []).append(more)
+            return more
+        if kind == "citations_delta":
+            self.block["citations"] = [*items(self.block.get("citations")), delta.get("citation")]
+        else:  # a signature, a compaction, whatever comes: fields of the block, whole
+            said = {name: value for name, value in delta.items() if name != "type" and value is not None}
+            self.block |= said
+            for name in said.keys() & {"text", "thinking"}:
+                self.words.pop(name, None)
+        return ""
 
     def whole(self) -> dict[str, Any]:
         """The block as the vendor would have sent it at once; an input that is no JSON stays a text."""
-        arguments = "".join(self.arguments)
+        arguments = "".join(self.words.pop("partial_json", ()))
+        texts = {name: text(self.block.get(name)) + "".join(words) for name, words in self.words.items()}
+        whole = {**self.block, **texts}
         if not arguments.strip():
-            return self.block
+            return whole
         try:
-            return {**self.block, "input": decode_json(arguments)}
+            return {**whole, "input": decode_json(arguments)}
         except NotJSON:
-            return {**self.block, "input": arguments}
+            return {**whole, "input": arguments}
 
 
-def _append(name: str, growing: _Growing, delta: Fields) -> str:
-    growing.block[name] = text(growing.block.get(name)) + text(delta.get(name))
-    return text(delta.get(name))
-
-
-def _append_citation(growing: _Growing, delta: Fields) -> str:
-    growing.block["citations"] = [*items(growing.block.get("citations")), delta.get("citation")]
-    return ""
-
-
-def _append_arguments(growing: _Growing, delta: Fields) -> str:
-    growing.arguments.append(text(delta.get("partial_json")))
-    return text(delta.get("partial_json"))
-
-
-def _set_fields(growing: _Growing, delta: Fields) -> str:
-    """A signature, a compaction, whatever comes: fields of the block, whole."""
-    growing.block |= {name: value for name, value in delta.items() if name != "type" and value is not None}
-    return ""
-
-
-KINDS: Mapping[str, BlockKind] = {"text": "text", "tool_use": "option_call", **dict.fromkeys(REASONING, "reasoning")}
-"""Type of a block → what it grows as; all others are opaque."""
-DELTAS: Mapping[str, Callable[[_Growing, Fields], str]] = {
-    "text_delta": partial(_append, "text"),
-    "thinking_delta": partial(_append, "thinking"),
-    "citations_delta": _append_citation,
-    "input_json_delta": _append_arguments,
-}
-"""Type of a delta → what adds it to its block and gives the characters to show; all others set fields."""
+Reader: TypeAlias = Callable[[Fields], Iterable[StreamEvent]]
 
 
 class MessagesDecoder:
@@ -92,7 +87,7 @@ class MessagesDecoder:
         self._growing: dict[int, _Growing] = {}
         self._is_started = False
         self._is_ended = False
-        self._readers: Mapping[str, Callable[[Fields], Iterable[StreamEvent]]] = {
+        self._readers: Mapping[str, Reader] = {
             "content_block_start": self._begun,
             "content_block_delta": self._grown,
             "content_block_stop": self._done,
@@ -100,26 +95,30 @@ class MessagesDecoder:
             "message_stop": self._ended,
         }
 
-    def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
+    def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
         """Core events of one wire event; raises the CallError that it reports."""
         data = event.data.strip()
         if self._is_ended or not data:
-            return
+            return ()
         found = read_object(data, self._scope)
         raise_reported(found, self._scope)
         name = text(found.get("type")) or event.event
         if name == "ping":
-            return
-        if not self._is_started:
-            self._is_started = True
-            self._message = dict(fields(found.get("message")))
-            yield ReplyStart(origin=origin_of(self._message, self._scope))
-        if name in self._readers:
-            yield from self._readers[name](found)
+            return ()
+        reader = self._readers.get(name)
+        return self._started(found, reader) if not self._is_started else reader(found) if reader else ()
 
-    def close(self) -> Iterator[StreamEvent]:
+    def close(self) -> tuple[StreamEvent, ...]:
         """Nothing: `message_stop` has said all."""
-        yield from ()
+        return ()
+
+    def _started(self, found: Fields, reader: Reader | None) -> Iterator[StreamEvent]:
+        """The first event, whatever it is."""
+        self._is_started = True
+        self._message = dict(fields(found.get("message")))
+        yield ReplyStart(origin=origin_of(self._message, self._scope))
+        if reader is not None:
+            yield from reader(found)
 
     def _begun(self, found: Fields) -> Iterator[StreamEvent]:
         block = dict(fields(found.get("content_block")))
@@ -152,25 +151,23 @@ class MessagesDecoder:
         message = f"{target} streamed {what}; send the request again"
         return ResponseInvalid(message, provider=target.provider, request_id=self._scope.request_id)
 
-    def _grown(self, found: Fields) -> Iterator[StreamEvent]:
+    def _grown(self, found: Fields) -> tuple[StreamEvent, ...]:
         index, growing = self._block(found)
-        delta = fields(found.get("delta"))
-        shown = DELTAS.get(text(delta.get("type")), _set_fields)(growing, delta)
-        if shown and growing.kind != "opaque":
-            yield BlockDelta(index=index, kind=growing.kind, text=shown)
+        shown = growing.take(fields(found.get("delta")))
+        return (block_delta(index, growing.kind, shown),) if shown and growing.kind != "opaque" else ()
 
     def _done(self, found: Fields) -> Iterator[StreamEvent]:
         index, growing = self._block(found)
         del self._growing[index]
         yield BlockEnd(index=index, block=decode_block(growing.whole(), self._scope))
 
-    def _changed(self, found: Fields) -> Iterator[StreamEvent]:
+    def _changed(self, found: Fields) -> tuple[StreamEvent, ...]:
         """What a message says of itself at its end. Its figures are totals; one that is missing stays as it was."""
         said = {**without(found, "type", "delta", "usage"), **fields(found.get("delta"))}
         self._message |= {name: value for name, value in said.items() if value is not None}
         usage = {name: value for name, value in fields(found.get("usage")).items() if value is not None}
         self._message["usage"] = {**fields(self._message.get("usage")), **usage}
-        yield from ()
+        return ()
 
     def _ended(self, found: Fields) -> Iterator[StreamEvent]:
         for index in sorted(self._growing):

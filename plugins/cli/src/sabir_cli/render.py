@@ -10,7 +10,7 @@ import sabir
 from cyclopts import Parameter
 from pydantic import ValidationError
 from sabir.arguments import describe
-from sabir.models import LOADING
+from sabir.models import load_as
 from sabir.values import decode_json
 
 from sabir_cli.bodies import View, show
@@ -80,7 +80,7 @@ def _document(data: bytes) -> sabir.DecodedHistory | None:
     if not is_document(found):
         return None
     try:
-        return sabir.DecodedHistory.model_validate(found, context=LOADING)
+        return load_as(sabir.DecodedHistory.model_validate, found)
     except ValidationError as error:
         raise sabir.HistoryInvalid(f"it is not what `sabir import --json` gave: {describe(error)}") from None
 

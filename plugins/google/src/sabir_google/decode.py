@@ -67,15 +67,8 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
         message = f"{scope.target} answered without candidates; expected at least one: send the request again"
         raise ResponseInvalid(message, provider=scope.target.provider, request_id=scope.request_id)
     answers = [cite([part_block(part, scope) for part in parts_of(each)], each) for each in candidates]
-    end = reply_end(found, candidates, answers, scope)
-    return _built(answers[0] if answers else (), scope).finish(
-        finish_reason=end.finish_reason,
-        raw_finish_reason=end.raw_finish_reason,
-        usage=end.usage,
-        origin=origin_of(found, scope),
-        alternatives=end.alternatives,
-        details=end.details_json,
-    )
+    end = read_end(found, candidates, answers, scope)
+    return _built(answers[0] if answers else (), scope).finish(**end)
 
 
 def read_response(body: bytes | str, scope: DecodeScope) -> Fields:
@@ -102,7 +95,17 @@ def origin_of(found: Fields, scope: DecodeScope) -> Origin:
 def reply_end(
     found: Fields, candidates: Sequence[Fields], answers: Sequence[Sequence[Block]], scope: DecodeScope
 ) -> ReplyEnd:
-    """How a response ended whose candidates hold these blocks; without candidates, as its prompt was blocked."""
+    """How a response ended that came as a stream, whose candidates hold these blocks."""
+    return ReplyEnd(**read_end(found, candidates, answers, scope))
+
+
+def read_end(
+    found: Fields, candidates: Sequence[Fields], answers: Sequence[Sequence[Block]], scope: DecodeScope
+) -> dict[str, Any]:
+    """What a response says beside its blocks: the fields of a reply, and of a stream's ReplyEnd.
+
+    Without candidates, it ended as its prompt was blocked.
+    """
     reasons = [_finish(each, blocks) for each, blocks in zip(candidates, answers, strict=True)]
     blocked = text(fields(found.get("promptFeedback")).get("blockReason"))
     if not reasons:
@@ -111,24 +114,24 @@ def reply_end(
     further = zip(answers[1:], reasons[1:], strict=True)
     details = left_over(found, _PLACED)
     told = [_told(candidate) for candidate in candidates]
-    return ReplyEnd(
-        finish_reason=reasons[0][0],
-        raw_finish_reason=reasons[0][1],
-        usage=read_usage(found.get("usageMetadata")),
-        origin=origin,
-        alternatives=tuple(
+    return {
+        "finish_reason": reasons[0][0],
+        "raw_finish_reason": reasons[0][1],
+        "usage": read_usage(found.get("usageMetadata")),
+        "origin": origin,
+        "alternatives": tuple(
             Alternative(messages=_built(blocks, scope).messages(origin), finish_reason=reason, raw_finish_reason=raw)
             for blocks, (reason, raw) in further
         ),
-        details={**details, **({"candidates": told} if any(told) else {})} or None,
-    )
+        "details": {**details, **({"candidates": told} if any(told) else {})} or None,
+    }
 
 
 def _finish(candidate: Fields, blocks: Collection[Block]) -> tuple[FinishReason, str | None]:
     raw = text(candidate.get("finishReason"))
     reason = FINISH_REASONS.get(raw, "other")
-    calls = any(isinstance(block, OptionCallPayload) for block in blocks)
-    return "option_calls" if reason == "stop" and calls else reason, raw or None
+    calls = reason == "stop" and "option_call" in {block.kind for block in blocks}
+    return "option_calls" if calls else reason, raw or None
 
 
 def _told(candidate: Fields) -> Fields:
@@ -156,7 +159,7 @@ def read_usage(figures: JSONValue) -> Usage:
         output_tokens=_sum(found, "candidatesTokenCount", "thoughtsTokenCount"),
         cache_read_tokens=first_count(found.get("cachedContentTokenCount")),
         reasoning_tokens=first_count(found.get("thoughtsTokenCount")),
-        details=dict(found),
+        details=found,
     )
 
 
@@ -173,8 +176,10 @@ def parts_of(candidate: Fields) -> list[Any]:
 def part_block(part: JSONValue, scope: DecodeScope) -> Block:
     """The block that one part is."""
     found = fields(part)
-    reader = next((READERS[name] for name in READERS if name in found), None)
-    return (reader(found, scope) if reader else None) or _opaque(part)
+    for name, reader in READERS.items():
+        if name in found:
+            return reader(found, scope) or _opaque(part)
+    return _opaque(part)
 
 
 def _text(part: Fields, scope: DecodeScope) -> Block | None:
@@ -193,7 +198,8 @@ def _state(**beside: Fields) -> Fields | None:
 
 def _call(part: Fields, scope: DecodeScope) -> Block:
     call = fields(part["functionCall"])
-    state = _state(part=without(part, "functionCall"), call=without(call, "name", "args"))
+    beside, further = without(part, "functionCall"), without(call, "name", "args")
+    state = _state(part=beside, call=further) if beside or further else None
     return decode_call(text(call.get("id")) or None, text(call.get("name")), call.get("args"), scope, state)
 
 

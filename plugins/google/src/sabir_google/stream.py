@@ -10,12 +10,13 @@ still hold text, metadata and figures, so that the reply ends where the bytes do
 chunk leaves out hold as an earlier one told them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
-from sabir.authoring.bodies import Fields, fields, first_count, items, text, without
-from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyStart, StreamEvent
+from sabir.authoring.bodies import Fields, fields, first_count, items, text
+from sabir.events import BlockEnd, BlockKind, BlockStart, ReplyStart, StreamEvent, block_delta
 from sabir.fold import is_empty
 from sabir.messages import OptionCallPayload
 from sabir.parts import ReasoningPart, TextPart
@@ -32,6 +33,8 @@ class _Growing:
     """A text that may still grow: the part that began it, and its words, which are joined once."""
 
     part: Fields
+    kind: BlockKind
+    is_plain: bool
     words: list[str]
 
 
@@ -42,36 +45,38 @@ class _Candidate:
     told: dict[str, Any] = field(default_factory=dict)
     grown: list[Block | _Growing] = field(default_factory=list)
 
-    def take(self, candidate: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
+    def take(self, candidate: Fields, scope: DecodeScope) -> Iterable[StreamEvent]:
         """Add what a chunk holds of it."""
-        _merge(self.told, without(candidate, "content"))
-        for part in parts_of(candidate):
-            yield from self._add(part, scope)
+        _merge(self.told, candidate, but="content")
+        parts = parts_of(candidate)
+        if len(parts) == 1:
+            return self._add(parts[0], scope)
+        return chain.from_iterable(self._add(part, scope) for part in parts)
 
-    def _add(self, part: Any, scope: DecodeScope) -> Iterator[StreamEvent]:
+    def _add(self, part: Any, scope: DecodeScope) -> Iterable[StreamEvent]:
+        words = fields(part).get("text")
+        if isinstance(words, str) and len(part) == 1:  # as most are
+            return self._grow(part, "text", words) if words else ()
         block = part_block(part, scope)
-        index = len(self.grown)
         if isinstance(block, TextPart | ReasoningPart):
-            if not is_empty(block):
-                yield from self._grow(part, block)
-            return
+            return () if is_empty(block) else self._grow(part, block.kind, block.text)
+        index = len(self.grown)
         self.grown.append(block)
-        if isinstance(block, OptionCallPayload):
-            names = {"invocation_id": block.invocation_id, "option_name": block.option_name}
-            yield BlockStart(index=index, kind="option_call", **names)
-        else:
-            yield BlockStart(index=index, kind=block.kind)
-        yield BlockEnd(index=index, block=block)
+        call = block if isinstance(block, OptionCallPayload) else None
+        ids = {"invocation_id": call.invocation_id, "option_name": call.option_name} if call else {}
+        return BlockStart(index=index, kind=block.kind, **ids), BlockEnd(index=index, block=block)
 
-    def _grow(self, part: Fields, block: TextPart | ReasoningPart) -> Iterator[StreamEvent]:
-        last = self.grown[-1] if self.grown else None
-        if isinstance(last, _Growing) and _goes_on(last.part, part):
-            last.words.append(block.text)
-        else:
-            self.grown.append(_Growing(part, [block.text]))
-            yield BlockStart(index=len(self.grown) - 1, kind=block.kind)
-        if block.text:
-            yield BlockDelta(index=len(self.grown) - 1, kind=block.kind, text=block.text)
+    def _grow(self, part: Fields, kind: BlockKind, more: str) -> tuple[StreamEvent, ...]:
+        """A text goes on with one of its kind, where both parts hold nothing else."""
+        is_plain = len(part) == 1 or part.keys() <= _PLAIN
+        index = len(self.grown) - 1
+        last = self.grown[index] if self.grown else None
+        if is_plain and isinstance(last, _Growing) and last.is_plain and last.kind == kind:
+            last.words.append(more)
+            return (block_delta(index, kind, more),) if more else ()
+        self.grown.append(_Growing(part, kind, is_plain, [more]))
+        start = BlockStart(index=index + 1, kind=kind)
+        return (start, block_delta(index + 1, kind, more)) if more else (start,)
 
     def blocks(self, scope: DecodeScope) -> list[Block]:
         """All blocks, whole."""
@@ -82,19 +87,17 @@ def _whole(text: _Growing, scope: DecodeScope) -> Block:
     return part_block({**text.part, "text": "".join(text.words)}, scope)
 
 
-def _goes_on(last: Fields, part: Fields) -> bool:
-    """Whether a part goes on with a text: both hold nothing else, and are of one kind."""
-    is_plain = last.keys() <= _PLAIN and part.keys() <= _PLAIN
-    return is_plain and (last.get("thought") is True) == (part.get("thought") is True)
-
-
-def _merge(held: dict[str, Any], found: Fields) -> None:
+def _merge(held: dict[str, Any], found: Fields, *, but: str = "") -> None:
     """Lay what a chunk says over what was said before: objects field by field, nulls not at all."""
     for name, value in found.items():
-        if isinstance(value, dict) and isinstance(held.get(name), dict):
+        if name == but or value is None:
+            continue
+        if not isinstance(value, dict):
+            held[name] = value
+        elif isinstance(held.get(name), dict):
             _merge(held[name], value)
-        elif value is not None:
-            held[name] = dict(value) if isinstance(value, dict) else value
+        else:
+            held[name] = dict(value)
 
 
 class GenerateContentDecoder:
@@ -106,22 +109,37 @@ class GenerateContentDecoder:
         self._candidates: dict[int, _Candidate] = {}
         self._is_started = False
 
-    def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
+    def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
         """Core events of one chunk; raises the CallError that it reports."""
         if event.data.strip() in ("", "[DONE]"):
-            return
+            return ()
         found = read_response(event.data, self._scope)
-        _merge(self._response, without(found, "candidates"))
+        _merge(self._response, found, but="candidates")
         if not self._is_started:
-            self._is_started = True
-            yield ReplyStart(origin=origin_of(found, self._scope))
-        for candidate in map(fields, items(found.get("candidates"))):
-            index = first_count(candidate.get("index")) or 0
-            events = self._candidates.setdefault(index, _Candidate()).take(candidate, self._scope)
-            if index == next(iter(self._candidates)):
-                yield from events
-            else:
-                list(events)
+            return self._started(found)
+        candidates = items(found.get("candidates"))
+        if len(candidates) == 1:
+            return self._take(fields(candidates[0]))
+        return chain.from_iterable(map(self._take, map(fields, candidates)))
+
+    def _started(self, found: Fields) -> Iterator[StreamEvent]:
+        """The first chunk."""
+        self._is_started = True
+        yield ReplyStart(origin=origin_of(found, self._scope))
+        for candidate in items(found.get("candidates")):
+            yield from self._take(fields(candidate))
+
+    def _take(self, candidate: Fields) -> Iterable[StreamEvent]:
+        """Add what a chunk holds of a candidate; only the first one's blocks are shown."""
+        index = first_count(candidate.get("index")) or 0
+        if index not in self._candidates:
+            self._candidates[index] = _Candidate()
+        events = self._candidates[index].take(candidate, self._scope)
+        if index == next(iter(self._candidates)):
+            return events
+        for _ in events:
+            pass
+        return ()
 
     def close(self) -> Iterator[StreamEvent]:
         """The ends of the texts and of the reply, if the terminal marker came."""

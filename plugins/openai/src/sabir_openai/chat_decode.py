@@ -9,6 +9,7 @@ What a part does not say itself is in its state, so that encoding gives it back 
 import base64
 import binascii
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
@@ -92,8 +93,8 @@ def origin_of(found: Fields, scope: DecodeScope) -> Origin:
 def read_answer(found: Fields, scope: DecodeScope) -> Answer:
     """Take a body apart; its choices may stand in any order."""
     origin = origin_of(found, scope)
-    choices = sorted((fields(choice) for choice in items(found.get("choices"))), key=_index)
-    first, *others = [_read_choice(choice, scope) for choice in choices]
+    choices = [fields(choice) for choice in items(found.get("choices"))]
+    first, *others = [_read_choice(choice, scope) for choice in sorted(choices, key=_index)]
     alternatives = [
         Alternative(messages=_built(blocks, scope).messages(origin), finish_reason=reason, raw_finish_reason=raw)
         for blocks, reason, raw, _ in others
@@ -122,7 +123,7 @@ def _built(blocks: tuple[Placed, ...], scope: DecodeScope) -> ReplyBuilder:
 def message_blocks(message: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], dict[str, Any]]:
     """An assistant message's blocks in their order, and its fields that are none of them."""
     reader = _Message(message, scope)
-    return tuple(sorted(reader.blocks(), key=lambda placed: placed[0])), reader.left
+    return tuple(sorted(reader.blocks(), key=itemgetter(0))), reader.left
 
 
 def _read_choice(
@@ -142,9 +143,12 @@ def _finish_reason(raw: str | None, blocks: tuple[Placed, ...]) -> FinishReason:
     reason = FINISH_REASONS.get(raw or "", "other")
     if reason != "stop":
         return reason
-    if any(isinstance(block, RefusalPart) and block.text for _, block in blocks):
-        return "content_filter"
-    return "option_calls" if any(isinstance(block, OptionCallPayload) for _, block in blocks) else "stop"
+    for _, block in blocks:
+        if isinstance(block, RefusalPart) and block.text:
+            return "content_filter"
+        if isinstance(block, OptionCallPayload):
+            reason = "option_calls"
+    return reason
 
 
 class _Message:
@@ -157,12 +161,15 @@ class _Message:
 
     def blocks(self) -> Iterator[Placed]:
         """Every block with its place."""
-        yield from self._reasoning()
+        further = bool(self.left)  # nothing of what only some endpoints give
+        if further:
+            yield from self._reasoning()
         yield from self._content()
         if refusal := text(self.message.get("refusal")):
             yield REFUSAL, RefusalPart(text=refusal)
-        yield from self._sound()
-        yield from self._pictures()
+        if further:
+            yield from self._sound()
+            yield from self._pictures()
         yield from self._calls()
 
     def _reasoning(self) -> Iterator[Placed]:
@@ -178,9 +185,12 @@ class _Message:
             yield REASONING, ReasoningPart(text=said, state=kept)
 
     def _content(self) -> Iterator[Placed]:
-        content = self.message.get("content")
+        content, annotations = self.message.get("content"), items(self.message.get("annotations"))
+        if isinstance(content, str) and not annotations:
+            yield CONTENT, TextPart(text=content)
+            return
         chunks = [{"type": "text", "text": content}] if isinstance(content, str) else items(content)
-        citations = tuple(_citation(annotation) for annotation in items(self.message.get("annotations")))
+        citations = tuple(_citation(annotation) for annotation in annotations)
         for place, chunk in enumerate(chunks, CONTENT):
             block = self._chunk(chunk)
             if citations and isinstance(block, TextPart):
@@ -234,10 +244,10 @@ class _Message:
             yield CALLS + len(found), decode_call("", text(legacy.get("name")), legacy.get("arguments"), self.scope)
 
     def _call(self, call: Fields) -> OptionCallPayload | None:
-        function, custom, wire_id = call.get("function"), call.get("custom"), text(call.get("id"))
+        function, wire_id = call.get("function"), text(call.get("id"))
         further = left_over(call, _CALL_FIELDS)
         state: dict[str, Any] = {"further": further} if further else {}
-        if isinstance(custom, dict):
+        if isinstance(custom := call.get("custom"), dict):
             arguments = {"input": text(custom.get("input"))}
             return decode_call(wire_id, text(custom.get("name")), arguments, self.scope, {"type": "custom", **state})
         if not isinstance(function, dict):

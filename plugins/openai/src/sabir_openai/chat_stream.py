@@ -8,12 +8,13 @@ The terminal marker is the finish reason; `[DONE]`, or a clean close, then ends 
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 from uuid import uuid4
 
-from sabir.authoring.bodies import Fields, fields, items, read_object, text
-from sabir.events import BlockDelta, BlockEnd, BlockKind, BlockStart, ReplyEnd, ReplyStart, StreamEvent
+from sabir.authoring.bodies import Fields, fields, items, left_over, read_object, text
+from sabir.events import BlockEnd, BlockKind, BlockStart, ReplyEnd, ReplyStart, StreamEvent, block_delta
 from sabir.messages import OptionCallPayload
 from sabir.scope import DecodeScope
 from sabir.sse import ServerEvent
@@ -39,6 +40,7 @@ class ChatDecoder:
     def __init__(self, scope: DecodeScope) -> None:
         self._scope = scope
         self._body: dict[str, Any] = {}
+        self._head: dict[str, Any] = {}
         self._choices: dict[int, _Choice] = {}
         self._open: set[int] = set()
         self._has_begun = False
@@ -63,33 +65,36 @@ class ChatDecoder:
         if not self._has_begun:
             self._has_begun = True
             yield ReplyStart(origin=origin_of(chunk, self._scope))
-        self._body |= {name: value for name, value in chunk.items() if value not in (None, "")}
-        for choice in items(chunk.get("choices")):
-            yield from self._take(fields(choice))
+        choices, _ = chunk.pop("choices", None), chunk.pop("obfuscation", None)
+        if chunk != self._head:  # in nearly every chunk it is as before
+            self._head = chunk
+            self._body |= {name: value for name, value in chunk.items() if value not in (None, "")}
+        for found in map(fields, items(choices)):
+            index = found.get("index")
+            number = index if isinstance(index, int) else 0
+            choice = self._choices.get(number) or self._choices.setdefault(number, _Choice(number))
+            for place, kind, more in choice.take(found):
+                if number != 0:
+                    continue
+                if place not in self._open:
+                    yield from self._begun(place, kind, more, choice)
+                elif more:
+                    yield block_delta(place, kind, more)
 
-    def _take(self, found: Fields) -> Iterator[StreamEvent]:
-        index = found.get("index")
-        number = index if isinstance(index, int) else 0
-        choice = self._choices.setdefault(number, _Choice(number))
-        for place, kind, more in choice.take(found):
-            grown = more
-            if number == 0 and place not in self._open and (start := self._start(place, kind, choice)):
-                self._open.add(place)
-                yield start
-                grown = choice.calls[place - CALLS].arguments if kind == "option_call" else more
-            if number == 0 and place in self._open and grown:
-                yield BlockDelta(index=place, kind=kind, text=grown)
-
-    def _start(self, place: int, kind: BlockKind, choice: "_Choice") -> BlockStart | None:
-        """A block's start; a call's has to wait for its name."""
+    def _begun(self, place: int, kind: BlockKind, more: str, choice: "_Choice") -> Iterator[StreamEvent]:
+        """A block's start, and as far as it came; a call's has to wait for its name."""
         if kind != "option_call":
-            return BlockStart(index=place, kind=kind)
-        call = choice.calls[place - CALLS]
-        if not call.name:
-            return None
-        call.id = call.id or f"call_{uuid4().hex}"
-        name = self._scope.option_names.get(call.name, call.name)
-        return BlockStart(index=place, kind=kind, invocation_id=call.id, option_name=name)
+            yield BlockStart(index=place, kind=kind)
+        else:
+            call = choice.calls[place - CALLS]
+            if not call.name:
+                return
+            call.id, more = call.id or f"call_{uuid4().hex}", "".join(call.arguments)
+            name = self._scope.option_names.get(call.name, call.name)
+            yield BlockStart(index=place, kind=kind, invocation_id=call.id, option_name=name)
+        self._open.add(place)
+        if more:
+            yield block_delta(place, kind, more)
 
     def close(self) -> Iterator[StreamEvent]:
         """The ends of all blocks and of the reply; nothing where no choice had a finish reason."""
@@ -118,6 +123,10 @@ Grown = tuple[int, BlockKind, str]
 """A block's place and kind, and by what it grew."""
 
 
+class _Words(list[str]):
+    """A text that may still grow; its pieces are joined once."""
+
+
 class _Choice:
     """One choice so far."""
 
@@ -130,47 +139,64 @@ class _Choice:
         self.calls: list[_Call] = []
         self._reasoning_field: str | None = None
 
-    def take(self, found: Fields) -> Iterator[Grown]:
+    def take(self, found: Fields) -> Iterable[Grown]:
         """Take a chunk's part of this choice; gives what grew."""
-        delta = fields(found.get("delta"))
+        grown: Iterable[Grown] = ()
         for name, value in found.items():
-            if name not in ("index", "delta") and value is not None:
-                logs = name == "logprobs"
-                self.found[name] = _merged(fields(self.found.get(name)), fields(value)) if logs else value
-        for name, value in delta.items():
-            if value is None or name == "role":
+            if value is None or name == "index":
                 continue
-            if name == "content":
-                yield from self._content(value)
-            elif name == "audio":
-                yield from self._audio(fields(value))
-            elif name == "tool_calls":
-                yield from self._calls(items(value))
-            elif name == "function_call":
-                self.message[name] = _merged(fields(self.message.get(name)), fields(value))
+            if name == "delta":
+                for each, said in fields(value).items():
+                    if said is not None and each != "role":
+                        is_text = each == "content" and isinstance(said, str)  # as in most
+                        more = self._chunk(said) if is_text else self._further(each, said)
+                        grown = chain(grown, more) if grown else more
+            elif name == "logprobs":
+                self.found[name] = _merged(fields(self.found.get(name)), fields(value))
             else:
+                self.found[name] = value
+        return grown
+
+    def _further(self, name: str, value: JSONValue) -> Iterable[Grown]:
+        """Take one field of a delta."""
+        match name:
+            case "content":
+                return chain.from_iterable(map(self._chunk, items(value)))
+            case "audio":
+                return self._audio(fields(value))
+            case "tool_calls":
+                return self._calls(items(value))
+            case "function_call":
+                self.message[name] = _merged(fields(self.message.get(name)), fields(value))
+                return ()
+            case _ if isinstance(value, str):
+                return self._text(name, value)
+            case _:
                 self.message = _merged(self.message, {name: value})
-                yield from self._text(name, value)
+                return ()
 
-    def _text(self, name: str, value: JSONValue) -> Iterator[Grown]:
-        if not isinstance(value, str) or not value:
-            return
-        if name == "refusal":
-            yield REFUSAL, "refusal", value
-        elif name in REASONING_FIELDS and self._reasoning_field in (None, name):
+    def _text(self, name: str, value: str) -> tuple[Grown, ...]:
+        if not isinstance(self.message.get(name), _Words):
+            self.message[name] = _Words()
+        self.message[name].append(value)
+        if name == "refusal" and value:
+            return ((REFUSAL, "refusal", value),)
+        if name in REASONING_FIELDS and value and self._reasoning_field in (None, name):
             self._reasoning_field = name
-            yield REASONING, "reasoning", value
+            return ((REASONING, "reasoning", value),)
+        return ()
 
-    def _content(self, value: JSONValue) -> Iterator[Grown]:
-        for chunk in [value] if isinstance(value, str) else items(value):
-            more = chunk if isinstance(chunk, str) else _plain_text(chunk)
-            if more is None:
-                self.chunks.append(chunk)
-            elif more:
-                if not self.chunks or _plain_text(self.chunks[-1]) is None:
-                    self.chunks.append({"type": "text", "text": ""})
-                self.chunks[-1]["text"] += more
-                yield CONTENT + len(self.chunks) - 1, "text", more
+    def _chunk(self, chunk: JSONValue) -> tuple[Grown, ...]:
+        """Take a chunk of content, which is a text or an object."""
+        more = chunk if isinstance(chunk, str) else _plain_text(chunk)
+        if more is None:
+            self.chunks.append(chunk)
+        if not more:
+            return ()
+        if not self.chunks or not isinstance(self.chunks[-1], _Words):
+            self.chunks.append(_Words())
+        self.chunks[-1].append(more)
+        return ((CONTENT + len(self.chunks) - 1, "text", more),)
 
     def _audio(self, value: Fields) -> Iterator[Grown]:
         data, transcript = text(value.get("data")), text(value.get("transcript"))
@@ -184,22 +210,25 @@ class _Choice:
 
     def _calls(self, deltas: list[Any]) -> Iterator[Grown]:
         for delta in map(fields, deltas):
-            places = [place for place, call in enumerate(self.calls) if call.is_continued_by(delta)]
-            if not places:
-                places = [len(self.calls)]
+            backwards = reversed(range(len(self.calls)))
+            place = next((place for place in backwards if self.calls[place].is_continued_by(delta)), len(self.calls))
+            if place == len(self.calls):
                 self.calls.append(_Call(delta.get("index")))
-            yield CALLS + places[-1], "option_call", self.calls[places[-1]].take(delta)
+            yield CALLS + place, "option_call", self.calls[place].take(delta)
 
     def whole(self) -> dict[str, Any]:
         """The choice as a response that came at once holds it."""
-        message = dict(self.message)
+        message = {name: "".join(said) if isinstance(said, _Words) else said for name, said in self.message.items()}
         if self.chunks:
-            message["content"] = self.chunks
+            message["content"] = [_whole(chunk) for chunk in self.chunks]
         if self.audio or self.sounds:
             message["audio"] = {**self.audio, "data": _joined(self.sounds)}
         if self.calls:
             message["tool_calls"] = [call.whole() for call in self.calls]
         return {**self.found, "message": message}
+
+
+_OWN_FIELDS = frozenset({"index", "id", "type", "function", "custom"})
 
 
 class _Call:
@@ -209,7 +238,7 @@ class _Call:
         self.index = index
         self.id = ""
         self.name = ""
-        self.arguments = ""
+        self.arguments = _Words()
         self.parsed: JSONValue = None
         self.kind = "function"
         self.further: dict[str, Any] = {}
@@ -232,18 +261,21 @@ class _Call:
         # Some endpoints repeat the name in every chunk.
         self.name += name if name != self.name else ""
         more = inner.get("input" if self.kind == "custom" else "arguments")
-        if isinstance(more, Mapping):
+        if isinstance(more, dict):
             self.parsed = more
-        known = ("index", "id", "type", "function", "custom")
-        self.further |= {key: value for key, value in delta.items() if key not in known and value is not None}
-        self.arguments += text(more)
+        self.further |= left_over(delta, _OWN_FIELDS)
+        self.arguments.append(text(more))
         return text(more)
 
     def whole(self) -> dict[str, Any]:
         """The call as a response that came at once holds it."""
         said = "input" if self.kind == "custom" else "arguments"
-        inner = {"name": self.name, said: self.parsed if self.parsed is not None else self.arguments}
+        inner = {"name": self.name, said: self.parsed if self.parsed is not None else "".join(self.arguments)}
         return {**self.further, "id": self.id, "type": self.kind, self.kind: inner}
+
+
+def _whole(chunk: Any) -> Any:
+    return {"type": "text", "text": "".join(chunk)} if isinstance(chunk, _Words) else chunk
 
 
 def _plain_text(chunk: JSONValue) -> str | None:

@@ -84,19 +84,12 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     if not isinstance(found.get("output"), list):
         message = f"{scope.target} answered without output; expected a list of items: send the request again"
         raise ResponseInvalid(message, provider=scope.target.provider, request_id=scope.request_id)
-    blocks = [block for item in found["output"] for block in item_blocks(item, scope)]
-    builder = ReplyBuilder(scope)
-    for block in blocks:
-        builder.add(block)
-    end = reply_end(found, {block.kind for block in blocks}, scope)
-    return builder.finish(
-        finish_reason=end.finish_reason,
-        raw_finish_reason=end.raw_finish_reason,
-        usage=end.usage,
-        origin=origin_of(found, scope),
-        losses=end.losses,
-        details=end.details_json,
-    )
+    builder, kinds = ReplyBuilder(scope), set()
+    for item in found["output"]:
+        for block in item_blocks(item, scope):
+            builder.add(block)
+            kinds.add(block.kind)
+    return builder.finish(**read_end(found, kinds, scope))
 
 
 def raise_reported(found: Fields, scope: DecodeScope) -> None:
@@ -111,20 +104,25 @@ def origin_of(found: Fields, scope: DecodeScope) -> Origin:
 
 
 def reply_end(response: Fields, kinds: Collection[str], scope: DecodeScope) -> ReplyEnd:
-    """How a response ended, once it holds blocks of these kinds."""
+    """How a response ended that came as a stream, once it holds blocks of these kinds."""
+    return ReplyEnd(**read_end(response, kinds, scope))
+
+
+def read_end(response: Fields, kinds: Collection[str], scope: DecodeScope) -> dict[str, Any]:
+    """What a response says beside its items: the fields of a reply, and of a stream's ReplyEnd."""
     status = text(response.get("status"))
     raw = text(fields(response.get("incomplete_details")).get("reason")) or status
     reason = FINISH_REASONS.get(raw, "other")
     if reason == "stop":
         reason = "content_filter" if "refusal" in kinds else "option_calls" if "option_call" in kinds else "stop"
-    return ReplyEnd(
-        finish_reason=reason,
-        raw_finish_reason=raw or None,
-        usage=read_usage(response.get("usage")),
-        origin=origin_of(response, scope),
-        losses=tuple(_removals(response)),
-        details=left_over(response, PLACED) or None,
-    )
+    return {
+        "finish_reason": reason,
+        "raw_finish_reason": raw or None,
+        "usage": read_usage(response.get("usage")),
+        "origin": origin_of(response, scope),
+        "losses": tuple(_removals(response)),
+        "details": left_over(response, PLACED) or None,
+    }
 
 
 def _removals(response: Fields) -> list[Loss]:

@@ -12,9 +12,10 @@ earlier event may be incomplete.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from sabir.authoring.bodies import Fields, fields, items, read_object, text, without
-from sabir.events import BlockDelta, BlockEnd, BlockKind, BlockStart, ReplyStart, StreamEvent
+from sabir.events import BlockEnd, BlockKind, BlockStart, ReplyStart, StreamEvent, block_delta
 from sabir.fold import decode_call
 from sabir.messages import OptionCallPayload
 from sabir.parts import ReasoningPart, RefusalPart, TextPart
@@ -61,6 +62,9 @@ class _Growing:
                 return TextPart(text=so_far)
 
 
+Reader: TypeAlias = Callable[[Fields], Iterable[StreamEvent]]
+
+
 class ResponsesDecoder:
     """One stream's wire events → core events."""
 
@@ -73,31 +77,36 @@ class ResponsesDecoder:
         self._lacks_places = False
         self._is_started = False
         self._is_ended = False
-        self._readers: Mapping[str, Callable[[Fields], Iterable[StreamEvent]]] = {
+        self._readers: Mapping[str, Reader] = {
             "response.output_item.added": self._added,
             "response.output_item.done": self._done_item,
             **dict.fromkeys(DELTAS, self._grown),
             **dict.fromkeys(TERMINAL, self._ended),
         }
 
-    def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
+    def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
         """Core events of one wire event; raises the CallError that it reports."""
         data = event.data.strip()
         if self._is_ended or data in ("", "[DONE]"):
-            return
+            return ()
         found = read_object(data, self._scope)
         name, response = text(found.get("type")) or event.event, fields(found.get("response"))
         is_flat = name == "error" and "error" not in found
         raise_reported({"error": without(found, "type")} if is_flat else response or found, self._scope)
-        if not self._is_started:
-            self._is_started = True
-            yield ReplyStart(origin=origin_of(response, self._scope))
-        if name in self._readers:
-            yield from self._readers[name]({**found, "type": name})
+        found["type"] = name
+        reader = self._readers.get(name)
+        return self._started(found, reader) if not self._is_started else reader(found) if reader else ()
 
-    def close(self) -> Iterator[StreamEvent]:
+    def close(self) -> tuple[StreamEvent, ...]:
         """Nothing: the terminal event has said all."""
-        yield from ()
+        return ()
+
+    def _started(self, found: Fields, reader: Reader | None) -> Iterator[StreamEvent]:
+        """The first event, whatever it is."""
+        self._is_started = True
+        yield ReplyStart(origin=origin_of(fields(found.get("response")), self._scope))
+        if reader is not None:
+            yield from reader(found)
 
     def _added(self, found: Fields) -> Iterator[StreamEvent]:
         item = fields(found.get("item"))
@@ -109,8 +118,10 @@ class ResponsesDecoder:
 
     def _place(self, found: Fields) -> int:
         """The place of an event's item: what the event says; else the order in which the items' ids appeared."""
-        item = fields(found.get("item"))
-        key = text(found.get("item_id")) or text(item.get("id")) or text(item.get("call_id"))
+        key = text(found.get("item_id"))
+        if not key:
+            item = fields(found.get("item"))
+            key = text(item.get("id")) or text(item.get("call_id"))
         place = found.get("output_index")
         if not isinstance(place, int):
             self._lacks_places = True
@@ -119,27 +130,27 @@ class ResponsesDecoder:
             self._places.setdefault(key, place)
         return place
 
-    def _begun(self, index: int, kind: BlockKind, call_id: str = "", option_name: str = "") -> Iterator[StreamEvent]:
-        if index not in self._growing and index // WIDTH not in self._done:
-            start = BlockStart(index=index, kind=kind, invocation_id=call_id, option_name=option_name)
-            self._growing[index] = _Growing(start)
-            yield start
+    def _begun(self, index: int, kind: BlockKind, call_id: str = "", option_name: str = "") -> tuple[StreamEvent, ...]:
+        if index in self._growing or index // WIDTH in self._done:
+            return ()
+        start = BlockStart(index=index, kind=kind, invocation_id=call_id, option_name=option_name)
+        self._growing[index] = _Growing(start)
+        return (start,)
 
-    def _grown(self, found: Fields) -> Iterator[StreamEvent]:
-        (kind, within), delta = DELTAS[found["type"]], text(found.get("delta"))
+    def _grown(self, found: Fields) -> tuple[StreamEvent, ...]:
+        (kind, within), more = DELTAS[found["type"]], text(found.get("delta"))
         part = found.get(within)
         index = self._place(found) * WIDTH + (part if kind in ("text", "refusal") and isinstance(part, int) else 0)
-        if delta and kind != "option_call":
-            yield from self._begun(index, kind)
+        begun = self._begun(index, kind) if more and kind != "option_call" else ()
         block = self._growing.get(index)
-        if block is None or block.start.kind != kind or not delta:
-            return
+        if block is None or block.start.kind != kind or not more:
+            return begun
         passage = (found["type"], part)
         if block.texts and block.passage != passage:
-            delta = PARAGRAPH + delta
-        block.texts.append(delta)
+            more = PARAGRAPH + more
+        block.texts.append(more)
         block.passage = passage
-        yield BlockDelta(index=index, kind=kind, text=delta)
+        return (*begun, block_delta(index, kind, more))
 
     def _done_item(self, found: Fields) -> Iterator[StreamEvent]:
         place = self._place(found)

@@ -21,5 +21,5 @@ def read_usage(figures: JSONValue) -> Usage:
         cache_read_tokens=first_count(read.get("cached_tokens"), found.get("prompt_cache_hit_tokens")),
         cache_write_tokens=first_count(read.get("cache_write_tokens")),
         reasoning_tokens=first_count(made.get("reasoning_tokens"), found.get("reasoning_tokens")),
-        details=dict(found),
+        details=found,
     )

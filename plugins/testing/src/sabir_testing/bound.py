@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from sabir.messages import Message
-from sabir.models import LOADING
+from sabir.models import load_as
 from sabir.values import JSONValue
 
 from sabir_testing.marks import strings
@@ -68,4 +68,4 @@ def without_bound(message: Message) -> Message:
         for part in kept:
             part.pop("state", None)
         data["payload"]["parts"] = kept or [{"kind": "text", "text": ""}]
-    return Message.model_validate(data, context=LOADING)
+    return load_as(Message.model_validate, data)

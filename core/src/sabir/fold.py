@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from os import urandom
-from typing import Any
+from typing import get_args
 
 from sabir.errors import NotJSON, ResponseInvalid, StreamBroken
 from sabir.events import BlockDelta, BlockEnd, BlockKind, BlockStart, ReplyEnd, ReplyStart, StreamEvent
@@ -93,20 +93,42 @@ class ReplyBuilder:
         details: JSONValue = None,
     ) -> Reply:
         """The reply; `details` is a JSON object of the response's fields without a neutral place, or None."""
-        fields: dict[str, Any] = {
-            "messages": self.messages(origin),
-            "finish_reason": finish_reason,
-            "raw_finish_reason": raw_finish_reason,
-            "origin": origin,
-            "details": details,
-        }
-        if usage is not None:
-            fields["usage"] = usage
-        if losses:
-            fields["losses"] = tuple(losses)
-        if alternatives:
-            fields["alternatives"] = tuple(alternatives)
-        return Reply(**fields)
+        messages, usage, losses, alternatives = (
+            self.messages(origin),
+            usage or _NO_USAGE,
+            tuple(losses),
+            tuple(alternatives),
+        )
+        if losses or alternatives or not _is_sound(finish_reason, raw_finish_reason, usage, origin):
+            return Reply(
+                messages=messages,
+                finish_reason=finish_reason,
+                raw_finish_reason=raw_finish_reason,
+                usage=usage,
+                origin=origin,
+                losses=losses,
+                alternatives=alternatives,
+                details=details,
+            )
+        values = {
+            "messages": messages, "finish_reason": finish_reason, "raw_finish_reason": raw_finish_reason,
+            "usage": usage, "origin": origin, "losses": (), "alternatives": (),
+            "details_json": None if details is None else encode_json(details), "attempts": 1, "passed": (),
+        }  # fmt: skip
+        return assemble(Reply, values, _FINISHED.copy())
+
+
+_NO_USAGE = Usage()
+_REASONS = frozenset(get_args(FinishReason))
+_FINISHED = {
+    "messages", "finish_reason", "raw_finish_reason", "usage", "origin", "losses", "alternatives", "details_json",
+}  # fmt: skip
+
+
+def _is_sound(finish_reason: object, raw_finish_reason: str | None, usage: object, origin: object) -> bool:
+    """Whether a reply takes these as they are."""
+    is_word = raw_finish_reason is None or _is_plain(raw_finish_reason)
+    return finish_reason in _REASONS and is_word and type(usage) is Usage and type(origin) is Origin
 
 
 def _parts_payload(parts: tuple[Part, ...]) -> PartsPayload:
@@ -146,7 +168,7 @@ def decode_call(
         "raw_arguments": raw, "invalid_arguments": parsed is None,
     }  # fmt: skip
     if parsed is not None and _is_plain(identifier) and _is_plain(name):
-        return assemble(OptionCallPayload, values, set(values))
+        return assemble(OptionCallPayload, values, _CALLED.copy())
     return OptionCallPayload.model_validate(values, by_name=True)
 
 
@@ -168,6 +190,7 @@ def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[st
 
 
 _NO_ARGUMENTS = JSONText("{}")
+_CALLED = set(OptionCallPayload.model_fields)
 
 
 @dataclass(slots=True)

@@ -8,12 +8,12 @@ DecodeScope  for an answer     who answered, for which policy, under which optio
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from sabir.losses import Loss, LossKind
 from sabir.media import MediaRule, Modality
 from sabir.messages import Message, Origin
-from sabir.models import Frozen
+from sabir.models import Frozen, assemble
 from sabir.parts import KnownPart, Text
 from sabir.settings import SettingsReader, UnsupportedMedia
 from sabir.values import FrozenDict, JSONValue
@@ -237,11 +237,13 @@ class DecodeScope:
         is the one that a later request will have.
         """
         target = self.target
-        return Origin(
-            provider=target.provider,
-            dialect=target.dialect,
-            endpoint=target.endpoint,
-            model=target.model or model or "",
-            reported_model=model if target.model and model != target.model else None,
-            response_id=response_id,
-        )
+        values: dict[str, Any] = {
+            "provider": target.provider,
+            "dialect": target.dialect,
+            "endpoint": target.endpoint,
+            "model": target.model or model or "",
+            "reported_model": model if target.model and model != target.model else None,
+            "response_id": response_id,
+        }
+        is_plain = (model or "").isascii() and (response_id or "").isascii()
+        return assemble(Origin, values, set(values)) if is_plain else Origin(**values)

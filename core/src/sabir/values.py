@@ -163,7 +163,8 @@ def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
     encode = _SORTED if sort_keys else _AS_GIVEN
     try:
         text = "".join(encode(value, False))
-        text.encode()
+        if not text.isascii():
+            text.encode()
     except TypeError:
         return _encode_foreign(value, encode)
     except (ValueError, RecursionError) as error:

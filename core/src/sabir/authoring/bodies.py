@@ -11,8 +11,10 @@ from collections.abc import Collection, Mapping
 from typing import Any, NoReturn
 
 from sabir.errors import NotJSON, ResponseInvalid
+from sabir.models import assemble
+from sabir.reply import Usage
 from sabir.scope import DecodeScope, Target
-from sabir.values import JSONValue, decode_json, parse_json
+from sabir.values import JSONValue, decode_json, encode_json, parse_json
 
 Fields = Mapping[str, Any]
 """A JSON object of the wire; what its fields hold is not trusted, hence Any."""
@@ -87,6 +89,27 @@ def first_count(*figures: JSONValue) -> int | None:
         if type(figure) is float and figure % 1 == 0:
             return int(figure)
     return None
+
+
+def usage_of(
+    details: Fields,
+    *,
+    input_tokens: int | None,
+    output_tokens: int | None,
+    cache_read_tokens: int | None = None,
+    cache_write_tokens: int | None = None,
+    reasoning_tokens: int | None = None,
+) -> Usage:
+    """A usage of figures that `first_count` found, and the object in which the vendor gave them."""
+    values = {
+        "input_tokens": input_tokens,
+        "output_tokens": output_tokens,
+        "cache_read_tokens": cache_read_tokens,
+        "cache_write_tokens": cache_write_tokens,
+        "reasoning_tokens": reasoning_tokens,
+        "details_json": encode_json(details),
+    }
+    return assemble(Usage, values, set(values))
 
 
 def read_count(body: bytes, field: str, dialect: str) -> int:

@@ -11,7 +11,7 @@ What a part does not say itself is in its state, so that encoding gives the bloc
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from sabir.authoring.bodies import Fields, fields, first_count, items, left_over, read_object, text, without
+from sabir.authoring.bodies import Fields, fields, first_count, items, left_over, read_object, text, usage_of, without
 from sabir.errors import ResponseInvalid
 from sabir.events import ReplyEnd
 from sabir.fold import ReplyBuilder, decode_call
@@ -105,13 +105,13 @@ def read_usage(figures: JSONValue) -> Usage:
         return Usage()
     fresh, output = first_count(found.get("input_tokens")), first_count(found.get("output_tokens"))
     read, written = first_count(found.get("cache_read_input_tokens")), first_count(found.get(_WRITTEN))
-    return Usage(
+    return usage_of(
+        found,
         input_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
         output_tokens=output,
         cache_read_tokens=read,
         cache_write_tokens=written,
         reasoning_tokens=first_count(fields(found.get("output_tokens_details")).get("thinking_tokens")),
-        details=found,
     )
 
 

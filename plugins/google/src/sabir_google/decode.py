@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from pydantic import ValidationError
-from sabir.authoring.bodies import Fields, fields, first_count, items, left_over, read_object, text, without
+from sabir.authoring.bodies import Fields, fields, first_count, items, left_over, read_object, text, usage_of, without
 from sabir.errors import NotJSON, ResponseInvalid
 from sabir.events import ReplyEnd
 from sabir.fold import ReplyBuilder, decode_call
@@ -154,12 +154,12 @@ def read_usage(figures: JSONValue) -> Usage:
     found = fields(figures)
     if not found:
         return Usage()
-    return Usage(
+    return usage_of(
+        found,
         input_tokens=_sum(found, "promptTokenCount", "toolUsePromptTokenCount"),
         output_tokens=_sum(found, "candidatesTokenCount", "thoughtsTokenCount"),
         cache_read_tokens=first_count(found.get("cachedContentTokenCount")),
         reasoning_tokens=first_count(found.get("thoughtsTokenCount")),
-        details=found,
     )
 
 

@@ -3,7 +3,7 @@
 usage ──read_usage──▶ Usage         the figures of both dialects, verbatim in `details`
 """
 
-from sabir.authoring.bodies import fields, first_count
+from sabir.authoring.bodies import fields, first_count, usage_of
 from sabir.reply import Usage
 from sabir.values import JSONValue
 
@@ -15,11 +15,11 @@ def read_usage(figures: JSONValue) -> Usage:
         return Usage()
     read = fields(found.get("prompt_tokens_details") or found.get("input_tokens_details"))
     made = fields(found.get("completion_tokens_details") or found.get("output_tokens_details"))
-    return Usage(
+    return usage_of(
+        found,
         input_tokens=first_count(found.get("prompt_tokens"), found.get("input_tokens")),
         output_tokens=first_count(found.get("completion_tokens"), found.get("output_tokens")),
         cache_read_tokens=first_count(read.get("cached_tokens"), found.get("prompt_cache_hit_tokens")),
         cache_write_tokens=first_count(read.get("cache_write_tokens")),
         reasoning_tokens=first_count(made.get("reasoning_tokens"), found.get("reasoning_tokens")),
-        details=found,
     )

@@ -19,7 +19,7 @@ from sabir.calls import Adapter, CallArguments, Messages
 from sabir.catalogue import find_model
 from sabir.checked import checked_key, checked_settings
 from sabir.closing import AsyncClosing, SyncClosing
-from sabir.constructors import as_messages
+from sabir.constructors import as_messages, listed
 from sabir.contracts import Access, ApiKey, Connection, Dialect, Fetcher, Provider, TokenCount, WireRequest
 from sabir.drive import SyncWire, Wire, drive, drive_sync, result_of
 from sabir.errors import SettingsInvalid
@@ -132,7 +132,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         `fetch_media` first to render them with it.
         """
         refuse_misnamed("render", how, _CALL)
-        return self._render(Derived(as_messages(messages)), how)
+        return self._render(Derived(listed(messages)), how)
 
     async def fetch_media(self, messages: Messages) -> list[Message]:
         """The messages with media as bytes where the target takes them only so; as they are without a fetcher."""
@@ -221,18 +221,18 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             self._check_target(messages)
             return messages
         refuse_misnamed(function, how, _CALL)
-        listed = as_messages(messages)
-        if self._media.urls(listed):
-            return listed
-        return self._render(self._media.derive(listed, {}), how)
+        conversation = self._media.listed(messages)
+        if self._media.urls(conversation):
+            return conversation
+        return self._render(self._media.derive(conversation, {}), how)
 
     async def _fetched(self, messages: Messages, function: str, how: CallArguments) -> Rendering:
         refuse_misnamed(function, how, _CALL)
-        return self._render(await self._media.fetch(as_messages(messages)), how)
+        return self._render(await self._media.fetch(self._media.listed(messages)), how)
 
     def _fetched_sync(self, messages: Messages, function: str, how: CallArguments) -> Rendering:
         refuse_misnamed(function, how, _CALL)
-        return self._render(self._media.fetch_sync(as_messages(messages)), how)
+        return self._render(self._media.fetch_sync(self._media.listed(messages)), how)
 
     def _render(self, given: Derived, how: CallArguments) -> Rendering:
         given_settings = checked_settings(how.get("settings"), self._target.provider) or _NO_SETTINGS

@@ -6,7 +6,7 @@
 adapters derive the role from the policy (D-07).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypedDict, Unpack
 
@@ -77,19 +77,26 @@ def as_messages(messages: str | Message | Iterable[Message]) -> list[Message]:
 
     Raises Misnamed for a vendor's role dictionaries and for anything else that is no message, naming its index.
     """
+    given = listed(messages)
+    check_messages(given, 0)
+    return given
+
+
+def check_messages(given: Sequence[object], start: int) -> None:
+    """Raise Misnamed for the first, from a position on, that is no message."""
+    checked = given[start:] if start else given
+    if list(map(type, checked)).count(Message) != len(checked):
+        for index, message in enumerate(checked, start):
+            if not isinstance(message, Message):
+                raise Misnamed(_no_message(f"messages[{index}]", message))
+
+
+def listed(messages: object) -> list[Any]:  # what callers pass by mistake holds anything
+    """A list of what a call was given, of which nothing but that is known; Misnamed for what is no conversation."""
     if isinstance(messages, str):
         return [user(messages)]
     if isinstance(messages, Message):
         return [messages]
-    given = _listed(messages)
-    if list(map(type, given)).count(Message) != len(given):
-        for index, message in enumerate(given):
-            if not isinstance(message, Message):
-                raise Misnamed(_no_message(f"messages[{index}]", message))
-    return given
-
-
-def _listed(messages: object) -> list[Any]:  # what callers pass by mistake holds anything
     if isinstance(messages, Reply | Mapping | bytes) or not isinstance(messages, Iterable):
         raise Misnamed(_no_message("messages", messages))
     return list(messages)

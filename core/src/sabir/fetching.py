@@ -7,10 +7,11 @@ nothing is fetched twice. Rendering itself never fetches (law 6).
 """
 
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import NamedTuple
 
+from sabir.constructors import as_messages, listed
 from sabir.contracts import FetchedMedia, Fetcher
 from sabir.losses import Loss
 from sabir.media import check_url, form_of, make_data_url, shorten
@@ -47,17 +48,21 @@ class MediaFetching:
         self._kept: dict[int, _Kept] = {}
         self._lock = Lock()
 
-    def fetch_sync(self, messages: Sequence[Message]) -> Derived:
+    def fetch_sync(self, messages: list[Message]) -> Derived:
         """The messages with their media fetched; MediaRefused where that is not allowed or fails."""
         fetcher = self._fetcher
         fetched = {url: fetcher.fetch_sync(url) for url in self.urls(messages)} if fetcher else {}
         return self.derive(messages, fetched)
 
-    async def fetch(self, messages: Sequence[Message]) -> Derived:
+    async def fetch(self, messages: list[Message]) -> Derived:
         """As `fetch_sync`, in an event loop."""
         fetcher = self._fetcher
         fetched = {url: await fetcher.fetch(url) for url in self.urls(messages)} if fetcher else {}
         return self.derive(messages, fetched)
+
+    def listed(self, messages: str | Message | Iterable[Message]) -> list[Message]:
+        """The messages that a call was given. Who fetches looks at each; else rendering looks at those new to it."""
+        return listed(messages) if self._fetcher is None else as_messages(messages)
 
     def urls(self, messages: Iterable[Message]) -> list[str]:
         """What is still to be fetched for these messages, each URL once; nothing without a fetcher."""
@@ -66,10 +71,10 @@ class MediaFetching:
         missing = (message for message in messages if self._find(message) is None)
         return list(dict.fromkeys(part.url for message in missing for _, part in self._wanted(message)))
 
-    def derive(self, messages: Iterable[Message], fetched: Mapping[str, FetchedMedia]) -> Derived:
+    def derive(self, messages: list[Message], fetched: Mapping[str, FetchedMedia]) -> Derived:
         """The messages with fetched media in their place; those without such media as they are."""
         if self._fetcher is None:
-            return Derived(list(messages))
+            return Derived(messages)
         derived: list[Message] = []
         losses: list[Loss] = []
         for message in messages:

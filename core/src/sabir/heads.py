@@ -8,7 +8,7 @@ itself, which is another each time, its head is not kept.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 from weakref import ref
 
 from pydantic_core import to_json
@@ -18,7 +18,9 @@ from sabir.errors import SettingsInvalid
 from sabir.identifiers import Identifiers
 from sabir.losses import Loss
 from sabir.messages import Message
+from sabir.models import assemble
 from sabir.options import Option
+from sabir.rendered import Rendering
 from sabir.scope import LossLog, ModelInfo, RequestScope, Side, Splice, Tables, Target, Turn
 from sabir.settings import NEVER_READ, RetryPolicy, Settings, SettingsReader
 from sabir.values import FrozenDict, freeze
@@ -56,8 +58,13 @@ class Head(NamedTuple):
     """What the hoisted turns lose."""
     losses: tuple[Loss, ...]
     """What options and settings lose."""
-    envelope: Mapping[str, Any]
-    """What a Rendering holds beside its body and losses."""
+    empty: Rendering
+    """What a rendering holds beside its body and losses."""
+
+    def around(self, body: bytes, losses: tuple[Loss, ...]) -> Rendering:
+        """The rendering with that body."""
+        values = {**vars(self.empty), "body_bytes": body, "losses": losses}
+        return assemble(Rendering, values, self.empty.model_fields_set.copy())
 
 
 class _Key(NamedTuple):
@@ -148,20 +155,22 @@ class HeadMaker:
             splices=tuple(request.splices),
             system_losses=system_losses,
             losses=tuple(request.losses.losses),
-            envelope=self._envelope(request, settings),
+            empty=self._empty(request, settings),
         )
 
-    def _envelope(self, request: RequestScope, settings: Settings) -> dict[str, Any]:
+    def _empty(self, request: RequestScope, settings: Settings) -> Rendering:
         target, dialect = self._target, self._dialect
         fields = {key: value for key, value in dialect.streaming_fields.items() if key not in settings.extra_body}
-        return {
-            "target": target,
-            "path": dialect.path(target, streaming=False),
-            "headers": {**request.headers, **settings.extra_headers},
-            "timeout": settings.timeout,
-            "retries": settings.retries or RetryPolicy(),
-            "option_names": {wire: name for name, wire in request.option_names.items() if wire != name},
-            "unchecked": bool(settings.extra_body or settings.extra_headers),
-            "stream_path": dialect.path(target, streaming=True),
-            "stream_fields": to_json(fields).decode(),
-        }
+        return Rendering(
+            target=target,
+            path=dialect.path(target, streaming=False),
+            body_bytes=b"",
+            losses=(),
+            headers={**request.headers, **settings.extra_headers},
+            timeout=settings.timeout,
+            retries=settings.retries or RetryPolicy(),
+            option_names={wire: name for name, wire in request.option_names.items() if wire != name},
+            unchecked=bool(settings.extra_body or settings.extra_headers),
+            stream_path=dialect.path(target, streaming=True),
+            stream_fields=to_json(fields).decode(),
+        )

@@ -61,7 +61,8 @@ class Prefix:
     def holds(self, messages: list[Message], count: int) -> bool:
         """Whether the first `count` messages are those that this prefix was made of."""
         # Lists compare by identity first, in one pass; equal messages render to equal bytes.
-        return self.messages[:count] == messages[:count]
+        kept = self.messages if count == len(self.messages) else self.messages[:count]
+        return kept == messages[:count]
 
     def ends_at(self, boundary: Boundary) -> bool:
         """Whether a boundary is the end of all that is kept; it is not where a rendering failed midway."""

@@ -7,72 +7,35 @@ Law 6, pure: a function of its arguments alone. Laws 4 and 5: what a closed pref
 changes, and a kept prefix gives the bytes that rendering from nothing gives.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from threading import Lock
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-from pydantic import AfterValidator, Field
 from pydantic_core import to_json
 
+from sabir.constructors import check_messages
 from sabir.contracts import Dialect
 from sabir.errors import RenderingRefused
 from sabir.heads import Head, HeadMaker, Tail
 from sabir.identifiers import Identifiers
 from sabir.losses import Loss
 from sabir.messages import Message
-from sabir.models import Frozen
 from sabir.options import Option
 from sabir.pairing import Block, Closed, Pairing
 from sabir.parts import OpaquePart
 from sabir.pieces import goes_back, home_of
 from sabir.plain import MOST_MESSAGES, PlainTurns
 from sabir.prefixes import Boundary, Prefix, PrefixIndex
+from sabir.rendered import Rendering
 from sabir.scope import LossLog, ModelInfo, Place, Side, Splice, Tables, Target, Turn, TurnScope
-from sabir.settings import RetryPolicy, Settings, UnsupportedMedia
+from sabir.settings import Settings, UnsupportedMedia
 from sabir.turns import TurnMaker
-from sabir.values import FrozenDict, JSONValue, decode_json, freeze
 
-NameMap = Annotated[Mapping[str, str], AfterValidator(FrozenDict)]
-"""An immutable mapping of strings."""
+__all__ = ["Renderer", "Rendering"]
+
 MOST_COURSES = 16
 """How many scopes keep what was rendered: combinations of settings and names that turns depend on."""
 _NO_SETTINGS = Settings()
-
-
-class Rendering(Frozen):
-    """A request as it will be sent, and everything that it could not carry.
-
-    `body_bytes` are the very bytes; `body` shows them as JSON. `unchecked` says that `extra_body` or
-    `extra_headers` put something in that no dialect looked at. `option_names` maps names on the wire to option
-    names where the wire could not take those.
-    """
-
-    target: Target
-    path: str
-    body_bytes: bytes = Field(repr=False)
-    losses: tuple[Loss, ...] = ()
-    headers: NameMap = Field(default=FrozenDict(), repr=False)
-    timeout: float | None = None
-    retries: RetryPolicy = RetryPolicy()
-    option_names: NameMap = FrozenDict()
-    unchecked: bool = False
-    streaming: bool = False
-    stream_path: str = ""
-    stream_fields: str = "{}"
-
-    @cached_property
-    def body(self) -> JSONValue:
-        """The body as an immutable JSON view."""
-        return freeze(decode_json(self.body_bytes))
-
-    def for_stream(self) -> "Rendering":
-        """The same request asking for a stream of events."""
-        if self.streaming:
-            return self
-        fields = self.stream_fields[1:-1].encode()
-        body = self.body_bytes[:-1] + (b"," if fields and len(self.body_bytes) > 2 else b"") + fields + b"}"
-        return self.model_copy(update={"path": self.stream_path, "body_bytes": body, "streaming": True})
 
 
 class _Made(NamedTuple):
@@ -115,6 +78,7 @@ class _Pass:
         self.scope = course.scope
         self.messages = messages
         self.prefix = course.prefix_of(messages)
+        check_messages(messages, self.prefix.last.position)
 
     def scratch_maker(self, media_count: int) -> TurnMaker:
         """A maker of turns that leaves the prefix as it is."""
@@ -267,7 +231,7 @@ class Renderer:
         self, messages: Sequence[Message], options: Sequence[Option] = (), settings: Settings | None = None
     ) -> Rendering:
         """The request for a history; RenderingRefused where nothing of it is left to send."""
-        settings, listed = settings or _NO_SETTINGS, list(messages)
+        settings, listed = settings or _NO_SETTINGS, messages if type(messages) is list else list(messages)
         with self._lock:
             offer = self._heads.offer(options)
             one_pass = _Pass(self._course(settings, offer.declared), listed)
@@ -278,8 +242,8 @@ class Renderer:
             system = [listed[position] for position in made.system]
             head = self._heads.make(offer, settings, system, made.tail, lambda: one_pass.hoist(made.system))
             body, unmarked = _joined(head, kept, made.body)
-        every_loss = (*head.system_losses, *losses, *head.losses, *unmarked)
-        return Rendering(body_bytes=body, losses=every_loss, **head.envelope)
+        losses = [*head.system_losses, *losses, *head.losses, *unmarked]
+        return head.around(body, tuple(losses))
 
     def _refuse_nothing(self, one_pass: _Pass, made: _Made, losses: list[Loss]) -> None:
         """Raise RenderingRefused where no instructions are left either."""

@@ -1,0 +1,54 @@
+"""A rendering: what is sent, before it is sent.
+
+Law 2, nothing is lost silently: the very bytes of a request, and beside them the list of all that they could not carry.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from sabir.losses import Loss
+from sabir.models import Frozen
+from sabir.scope import Target
+from sabir.settings import RetryPolicy
+from sabir.values import FrozenDict, JSONValue, decode_json, freeze
+
+NameMap = Annotated[Mapping[str, str], AfterValidator(FrozenDict)]
+"""An immutable mapping of strings."""
+
+
+class Rendering(Frozen):
+    """A request as it will be sent, and everything that it could not carry.
+
+    `body_bytes` are the very bytes; `body` shows them as JSON. `unchecked` says that `extra_body` or
+    `extra_headers` put something in that no dialect looked at. `option_names` maps names on the wire to option
+    names where the wire could not take those.
+    """
+
+    target: Target
+    path: str
+    body_bytes: bytes = Field(repr=False)
+    losses: tuple[Loss, ...] = ()
+    headers: NameMap = Field(default=FrozenDict(), repr=False)
+    timeout: float | None = None
+    retries: RetryPolicy = RetryPolicy()
+    option_names: NameMap = FrozenDict()
+    unchecked: bool = False
+    streaming: bool = False
+    stream_path: str = ""
+    stream_fields: str = "{}"
+
+    @cached_property
+    def body(self) -> JSONValue:
+        """The body as an immutable JSON view."""
+        return freeze(decode_json(self.body_bytes))
+
+    def for_stream(self) -> "Rendering":
+        """The same request asking for a stream of events."""
+        if self.streaming:
+            return self
+        fields = self.stream_fields[1:-1].encode()
+        body = self.body_bytes[:-1] + (b"," if fields and len(self.body_bytes) > 2 else b"") + fields + b"}"
+        return self.model_copy(update={"path": self.stream_path, "body_bytes": body, "streaming": True})

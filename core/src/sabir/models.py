@@ -120,7 +120,11 @@ def _unknown_fields(model: "Frozen") -> PydanticCustomError:
 
 
 class Frozen(BaseModel):
-    """A deeply immutable value; unknown fields are errors."""
+    """A deeply immutable value; unknown fields are errors.
+
+    `defer_build=True` beside it has pydantic build a model's validators at their first use, which for what is always
+    assembled is never; an import takes a millisecond less for each.
+    """
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", serialize_by_alias=True, ser_json_bytes="utf8", val_json_bytes="utf8"

@@ -17,6 +17,8 @@ Vendor = TypeVar("Vendor", bound=BaseModel)
 
 def read_vendor(model: type[Vendor], scope: RequestScope) -> dict[str, Any]:
     """The vendor settings that are set, as wire fields; SettingsInvalid names one that the dialect does not have."""
+    if not scope.vendor:
+        return {}
     try:
         found = model.model_validate(dict(scope.vendor))
     except ValidationError as error:

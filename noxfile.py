@@ -132,12 +132,13 @@ def kit(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """The benchmarks, where there are any."""
-    benchmarks = ROOT / "tests" / "benchmarks"
-    if not any(benchmarks.glob("**/*.py")):
-        session.skip("there are no benchmarks: tests/benchmarks holds no Python file")
-    sync(session)
-    session.run("pytest", "tests/benchmarks", *session.posargs)
+    """The benchmarks, and their page anew; `-- decode stream` runs some rows, `-- --quick` is for a look.
+
+    Each contender gets an environment of its own under .cache/benchmarks, made once.
+    """
+    session.run("python", "-m", "tests.benchmarks", *session.posargs)
+    if "--quick" not in session.posargs:
+        session.run("python", "-m", "tests.benchmarks.report")
 
 
 @nox.session

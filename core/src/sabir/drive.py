@@ -75,14 +75,12 @@ class SyncWire:
     def perform(self, action: Action) -> Outcome | Raised:
         """Do what an action says; the answer that its class documents, or what it raised."""
         try:
-            return self._perform(action)
+            return next(self._chunks, None) if type(action) is Next else self._perform(action)
         except Exception as error:
             return _translated(self._connection, error)
 
     def _perform(self, action: Action) -> Outcome:
         match action:
-            case Next():
-                return next(self._chunks, None)
             case Read():
                 return b"".join(self._chunks)
             case Open(request):

@@ -1,0 +1,12 @@
+"""All rows, or those named: `python -m tests.benchmarks decode stream --quick`."""
+
+from tests.benchmarks.report import ROWS, row_of
+from tests.benchmarks.rows.row import arguments, run_rows
+
+if __name__ == "__main__":
+    parser = arguments(__doc__ or "")
+    parser.add_argument("rows", nargs="*", metavar="row", help=", ".join(ROWS))
+    given = parser.parse_args()
+    if unknown := set(given.rows) - set(ROWS):
+        parser.error(f"no such row: {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
+    run_rows([row_of(name) for name in given.rows or ROWS], given)

@@ -1,0 +1,36 @@
+"""One module a contender, each imported only by its worker, in an environment of its own.
+
+A module imports the standard library, its own library and `tests.benchmarks.work`, and has
+
+    REQUIREMENTS: tuple[str, ...]     a literal, read without importing: what pip installs; "{core}", "{openai}", …
+                                      stand for the workspace's packages
+    TASKS: dict[str, Callable[[Given], Callable[[], object]]]
+                                      a task makes everything ready and returns what is timed, without arguments.
+                                      ValueError: "does not do this wire"; it is left out without a word more
+    EVIDENCE: dict[str, Callable[[Given, Any], object]]
+                                      optional: what the timed function returned → the evidence of the table below;
+                                      not timed, so that nothing is converted while the clock runs
+    imports(given) -> tuple[str, str] optional: source that makes the provider ready, and source that goes on to the
+                                      first answer of the stub at given.url; both run in a fresh process
+
+What is timed may have two attributes: `renew`, called before each run outside the timing, makes what a run uses up;
+`units` (1 where absent) says how many operations one run is: events, calls.
+
+Without `given.url` a call goes through an in-process transport, else to the stub at that URL (http://127.0.0.1:port,
+no path: add "/v1" where the SDK wants it). Each call offers work.OPTIONS.
+
+task         size      evidence
+render       messages  the wire's request, or the part of it that holds system and messages: a mapping, or its JSON
+render_warm  messages  the same; limits and sabir alone
+call         messages  (the body as it reached the transport, the reply's text); the body is b"" where a stub took it
+loop         turns     {"messages": how many there are at the end, "body": the last request's body (b"" with a stub),
+                       "turns": the CPU nanoseconds of each turn}; starts with work.start(); turn n, from 0, is
+                       answered with work.reply_with_calls(wire, range(n, n + 1), ""), its result is work.result(n)
+decode       -         work.found(wire, text, [(id, name, arguments), …]) of work.reply_with_calls(wire)
+stream       events    work.found(…) of what the stub's stream said; the stub knows how many events it sends
+loopback     messages  the reply's text, a list of them where concurrency is 32; units = calls
+memory       messages  {"held": bytes held after rendering, "json": bytes of the bodies}; sabir alone
+history      messages  how many were read
+
+`doing` (standard library) and `transport` (httpx2) write loops, concurrent calls and the in-process transport once.
+"""

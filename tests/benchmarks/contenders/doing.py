@@ -1,0 +1,74 @@
+"""How every contender loops and calls at once: written once, with the standard library alone."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sized
+from typing import Any, Protocol, TypeVar
+
+from tests.benchmarks import work
+from tests.benchmarks.work import Given
+
+History = TypeVar("History", bound=Sized)
+CALLS_EACH = 4
+"""So many calls, one after the other, are made by each of the concurrent ones in one run."""
+
+
+class Answers(Protocol):
+    """What answers in the process."""
+
+    body: bytes
+
+    def begin(self, answers: list[bytes]) -> object:
+        """Answer with these, in turn."""
+        ...
+
+
+def looping(
+    given: Given,
+    transport: Answers,
+    begin: Callable[[], tuple[History, Callable[[str], object]]],
+    hoisted: int = 0,
+) -> Callable[[], object]:
+    """An agent loop of `given.size` turns.
+
+    `begin` gives a new history and what does one turn: it calls, appends what was answered, and appends the result
+    with the text that it is given. `hoisted` counts messages that stand elsewhere: the system's, where it is apart.
+    """
+    clock = time.process_time_ns
+    answers = [work.reply_with_calls(given.wire, range(turn, turn + 1), "") for turn in range(given.size)]
+    results = [work.result(turn)["text"] for turn in range(given.size)]
+
+    def run() -> object:
+        transport.begin(answers)
+        history, take_turn = begin()
+        turns = []
+        for text in results:
+            begun = clock()
+            take_turn(text)
+            turns.append(clock() - begun)
+        return {"messages": hoisted + len(history), "body": transport.body, "turns": turns}
+
+    return run
+
+
+def at_once(given: Given, connect: Callable[[], Any], call: Callable[[Any], Awaitable[str]]) -> Callable[[], list[str]]:
+    """So many calls at once as `given.concurrency` says; `connect` makes the client within the event loop."""
+    runner = asyncio.Runner()
+
+    async def connected() -> Any:
+        return connect()
+
+    client = runner.run(connected())
+
+    async def some() -> list[str]:
+        return [await call(client) for _ in range(CALLS_EACH)]
+
+    async def all_at_once() -> list[str]:
+        found = await asyncio.gather(*(some() for _ in range(given.concurrency)))
+        return [text for texts in found for text in texts]
+
+    def run() -> list[str]:
+        return runner.run(all_at_once())
+
+    run.units = given.concurrency * CALLS_EACH  # type: ignore[attr-defined]
+    return run

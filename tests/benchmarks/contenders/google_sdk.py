@@ -1,0 +1,158 @@
+"""The google-genai SDK's typed methods, with its types for contents."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+from google import genai
+from google.genai import types
+from google.genai.models import _GenerateContentResponse_from_mldev
+
+from tests.benchmarks import work
+from tests.benchmarks.contenders.doing import at_once, looping
+from tests.benchmarks.contenders.transport import Transport
+from tests.benchmarks.work import Entry, Given
+
+REQUIREMENTS = ("google-genai>=3",)
+
+
+def client_of(given: Given, transport: Transport) -> genai.Client:
+    """A client at the stub, or on the transport."""
+    if given.wire != "google.generate_content":
+        raise ValueError(given.wire)
+    if given.url:
+        return genai.Client(api_key="none", http_options=types.HttpOptions(base_url=given.url))
+    options = types.HttpOptions(
+        base_url="http://in.process",
+        httpx_client=httpx2.Client(transport=transport),
+        httpx_async_client=httpx2.AsyncClient(transport=transport),
+    )
+    return genai.Client(api_key="none", http_options=options)
+
+
+def content_of(entry: Entry) -> types.Content:
+    """An entry of the conversation as the SDK's content."""
+    match entry["kind"]:
+        case "call":
+            made = types.FunctionCall(name=entry["name"], args=entry["arguments"])
+            return types.Content(role="model", parts=[types.Part(function_call=made)])
+        case "result":
+            came = types.FunctionResponse(name=entry["name"], response={"output": entry["text"]})
+            return types.Content(role="user", parts=[types.Part(function_response=came)])
+        case kind:
+            return types.Content(role="model" if kind == "text" else "user", parts=[types.Part(text=entry["text"])])
+
+
+def arguments_of(entries: list[Entry]) -> dict[str, Any]:
+    """What the typed methods are called with; the contents in it are the history that grows."""
+    system, *rest = entries
+    declared = [
+        types.FunctionDeclaration(
+            name=each["name"], description=each["description"], parameters_json_schema=each["parameters"]
+        )
+        for each in work.OPTIONS
+    ]
+    config = types.GenerateContentConfig(
+        system_instruction=system["text"],
+        tools=[types.Tool(function_declarations=declared)],
+        automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+    )
+    contents = [content_of(entry) for entry in rest]
+    return {"model": work.MODELS["google.generate_content"], "contents": contents, "config": config}
+
+
+def parts_of(reply: types.GenerateContentResponse) -> list[types.Part]:
+    """The parts of the first candidate."""
+    assert reply.candidates and reply.candidates[0].content
+    return reply.candidates[0].content.parts or []
+
+
+def text_of(parts: list[types.Part]) -> str:
+    """What parts say."""
+    return "".join(part.text for part in parts if part.text)
+
+
+def call(given: Given) -> Callable[[], tuple[bytes, str]]:
+    """One typed call."""
+    transport = Transport(work.reply(given.wire))
+    client, arguments = client_of(given, transport), arguments_of(work.conversation(given.size))
+
+    def run() -> tuple[bytes, str]:
+        reply = client.models.generate_content(**arguments)
+        return transport.body, text_of(parts_of(reply))
+
+    return run
+
+
+def loop(given: Given) -> Callable[[], object]:
+    """An agent loop that appends what the SDK returned, as its documentation does."""
+    transport = Transport()
+    client = client_of(given, transport)
+
+    def begin() -> tuple[list[Any], Callable[[str], object]]:
+        arguments = arguments_of(work.start())
+        history = arguments["contents"]
+
+        def take_turn(text: str) -> None:
+            reply = client.models.generate_content(**arguments)
+            (part,) = parts_of(reply)
+            history.append(reply.candidates[0].content)  # type: ignore[index]
+            assert part.function_call
+            history.append(content_of({"kind": "result", "name": part.function_call.name, "text": text}))
+
+        return history, take_turn
+
+    return looping(given, transport, begin, hoisted=1)
+
+
+def decode(given: Given) -> Callable[[], list[types.Part]]:
+    """The SDK's own object of an answer, by the steps of its client, which have no public names."""
+    client_of(given, Transport())
+    body, made = work.reply_with_calls(given.wire), types.GenerateContentResponse._from_response
+    return lambda: parts_of(made(response=_GenerateContentResponse_from_mldev(json.loads(body), None, None), kwargs={}))
+
+
+def stream(given: Given) -> Callable[[], list[types.Part]]:
+    """The SDK's chunks; it has no accumulation of its own, so the parts are put together by hand."""
+    client, arguments = client_of(given, Transport()), arguments_of(work.conversation(10))
+
+    def run() -> list[types.Part]:
+        chunks = client.models.generate_content_stream(**arguments)
+        return [part for chunk in chunks for part in parts_of(chunk)]
+
+    run.units = given.size  # type: ignore[attr-defined]
+    return run
+
+
+def loopback(given: Given) -> Callable[[], object]:
+    """Typed calls to the stub."""
+    one, arguments = call(given), arguments_of(work.conversation(given.size))
+    if given.concurrency == 1:
+        return lambda: one()[1]
+
+    async def ask(client: genai.Client) -> str:
+        return text_of(parts_of(await client.aio.models.generate_content(**arguments)))
+
+    return at_once(given, lambda: client_of(given, Transport()), ask)
+
+
+def imports(given: Given) -> tuple[str, str]:
+    """A client; then one call."""
+    client_of(given, Transport())
+    ready = (
+        "from google import genai\nfrom google.genai import types\n"
+        f"client = genai.Client(api_key='none', http_options=types.HttpOptions(base_url={given.url!r}))"
+    )
+    config = "types.GenerateContentConfig(system_instruction='Be brief.')"
+    asked = f"model='gemini-2.5-flash', contents='Umbrella?', config={config}"
+    return ready, f"assert client.models.generate_content({asked}).text"
+
+
+def _evidence(given: Given, parts: list[types.Part]) -> object:
+    made = [part.function_call for part in parts if part.function_call]
+    return work.found(given.wire, text_of(parts), [(None, each.name or "", each.args or {}) for each in made])
+
+
+TASKS = {"call": call, "loop": loop, "decode": decode, "stream": stream, "loopback": loopback}
+EVIDENCE = {"decode": _evidence, "stream": _evidence}

@@ -1,0 +1,172 @@
+"""The limit: the hand-written loops of `hand`, and httpx2."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import orjson
+from pydantic import TypeAdapter
+
+from tests.benchmarks import work
+from tests.benchmarks.contenders.doing import at_once, looping
+from tests.benchmarks.contenders.hand import HAND, Reply, Result, events_of, message_of
+from tests.benchmarks.contenders.transport import Transport
+from tests.benchmarks.work import Given
+
+REQUIREMENTS = ("pydantic>=2.14", "orjson>=3", "httpx2>=2")
+
+HEADERS = {"Content-Type": "application/json", "Authorization": "Bearer none"}
+
+
+def connected(given: Given) -> tuple[httpx2.Client, Transport, str]:
+    """A client on an in-process transport, or on a socket to the stub; the transport; where to post."""
+    transport = Transport(work.reply(given.wire))
+    client = httpx2.Client(headers=HEADERS, transport=None if given.url else transport)
+    return client, transport, (given.url or "http://in.process") + work.PATHS[given.wire]
+
+
+def messages_of(size: int) -> list[Any]:
+    """The conversation as this contender's messages."""
+    return [message_of(entry) for entry in work.conversation(size)]
+
+
+def render(given: Given) -> Callable[[], bytes]:
+    """Every message, every time."""
+    wire, messages = HAND[given.wire], messages_of(given.size)
+    return lambda: wire.request(messages)
+
+
+class Appending:
+    """A history that grows by one turn a run, and begins again after fifty."""
+
+    def __init__(self, size: int, make: Callable[[list[Any]], Callable[[], bytes]]) -> None:
+        entries = [message_of(entry) for entry in work.conversation(size + 100)]
+        self.base, self.more, self.make = entries[:size], entries[size:], make
+        self.count = 50
+        self.history: list[Any] = []
+
+    def renew(self) -> None:
+        """Append a turn; after fifty, begin again with what renders."""
+        if self.count == 50:
+            self.count = 0
+            self.history = list(self.base)
+            self.render = self.make(self.history)
+        self.history += self.more[2 * self.count : 2 * self.count + 2]
+        self.count += 1
+
+    def __call__(self) -> bytes:
+        """The request for the history as it is now."""
+        return self.render()
+
+
+def render_warm(given: Given) -> Appending:
+    """The same loop over all messages: it keeps nothing."""
+    wire = HAND[given.wire]
+    return Appending(given.size, lambda history: lambda: wire.request(history))
+
+
+def call(given: Given) -> Callable[[], tuple[bytes, str]]:
+    """Render, post, decode."""
+    wire, messages = HAND[given.wire], messages_of(given.size)
+    client, transport, url = connected(given)
+
+    def run() -> tuple[bytes, str]:
+        response = client.post(url, content=wire.request(messages))
+        return transport.body, wire.decode(response.content).text
+
+    return run
+
+
+def appending(given: Given, renders: Callable[[list[Any]], Callable[[], bytes]]) -> Callable[[], object]:
+    """An agent loop over what renders a growing history."""
+    wire = HAND[given.wire]
+    client, transport, url = connected(given)
+
+    def begin() -> tuple[list[Any], Callable[[str], object]]:
+        history: list[Any] = [message_of(entry) for entry in work.start()]
+        request = renders(history)
+
+        def take_turn(text: str) -> None:
+            reply = wire.decode(client.post(url, content=request()).content)
+            history.extend(reply.messages)
+            (made,) = reply.calls
+            history.append(Result(id=made.id, name=made.name, text=text))
+
+        return history, take_turn
+
+    return looping(given, transport, begin)
+
+
+def loop(given: Given) -> Callable[[], object]:
+    """Every turn renders everything."""
+    wire = HAND[given.wire]
+    return appending(given, lambda history: lambda: wire.request(history))
+
+
+def decode(given: Given) -> Callable[[], Reply]:
+    """An answer to a whole reply, validated once."""
+    wire, body = HAND[given.wire], work.reply_with_calls(given.wire)
+    return lambda: wire.decode(body)
+
+
+def stream(given: Given) -> Callable[[], Reply]:
+    """The events of the stub's stream, folded."""
+    wire = HAND[given.wire]
+    body = wire.request(messages_of(10), streaming=True)
+    client, url = httpx2.Client(headers=HEADERS), given.url + work.STREAM_PATHS[given.wire]
+
+    def run() -> Reply:
+        with client.stream("POST", url, content=body) as response:
+            return wire.fold(events_of(response.iter_bytes()))
+
+    run.units = given.size  # type: ignore[attr-defined]
+    return run
+
+
+def loopback(given: Given) -> Callable[[], object]:
+    """Calls to the stub: one after the other, or so many at once."""
+    if given.concurrency == 1:
+        one = call(given)
+        return lambda: one()[1]
+    wire, messages, url = HAND[given.wire], messages_of(given.size), given.url + work.PATHS[given.wire]
+    limits = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+
+    async def one(client: httpx2.AsyncClient) -> str:
+        response = await client.post(url, content=wire.request(messages))
+        return wire.decode(response.content).text
+
+    return at_once(given, lambda: httpx2.AsyncClient(headers=HEADERS, limits=limits), one)
+
+
+def history(given: Given) -> Callable[[], int]:
+    """One pydantic validation of a stored conversation, by models of its own shape."""
+    from tests.benchmarks.contenders.shape import StoredMessage
+
+    adapter, text = TypeAdapter(list[StoredMessage]), work.stored(given.size)
+    return lambda: len(adapter.validate_json(text))
+
+
+def imports(given: Given) -> tuple[str, str]:
+    """The loops and the HTTP client; then one call."""
+    ready = "from tests.benchmarks.contenders.hand import HAND, Text\nimport httpx2"
+    url = given.url + work.PATHS[given.wire]
+    answer = (
+        f"wire = HAND[{given.wire!r}]\n"
+        "client = httpx2.Client()\n"
+        "messages = [Text(role='system', text='Be brief.'), Text(role='user', text='Umbrella?')]\n"
+        f"response = client.post({url!r}, content=wire.request(messages), headers={HEADERS!r})\n"
+        "assert wire.decode(response.content).text"
+    )
+    return ready, answer
+
+
+def _evidence(given: Given, reply: Reply) -> object:
+    calls = [(made.id, made.name, orjson.loads(made.arguments)) for made in reply.calls]
+    return work.found(given.wire, reply.text, calls)
+
+
+TASKS = {
+    "render": render, "render_warm": render_warm, "call": call, "loop": loop, "decode": decode, "stream": stream,
+    "loopback": loopback, "history": history,
+}  # fmt: skip
+EVIDENCE = {"decode": _evidence, "stream": _evidence}

@@ -1,0 +1,240 @@
+"""pydantic-ai: `pydantic_ai.direct` over its models, on every wire of this benchmark.
+
+An in-process transport is given as its providers' own `http_client`; at the stub they get `base_url`. Two tasks use
+names that are not public, since the mapping alone has none: `render` is a model's `_map_messages`, `decode` its
+`_process_response` on the SDK's object, which is made as the SDK makes it. Agents, which do more, are not measured.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import httpx2
+from anthropic.types.beta import BetaMessage
+from google.genai.types import GenerateContentResponse
+from openai.types.chat import ChatCompletion
+from openai.types.responses import Response
+from pydantic_ai.direct import model_request, model_request_stream, model_request_sync
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.models.google import GoogleModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.providers.anthropic import AnthropicProvider
+from pydantic_ai.providers.google import GoogleProvider
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from tests.benchmarks import work
+from tests.benchmarks.contenders.doing import at_once, looping
+from tests.benchmarks.contenders.transport import Transport
+from tests.benchmarks.work import Entry, Given
+
+REQUIREMENTS = ("pydantic-ai-slim[openai,anthropic,google]>=2.68",)
+RUNNER = asyncio.Runner()
+
+MODELS: dict[str, tuple[Any, Any, str]] = {
+    "openai.chat": (OpenAIChatModel, OpenAIProvider, "/v1"),
+    "openai.responses": (OpenAIResponsesModel, OpenAIProvider, "/v1"),
+    "anthropic.messages": (AnthropicModel, AnthropicProvider, ""),
+    "google.generate_content": (GoogleModel, GoogleProvider, ""),
+}
+"""Each wire's model and provider, and what the stub's address ends with."""
+SETTINGS = {"anthropic.messages": ModelSettings(max_tokens=work.MAX_TOKENS)}
+OFFERED = ModelRequestParameters(
+    function_tools=[
+        ToolDefinition(name=entry["name"], description=entry["description"], parameters_json_schema=entry["parameters"])
+        for entry in work.OPTIONS
+    ]
+)
+
+
+def model(given: Given, transport: Transport | None = None) -> Model:
+    """The wire's model, at the stub or on the transport."""
+    model_class, provider_class, path = MODELS[given.wire]
+    if transport is None or given.url:
+        provider = provider_class(api_key="none", base_url=(given.url or "http://nowhere.invalid") + path)
+    else:
+        http = httpx2.AsyncClient(transport=transport, timeout=60)
+        provider = provider_class(api_key="none", http_client=http)
+    made: Model = model_class(work.MODELS[given.wire], provider=provider)
+    return made
+
+
+def message(entry: Entry) -> ModelMessage:
+    """The entry as one of pydantic-ai's messages."""
+    match entry["kind"]:
+        case "system":
+            return ModelRequest(parts=[SystemPromptPart(entry["text"])])
+        case "user":
+            return ModelRequest(parts=[UserPromptPart(entry["text"])])
+        case "call":
+            return ModelResponse(parts=[ToolCallPart(entry["name"], entry["arguments"], entry["id"])])
+        case "result":
+            return came(entry["id"], entry["text"])
+        case _:
+            return ModelResponse(parts=[TextPart(entry["text"])])
+
+
+def came(identifier: str, text: str) -> ModelMessage:
+    """What came of the call with that id; Google's calls have none, and pydantic-ai gives them one."""
+    return ModelRequest(parts=[ToolReturnPart(work.OPTIONS[0]["name"], text, identifier)])
+
+
+def history(entries: list[Entry]) -> list[ModelMessage]:
+    """The entries as pydantic-ai's messages."""
+    return [message(entry) for entry in entries]
+
+
+def without_waiting(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """What a coroutine returns that waits for nothing, without an event loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stopped:
+        return stopped.value
+    raise RuntimeError(f"{coroutine} waited; expected a mapping that waits for nothing; use an event loop")
+
+
+def render(given: Given) -> Callable[[], object]:
+    """The messages → what the model gives to the SDK's method."""
+    asked: Any = model(given)
+    messages, settings = history(work.conversation(given.size)), SETTINGS.get(given.wire, ModelSettings())
+    if given.wire == "anthropic.messages":
+        return lambda: without_waiting(asked._map_message(messages, OFFERED, settings))
+    if given.wire == "openai.responses":
+        return lambda: without_waiting(asked._map_messages(messages, settings, OFFERED))
+    return lambda: without_waiting(asked._map_messages(messages, OFFERED))
+
+
+def rendered(given: Given, returned: Any) -> object:
+    """The mapped messages by the wire's names; all wires but chat have the instructions apart."""
+    match given.wire:
+        case "openai.chat":
+            return {"messages": returned}
+        case "openai.responses":
+            instructions = returned[0] if isinstance(returned[0], str) else ""
+            return {"instructions": instructions, "input": returned[1]}
+        case "anthropic.messages":
+            return {"system": returned[0], "messages": returned[1]}
+        case _:
+            return {"systemInstruction": returned[0], "contents": returned[1]}
+
+
+def call(given: Given) -> Callable[[], tuple[bytes, str | None]]:
+    """One whole call with the option."""
+    transport = Transport(work.reply(given.wire))
+    asked, messages = model(given, transport), history(work.conversation(given.size))
+    settings = SETTINGS.get(given.wire)
+
+    def run() -> tuple[bytes, str | None]:
+        response = model_request_sync(asked, messages, model_settings=settings, model_request_parameters=OFFERED)
+        return transport.body, response.text
+
+    return run
+
+
+def loop(given: Given) -> Callable[[], object]:
+    """An agent's loop by hand: the response is appended, then what came of its call."""
+    transport = Transport()
+    asked, settings = model(given, transport), SETTINGS.get(given.wire)
+
+    def begin() -> tuple[list[ModelMessage], Callable[[str], object]]:
+        messages = history(work.start())
+
+        def take_turn(text: str) -> None:
+            response = model_request_sync(asked, messages, model_settings=settings, model_request_parameters=OFFERED)
+            messages.extend((response, came(response.tool_calls[0].tool_call_id, text)))
+
+        return messages, take_turn
+
+    return looping(given, transport, begin)
+
+
+def decode(given: Given) -> Callable[[], object]:
+    """The bytes of a reply → a response of pydantic-ai."""
+    asked: Any = model(given)
+    body, settings = work.reply_with_calls(given.wire), SETTINGS.get(given.wire, ModelSettings())
+    runs: dict[str, Callable[[], ModelResponse]] = {
+        "openai.chat": lambda: asked._process_response(ChatCompletion.construct(**json.loads(body))),
+        "openai.responses": lambda: asked._process_response(Response.construct(**json.loads(body)), settings, OFFERED),
+        "anthropic.messages": lambda: asked._process_response(
+            BetaMessage.construct(**json.loads(body)), OFFERED, settings
+        ),
+        "google.generate_content": lambda: asked._process_response(
+            GenerateContentResponse.model_validate(json.loads(body)), OFFERED
+        ),
+    }
+    return runs[given.wire]
+
+
+def stream(given: Given) -> Callable[[], object]:
+    """A stream of the stub's, every event of it, to the whole response."""
+    asked, messages, settings = model(given), history(work.conversation(10)), SETTINGS.get(given.wire)
+
+    async def read() -> ModelResponse:
+        async with model_request_stream(
+            asked, messages, model_settings=settings, model_request_parameters=OFFERED
+        ) as events:
+            async for _ in events:
+                pass
+        return events.get()
+
+    def run() -> ModelResponse:
+        return RUNNER.run(read())
+
+    run.units = given.size  # type: ignore[attr-defined]
+    return run
+
+
+def said(given: Given, response: ModelResponse) -> object:
+    """The text and the calls of a response."""
+    calls = [(each.tool_call_id, each.tool_name, each.args_as_dict()) for each in response.tool_calls]
+    return work.found(given.wire, response.text or "", calls)
+
+
+def loopback(given: Given) -> Callable[[], object]:
+    """Calls to the stub."""
+    messages, settings = history(work.conversation(given.size)), SETTINGS.get(given.wire)
+    if given.concurrency == 1:
+        one = call(given)
+        return lambda: one()[1]
+
+    async def ask(asked: Model) -> str:
+        response = await model_request(asked, messages, model_settings=settings, model_request_parameters=OFFERED)
+        return response.text or ""
+
+    return at_once(given, lambda: model(given), ask)
+
+
+def imports(given: Given) -> tuple[str, str]:
+    """A model made ready; then its first answer."""
+    model_class, provider_class, path = MODELS[given.wire]
+    family = provider_class.__module__.rpartition(".")[2]
+    ready = (
+        "from pydantic_ai.direct import model_request_sync\n"
+        "from pydantic_ai.messages import ModelRequest\n"
+        f"from pydantic_ai.models.{family} import {model_class.__name__}\n"
+        f"from pydantic_ai.providers.{family} import {provider_class.__name__}\n"
+        f"provider = {provider_class.__name__}(api_key='none', base_url={given.url + path!r})\n"
+        f"model = {model_class.__name__}({work.MODELS[given.wire]!r}, provider=provider)\n"
+        f"settings = {SETTINGS.get(given.wire)!r}\n"
+        "question = [ModelRequest.user_text_prompt('Umbrella today?')]\n"
+    )
+    return ready, "print(model_request_sync(model, question, model_settings=settings).text)\n"
+
+
+TASKS: dict[str, Callable[[Given], Callable[[], object]]] = {
+    "render": render, "call": call, "loop": loop, "decode": decode, "stream": stream, "loopback": loopback,
+}  # fmt: skip
+EVIDENCE = {"render": rendered, "decode": said, "stream": said}

@@ -1,0 +1,238 @@
+"""sabir: the adapter as a user holds it, with the client that its plugin makes.
+
+Calls without a stub are answered in the process, below the plugin's own HTTP client: for one host name, the HTTP
+library's transport answers by itself. So what is measured is what a user without `client=` gets.
+"""
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import httpx2
+import sabir
+from sabir.messages import Message, OptionCallPayload, OptionResultPayload
+
+from tests.benchmarks import work
+from tests.benchmarks.contenders.doing import at_once, looping
+from tests.benchmarks.contenders.transport import Transport
+from tests.benchmarks.work import Entry, Given
+
+REQUIREMENTS = ("{core}", "{openai}", "{anthropic}", "{google}")
+
+ADAPTERS = {
+    "openai.chat": ("openai.chat:gpt-4.1", "/v1"),
+    "openai.responses": ("openai.responses:gpt-4.1", "/v1"),
+    "anthropic.messages": ("anthropic:claude-sonnet-4-5", ""),
+    "google.generate_content": ("google:gemini-2.5-flash", ""),
+}
+"""The adapter's name, and what its base URL ends with."""
+SETTINGS = {"anthropic.messages": sabir.Settings(max_output_tokens=work.MAX_TOKENS)}
+IN_PROCESS = "http://in.process"
+
+
+@cache
+def in_process() -> Transport:
+    """What answers requests to the host `in.process`; others go out as ever."""
+    transport, own = Transport(), httpx2.HTTPTransport.handle_request
+
+    def handle_request(self: httpx2.HTTPTransport, request: httpx2.Request) -> httpx2.Response:
+        return transport.handle_request(request) if request.url.host == "in.process" else own(self, request)
+
+    httpx2.HTTPTransport.handle_request = handle_request  # type: ignore[method-assign]
+    return transport
+
+
+def adapter_of(given: Given) -> sabir.ModelAdapter:
+    """The adapter of a wire's model at the stub, or in the process."""
+    name, ending = ADAPTERS[given.wire]
+    url = (given.url or IN_PROCESS) + ending
+    return sabir.adapter(name, api_key="none", base_url=url, settings=SETTINGS.get(given.wire))
+
+
+def option(function: Callable[..., Any] | None = None) -> sabir.Option:
+    """The option, by its JSON schema."""
+    (entry,) = work.OPTIONS
+    return sabir.Option.from_schema(entry["name"], entry["description"], entry["parameters"], function)
+
+
+def message_of(entry: Entry) -> Message:
+    """An entry of the conversation as a message."""
+    match entry["kind"]:
+        case "system":
+            return sabir.system(entry["text"])
+        case "user":
+            return sabir.user(entry["text"])
+        case "text":
+            return sabir.assistant(entry["text"])
+        case "call":
+            made = OptionCallPayload(invocation_id=entry["id"], option_name=entry["name"], arguments=entry["arguments"])
+            return Message(policy="llm", payload=made)
+    came = OptionResultPayload(invocation_id=entry["id"], option_name=entry["name"], result=entry["text"])
+    return Message(policy=entry["name"], payload=came)
+
+
+def messages_of(size: int) -> list[Message]:
+    """The conversation, of messages never rendered before."""
+    return [message_of(entry) for entry in work.conversation(size)]
+
+
+class Afresh:
+    """Renders messages that were never rendered, by a renderer that was in use before: it met other messages."""
+
+    def __init__(self, given: Given) -> None:
+        self.size = given.size
+        self.adapter, self.options = adapter_of(given), [option()]
+        self.settings = SETTINGS.get(given.wire)
+        self.renew()
+
+    def renew(self) -> None:
+        """New messages, and a renderer that rendered a short conversation of others."""
+        self.messages, self.renderer = messages_of(self.size), self.adapter.new_renderer()
+        self.renderer.render(messages_of(10), self.options, self.settings)
+
+    def __call__(self) -> bytes:
+        """The request."""
+        return self.renderer.render(self.messages, self.options, self.settings).body_bytes
+
+
+class Appending:
+    """A history that grows by one turn a run, by one adapter; after fifty turns another begins."""
+
+    def __init__(self, given: Given) -> None:
+        self.size = given.size
+        self.adapter, self.options = adapter_of(given), [option()]
+        self.count = 50
+        self.history: list[Message] = []
+
+    def renew(self) -> None:
+        """Append a turn of new messages."""
+        if self.count == 50:
+            messages = messages_of(self.size + 100)
+            self.count, self.history, self.more = 0, messages[: self.size], messages[self.size :]
+            self.adapter.render(self.history, options=self.options)
+        self.history += self.more[2 * self.count : 2 * self.count + 2]
+        self.count += 1
+
+    def __call__(self) -> bytes:
+        """The request for the history as it is now."""
+        return self.adapter.render(self.history, options=self.options).body_bytes
+
+
+class Calling:
+    """One whole call with messages that were never rendered, as the first one of a loaded conversation."""
+
+    def __init__(self, given: Given) -> None:
+        self.given, self.options = given, [option()]
+        self.transport = in_process()
+        self.answers = [work.reply(given.wire)]
+        self.adapter = adapter_of(given)
+        self.renew()
+
+    def renew(self) -> None:
+        """New messages: nothing is kept of them."""
+        self.messages = messages_of(self.given.size)
+        self.transport.begin(self.answers)
+
+    def __call__(self) -> tuple[bytes, str]:
+        """Render, send, decode."""
+        reply = self.adapter.complete_sync(self.messages, options=self.options)
+        return self.transport.body, reply.text
+
+
+def loop(given: Given) -> Callable[[], object]:
+    """An agent loop as the documentation writes it."""
+    adapter = adapter_of(given)
+
+    def begin() -> tuple[list[Message], Callable[[str], object]]:
+        history = [message_of(entry) for entry in work.start()]
+        texts: list[str] = []
+        options = [option(lambda city, unit: texts.pop())]
+
+        def take_turn(text: str) -> None:
+            texts.append(text)
+            reply = adapter.complete_sync(history, options=options)
+            history.extend(reply.messages)
+            history.extend(sabir.answer_sync(reply, options))
+
+        return history, take_turn
+
+    return looping(given, in_process(), begin)
+
+
+def decode(given: Given) -> Callable[[], sabir.Reply]:
+    """The public, pure half: a body to a whole reply."""
+    dialect, body = sabir.dialect(given.wire), work.reply_with_calls(given.wire)
+    return lambda: dialect.decode(body)
+
+
+def stream(given: Given) -> Callable[[], sabir.Reply]:
+    """The stub's stream, every event made, to the whole reply."""
+    adapter, options, messages = adapter_of(given), [option()], messages_of(10)
+
+    def run() -> sabir.Reply:
+        return adapter.stream_sync(messages, options=options).reply()
+
+    run.units = given.size  # type: ignore[attr-defined]
+    return run
+
+
+def loopback(given: Given) -> Callable[[], object]:
+    """Calls to the stub: one after the other, or so many at once."""
+    adapter, options, messages = adapter_of(given), [option()], messages_of(given.size)
+    if given.concurrency == 1:
+        return lambda: adapter.complete_sync(messages, options=options).text
+
+    async def one(adapter: sabir.ModelAdapter) -> str:
+        return (await adapter.complete(messages, options=options)).text
+
+    return at_once(given, lambda: adapter, one)
+
+
+def memory(given: Given) -> Callable[[], object]:
+    """What three adapters and their renderings of one conversation hold, beside the messages themselves."""
+    wires = [wire for wire in work.WIRES if wire != "openai.responses"]
+
+    def run() -> object:
+        options = [option()]
+        adapters = [adapter_of(Given(wire)) for wire in wires]
+        for adapter in adapters:
+            adapter.render("Ready?", options=options)
+        messages = messages_of(given.size)
+        gc.collect()
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        renderings = [adapter.render(messages, options=options) for adapter in adapters]
+        gc.collect()
+        held = tracemalloc.get_traced_memory()[0] - before
+        tracemalloc.stop()
+        return {"held": held, "json": sum(len(rendering.body_bytes) for rendering in renderings)}
+
+    return run
+
+
+def history(given: Given) -> Callable[[], int]:
+    """A stored conversation, read."""
+    text = work.stored(given.size)
+    return lambda: len(sabir.loads(text))
+
+
+def imports(given: Given) -> tuple[str, str]:
+    """An adapter; then one call."""
+    name, ending = ADAPTERS[given.wire]
+    ready = f"import sabir\nllm = sabir.adapter({name!r}, api_key='none', base_url={given.url + ending!r})"
+    return ready, "assert llm.complete_sync([sabir.system('Be brief.'), sabir.user('Umbrella?')]).text"
+
+
+def _evidence(given: Given, reply: sabir.Reply) -> object:
+    made = [message.call for message in reply.option_calls if message.call]
+    calls = [(each.invocation_id, each.option_name, each.arguments) for each in made]
+    return work.found(given.wire, reply.text, calls)
+
+
+TASKS: dict[str, Callable[[Given], Callable[[], Any]]] = {
+    "render": Afresh, "render_warm": Appending, "call": Calling, "loop": loop, "decode": decode, "stream": stream,
+    "loopback": loopback, "memory": memory, "history": history,
+}  # fmt: skip
+EVIDENCE = {"decode": _evidence, "stream": _evidence}

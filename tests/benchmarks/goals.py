@@ -1,0 +1,137 @@
+"""What was promised, and whether a run keeps it.
+
+    records ──goal──▶ Verdict: the worst figure found, where, met or not
+
+A goal compares medians of one case: the same task, wire, size and concurrency, in the same interleaved run. The worst
+case decides. What was not measured is neither met nor missed, and says so.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from tests.benchmarks.interleave import LABELS
+
+Record = dict[str, Any]
+Figure: TypeAlias = tuple[float, str]
+"""A figure, and where it was found."""
+
+PEERS = ("mirascope", "pydantic_ai", "langchain", "litellm", "any_llm", "llm")
+ON_SLOW_SDKS = {
+    "openai.chat": ("openai_sdk", *PEERS),
+    "openai.responses": ("openai_sdk", *PEERS),
+    "google.generate_content": ("google_sdk", "mirascope", "pydantic_ai", "langchain", "any_llm"),
+}
+"""Who calls through the openai SDK's or google-genai's typed methods."""
+ON_ANTHROPIC_SDK = {"anthropic.messages": ("anthropic_sdk", "mirascope", "pydantic_ai", "langchain", "any_llm", "llm")}
+
+
+class Verdict(NamedTuple):
+    """What came of a goal; `met` is None where nothing of it was measured."""
+
+    text: str
+    found: str
+    met: bool | None
+
+    @property
+    def word(self) -> str:
+        """Met, NOT met, not measured."""
+        return {True: "met", False: "NOT met", None: "not measured"}[self.met]
+
+
+class Goal(NamedTuple):
+    """What is promised, and the figures that it is about; the largest must be at most, or the smallest at least."""
+
+    text: str
+    figures: Callable[[Sequence[Record]], Iterator[Figure]]
+    bound: float
+    is_ceiling: bool = True
+    unit: str = "×"
+
+    def judge(self, records: Sequence[Record], absent: Iterable[str] = ()) -> Verdict:
+        """The worst figure against the bound; nothing is met where a case of sabir's own is absent."""
+        if missing := [place for place in absent if place.partition(" ")[0] == "sabir"]:
+            return Verdict(self.text, f"absent: {missing[0]}", None)
+        found = list(self.figures(records))
+        if not found:
+            return Verdict(self.text, "", None)
+        worst, where = max(found) if self.is_ceiling else min(found)
+        met = worst <= self.bound if self.is_ceiling else worst >= self.bound
+        return Verdict(self.text, f"{significant(worst)} {self.unit} ({where})", met)
+
+
+def at_most(
+    bound: float,
+    against: str,
+    text: str,
+    *,
+    sizes: Sequence[int] = (),
+    wires: Sequence[str] = (),
+    clock: str = "cpu",
+    concurrency: int | None = None,
+) -> Goal:
+    """sabir takes at most so many times what another takes, wherever both were measured."""
+
+    def figures(records: Sequence[Record]) -> Iterator[Figure]:
+        for one, other in _pairs(records, "sabir", (against,)):
+            of_this = (not sizes or one["size"] in sizes) and (not wires or one["wire"] in wires)
+            if of_this and concurrency in (None, one["concurrency"]):
+                yield one[clock] / other[clock], _place(one)
+
+    return Goal(text, figures, bound)
+
+
+def faster(
+    bound: float,
+    than: Mapping[str, Sequence[str]],
+    text: str,
+    *,
+    sizes: Sequence[int] = (),
+    clock: str = "cpu",
+) -> Goal:
+    """sabir is at least so many times faster than each of those, by wire."""
+
+    def figures(records: Sequence[Record]) -> Iterator[Figure]:
+        for wire, names in than.items():
+            for one, other in _pairs([each for each in records if each["wire"] == wire], "sabir", names):
+                if not sizes or one["size"] in sizes:
+                    yield other[clock] / one[clock], f"{LABELS[other['contender']]}, {_place(one)}"
+
+    return Goal(text, figures, bound, is_ceiling=False)
+
+
+def field_at_most(bound: float, text: str, figure: Callable[[Record], float | None], unit: str = "×") -> Goal:
+    """A figure of sabir's own records is at most so much."""
+
+    def figures(records: Sequence[Record]) -> Iterator[Figure]:
+        for record in records:
+            found = figure(record) if record["contender"] == "sabir" else None
+            if found is not None:
+                yield found, _place(record)
+
+    return Goal(text, figures, bound, unit=unit)
+
+
+def turns_ratio(record: Record) -> float | None:
+    """What turn 500 costs, by what turn 50 costs."""
+    turns = record.get("turns", {})
+    return turns["500"] / turns["50"] if {"50", "500"} <= turns.keys() else None
+
+
+def significant(figure: float) -> str:
+    """Three digits that say something."""
+    if figure >= 1000:
+        return f"{figure:,.0f}"
+    return f"{figure:.0f}" if figure >= 100 else f"{figure:.1f}" if figure >= 10 else f"{figure:.2f}"
+
+
+def _pairs(records: Sequence[Record], one: str, others: Sequence[str]) -> Iterator[tuple[Record, Record]]:
+    for left in records:
+        for right in records:
+            same = all(left[key] == right[key] for key in ("task", "wire", "size", "concurrency"))
+            if left["contender"] == one and right["contender"] in others and same:
+                yield left, right
+
+
+def _place(record: Record) -> str:
+    concurrent = f", c={record['concurrency']}" if record["concurrency"] > 1 else ""
+    return f"{record['wire']}, {record['size']}{concurrent}" if record["size"] else record["wire"]

@@ -1,0 +1,96 @@
+"""The page docs/explanation/performance.md, its figures and plots, from stored results.
+
+    python -m tests.benchmarks.report [results.json]
+
+What stands between the page's two marks is written anew; the rest is written by hand.
+"""
+
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks import environments, results
+from tests.benchmarks.environments import ROOT
+from tests.benchmarks.interleave import LABELS
+from tests.benchmarks.rows.row import Row
+from tests.benchmarks.tables import markdown, table, wires_of
+
+PAGE = ROOT / "docs" / "explanation" / "performance.md"
+BEGIN, END = "<!-- measured -->", "<!-- measured until here -->"
+ROWS = (
+    "imports", "render", "render_warm", "call", "loop", "decode", "stream", "loopback", "memory", "history",
+)  # fmt: skip
+
+
+def row_of(name: str) -> Row:
+    """The row of that name."""
+    row: Row = import_module(f"tests.benchmarks.rows.{name}").ROW
+    return row
+
+
+def summary(stored: dict[str, Any]) -> str:
+    """Every goal, the worst figure found, and whether it is met."""
+    lines = [["goal", "", "worst figure", ""]]
+    for name in ROWS:
+        row, found = row_of(name), stored["rows"].get(name, {"records": [], "absent": {}})
+        for goal in row.goals:
+            verdict = goal.judge(found["records"], found["absent"])
+            lines.append([row.title, verdict.text, verdict.found or "–", f"**{verdict.word}**"])
+    return markdown(lines).replace("--:", "---")
+
+
+def section(row: Row, found: dict[str, Any]) -> str:
+    """A row: what is measured, its tables, its plot, who is absent and why."""
+    text = [f"### {row.title}", row.what]
+    records = found["records"]
+    if row.curve:
+        text.append(f"![{row.title}](performance/{row.name}.svg)")
+    for wire in wires_of(records):
+        lines = table(row, records, wire)
+        lines[0][0] = f"{wire}, {row.unit} (× {LABELS[row.reference]})"
+        text.append(markdown(lines))
+    if found["absent"]:
+        reasons = [f"- {LABELS.get(place, place)}: {reason}" for place, reason in sorted(found["absent"].items())]
+        text.append("\n".join(["Absent:", "", *reasons]))
+    return "\n\n".join(text)
+
+
+def setting(stored: dict[str, Any]) -> str:
+    """The machine, the day, the versions."""
+    machine = stored["machine"]
+    days = sorted({found["date"] for found in stored["rows"].values()})
+    versions = {name: version for held in stored["versions"].values() for name, version in held.items()}
+    listed = ", ".join(f"{name} {versions[name]}" for name in results.SHOWN if name in versions)
+    return (
+        f"Measured {' to '.join(dict.fromkeys((days[0], days[-1])))} on {machine['cores']} cores "
+        f"({machine['processor']}, {machine['system']}), Python {machine['python']}. {listed}."
+    )
+
+
+def measured_part(stored: dict[str, Any]) -> str:
+    """All that stands between the marks."""
+    rows = [section(row_of(name), stored["rows"][name]) for name in ROWS if name in stored["rows"]]
+    return "\n\n".join([setting(stored), "## Goals", summary(stored), "## Figures", *rows])
+
+
+def with_measured(page: str, stored: dict[str, Any]) -> str:
+    """The page with its measured part written anew."""
+    between = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
+    made = f"{BEGIN}\n{measured_part(stored)}\n{END}"
+    return between.sub(lambda _: made, page)
+
+
+def main() -> None:
+    """Write the page, draw its plots."""
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else results.STORED
+    PAGE.write_text(with_measured(PAGE.read_text("utf-8"), results.load(path)), "utf-8")
+    python = environments.python_of(environments.PLOTS.stem)
+    command = [str(python), "-m", "tests.benchmarks.plots", str(path), str(results.FOLDER)]
+    subprocess.run(command, cwd=ROOT, env=environments.variables(), check=True)
+
+
+if __name__ == "__main__":
+    main()

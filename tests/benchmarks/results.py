@@ -1,0 +1,92 @@
+"""Results at rest: one file, a run's rows by name, with the machine and the versions that they are of."""
+
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks import environments
+from tests.benchmarks.environments import CACHE, ROOT, Absent
+
+FOLDER = ROOT / "docs" / "explanation" / "performance"
+STORED = FOLDER / "results.json"
+QUICK = CACHE / "quick.json"
+SHOWN = (
+    "pydantic", "pydantic-core", "httpx2", "orjson", "openai", "anthropic", "google-genai", "mirascope",
+    "pydantic-ai-slim", "langchain-core", "langchain-openai", "litellm", "any-llm-sdk", "llm",
+)  # fmt: skip
+"""The distributions whose versions the page shows."""
+
+
+def store(name: str, found: dict[str, Any], *, quick: bool) -> None:
+    """Put a row into the file of its kind, in the place of what it held before."""
+    path = QUICK if quick else STORED
+    held = load(path) if path.exists() else {"rows": {}}
+    held["machine"] = machine()
+    held["versions"] = versions()
+    found["absent"] = {place: tidy(reason) for place, reason in found["absent"].items()}
+    held["rows"][name] = {**found, "date": datetime.now(UTC).strftime("%Y-%m-%d")}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_text(held), "utf-8")
+
+
+def tidy(reason: str) -> str:
+    """A reason without paths and addresses, which are of one machine."""
+    return " ".join(word for word in reason.split() if "/" not in word)
+
+
+def load(path: Path) -> dict[str, Any]:
+    """A file of results."""
+    held: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return held
+
+
+def machine() -> dict[str, Any]:
+    """What it ran on."""
+    lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
+    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    return {
+        "cores": os.cpu_count(), "processor": model or platform.machine(), "system": platform.system(),
+        "python": platform.python_version(),
+    }  # fmt: skip
+
+
+def versions() -> dict[str, dict[str, str]]:
+    """What is installed for each contender that has an environment already, of what is shown."""
+    found: dict[str, dict[str, str]] = {}
+    for path in sorted(environments.CONTENDERS.glob("*.py")):
+        try:
+            if environments.is_made(path.stem):
+                listed = environments.versions_of(path.stem)
+                found[path.stem] = {name: listed[name] for name in SHOWN if name in listed}
+        except Absent:
+            continue
+    return found
+
+
+def _text(held: dict[str, Any]) -> str:
+    """JSON with a record a line, so that a difference can be read."""
+    rows = ",\n".join(f"{_line(name)}: {_row(row)}" for name, row in _rounded(held["rows"]).items())
+    rest = [f"{_line(name)}: {_line(value)}" for name, value in held.items() if name != "rows"]
+    return "{\n" + ",\n".join([*rest, f'"rows": {{\n{rows}\n}}']) + "\n}\n"
+
+
+def _row(row: dict[str, Any]) -> str:
+    records = ",\n".join(map(_line, row["records"]))
+    rest = [f"{_line(name)}: {_line(value)}" for name, value in row.items() if name != "records"]
+    return "{" + ", ".join([*rest, f'"records": [\n{records}\n]']) + "}"
+
+
+def _line(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _rounded(value: Any) -> Any:
+    """Times in nanoseconds need no fractions beyond what was measured."""
+    if isinstance(value, float):
+        return round(value, 1)
+    if isinstance(value, dict):
+        return {name: _rounded(each) for name, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, list) else value

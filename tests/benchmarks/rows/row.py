@@ -1,0 +1,96 @@
+"""What a row of the goals is, and how one is run alone.
+
+Row ──measure──▶ records ──▶ table at 80 columns, goals met or NOT met ──▶ the results file
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from tests.benchmarks import results
+from tests.benchmarks.goals import Goal, Record
+from tests.benchmarks.interleave import LABELS, QUICK, Pace, measured
+from tests.benchmarks.tables import printed
+from tests.benchmarks.work import WIRES, Given
+
+Absence = dict[str, str]
+Measure = Callable[["Row", Sequence[Given], Sequence[str], Pace, Absence], list[Record]]
+EVERYBODY = tuple(LABELS)
+STUB = "stub"
+"""In a case, stands for the URL of a stub that the case is to have."""
+
+
+def by_interleaving(
+    row: "Row", cases: Sequence[Given], contenders: Sequence[str], pace: Pace, absent: Absence
+) -> list[Record]:
+    """As most rows are measured."""
+    for wire, names in row.too_long.items():
+        absent.update({f"{name} ({wire})": "left out: its run takes too long" for name in names if name in contenders})
+    return measured(row.task, cases, contenders, pace, absent, row.too_long)
+
+
+class Row(NamedTuple):
+    """One row of the goals: its work, who does it, what is shown of it, what is promised."""
+
+    name: str
+    title: str
+    what: str
+    task: str
+    unit: str
+    figure: Callable[[Record], float]
+    cases: tuple[Given, ...]
+    goals: tuple[Goal, ...]
+    quick: tuple[Given, ...] = ()
+    contenders: tuple[str, ...] = EVERYBODY
+    column: str = "N"
+    reference: str = "limit"
+    curve: str = ""
+    """What is drawn: cost against "sizes", the cost of "turns", "bars", or nothing."""
+    measure: Measure = by_interleaving
+    pace: Pace = Pace()
+    concurrencies: bool = False
+    too_long: Mapping[str, Sequence[str]] = MappingProxyType({})
+    """Wire → who is left out there, because it takes so long."""
+
+    def run(self, *, quick: bool, contenders: Sequence[str] = ()) -> Record:
+        """Measure; the row as it is stored."""
+        begun, absent = time.monotonic(), Absence()
+        chosen = [name for name in self.contenders if not contenders or name in contenders]
+        cases = self.quick if quick and self.quick else self.cases
+        records = self.measure(self, cases, chosen, QUICK if quick else self.pace, absent)
+        seconds = round(time.monotonic() - begun, 1)
+        return {"records": records, "absent": absent, "seconds": seconds}
+
+
+def across(
+    sizes: Sequence[int], wires: Sequence[str] = WIRES, url: str = "", concurrency: int = 1
+) -> tuple[Given, ...]:
+    """Each wire with each size."""
+    return tuple(Given(wire, size, url, concurrency) for wire in wires for size in sizes)
+
+
+def arguments(what: str) -> argparse.ArgumentParser:
+    """What every run understands."""
+    parser = argparse.ArgumentParser(description=what)
+    parser.add_argument("--quick", action="store_true", help="fewer sizes and rounds: for a look")
+    parser.add_argument("--contenders", default="", help="only these, with commas between; nothing is stored")
+    return parser
+
+
+def run_rows(rows: Sequence[Row], given: Any) -> None:
+    """Run, print, store."""
+    chosen = [name for name in given.contenders.split(",") if name]
+    for row in rows:
+        print(f"{row.name} …", file=sys.stderr, flush=True)
+        found = row.run(quick=given.quick, contenders=chosen)
+        print(printed(row, found), flush=True)
+        if not chosen:
+            results.store(row.name, found, quick=given.quick)
+
+
+def main(row: Row) -> None:
+    """Run one row alone."""
+    run_rows([row], arguments(row.what).parse_args())

@@ -1,0 +1,204 @@
+"""The benchmarks measure what they say: the work, the checks, the goals and the page; nothing here is timed."""
+
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.benchmarks import environments, goals, report, results, stub, tables, work
+from tests.benchmarks.checks import differs
+from tests.benchmarks.contenders import sabir as sabir_contender
+from tests.benchmarks.interleave import LABELS
+from tests.benchmarks.work import Given
+
+
+def by_hand(name: str) -> Any:
+    """A contender of the limit; its loops need orjson."""
+    pytest.importorskip("orjson")
+    return import_module(f"tests.benchmarks.contenders.{name}")
+
+
+SIZES = (1, 2, 10, 100, 1000, 5000)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_conversation_has_as_many_messages_as_asked_for(size: int) -> None:
+    """One system, then user, call, result, text, and again; texts of 60 to 200 characters."""
+    entries = work.conversation(size)
+
+    assert len(entries) == size
+    assert [entry["kind"] for entry in entries[:6]] == ["system", "user", "call", "result", "text", "user"][:size]
+    assert all(60 <= len(entry["text"]) <= 200 for entry in entries if "text" in entry)
+    assert entries == work.conversation(size + 5 - size % 4)[:size]
+
+
+def test_every_call_of_a_conversation_has_its_result() -> None:
+    """The one after it, of the same id; a conversation that would end with an open call is refused."""
+    entries = work.conversation(1000)
+    calls = [number for number, entry in enumerate(entries) if entry["kind"] == "call"]
+
+    assert all(entries[number]["id"] == entries[number + 1]["id"] for number in calls)
+    assert len({entries[number]["id"] for number in calls}) == len(calls) == 250
+    with pytest.raises(ValueError, match="no result"):
+        work.conversation(7)
+
+
+@pytest.mark.parametrize("wire", work.WIRES)
+@pytest.mark.parametrize("events", [20, 500])
+def test_a_stream_has_as_many_events_as_asked_for(wire: str, events: int) -> None:
+    """Each chunk is one server-sent event."""
+    chunks = work.stream(wire, events)
+
+    assert len(chunks) == events
+    assert all(chunk.endswith((b"\n\n", b"\r\n\r\n")) and chunk.count(b"data: ") == 1 for chunk in chunks)
+
+
+WORK = [*product(["render", "render_warm", "call", "loop", "decode"], work.WIRES), ("history", "at rest")]
+
+
+@pytest.mark.parametrize(("task", "wire"), [*WORK, ("memory", "three dialects")])
+def test_sabir_does_the_work(task: str, wire: str) -> None:
+    """Its requests say what the conversation says, its replies hold what the server sent: for every wire, N=10."""
+    given = Given(wire, 10)
+    run = sabir_contender.TASKS[task](given)
+    getattr(run, "renew", lambda: None)()
+
+    assert not differs(task, given, sabir_contender.EVIDENCE.get(task, lambda given, found: found)(given, run()))
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """A stub's, whose streams have fifty events."""
+    with stub.running(50) as found:
+        yield found
+
+
+@pytest.mark.parametrize("wire", work.WIRES)
+@pytest.mark.parametrize("task", ["stream", "loopback"])
+def test_the_stub_answers_and_streams_on_every_wire(task: str, wire: str, url: str) -> None:
+    """What sabir reads from it is what it is said to send: the whole text, the call, every argument."""
+    given = Given(wire, 50 if task == "stream" else 10, url)
+    run = sabir_contender.TASKS[task](given)
+
+    assert not differs(task, given, sabir_contender.EVIDENCE.get(task, lambda given, found: found)(given, run()))
+
+
+@pytest.mark.parametrize(("task", "wire"), WORK)
+def test_the_limit_does_the_work(task: str, wire: str) -> None:
+    """The same, by hand; so that what both requests say is equal."""
+    limit = by_hand("limit")
+    given = Given(wire, 10)
+    run = limit.TASKS[task](given)
+    getattr(run, "renew", lambda: None)()
+
+    assert not differs(task, given, limit.EVIDENCE.get(task, lambda given, found: found)(given, run()))
+
+
+@pytest.mark.parametrize("wire", work.WIRES)
+def test_the_kept_prefix_gives_the_bytes_of_the_whole(wire: str) -> None:
+    """Whatever turn it is at."""
+    limit = by_hand("limit")
+    kept = by_hand("kept")
+    whole, prefix = (module.TASKS["render_warm"](Given(wire, 10)) for module in (limit, kept))
+
+    for _ in range(4):
+        whole.renew()
+        prefix.renew()
+        assert json.loads(prefix()) == json.loads(whole())
+
+
+@pytest.mark.parametrize("wire", work.WIRES)
+def test_other_work_is_noticed(wire: str) -> None:
+    """A message more, a text changed, a call lost."""
+    given = Given(wire, 10)
+    body = json.loads(sabir_contender.Afresh(given)())
+    field = next(name for name in ("messages", "input", "contents") if name in body)
+
+    assert not differs("render", given, body)
+    assert "number of entries" in differs("render", given, {**body, field: body[field][:-1]})
+    assert "entry" in differs("render", given, json.loads(json.dumps(body).replace("umbrella", "parasol")))
+    assert differs("decode", given, {"text": work.reply_text(), "calls": []})
+
+
+def records(**figures: float) -> list[goals.Record]:
+    """One case, by contender: CPU nanoseconds."""
+    case = {"task": "call", "wire": "openai.chat", "size": 1000, "concurrency": 1}
+    return [{**case, "contender": name, "cpu": cpu, "wall": cpu} for name, cpu in figures.items()]
+
+
+def test_the_worst_case_decides_about_a_goal() -> None:
+    """And what was not measured is neither met nor missed."""
+    ceiling = goals.at_most(2, "limit", "≤ 2 × the limit", sizes=(1000,))
+    floor = goals.faster(50, goals.ON_SLOW_SDKS, "≥ 50 ×")
+
+    assert ceiling.judge(records(limit=1, sabir=1.9)).word == "met"
+    assert ceiling.judge([*records(limit=1, sabir=1.9), *records(limit=1, sabir=2.1)]).word == "NOT met"
+    assert floor.judge(records(sabir=1, openai_sdk=100, mirascope=49)).word == "NOT met"
+    assert floor.judge(records(sabir=1, openai_sdk=100, mirascope=51)).word == "met"
+    assert ceiling.judge(records(sabir=1)).word == "not measured"
+    assert ceiling.judge(records(limit=1, sabir=1), ["sabir (call, openai.responses, 10)"]).word == "not measured"
+
+
+@pytest.mark.parametrize("name", report.ROWS)
+def test_every_row_has_goals_and_cases(name: str) -> None:
+    """And runs under its own name."""
+    row = report.row_of(name)
+
+    assert row.name == name
+    assert row.goals
+    assert row.cases
+
+
+def test_every_contender_says_what_it_requires() -> None:
+    """Read without importing it: its library is not here."""
+    listed = [name for name in LABELS if (environments.CONTENDERS / f"{name}.py").exists()]
+
+    assert {"limit", "kept", "floor", "sabir", "openai_sdk", "anthropic_sdk", "google_sdk"} <= set(listed)
+    assert all(environments.requirements_of(name) for name in listed)
+    assert environments.requirements_of("plots")
+
+
+def test_a_row_is_printed_at_eighty_columns() -> None:
+    """With each contender's ratio, and whoever is absent by name and reason."""
+    found = {"records": records(limit=1e6, sabir=2.5e6), "absent": {"llm": "it cannot be installed"}, "seconds": 1.0}
+
+    printed = tables.printed(report.row_of("call"), found)
+
+    assert "2.50 (2.50)" in printed
+    assert "absent: llm: it cannot be installed" in printed
+    assert "goal ≤ 2 × the limit, N=1000: NOT met; worst: 2.50 ×" in printed
+    assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_stored_results_are_read_as_they_were_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row replaces what was stored of it; a reason loses what is of one machine."""
+    monkeypatch.setattr(results, "STORED", tmp_path / "results.json")
+    found = {"records": records(limit=1.26, sabir=2), "absent": {"llm": "no /such/file at hand"}, "seconds": 1.0}
+
+    results.store("call", {"records": [], "absent": {}, "seconds": 2.0}, quick=False)
+    results.store("call", found, quick=False)
+    row = results.load(tmp_path / "results.json")["rows"]["call"]
+
+    assert row["records"] == records(limit=1.3, sabir=2)
+    assert row["absent"] == {"llm": "no at hand"}
+
+
+def test_the_page_is_what_the_stored_results_say() -> None:
+    """Where this fails, `python -m tests.benchmarks.report` writes it anew."""
+    page = report.PAGE.read_text("utf-8")
+
+    assert page.count(report.BEGIN) == page.count(report.END) == 1
+    assert page == report.with_measured(page, results.load(results.STORED))
+
+
+def test_every_curve_that_was_measured_has_its_plot() -> None:
+    """The page shows it."""
+    measured = [report.row_of(name) for name in results.load(results.STORED)["rows"]]
+    plots = [results.FOLDER / f"{row.name}.svg" for row in measured if row.curve]
+
+    assert plots
+    assert all(plot.read_text("utf-8").count("<svg") == 1 for plot in plots)

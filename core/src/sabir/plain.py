@@ -126,65 +126,58 @@ class PlainTurns:
         """Fill in the model's turn with calls, and that of their results in their order; where it is none, nothing."""
         at, end, kinds = start, len(messages), ""
         slots: list[str] = []
-        chosen: dict[str, str] = {}
         if type(said := messages[at].payload) is PartsPayload:
-            kinds = self._take_text(messages[at], said, slots)
-            at += 1 if kinds else end
+            text = _text_of(said.parts)
+            if not text:
+                return start, follows
+            slots.append(text)
+            kinds = self._kind("t", messages[at].origin)
+            at += 1
+        calls: list[OptionCallPayload] = []
         while at < end and type(call := messages[at].payload) is OptionCallPayload:
-            is_kept = call_ids.keeps(call.invocation_id) and names.keeps_name(call.option_name)
-            if call.invocation_id in chosen or not is_kept or not (kind := self._take_call(messages[at], call, slots)):
-                return start, follows
-            kinds += kind
-            chosen[call.invocation_id] = call.option_name
+            kinds += self._take_call(call, messages[at].origin, slots)
+            calls.append(call)
             at += 1
-        if not chosen or at + len(chosen) >= end:
+        # A letter each; of what is not plain there is none.
+        if len(kinds) < at - start or at + len(calls) >= end:
             return start, follows
-        for invocation_id in chosen:
-            kind = self._take_result(messages[at], invocation_id, slots)
-            if not kind:
+        for call in calls:
+            result = messages[at].payload
+            if type(result) is not OptionResultPayload or result.invocation_id != call.invocation_id or result.is_error:
                 return start, follows
-            kinds += kind
+            slot = _text_of(result.parts) if result.parts else _value_of(result.result_json[:])
+            if not slot:
+                return start, follows
+            slots.append(slot)
+            kinds += self._kind("p" if result.parts else "r" if slot[0] == '"' else "v", messages[at].origin)
             at += 1
+        if not calls or not _are_kept(calls, call_ids, names):
+            return start, follows
         shape: Shape = ("assistant", follows, kinds)
         stencil = self._stencils.get(shape) or self._stencil(shape, messages[start:at])
         if stencil is None:
             return start, follows
         items.append(stencil.filled(slots))
-        for invocation_id, option_name in chosen.items():
-            call_ids.keep(invocation_id)
-            names.name(option_name)
+        for call in calls:
+            call_ids.keep(call.invocation_id)
+            names.name(call.option_name)
         return at, "results"
 
-    def _take_text(self, message: Message, said: PartsPayload, slots: list[str]) -> str:
-        """Add a text's slot; its kind, "t", or nothing where it is not plain."""
-        text = _text_of(said.parts)
-        slots.append(text)
-        return self._kind("t", message) if text else ""
-
-    def _take_call(self, message: Message, call: OptionCallPayload, slots: list[str]) -> str:
+    def _take_call(self, call: OptionCallPayload, origin: Origin | None, slots: list[str]) -> str:
         """Add a call's slots; its kind, "c", or "o" where its own wire's text is kept; nothing if it is not plain."""
-        if call.state_json is not None or call.invalid_arguments or _EXPONENT.search(call.arguments_json):
-            return ""
-        raw, origin = call.raw_arguments or "", message.origin
-        is_own = raw != "" and origin is not None and origin.dialect == self._own
         # A slice of JSONText is a plain str, which is encoded at a tenth of the cost.
-        slots += (call.invocation_id, call.option_name, call.arguments_json[:], raw if is_own else "")
-        return self._kind("o" if is_own else "c", message)
-
-    def _take_result(self, message: Message, invocation_id: str, slots: list[str]) -> str:
-        """Add a result's slot; its kind: "r" a string, "v" another value, "p" a text part; nothing for any other."""
-        result = message.payload
-        if type(result) is not OptionResultPayload or result.invocation_id != invocation_id or result.is_error:
+        arguments = call.arguments_json[:]
+        if call.state_json is not None or call.invalid_arguments or _EXPONENT.search(arguments):
             return ""
-        if result.parts:
-            kind, slot = "p", _text_of(result.parts)
-        else:
-            kind, slot = _value_of(result.result_json[:])
-        slots.append(slot)
-        return self._kind(kind, message) if slot else ""
+        if origin is None:
+            slots += (call.invocation_id, call.option_name, arguments, "")
+            return "c"
+        raw = (call.raw_arguments or "") if origin.dialect == self._own else ""
+        slots += (call.invocation_id, call.option_name, arguments, raw)
+        return self._kind("o" if raw else "c", origin)
 
-    def _kind(self, letter: str, message: Message) -> str:
-        return letter if message.origin is None or not self._is_home(message.origin) else letter.upper()
+    def _kind(self, letter: str, origin: Origin | None) -> str:
+        return letter if origin is None or not self._is_home(origin) else letter.upper()
 
     def _stencil(self, shape: Shape, turn: list[Message]) -> Stencil | None:
         """The stencil of a shape, learnt from this turn of it if need be; None where it has none."""
@@ -205,10 +198,18 @@ def _text_of(parts: tuple[Part, ...]) -> str:
     return text if text.strip() == text else ""
 
 
-def _value_of(result: str) -> tuple[str, str]:
-    """The kind and the slot of a result's JSON text; "" for a slot where it is not plain."""
+def _value_of(result: str) -> str:
+    """A result's JSON text; "" where it is not plain."""
     if result[0] != '"':
-        return "v", "" if _EXPONENT.search(result) else result
+        return "" if _EXPONENT.search(result) else result
     text = result[1:-1]
     is_plain = text and text.strip() == text and text[0] != "\\" and "\\" not in text[-6:]
-    return "r", result if is_plain else ""
+    return result if is_plain else ""
+
+
+def _are_kept(calls: list[OptionCallPayload], call_ids: Identifiers, names: Identifiers) -> bool:
+    """Whether the wire takes the calls' identifiers and names as they are, and each of the former is another."""
+    for call in calls:
+        if not (call_ids.keeps(call.invocation_id) and names.keeps_name(call.option_name)):
+            return False
+    return len(calls) == 1 or len({call.invocation_id for call in calls}) == len(calls)

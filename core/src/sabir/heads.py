@@ -113,7 +113,8 @@ class HeadMaker:
         request = self._request_scope(offer, settings, tuple(turns), tail)
         head = self._encode(request, settings, tuple(lost))
         if not request.saw_last_turn:
-            self._kept = [(key, head), *self._kept[: MOST_HEADS - 1]]
+            living = [each for each in self._kept if all(message() is not None for message in each[0].system)]
+            self._kept = [(key, head), *living[: MOST_HEADS - 1]]
         return head
 
     def _request_scope(self, offer: Offer, settings: Settings, system: tuple[Turn, ...], tail: Tail) -> RequestScope:
@@ -148,9 +149,9 @@ class HeadMaker:
             if name in fields and freeze(fields[name]) != value:
                 reason = "extra_body replaces what the settings and options said"
                 request.losses.add("dropped", reason, path=f"extra_body.{name}")
-        opening = to_json({**fields, **settings.extra_body, field: []}).removesuffix(b"]}")
+        fields |= settings.extra_body
         return Head(
-            opening=opening,
+            opening=to_json(fields)[:-1] + b"," * bool(fields) + to_json(field) + b":[",
             closing=tuple(map(to_json, request.closing)),
             splices=tuple(request.splices),
             system_losses=system_losses,

@@ -4,7 +4,7 @@ from tests.benchmarks.goals import ON_ANTHROPIC_SDK, ON_SLOW_SDKS, at_most, fast
 from tests.benchmarks.interleave import Pace
 from tests.benchmarks.rows.row import Row, across, main
 
-TOO_LONG = {"google.generate_content": ("langchain", "any_llm")}
+TOO_LONG = {"openai.chat": ("any_llm", "llm"), "google.generate_content": ("langchain", "any_llm")}
 """Wire → whose loop takes longer than a minute there, on the same SDK that others show."""
 WIRES = ("openai.chat", "anthropic.messages", "google.generate_content")
 

@@ -1,0 +1,108 @@
+"""What stands between sabir and the limit: where its time goes, read off Python's profiler, as a part of the page.
+
+    python -m tests.benchmarks.profiles
+
+Shares are of time within a module's own functions. The profiler makes calls of small functions look dearer than they
+are, so that these say where to look, not what a thing costs.
+"""
+
+import cProfile
+import json
+import pstats
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.benchmarks import results
+from tests.benchmarks.contenders import sabir as contender
+from tests.benchmarks.tables import markdown
+from tests.benchmarks.work import Given
+
+STORED = results.FOLDER / "profiles.json"
+BEGIN, END = "<!-- profiled -->", "<!-- profiled until here -->"
+SHOWN = 8
+
+
+class Case(NamedTuple):
+    """What is profiled: a task of sabir's, how often, and by what its calls are counted."""
+
+    title: str
+    task: str
+    given: Given
+    runs: int
+    units: int
+    unit: str
+
+
+CASES = (
+    Case("Render afresh, `openai.chat`", "render", Given("openai.chat", 1000), 50, 1000, "message"),
+    Case("Render warm, `openai.chat`, 1,000 messages", "render_warm", Given("openai.chat", 1000), 500, 1, "request"),
+    Case("A whole call, `openai.chat`, 10 messages", "call", Given("openai.chat", 10), 500, 1, "call"),
+    Case("Decode a text and five calls, `openai.chat`", "decode", Given("openai.chat", 1), 1000, 1, "reply"),
+    Case(
+        "Decode a text and five calls, `anthropic.messages`", "decode", Given("anthropic.messages", 1), 1000, 1, "reply"
+    ),
+)
+
+
+def profiled(case: Case) -> dict[str, Any]:
+    """Each module's share of the time, and how often its functions are called."""
+    run = contender.TASKS[case.task](case.given)
+    renew = getattr(run, "renew", lambda: None)
+    run()
+    profiler = cProfile.Profile()
+    for _ in range(case.runs):
+        renew()
+        profiler.enable()
+        run()
+        profiler.disable()
+    shares: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
+    for (file, _, function), (_, count, own, *_) in pstats.Stats(profiler).stats.items():  # type: ignore[attr-defined]
+        module = module_of(file, function)
+        shares[module] += own
+        calls[module] += count
+    whole = sum(shares.values())
+    found = [[module, own / whole, calls[module] / case.runs / case.units] for module, own in shares.most_common(SHOWN)]
+    return {"title": case.title, "unit": case.unit, "modules": found}
+
+
+def module_of(file: str, function: str) -> str:
+    """The module of a function; of one in C, its own name."""
+    if file == "~":
+        named = re.search(r"'(\w+)' of '([\w.]+)'|built-in (?:method )?([\w.]+)", function)
+        name = (named[3] or f"{named[2]}.{named[1]}") if named else function
+        return f"`{name.removeprefix('pydantic_core._pydantic_core.')}`, in C"
+    path = Path(file).with_suffix("")
+    packages = [at for at, part in enumerate(path.parts) if part in ("src", "site-packages") or part[:7] == "python3"]
+    return f"`{'.'.join(path.parts[packages[-1] + 1 :])}`" if packages else f"`{path.name.strip('<>')}`"
+
+
+def profiled_part(stored: list[dict[str, Any]]) -> str:
+    """All that stands between the marks."""
+    text = []
+    for found in stored:
+        lines = [[found["title"], "share", f"calls a {found['unit']}"]]
+        lines += [[module, f"{share:.0%}", f"{count:.3g}"] for module, share, count in found["modules"]]
+        text.append(markdown(lines))
+    return "\n\n".join(text)
+
+
+def with_profiled(page: str, stored: list[dict[str, Any]]) -> str:
+    """The page with its profiled part written anew."""
+    between = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
+    return between.sub(lambda _: f"{BEGIN}\n{profiled_part(stored)}\n{END}", page)
+
+
+def main() -> None:
+    """Profile all cases, store what was found, write it into the page."""
+    from tests.benchmarks.report import PAGE
+
+    stored = [profiled(case) for case in CASES]
+    STORED.write_text(json.dumps(stored, indent=1) + "\n", "utf-8")
+    PAGE.write_text(with_profiled(PAGE.read_text("utf-8"), stored), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -50,6 +50,7 @@ def profiled(case: Case) -> dict[str, Any]:
     """Each module's share of the time, and how often its functions are called."""
     run = contender.TASKS[case.task](case.given)
     renew = getattr(run, "renew", lambda: None)
+    renew()
     run()
     profiler = cProfile.Profile()
     for _ in range(case.runs):

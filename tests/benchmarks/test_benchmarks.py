@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.benchmarks import environments, goals, report, results, stub, tables, work
+from tests.benchmarks import environments, goals, profiles, report, results, stub, tables, work
 from tests.benchmarks.checks import differs
 from tests.benchmarks.contenders import sabir as sabir_contender
 from tests.benchmarks.interleave import LABELS
@@ -202,3 +202,21 @@ def test_every_curve_that_was_measured_has_its_plot() -> None:
 
     assert plots
     assert all(plot.read_text("utf-8").count("<svg") == 1 for plot in plots)
+
+
+def test_the_page_shows_the_stored_profiles() -> None:
+    """Where this fails, `python -m tests.benchmarks.profiles` profiles anew."""
+    page = report.PAGE.read_text("utf-8")
+
+    assert page.count(profiles.BEGIN) == page.count(profiles.END) == 1
+    assert page == profiles.with_profiled(page, json.loads(profiles.STORED.read_text("utf-8")))
+
+
+def test_a_profile_names_the_modules_that_take_the_time() -> None:
+    """Shares add up to at most all, and the plain turns are among what renders."""
+    case = profiles.Case("Render", "render", Given("openai.chat", 100), 2, 100, "message")
+
+    found = profiles.profiled(case)
+
+    assert 0 < sum(share for _, share, _ in found["modules"]) <= 1
+    assert "`sabir.plain`" in [module for module, _, _ in found["modules"]]

@@ -17,6 +17,8 @@ from typing import NamedTuple
 _BARE = re.compile(r"\s*(\{|\[\s*(\{|\Z))")
 """How a JSON object, or an array of them, begins."""
 _RETURN = ord("\r")
+_ENDS = (b"\n\n", b"\r\n\r\n")
+"""How a chunk of whole events ends."""
 
 
 class ServerEvent(NamedTuple):
@@ -47,8 +49,10 @@ class ServerEventReader:
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
         """The events that are whole after this chunk."""
-        if self._is_between and chunk.endswith(b"\n\n") and _RETURN not in chunk:  # as nearly all are
-            return self._cut(chunk[:-2])
+        if self._is_between and chunk.endswith(_ENDS):  # as nearly all do
+            lines = chunk.replace(b"\r\n", b"\n") if _RETURN in chunk else chunk
+            if _RETURN not in lines:
+                return self._cut(lines[:-2])
         events: list[ServerEvent] = []
         if not self._is_between:
             first, blank, chunk = chunk.partition(b"\n\n")

@@ -88,9 +88,10 @@ class Afresh:
         self.renew()
 
     def renew(self) -> None:
-        """New messages, and a renderer that rendered a short conversation of others."""
+        """New messages, and a renderer that rendered short conversations of others, each of another end."""
         self.messages, self.renderer = messages_of(self.size), self.adapter.new_renderer()
-        self.renderer.render(messages_of(10), self.options, self.settings)
+        for size in (8, 9, 10):
+            self.renderer.render(messages_of(size), self.options, self.settings)
 
     def __call__(self) -> bytes:
         """The request."""

@@ -8,7 +8,6 @@ nothing up, so they are added up by hand. It asks for anthropic<1, and its whole
 """
 
 import asyncio
-import itertools
 import json
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +22,7 @@ from google.genai.types import GenerateContentResponse, HttpOptions
 from openai.types.chat import ChatCompletion
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import at_once, looping
+from tests.benchmarks.contenders.doing import InProcess, at_once, came, looping, role_dictionary
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("any-llm-sdk[openai,anthropic,gemini]>=1.40", "httpx2")
@@ -36,22 +35,6 @@ PROVIDERS = {
 }
 """Each wire's provider, what the stub's address ends with, and the HTTP library of its SDK."""
 OFFERED = [{"type": "function", "function": entry} for entry in work.OPTIONS]
-
-
-class InProcess:
-    """An in-process transport: keeps what reached it last, answers in turn; `http` is the client's library."""
-
-    def __init__(self, http: Any, *answers: bytes) -> None:
-        self.body, self.http = b"", http
-        self.begin(list(answers))
-
-    def begin(self, answers: list[bytes]) -> None:
-        """Answer with these from now on."""
-        self.answers = itertools.cycle(answers)
-
-    def __call__(self, request: httpx.Request | httpx2.Request) -> Any:
-        self.body = request.content
-        return self.http.Response(200, content=next(self.answers), headers={"content-type": "application/json"})
 
 
 def in_process(given: Given, *answers: bytes) -> InProcess:
@@ -76,29 +59,9 @@ def settings(given: Given) -> dict[str, Any]:
     return {"model": work.MODELS[given.wire], "tools": OFFERED, **bound}
 
 
-def message(entry: Entry) -> dict[str, Any]:
-    """The entry as the dict that any-llm takes for every vendor."""
-    match entry["kind"]:
-        case "system" | "user" as role:
-            return {"role": role, "content": entry["text"]}
-        case "call":
-            function = {"name": entry["name"], "arguments": json.dumps(entry["arguments"])}
-            called = {"id": entry["id"], "type": "function", "function": function}
-            return {"role": "assistant", "content": None, "tool_calls": [called]}
-        case "result":
-            return came(entry["id"], entry["text"])
-        case _:
-            return {"role": "assistant", "content": entry["text"]}
-
-
-def came(identifier: str, text: str) -> dict[str, Any]:
-    """What came of the call with that id; Google's calls have none, and any-llm gives them one."""
-    return {"role": "tool", "tool_call_id": identifier, "name": work.OPTIONS[0]["name"], "content": text}
-
-
 def history(entries: list[Entry]) -> list[Any]:
     """The entries as any-llm's dicts."""
-    return [message(entry) for entry in entries]
+    return [role_dictionary(entry) for entry in entries]
 
 
 def render(given: Given) -> Callable[[], object]:

@@ -1,12 +1,14 @@
 """How every contender loops and calls at once: written once, with the standard library alone."""
 
 import asyncio
+import json
 import time
 from collections.abc import Awaitable, Callable, Sized
+from itertools import cycle
 from typing import Any, Protocol, TypeVar
 
 from tests.benchmarks import work
-from tests.benchmarks.work import Given
+from tests.benchmarks.work import Entry, Given
 
 History = TypeVar("History", bound=Sized)
 CALLS_EACH = 4
@@ -21,6 +23,43 @@ class Answers(Protocol):
     def begin(self, answers: list[bytes]) -> object:
         """Answer with these, in turn."""
         ...
+
+
+class InProcess:
+    """Answers a client's requests in the process, in turn, and keeps what came last; `http` is the client's library."""
+
+    def __init__(self, http: Any, *answers: bytes) -> None:
+        self.body, self.http = b"", http
+        self.begin(list(answers))
+
+    def begin(self, answers: list[bytes]) -> None:
+        """Answer with these from now on."""
+        self.answers = cycle(answers)
+
+    def __call__(self, request: Any) -> Any:
+        """The next answer, as the library's own."""
+        self.body = request.content
+        return self.http.Response(200, content=next(self.answers), headers={"content-type": "application/json"})
+
+
+def role_dictionary(entry: Entry) -> dict[str, Any]:
+    """The entry as the dictionary that Chat Completions takes, and libraries that take it for every vendor."""
+    match entry["kind"]:
+        case "system" | "user" as role:
+            return {"role": role, "content": entry["text"]}
+        case "call":
+            function = {"name": entry["name"], "arguments": json.dumps(entry["arguments"])}
+            called = {"id": entry["id"], "type": "function", "function": function}
+            return {"role": "assistant", "content": None, "tool_calls": [called]}
+        case "result":
+            return came(entry["id"], entry["text"])
+        case _:
+            return {"role": "assistant", "content": entry["text"]}
+
+
+def came(identifier: str, text: str) -> dict[str, Any]:
+    """What came of the call with that id, by name too: Google's calls have no ids but those that a library gives."""
+    return {"role": "tool", "tool_call_id": identifier, "name": work.OPTIONS[0]["name"], "content": text}
 
 
 def looping(

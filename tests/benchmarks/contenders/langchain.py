@@ -6,7 +6,6 @@ none: `render` is a model's request payload, `decode` what it makes of the SDK's
 it. Google's option is bound without the one keyword that langchain would warn of at each call.
 """
 
-import itertools
 import json
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +26,7 @@ from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import at_once, looping
+from tests.benchmarks.contenders.doing import InProcess, at_once, looping
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("langchain-openai>=1.7", "langchain-anthropic>=1.7", "langchain-google-genai>=4.4", "httpx2")
@@ -43,22 +42,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "openai.responses": {"use_responses_api": True},
     "anthropic.messages": {"max_tokens": work.MAX_TOKENS},
 }
-
-
-class InProcess:
-    """An in-process transport: keeps what reached it last, answers in turn; `http` is the client's library."""
-
-    def __init__(self, http: Any, *answers: bytes) -> None:
-        self.body, self.http = b"", http
-        self.begin(list(answers))
-
-    def begin(self, answers: list[bytes]) -> None:
-        """Answer with these from now on."""
-        self.answers = itertools.cycle(answers)
-
-    def __call__(self, request: httpx.Request | httpx2.Request) -> Any:
-        self.body = request.content
-        return self.http.Response(200, content=next(self.answers), headers={"content-type": "application/json"})
 
 
 def in_process(given: Given, *answers: bytes) -> InProcess:

@@ -10,7 +10,6 @@ asks for openai<3.
 
 import asyncio
 import copy
-import itertools
 import json
 import os
 from collections.abc import Callable
@@ -28,7 +27,7 @@ from openai import OpenAI
 from openai.types.chat import ChatCompletion
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import at_once, looping
+from tests.benchmarks.contenders.doing import InProcess, at_once, came, looping, role_dictionary
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("litellm[mcp]>=1.106",)
@@ -39,22 +38,6 @@ NAMES = {"openai.chat": "openai/", "anthropic.messages": "anthropic/", "google.g
 PATHS = {"openai.chat": "/v1", "anthropic.messages": "", "google.generate_content": ""}
 """What follows the stub's address."""
 OFFERED = [{"type": "function", "function": entry} for entry in work.OPTIONS]
-
-
-class InProcess:
-    """An in-process transport: keeps what reached it last, answers in turn."""
-
-    def __init__(self, *answers: bytes) -> None:
-        self.body = b""
-        self.begin(list(answers))
-
-    def begin(self, answers: list[bytes]) -> None:
-        """Answer with these from now on."""
-        self.answers = itertools.cycle(answers)
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        self.body = request.content
-        return httpx.Response(200, content=next(self.answers), headers={"content-type": "application/json"})
 
 
 def settings(given: Given, transport: InProcess | None = None) -> dict[str, Any]:
@@ -71,29 +54,9 @@ def settings(given: Given, transport: InProcess | None = None) -> dict[str, Any]
     return {**made, "client": client}
 
 
-def message(entry: Entry) -> dict[str, Any]:
-    """The entry as the dict that litellm takes for every vendor."""
-    match entry["kind"]:
-        case "system" | "user" as role:
-            return {"role": role, "content": entry["text"]}
-        case "call":
-            function = {"name": entry["name"], "arguments": json.dumps(entry["arguments"])}
-            called = {"id": entry["id"], "type": "function", "function": function}
-            return {"role": "assistant", "content": None, "tool_calls": [called]}
-        case "result":
-            return came(entry["id"], entry["text"])
-        case _:
-            return {"role": "assistant", "content": entry["text"]}
-
-
-def came(identifier: str, text: str) -> dict[str, Any]:
-    """What came of the call with that id; Google's calls have none, and litellm gives them one."""
-    return {"role": "tool", "tool_call_id": identifier, "name": work.OPTIONS[0]["name"], "content": text}
-
-
 def history(entries: list[Entry]) -> list[Any]:
     """The entries as litellm's dicts."""
-    return [message(entry) for entry in entries]
+    return [role_dictionary(entry) for entry in entries]
 
 
 class Mapping:
@@ -131,7 +94,7 @@ class Mapping:
 
 def call(given: Given) -> Callable[[], tuple[bytes, Any]]:
     """One whole completion with the option."""
-    transport = InProcess(work.reply(given.wire))
+    transport = InProcess(httpx, work.reply(given.wire))
     asked, messages = settings(given, transport), history(work.conversation(given.size))
 
     def run() -> tuple[bytes, Any]:
@@ -143,7 +106,7 @@ def call(given: Given) -> Callable[[], tuple[bytes, Any]]:
 
 def loop(given: Given) -> Callable[[], object]:
     """An agent's loop as the documentation has it: the reply's message is appended, then what came of its call."""
-    transport = InProcess()
+    transport = InProcess(httpx)
     asked = settings(given, transport)
 
     def begin() -> tuple[list[Any], Callable[[str], object]]:

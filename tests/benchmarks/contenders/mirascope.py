@@ -7,7 +7,6 @@ one, mirascope would go to Anthropic's beta methods. It asks for openai<3, anthr
 whole calls cost what those do.
 """
 
-import itertools
 import json
 from collections.abc import Callable
 from functools import partial
@@ -29,7 +28,7 @@ from openai.types.chat import ChatCompletion
 from openai.types.responses import Response as ResponsesAnswer
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import at_once, looping
+from tests.benchmarks.contenders.doing import InProcess, at_once, looping
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("mirascope[openai,anthropic,google]>=2.8",)
@@ -102,22 +101,6 @@ async def weather_later(city: str, unit: Literal["celsius", "fahrenheit"]) -> st
     raise NotImplementedError(f"{city}, {unit}: results are given")
 
 
-class InProcess:
-    """An in-process transport: keeps what reached it last, answers in turn."""
-
-    def __init__(self, *answers: bytes) -> None:
-        self.body = b""
-        self.begin(list(answers))
-
-    def begin(self, answers: list[bytes]) -> None:
-        """Answer with these from now on."""
-        self.answers = itertools.cycle(answers)
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        self.body = request.content
-        return httpx.Response(200, content=next(self.answers), headers={"content-type": "application/json"})
-
-
 def model_id(wire: str) -> str:
     """The wire's model as mirascope names it."""
     return SPOKEN[wire].scope + work.MODELS[wire]
@@ -179,7 +162,7 @@ def rendered(given: Given, returned: tuple[object, object, dict[str, Any]]) -> o
 
 def call(given: Given) -> Callable[[], object]:
     """One whole call of a model with the option."""
-    transport = InProcess(work.reply(given.wire))
+    transport = InProcess(httpx, work.reply(given.wire))
     asked, messages = model(given, transport), history(given.wire, work.conversation(given.size))
 
     def run() -> tuple[bytes, str]:
@@ -191,7 +174,7 @@ def call(given: Given) -> Callable[[], object]:
 
 def loop(given: Given) -> Callable[[], object]:
     """An agent's loop: a response knows the messages so far, and what came of its call is appended."""
-    transport = InProcess()
+    transport = InProcess(httpx)
     asked = model(given, transport)
 
     def begin() -> tuple[list[llm.Message], Callable[[str], object]]:

@@ -8,13 +8,21 @@ are, so that these say where to look, not what a thing costs.
 
 import cProfile
 import json
+import os
 import pstats
 import re
+import subprocess
+import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.benchmarks import results
+import sabir
+from sabir.incoming import StreamState
+from sabir.scope import DecodeScope
+
+from tests.benchmarks import results, work
 from tests.benchmarks.contenders import sabir as contender
 from tests.benchmarks.tables import markdown
 from tests.benchmarks.work import Given
@@ -39,16 +47,68 @@ CASES = (
     Case("Render afresh, `openai.chat`", "render", Given("openai.chat", 1000), 50, 1000, "message"),
     Case("Render warm, `openai.chat`, 1,000 messages", "render_warm", Given("openai.chat", 1000), 500, 1, "request"),
     Case("A whole call, `openai.chat`, 10 messages", "call", Given("openai.chat", 10), 500, 1, "call"),
+    Case("An agent loop of 100 turns, `openai.chat`", "loop", Given("openai.chat", 100), 5, 100, "turn"),
     Case("Decode a text and five calls, `openai.chat`", "decode", Given("openai.chat", 1), 1000, 1, "reply"),
     Case(
         "Decode a text and five calls, `anthropic.messages`", "decode", Given("anthropic.messages", 1), 1000, 1, "reply"
     ),
+    Case(
+        "A stream without its socket, `google.generate_content`",
+        "stream",
+        Given("google.generate_content", 2000),
+        10,
+        2000,
+        "event",
+    ),
 )
+
+
+def streaming(given: Given) -> Callable[[], object]:
+    """What is left of a stream without its socket: bytes to the whole reply."""
+    dialect, chunks = sabir.dialect(given.wire), work.stream(given.wire, given.size)
+
+    def run() -> object:
+        state = StreamState(dialect.dialect, DecodeScope(target=dialect.target))
+        state.mute()
+        for chunk in chunks:
+            for _ in state.feed(chunk):
+                pass
+        for _ in state.close():
+            pass
+        return state.reply()
+
+    return run
+
+
+TASKS = {**contender.TASKS, "stream": streaming}
+
+
+def imported() -> dict[str, Any]:
+    """What an import of sabir and an adapter takes beside pydantic's, module by module, by Python's own account."""
+    script = (
+        "import pydantic\nclass Model(pydantic.BaseModel): x: int\nimport sabir\nsabir.adapter('openai.chat:gpt-4.1')"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    least: dict[str, int] = {}
+    for _ in range(5):
+        command = [sys.executable, "-X", "importtime", "-c", script]
+        said = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stderr
+        lines = [re.match(r"import time:\s+(\d+) \|\s+\d+ \| +(\S+)", line) for line in said.splitlines()]
+        named = [(line[2], int(line[1])) for line in lines if line]
+        begun = next(at for at, (name, _) in enumerate(named) if name.startswith("sabir"))
+        for name, own in named[begun:]:
+            least[name] = min(least.get(name, own), own)
+    whole = sum(least.values())
+    shown = sorted(least.items(), key=lambda each: -each[1])[:SHOWN]
+    return {
+        "title": "Import, an adapter of `openai.chat`, beside pydantic", "unit": "ms",
+        "modules": [[f"`{name}`", own / whole, own / 1000] for name, own in shown],
+    }  # fmt: skip
 
 
 def profiled(case: Case) -> dict[str, Any]:
     """Each module's share of the time, and how often its functions are called."""
-    run = contender.TASKS[case.task](case.given)
+    run = TASKS[case.task](case.given)
     renew = getattr(run, "renew", lambda: None)
     renew()
     run()
@@ -84,7 +144,8 @@ def profiled_part(stored: list[dict[str, Any]]) -> str:
     """All that stands between the marks."""
     text = []
     for found in stored:
-        lines = [[found["title"], "share", f"calls a {found['unit']}"]]
+        unit = found["unit"]
+        lines = [[found["title"], "share", "ms" if unit == "ms" else f"calls per {unit}"]]
         lines += [[module, f"{share:.0%}", f"{count:.3g}"] for module, share, count in found["modules"]]
         text.append(markdown(lines))
     return "\n\n".join(text)
@@ -100,7 +161,7 @@ def main() -> None:
     """Profile all cases, store what was found, write it into the page."""
     from tests.benchmarks.report import PAGE
 
-    stored = [profiled(case) for case in CASES]
+    stored = [*map(profiled, CASES), imported()]
     STORED.write_text(json.dumps(stored, indent=1) + "\n", "utf-8")
     PAGE.write_text(with_profiled(PAGE.read_text("utf-8"), stored), "utf-8")
 

@@ -31,7 +31,7 @@ mpl.rcParams.update({
 })  # fmt: skip
 
 PALETTE = (
-    "#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#9c755f", "#76b7b2", "#edc948", "#ff9da7", "#86bcb6", "#8c8c8c",
+    "#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#9c755f", "#76b7b2", "#edc948", "#ff9da7", "#8c8c8c",
 )  # fmt: skip
 SABIR, LIMIT = "#d1001f", "#222222"
 LIMITS = ("limit", "kept", "floor")

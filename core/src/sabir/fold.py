@@ -93,12 +93,8 @@ class ReplyBuilder:
         details: JSONValue = None,
     ) -> Reply:
         """The reply; `details` is a JSON object of the response's fields without a neutral place, or None."""
-        messages, usage, losses, alternatives = (
-            self.messages(origin),
-            usage or _NO_USAGE,
-            tuple(losses),
-            tuple(alternatives),
-        )
+        messages, usage = self.messages(origin), usage or _NO_USAGE
+        losses, alternatives = tuple(losses), tuple(alternatives)
         if losses or alternatives or not _is_sound(finish_reason, raw_finish_reason, usage, origin):
             return Reply(
                 messages=messages,

@@ -83,15 +83,12 @@ class PlainTurns:
         payload = message.payload
         side, is_plain = self._place(message)
         while is_plain and at < last and type(payload) is PartsPayload:
-            part = payload.parts[0]
-            if type(part) is not TextPart or part.citations or part.state_json is not None or len(payload.parts) > 1:
-                break
-            text, following = part.text, messages[at + 1]
+            text, following = _text_of(payload.parts), messages[at + 1]
             payload = following.payload
             key = type(payload), following.policy, following.role_hint_for_llm
             next_side, is_plain = places.get(key) or self._place(following)
             # A result may belong to whatever stands before it.
-            if not text or text.strip() != text or next_side in (side, "results"):
+            if not text or next_side in (side, "results"):
                 break
             shape = side, follows, "T" if message.origin is not None and is_home(message.origin) else "t"
             stencil = stencils.get(shape) or self._stencil(shape, messages[at : at + 1])

@@ -197,10 +197,10 @@ class Renderer:
     ) -> None:
         """`tables` replace those that hold for the model and the endpoint."""
         self._dialect = dialect
-        self._tables = tables or dialect.tables.at(quirks, model_info or ModelInfo(prefix=""))
+        self._model_info = model_info or ModelInfo(prefix="")
+        self._tables = tables or dialect.tables.at(quirks, self._model_info)
         self._target = target
         self._speaks_as = speaks_as
-        self._model_info = model_info or ModelInfo(prefix="")
         self._quirks = quirks
         self._heads = HeadMaker(dialect, target, self._model_info, quirks, self._tables)
         self._courses: dict[tuple[bool, UnsupportedMedia, tuple[str, ...]], _Course] = {}

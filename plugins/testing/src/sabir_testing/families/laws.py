@@ -7,8 +7,6 @@ from weakref import WeakKeyDictionary
 
 import sabir
 from hypothesis import strategies as st
-from sabir.catalogue import find_model
-from sabir.contracts import Access
 from sabir.errors import RenderingRefused
 from sabir.losses import Loss
 from sabir.messages import Message
@@ -264,19 +262,15 @@ class LawCases(DecodingLaws):
 
     def test_rendering_repeats(self, subject: Subject) -> None:
         """Another instance of the dialect gives the same bytes, and the messages stay as they were (law 6)."""
-        access = Access(base_url=subject.target.endpoint)
-        info = find_model(subject.provider.models(), subject.target.model, subject.dialect.family(subject.target.model))
+        provider, speaks_as = subject.provider, subject.adapter.speaks_as
+        dialect = provider.dialect(subject.short_name)
+        other_adapter = sabir.ModelAdapter(
+            provider, dialect, subject.target.model, subject.adapter.access, speaks_as=speaks_as
+        )
 
         def check(history: list[Message]) -> None:
             before = [message.model_dump_json() for message in history]
-            again = Renderer(
-                subject.provider.dialect(subject.short_name),
-                subject.target,
-                speaks_as=subject.adapter.speaks_as,
-                model_info=info,
-                quirks=subject.provider.quirks(access),
-            )
-            one, other = rendered(subject, history), rendered(subject, history, again)
+            one, other = rendered(subject, history), rendered(subject, history, other_adapter.new_renderer())
             expect(
                 one.body == other.body,
                 "a second instance of the dialect renders the same history to other bytes",

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import pickle
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pydantic import BaseModel
 from sabir.answers import answer, answer_sync, unanswered
 from sabir.builders import OptionResultBuilder
 from sabir.constructors import image, user
-from sabir.errors import Misnamed, OptionInvalid
+from sabir.errors import Misnamed, OptionFailed, OptionInvalid, RateLimited
 from sabir.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin
 from sabir.options import Option, option
 from sabir.parts import MediaPart, ReasoningPart, TextPart
@@ -35,6 +36,37 @@ def answered(function: Callable[..., Any], **arguments: Any) -> OptionResultPayl
     assert waiting.same_content(awaited)
     assert waiting.result is not None
     return waiting.result
+
+
+@pytest.mark.parametrize("retryable", [True, False])
+def test_a_function_says_itself_what_its_error_result_holds(retryable: bool) -> None:
+    """UP-05, PJ-32: the type that it names, not that of the exception, and whether trying again may help."""
+
+    def limited() -> str:
+        raise OptionFailed("quota", "try\ntomorrow", retryable=retryable)
+
+    failed = answered(limited)
+
+    assert (failed.error_type, failed.error_message, failed.retryable) == ("quota", "try tomorrow", retryable)
+
+
+def test_a_failure_that_may_pass_is_retryable() -> None:
+    """PJ-32: an option that calls a provider fails as that provider did."""
+
+    def ask() -> str:
+        raise RateLimited("slow down", provider="acme")
+
+    failed = answered(ask)
+
+    assert (failed.error_type, failed.retryable) == ("RateLimited", True)
+
+
+def test_a_failure_crosses_processes_with_what_it_holds() -> None:
+    """An executor pickles what its workers raise."""
+    failed = pickle.loads(pickle.dumps(OptionFailed("quota", "try tomorrow", retryable=True)))
+
+    assert (failed.error_type, failed.error_message, failed.retryable) == ("quota", "try tomorrow", True)
+    assert str(failed) == "try tomorrow"
 
 
 def test_a_result_carries_the_calls_ids_and_the_options_name() -> None:

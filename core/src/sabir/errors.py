@@ -2,6 +2,7 @@
 
     SabirError
     ├── HistoryInvalid · SettingsInvalid · OptionInvalid · MediaRefused · Misnamed · BuilderError · NotJSON
+    ├── OptionFailed                     what an option's function raises to say its error result itself
     ├── PluginError
     │   ├── ProviderMissing · DialectMissing · ProviderBroken · PluginConflict
     ├── RenderingRefused                 strict: carries the losses
@@ -57,6 +58,27 @@ class SettingsInvalid(SabirError, ValueError):
 
 class OptionInvalid(SabirError, ValueError):
     """Something offered as an option is none, or cannot be run in the way asked for."""
+
+
+class OptionFailed(SabirError):
+    """Raised by an option's function that says itself what its error result shall hold.
+
+    Any other exception gives a result that is named after its class.
+    """
+
+    def __init__(self, error_type: str, error_message: str, *, retryable: bool = False) -> None:
+        super().__init__(error_message)
+        self.error_type = error_type
+        self.error_message = error_message
+        self.retryable = retryable
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """So that it crosses processes with what it holds."""
+        return _remade, (type(self), self.error_type, self.error_message, self.retryable)
+
+
+def _remade(kind: type[OptionFailed], error_type: str, error_message: str, retryable: bool) -> OptionFailed:
+    return kind(error_type, error_message, retryable=retryable)
 
 
 class MediaRefused(SabirError, ValueError):

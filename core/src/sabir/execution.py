@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.arguments import ArgumentsRefused, Bound, bind_schema
-from sabir.errors import BuilderError, OptionInvalid, one_line
+from sabir.errors import BuilderError, OptionFailed, OptionInvalid, one_line
 from sabir.messages import Message, OptionCallPayload
 from sabir.results import name_kind
 from sabir.signatures import is_asynchronous
@@ -127,19 +127,25 @@ def _call_of(option: "Option", call: object) -> OptionCallPayload:
 def _finish(call: Message, outcome: Outcome) -> Message:
     from sabir.builders import OptionResultBuilder
 
+    if isinstance(outcome.error, OptionFailed):
+        failed = outcome.error
+        return error_result(call, failed.error_type, failed.error_message, retryable=failed.retryable)
     if outcome.error is not None:
-        return error_result(call, type(outcome.error).__name__, _text_of(outcome.error))
+        retryable = getattr(outcome.error, "retryable", False) is True
+        return error_result(call, type(outcome.error).__name__, _text_of(outcome.error), retryable=retryable)
     try:
         return OptionResultBuilder.response_to(call).success(outcome.value)
     except BuilderError as error:
         return error_result(call, RESULT_INVALID, str(error))
 
 
-def error_result(call: Message, error_type: str, text: str, *, policy: str | None = None) -> Message:
+def error_result(
+    call: Message, error_type: str, text: str, *, policy: str | None = None, retryable: bool = False
+) -> Message:
     """An error result for a call, its text in one line; by the option itself unless a policy is given."""
     from sabir.builders import OptionResultBuilder
 
-    return OptionResultBuilder.response_to(call, policy=policy).error(error_type, one_line(text))
+    return OptionResultBuilder.response_to(call, policy=policy).error(error_type, one_line(text), retryable)
 
 
 def _text_of(error: Exception) -> str:

@@ -11,7 +11,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from sabir.errors import OutputInvalid, OutputRefused, OutputTruncated, one_line
 from sabir.losses import Loss
 from sabir.messages import Message, Origin
-from sabir.models import Frozen
+from sabir.models import AtRest, Frozen
 from sabir.parts import MediaPart, Text
 from sabir.scope import Target
 from sabir.values import JSONDocumentField, JSONValue
@@ -20,7 +20,7 @@ FinishReason: TypeAlias = Literal["stop", "option_calls", "length", "content_fil
 Output = TypeVar("Output")
 
 
-class Usage(Frozen):
+class Usage(AtRest):
     """Tokens of one call; None where the provider did not say.
 
     `input_tokens` includes what was read from or written to a cache, `output_tokens` includes reasoning.

@@ -1,0 +1,18 @@
+"""What a session writes its logs to, before they change.
+
+session ──append(kind, body)──▶ journal      on disk when it returns; raising means: nothing was written
+        ◀──read()── (kind, body), …          in the order of appending
+"""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+
+class Journal(Protocol):
+    """An append-only list of texts, each with the kind "module:Class" of what it describes."""
+
+    def append(self, kind: str, body: str) -> None:
+        """Write one record; it survives the death of the process once this has returned."""
+
+    def read(self) -> Iterable[tuple[str, str]]:
+        """The records that were there when the journal was opened, and those appended through it since."""

@@ -1,0 +1,341 @@
+"""Journals in both stores: written before a log changes, read when it is registered, never written by two at once."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sabir_session import (
+    InnerMessage,
+    JournalExists,
+    JournalInvalid,
+    JournalMissing,
+    RecordingFailed,
+    Session,
+    Store,
+    StoreError,
+    append_item,
+    enable_inner_message_recording,
+    get_pending_tool_calls,
+    replace_latest,
+)
+
+from tests.session.support import (
+    FullJournal,
+    ListJournal,
+    Note,
+    Opener,
+    Plan,
+    asked,
+    record_all,
+    recording,
+    statuses,
+    system,
+    told,
+)
+
+OWN = "sabir_session:InnerMessage"
+
+
+@pytest.fixture
+def store(open_store: Opener) -> Iterator[Store]:
+    with open_store() as store:
+        yield store
+
+
+def texts(store: Store, name: str) -> list[str]:
+    return [body for _, body in store.journal(name).read()]
+
+
+def filled(store: Store, name: str, count: int) -> None:
+    journal = store.journal(name)
+    for number in range(count):
+        journal.append("k", str(number))
+
+
+def test_what_was_recorded_is_there_for_the_next_process(open_store: Opener) -> None:
+    """WI-01, WI-51, UP-16: the journal alone is enough to go on from, with statuses and pending calls."""
+    with open_store() as store:
+        session = recording(store.journal("monday"))
+        record_all(session, [system(), asked(1, "c1", "c2"), told(3, "c2", fails=True)])
+    with open_store() as store:
+        other = recording(store.journal("monday"))
+        assert other.select_all(InnerMessage) == session.select_all(InnerMessage)
+        record_all(other, [told(2, "c1")])
+    with open_store() as store:
+        last = recording(store.journal("monday"))
+
+    assert statuses(last) == {"c1": "completed", "c2": "failed"}
+    assert get_pending_tool_calls(last, "e") == ()
+
+
+def test_a_record_is_in_the_journal_before_anybody_sees_it(store: Store) -> None:
+    """UP-30: an observer that is told of a record can rely on it."""
+    session, seen = recording(store.journal("monday")), []
+    session.observe(InnerMessage, lambda old, new: seen.append((len(new), len(texts(store, "monday")))))
+    record_all(session, [system(), asked(1)])
+
+    assert seen == [(1, 1), (2, 2)]
+
+
+def test_a_record_that_the_journal_does_not_take_is_not_in_the_session() -> None:
+    """UP-30: never silent, and nothing changed; once there is room, the same record is taken."""
+    journal = FullJournal(limit=2)
+    session, seen = recording(journal), []
+    record_all(session, [system(), asked(1, "c1")])
+    session.observe(InnerMessage, lambda old, new: seen.append(len(new)))
+
+    with pytest.raises(RecordingFailed, match="no space left on device; nothing changed"):
+        record_all(session, [answer := told(2, "c1")])
+    assert len(session.select_all(InnerMessage)) == 2
+    assert statuses(session) == {"c1": "pending"}
+    assert seen == []
+
+    journal.limit = 9
+    record_all(session, [answer])
+    assert statuses(session) == {"c1": "completed"}
+
+
+def test_a_record_that_cannot_be_written_is_not_taken_either() -> None:
+    """UP-30."""
+    session = Session(journal=ListJournal())
+    session.mutate(Note).register(Note, append_item)
+
+    with pytest.raises(RecordingFailed, match="cannot be written as JSON"):
+        session.mutate(Note).append(Note(object()))  # type: ignore[arg-type]
+
+    assert session.select_all(Note) == ()
+
+
+def test_duplicates_and_states_are_not_written(store: Store) -> None:
+    """WI-15, UP-28: a journal holds what logs took, once."""
+    session = recording(store.journal("monday"))
+    session.mutate(Plan).register(Plan, replace_latest)
+    record_all(session, [first := system(), first])
+    session.mutate(Plan).append(Plan("walk"))
+
+    assert [json.loads(body)["role"] for body in texts(store, "monday")] == ["system"]
+
+
+def test_every_log_loads_its_own_kind_and_the_order_of_registration_does_not_matter(store: Store) -> None:
+    """WI-34: a journal may hold several logs, and kinds that nobody here knows."""
+    session = recording(store.journal("monday"))
+    session.mutate(Note).register(Note, append_item)
+    session.mutate(Note).append(Note("a"))
+    record_all(session, [system()])
+    store.journal("monday").append("nowhere:Nothing", "no json at all")
+
+    other = Session(journal=store.journal("monday"))
+    other.mutate(Note).register(Note, append_item)
+    assert other.select_all(InnerMessage) == ()
+    other.mutate(Note).append(Note("b"))
+
+    third = recording(store.journal("monday"))
+    third.mutate(Note).register(Note, append_item)
+    assert third.select_all(Note) == (Note("a"), Note("b"))
+    assert third.select_all(InnerMessage) == session.select_all(InnerMessage)
+
+
+def test_observers_hear_of_what_is_loaded(store: Store) -> None:
+    """WI-20: it is a change like any other."""
+    record_all(recording(store.journal("monday")), [system(), asked(1)])
+    session, seen = Session(journal=store.journal("monday")), []
+    session.observe(InnerMessage, lambda old, new: seen.append((len(old), len(new))))
+    enable_inner_message_recording(session)
+    enable_inner_message_recording(session)
+
+    assert seen == [(0, 2)]
+
+
+@pytest.mark.parametrize(
+    ("bodies", "reason"),
+    [
+        (["{"], "record 0 of the journal"),
+        (["{}"], "role: Field required"),
+        ([system(sequence=0).model_dump_json(), system(sequence=0).model_dump_json()], "record 1 .* is there already"),
+    ],
+)
+def test_a_damaged_journal_is_an_error_and_the_slice_is_not_registered(bodies: list[str], reason: str) -> None:
+    """UP-16, UP-30: a conversation is loaded whole or not at all."""
+    journal = ListJournal()
+    for body in bodies:
+        journal.append(OWN, body)
+    session = Session(journal=journal)
+
+    with pytest.raises(JournalInvalid, match=reason):
+        enable_inner_message_recording(session)
+
+    assert not session.is_registered(InnerMessage)
+
+
+def test_a_record_that_stands_twice_in_a_journal_is_loaded_once() -> None:
+    """WI-15: a writer that was not told of its success may have written it again."""
+    journal = ListJournal()
+    for record in (system(), asked(1, "c1")):
+        journal.records += [(OWN, record.model_dump_json())] * 2
+
+    assert [each.sequence for each in recording(journal).select_all(InnerMessage)] == [0, 1]
+
+
+def test_a_journal_keeps_any_text_byte_for_byte(store: Store) -> None:
+    """UP-12: also what a database might take for something else."""
+    bodies = [
+        '{"a": 1.50, "a": 2}',
+        "",
+        "\\u0000 \\ud83d",
+        "é\N{GRINNING FACE}\u2028\r\n",
+        "'; DROP TABLE sabir_records",
+        "%s ? {}",
+    ]
+    journal = store.journal("any 'name' \N{GRINNING FACE}")
+    for body in bodies:
+        journal.append("m:K", body)
+
+    assert texts(store, journal.name) == bodies
+    assert len(journal) == len(bodies)
+
+
+def test_the_second_of_two_writers_of_one_position_is_refused(open_store: Opener) -> None:
+    """UP-30: two processes never interleave in silence; the one that opens again has it all."""
+    with open_store() as here, open_store() as there:
+        first, second = here.journal("monday"), there.journal("monday")
+        first.append("k", "same")
+        for _ in range(2):
+            with pytest.raises(RecordingFailed, match="position 0 of the journal 'monday' was written by another"):
+                second.append("k", "same")
+        assert list(second.read()) == []
+
+        again = there.journal("monday")
+        again.append("k", "other")
+        with pytest.raises(RecordingFailed, match="position 1"):
+            first.append("k", "late")
+
+        assert texts(here, "monday") == ["same", "other"]
+
+
+def test_a_journal_is_opened_or_made_and_listed(store: Store) -> None:
+    """WI-51: names are the caller's own."""
+    filled(store, "b", 2)
+    store.journal("a")
+
+    assert store.names() == ("a", "b")
+    assert (len(store.journal("a")), len(store.journal("b"))) == (0, 2)
+    with pytest.raises(StoreError, match="at least one character"):
+        store.journal("")
+    with pytest.raises(StoreError, match="at least one character"):
+        store.fork("b", "")
+
+
+def test_a_session_forked_at_a_point_goes_another_way(store: Store) -> None:
+    """Fork law, on sessions: equal up to the point, and neither sees the other afterwards."""
+    session = recording(store.journal("monday"))
+    record_all(session, [system(), asked(1, "c1")])
+    store.fork("monday", "tuesday")
+    record_all(session, [told(2, "c1")])
+    other = recording(store.journal("tuesday"))
+    record_all(other, [told(2, "c1", fails=True)])
+
+    assert statuses(recording(store.journal("monday"))) == {"c1": "completed"}
+    assert statuses(recording(store.journal("tuesday"))) == {"c1": "failed"}
+
+
+@pytest.mark.parametrize("at", [-1, 4])
+def test_a_fork_is_refused_where_it_cannot_be(store: Store, at: int) -> None:
+    """Fork law: errors name the offender, and nothing is made."""
+    filled(store, "a", 3)
+    with pytest.raises(StoreError, match=f"has 3 records; it cannot be forked at {at}"):
+        store.fork("a", "b", at)
+    with pytest.raises(JournalExists, match="holds a journal 'a' already"):
+        store.fork("a", "a")
+    with pytest.raises(JournalMissing, match=r"holds no journal 'x'; it holds 'a'"):
+        store.fork("x", "b")
+    with pytest.raises(JournalMissing):
+        store.delete("x")
+
+    assert store.names() == ("a",)
+
+
+def test_a_fork_is_one_row_however_long_the_past(store: Store) -> None:
+    """Fork law, O(1): no record is copied, and no chain of forks is longer than it must be."""
+    filled(store, "a", 200)
+    for number in range(20):
+        store.fork("a" if number == 0 else f"fork {number - 1}", f"fork {number}", 200 - number)
+
+    assert store._rows("SELECT count(*) FROM sabir_records") == [(200,)]
+    assert {row[0] for row in store._rows("SELECT parent FROM sabir_journals WHERE name <> 'a'")} == {1}
+    assert texts(store, "fork 19") == [str(number) for number in range(181)]
+
+
+def test_a_deleted_journal_leaves_nothing_but_what_its_forks_need(store: Store) -> None:
+    """Fork law: what a fork has as its past stays, everything else goes, and at last all goes."""
+    filled(store, "a", 5)
+    store.fork("a", "b", 3)
+    store.fork("b", "c", 2)
+    store.delete("a")
+    assert store.names() == ("b", "c")
+    assert (texts(store, "b"), texts(store, "c")) == (["0", "1", "2"], ["0", "1"])
+    assert store._rows("SELECT count(*) FROM sabir_records") == [(3,)]
+
+    store.journal("a").append("k", "new")
+    assert texts(store, "a") == ["new"]
+
+    for name in ("b", "c", "a"):
+        store.delete(name)
+    assert store._rows("SELECT (SELECT count(*) FROM sabir_records), (SELECT count(*) FROM sabir_journals)") == [(0, 0)]
+
+
+@pytest.mark.parametrize("has_fork", [False, True])
+def test_a_deleted_journal_takes_nothing_more(open_store: Opener, has_fork: bool) -> None:
+    """UP-30: whoever still has it open is told, also where a new one has its name, and where a fork keeps its past."""
+    with open_store() as here, open_store() as there:
+        journal = here.journal("a")
+        journal.append("k", "0")
+        if has_fork:
+            there.fork("a", "b")
+        there.delete("a")
+        there.journal("a")
+        with pytest.raises(RecordingFailed, match="the journal 'a' was deleted"):
+            journal.append("k", "1")
+
+        assert texts(there, "a") == []
+
+
+def test_a_record_that_is_gone_is_an_error(store: Store) -> None:
+    """UP-16: a conversation with a hole is none."""
+    filled(store, "a", 3)
+    journal = store.journal("a")
+    store._changed("DELETE FROM sabir_records WHERE body = ?", ("1",))
+
+    with pytest.raises(JournalInvalid, match="record 1 of journal number 1 is gone"):
+        list(journal.read())
+
+
+def test_a_closed_store_says_so(open_store: Opener) -> None:
+    """UP-30: nothing is appended in silence to a store that was closed."""
+    with open_store() as store:
+        session = recording(store.journal("monday"))
+    with pytest.raises(RecordingFailed, match="closed"):
+        record_all(session, [system()])
+    with pytest.raises(StoreError, match="could not list the journals"):
+        store.names()
+
+    assert session.select_all(InnerMessage) == ()
+
+
+def test_a_store_serves_many_threads(open_store: Opener) -> None:
+    """WI-03: sessions of one process share a store, whatever their threads."""
+    with open_store() as store, ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: filled(store, f"journal {number}", 25), range(8)))
+
+        assert [texts(store, name) for name in store.names()] == [[str(number) for number in range(25)]] * 8
+
+
+def test_reading_does_not_keep_others_from_writing(store: Store) -> None:
+    """A journal is read in pieces, and what comes meanwhile is no part of what is read."""
+    filled(store, "a", 150)
+    journal = store.journal("a")
+    reading = journal.read()
+    next(reading)
+    store.journal("a").append("k", "late")
+
+    assert len(list(reading)) == 149

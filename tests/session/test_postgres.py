@@ -1,0 +1,82 @@
+"""The store in Postgres: the extra that it needs, what it shows, and connections that break."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+from sabir_session import PostgresStore, RecordingFailed, StoreError, StoreTooNew
+
+LOADED = "import sys, sabir_session; print(*sorted({'psycopg', 'sqlalchemy'} & set(sys.modules)))"
+
+
+def execute(url: str, statement: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(statement)  # type: ignore[call-overload]
+
+
+def test_the_driver_is_loaded_by_the_store_alone() -> None:
+    """CD-02: who keeps conversations in SQLite needs nothing but core."""
+    assert subprocess.check_output([sys.executable, "-I", "-c", LOADED], text=True).strip() == ""
+
+
+def test_a_missing_driver_is_named_with_the_extra_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """UP-30: an error says what to install."""
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+
+    with pytest.raises(StoreError, match=r"install sabir-session\[postgres\]"):
+        PostgresStore("postgresql://localhost/chats")
+
+
+def test_a_server_that_is_not_there_is_an_error_without_the_password() -> None:
+    """UP-30."""
+    with pytest.raises(StoreError, match="could not be reached") as caught:
+        PostgresStore("postgresql://ada:s3cret@127.0.0.1:1/chats?connect_timeout=2")
+    assert "s3cret" not in str(caught.value)
+    with pytest.raises(StoreError, match="expected postgresql://") as caught:
+        PostgresStore("ada:s3cret@127.0.0.1/chats")
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_store_shows_its_database_and_neither_user_nor_password(database: str) -> None:
+    """UP-30: errors and reprs end in logs."""
+    with PostgresStore(database) as store:
+        assert (
+            repr(store) == f"PostgresStore(the Postgres database {database.rpartition('/')[2]!r} at {server(database)})"
+        )
+
+
+def server(url: str) -> str:
+    return url.rpartition("/")[0].rpartition("@")[2]
+
+
+def test_a_newer_layout_is_refused_by_its_number(database: str) -> None:
+    """WI-33: the same law as for files."""
+    PostgresStore(database).close()
+    execute(database, "UPDATE sabir_session_schema SET version = 7")
+
+    with pytest.raises(StoreTooNew, match="has layout 7, newer than 1"):
+        PostgresStore(database)
+
+
+def test_stores_that_open_an_empty_database_at_once_all_find_it_made(database: str) -> None:
+    """Workers on several machines start together."""
+    with ThreadPoolExecutor(8) as pool:
+        for store in pool.map(lambda _: PostgresStore(database), range(8)):
+            store.journal("a")
+            store.close()
+
+
+def test_a_connection_that_broke_fails_one_append_and_is_made_again(database: str) -> None:
+    """UP-30: the failure is told, nothing is written twice, and the next append goes through."""
+    with PostgresStore(database) as store:
+        journal = store.journal("a")
+        journal.append("k", "0")
+        others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        execute(database, f"{others} AND datname = current_database()")
+        with pytest.raises(RecordingFailed, match="did not take position 1 of 'a'"):
+            journal.append("k", "1")
+        journal.append("k", "1")
+
+        assert [body for _, body in journal.read()] == ["0", "1"]

@@ -1,0 +1,59 @@
+"""Queries: whose records, which evaluation came last, which calls have no result."""
+
+from sabir_session import Session, get_inner_messages, get_latest_evaluation_id, get_pending_tool_calls
+
+from tests.session.support import asked, minutes, record_all, recording, system, told
+
+
+def test_records_are_given_all_or_of_one_evaluation_in_order() -> None:
+    """WI-36, D-13: the slice's order, evaluations by when they began."""
+    session = recording()
+    first, second = system("z", created_at=minutes(0)), system("a", created_at=minutes(1))
+    record_all(session, [second, first, told(2, "c1", evaluation="z"), asked(1, "c1", evaluation="z")])
+
+    assert [(each.evaluation_id, each.sequence) for each in get_inner_messages(session)] == [
+        ("z", 0), ("z", 1), ("z", 2), ("a", 0),
+    ]  # fmt: skip
+    assert [each.sequence for each in get_inner_messages(session, "z")] == [0, 1, 2]
+    assert get_inner_messages(session, "nobody's") == ()
+    assert get_inner_messages(Session()) == ()
+
+
+def test_the_latest_evaluation_is_the_one_that_began_last() -> None:
+    """WI-37, D-14: by its first record, whatever was recorded since, and whatever the ids."""
+    session = recording()
+    assert get_latest_evaluation_id(session) is None
+
+    record_all(session, [system("b", created_at=minutes(5)), system("a", created_at=minutes(1))])
+    record_all(session, [asked(1, evaluation="a", created_at=minutes(9))])
+
+    assert get_latest_evaluation_id(session) == "b"
+
+
+def test_of_evaluations_that_began_at_one_moment_the_later_to_arrive_is_the_latest() -> None:
+    """D-14."""
+    session = recording()
+    record_all(session, [system("b"), system("a")])
+
+    assert get_latest_evaluation_id(session) == "a"
+
+
+def test_an_evaluation_without_a_system_record_counts_too() -> None:
+    """D-14: a conversation need not begin with a system message."""
+    session = recording()
+    record_all(session, [system("a"), asked(0, evaluation="b", created_at=minutes(1))])
+
+    assert get_latest_evaluation_id(session) == "b"
+
+
+def test_pending_are_the_calls_without_a_result_in_call_order() -> None:
+    """WI-38, WI-13."""
+    session = recording()
+    record_all(session, [system(), asked(1, "c1", "c2", "c3"), told(3, "c2")])
+
+    assert [each.call_id for each in get_pending_tool_calls(session, "e")] == ["c1", "c3"]
+
+    record_all(session, [told(4, "c3", fails=True), told(2, "c1")])
+
+    assert get_pending_tool_calls(session, "e") == ()
+    assert get_pending_tool_calls(session, "nobody's") == ()

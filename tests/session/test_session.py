@@ -1,0 +1,331 @@
+"""Sessions: typed slices, reducers that alone change them, observers, clones, and the bus."""
+
+import logging
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sabir_session import (
+    InnerMessage,
+    InProcessEventBus,
+    ReducerContext,
+    Session,
+    SliceConflict,
+    SliceNotRegistered,
+    append_item,
+    enable_inner_message_recording,
+    inner_message_append,
+    replace_latest,
+)
+
+from tests.session.support import FullJournal, Note, Plan, Step, asked, record_all, recording, system, told
+
+
+def planned(items: tuple[Plan, ...], event: Step, *, context: ReducerContext) -> tuple[Plan, ...]:
+    """Adds a step to the latest plan; an empty step changes nothing."""
+    if not event.text:
+        return items
+    latest = items[-1]
+    return (*items[:-1], Plan(latest.goal, (*latest.steps, event.text)))
+
+
+def planning(bus: InProcessEventBus | None = None) -> Session:
+    session = Session(bus)
+    session.mutate(Plan).register(Plan, replace_latest)
+    session.mutate(Plan).register(Step, planned)
+    return session
+
+
+def test_each_message_is_an_item_of_its_own() -> None:
+    """WI-04."""
+    session = recording()
+    record_all(session, [system(), asked(1, "c1"), told(2, "c1")])
+
+    assert [type(item) for item in session.select_all(InnerMessage)] == [InnerMessage] * 3
+
+
+def test_a_slice_is_changed_by_the_reducers_that_were_registered_for_its_events() -> None:
+    """WI-18: append and dispatch go by way of a reducer, each event by its own."""
+    session = planning()
+    session.mutate(Plan).append(Plan("walk"))
+    session.mutate(Plan).dispatch(Step("shoes on"))
+    session.mutate(Plan).dispatch(Step("out"))
+
+    assert session.select_all(Plan) == (Plan("walk", ("shoes on", "out")),)
+
+
+def test_a_slice_that_nobody_registered_is_empty_and_takes_nothing() -> None:
+    """WI-19; WI-05: without a reducer nothing is stored, and nobody believes that it was."""
+    session = Session()
+
+    assert session.select_all(InnerMessage) == ()
+    with pytest.raises(SliceNotRegistered, match=r"no slice InnerMessage; call session\.mutate\(InnerMessage\)"):
+        session.mutate(InnerMessage).append(system())
+    with pytest.raises(SliceNotRegistered, match="no reducer takes Note here, only Plan, Step"):
+        planning().mutate(Plan).dispatch(Note("x"))
+
+
+def test_a_selection_is_a_tuple_and_stays_as_it_was() -> None:
+    """WI-19: what was selected does not grow with the session."""
+    session = recording()
+    record_all(session, [system()])
+    selected = session.select_all(InnerMessage)
+    record_all(session, [asked(1)])
+
+    assert type(selected) is tuple
+    assert len(selected) == 1
+    assert session.select_all(InnerMessage) is session.select_all(InnerMessage)
+
+
+def test_observers_are_told_the_old_and_the_new_items_of_each_change() -> None:
+    """WI-20."""
+    session, seen = recording(), []
+    session.observe(InnerMessage, lambda old, new: seen.append((len(old), len(new))))
+    record_all(session, [system(), asked(1, "c1"), told(2, "c1")])
+
+    assert seen == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_an_observer_sees_result_and_status_in_one_change() -> None:
+    """WI-28: there is no moment at which one is there without the other."""
+    session, seen = recording(), []
+    record_all(session, [system(), asked(1, "c1")])
+    session.observe(
+        InnerMessage, lambda old, new: seen.append((old[1].tool_calls[0].status, new[1].tool_calls[0].status))
+    )
+    record_all(session, [told(2, "c1")])
+
+    assert seen == [("pending", "completed")]
+
+
+def test_observers_are_not_called_where_nothing_changes() -> None:
+    """UP-27, WI-15, WI-20: duplicates, and events that leave a state as it is."""
+    recorded, planned_session, seen = recording(), planning(), []
+    record_all(recorded, [first := system()])
+    planned_session.mutate(Plan).append(Plan("walk"))
+    recorded.observe(InnerMessage, lambda old, new: seen.append(new))
+    planned_session.observe(Plan, lambda old, new: seen.append(new))
+
+    record_all(recorded, [first])
+    planned_session.mutate(Plan).dispatch(Step(""))
+    planned_session.mutate(Plan).append(Plan("walk"))
+
+    assert seen == []
+
+
+def test_observers_are_called_in_the_order_of_their_registration() -> None:
+    """UP-27."""
+    session, called = recording(), []
+    for name in ("first", "second", "third"):
+        session.observe(InnerMessage, lambda old, new, name=name: called.append(name))
+    record_all(session, [system()])
+
+    assert called == ["first", "second", "third"]
+
+
+def test_a_failing_observer_is_logged_and_stops_neither_the_change_nor_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """UP-27."""
+    session, called = recording(), []
+
+    def fails(old: object, new: object) -> None:
+        raise RuntimeError("disk full")
+
+    session.observe(InnerMessage, fails)
+    session.observe(InnerMessage, lambda old, new: called.append(len(new)))
+    with caplog.at_level(logging.ERROR, "sabir.session"):
+        record_all(session, [system(), asked(1)])
+
+    assert called == [1, 2]
+    assert [record.getMessage() for record in caplog.records] == [
+        "an observer of InnerMessage failed; the change stands"
+    ] * 2
+    assert "disk full" in caplog.text
+
+
+def test_an_observer_can_be_ended_also_during_a_round() -> None:
+    """WI-20: the handle ends this one registration, and ending twice is harmless."""
+    session, called = recording(), []
+
+    def observer(old: object, new: object) -> None:
+        called.append("again")
+
+    handle = session.observe(InnerMessage, observer)
+    session.observe(InnerMessage, observer)
+    session.observe(InnerMessage, lambda old, new: handle())
+    record_all(session, [system(), asked(1)])
+    handle.unsubscribe()
+
+    assert called == ["again"] * 3
+
+
+def test_an_observer_may_change_the_session_and_all_hear_of_changes_in_their_order() -> None:
+    """UP-27: nobody is told of a later change before an earlier one."""
+    session, seen = planning(), []
+
+    def ends(old: tuple[Plan, ...], new: tuple[Plan, ...]) -> None:
+        if len(new[0].steps) == 1:
+            session.mutate(Plan).dispatch(Step("home"))
+
+    session.mutate(Plan).append(Plan("walk"))
+    session.observe(Plan, ends)
+    session.observe(Plan, lambda old, new: seen.append(new[0].steps))
+    session.mutate(Plan).dispatch(Step("out"))
+
+    assert seen == [("out",), ("out", "home")]
+
+
+def test_a_clone_holds_the_same_and_is_watched_by_nobody() -> None:
+    """UP-27: neither observers nor the bus of the original."""
+    bus, seen = InProcessEventBus(), []
+    session = planning(bus)
+    session.mutate(Plan).append(Plan("walk"))
+    session.observe(Plan, lambda old, new: seen.append(new))
+    clone = session.clone()
+
+    bus.publish(Step("out"))
+    clone.mutate(Plan).dispatch(Step("stay"))
+    clone.bus.publish(Step("read"))
+
+    assert seen == [(Plan("walk", ("out",)),)]
+    assert session.select_all(Plan) == (Plan("walk", ("out",)),)
+    assert clone.select_all(Plan) == (Plan("walk", ("stay", "read")),)
+
+
+def test_a_clone_does_not_write_to_the_journal_of_its_original() -> None:
+    """UP-27, UP-30: two writers of one journal would part it."""
+    journal = FullJournal(limit=1)
+    session = recording(journal)
+    record_all(session, [system()])
+
+    record_all(session.clone(), [asked(1)])
+
+    assert len(journal.records) == 1
+
+
+def test_a_session_takes_what_is_published_on_its_bus() -> None:
+    """WI-21: for every slice that has a reducer for it."""
+    bus = InProcessEventBus()
+    session = planning(bus)
+    enable_inner_message_recording(session)
+    for event in (Plan("walk"), Step("out"), system(), Note("for nobody")):
+        bus.publish(event)
+
+    assert session.select_all(Plan) == (Plan("walk", ("out",)),)
+    assert len(session.select_all(InnerMessage)) == 1
+    assert Session().bus is not Session().bus
+
+
+def test_what_a_handler_of_the_bus_raises_reaches_the_publisher_after_all_were_called() -> None:
+    """UP-30: a record that was published and could not be written is not lost in silence."""
+    bus, called = InProcessEventBus(), []
+
+    def fails(event: object) -> None:
+        raise OSError("disk full")
+
+    bus.subscribe(Note, fails)
+    bus.subscribe(Note, called.append)
+    with pytest.raises(OSError, match="disk full"):
+        bus.publish(Note("a"))
+    bus.subscribe(Note, fails)
+    with pytest.raises(ExceptionGroup, match="2 handlers of Note failed"):
+        bus.publish(Note("b"))
+
+    assert called == [Note("a"), Note("b")]
+
+
+def test_registering_twice_is_as_good_as_once() -> None:
+    """WI-22, UP-26: by hand and by the convenience alike; nothing is appended twice."""
+    session = recording()
+    enable_inner_message_recording(session)
+    session.mutate(InnerMessage).register(InnerMessage, inner_message_append)
+    session.bus.publish(system())
+
+    assert len(session.select_all(InnerMessage)) == 1
+
+
+def test_a_slice_that_is_registered_otherwise_is_an_error() -> None:
+    """UP-26: what a slice is does not depend on who came first."""
+    session = recording()
+
+    with pytest.raises(SliceConflict, match="have a reducer already, and it is another"):
+        session.mutate(InnerMessage).register(InnerMessage, append_item)
+    with pytest.raises(SliceConflict, match="registered as a log, not a state"):
+        session.mutate(InnerMessage).register(InnerMessage, inner_message_append, kind="state")
+    with pytest.raises(SliceConflict, match="takes InnerMessage alone, not Step"):
+        session.mutate(InnerMessage).register(Step, inner_message_append)  # type: ignore[arg-type]
+
+
+def test_another_class_of_the_same_name_is_an_error() -> None:
+    """WI-34: a stored name means one class."""
+    session = Session()
+    first, second = (type("Twin", (), {"__module__": "somewhere"}) for _ in range(2))
+    session.mutate(first).register(first, append_item)
+
+    with pytest.raises(SliceConflict, match="'somewhere:Twin'"):
+        session.mutate(second).register(second, append_item)
+
+
+def test_a_reducer_that_fails_or_returns_no_tuple_changes_nothing() -> None:
+    """WI-14: reducers are pure, and what they return is checked."""
+    session = planning()
+
+    with pytest.raises(IndexError):
+        session.mutate(Plan).dispatch(Step("before there is a plan"))
+    session.mutate(Note).register(Note, lambda items, event, context: [*items, event])  # type: ignore[arg-type, misc]
+    with pytest.raises(TypeError, match="a reducer returned list"):
+        session.mutate(Note).append(Note("x"))
+
+    assert session.select_all(Plan) == session.select_all(Note) == ()
+
+
+def test_a_reducer_is_told_the_session_in_which_it_runs() -> None:
+    """WI-14."""
+    session, told_of = Session(), []
+
+    def reducer(items: tuple[Note, ...], event: Note, *, context: ReducerContext) -> tuple[Note, ...]:
+        told_of.append(context.session)
+        return (*items, event)
+
+    session.mutate(Note).register(Note, reducer)
+    session.mutate(Note).append(Note("x"))
+
+    assert told_of == [session]
+
+
+def yielding(items: tuple[Note, ...], event: Note, *, context: ReducerContext) -> tuple[Note, ...]:
+    """Lets another thread run between reading and returning."""
+    os.sched_yield()
+    return (*items, event)
+
+
+def test_a_reducer_is_run_by_one_thread_at_a_time() -> None:
+    """WI-14: what it was given is what its result replaces."""
+    session = Session()
+    session.mutate(Note).register(Note, yielding)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: session.mutate(Note).append(Note(str(number))), range(400)))
+
+    assert {note.text for note in session.select_all(Note)} == {str(number) for number in range(400)}
+
+
+def test_many_threads_append_and_nothing_is_lost() -> None:
+    """WI-03, WI-16: options run in threads, and record their results from there."""
+    session, changes = recording(), []
+    session.observe(InnerMessage, lambda old, new: changes.append(len(new) - len(old)))
+    gate = threading.Barrier(8)
+
+    def appends(thread: int) -> None:
+        gate.wait()
+        record_all(session, [asked(50 * thread + number) for number in range(50)])
+
+    threads = [threading.Thread(target=appends, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert [item.sequence for item in session.select_all(InnerMessage)] == list(range(400))
+    assert changes == [1] * 400

@@ -1,0 +1,444 @@
+"""Snapshots: what they look like, what they refuse, and what a rollback does to states and to logs."""
+
+import json
+import sys
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+import sabir
+from sabir_session import (
+    InnerMessage,
+    RecordingFailed,
+    Session,
+    Snapshot,
+    SnapshotRestoreError,
+    SnapshotSerializationError,
+    append_item,
+    get_pending_tool_calls,
+    replace_latest,
+)
+
+from tests.session.support import (
+    FullJournal,
+    ListJournal,
+    Note,
+    Plan,
+    asked,
+    record_all,
+    recording,
+    statuses,
+    system,
+    told,
+)
+
+NEWER = {
+    "role": "assistant", "content": "hm", "evaluation_id": "e", "sequence": 0, "mood": {"calm": None},
+    "created_at": "2026-05-04T12:00:00Z", "message_id": "5f0d9a1e-8f7b-4c52-9a51-0d3f6f2e7a10",
+    "tool_calls": [{"call_id": "c1", "name": "weather", "arguments": "{}", "priority": 3}],
+    "messages": [{"schema": 1, "id": "m1", "policy": "llm", "tone": None, "payload": {"kind": "parts", "parts": [
+        {"kind": "smell", "of": ["rain", None], "strength": 1.5}, {"kind": "text", "text": "hm", "font": "serif"}]}}],
+}  # fmt: skip
+"""A record with a kind of part and with fields that this version does not know, some of them null."""
+OWN = "sabir_session:InnerMessage"
+
+
+def taking_notes(session: Session | None = None) -> Session:
+    session = session or recording()
+    session.mutate(Plan).register(Plan, replace_latest)
+    session.mutate(Note).register(Note, append_item)
+    return session
+
+
+def snapshot_of(*items: dict[str, Any], **fields: Any) -> str:
+    taken = {"slice_type": OWN, "item_type": OWN, "kind": "log", "items": items, **fields}
+    return json.dumps({"schema": 1, "created_at": "2026-05-04T12:00:00Z", "slices": [taken]})
+
+
+def test_a_snapshot_is_json_with_one_entry_a_message() -> None:
+    """WI-30, WI-04: slices with the names of their types, and their items one by one."""
+    session = recording()
+    record_all(session, [system(), asked(1, "c1"), told(2, "c1")])
+    document = json.loads(session.snapshot().to_json())
+
+    assert document["schema"] == 1
+    ((taken),) = document["slices"]
+    assert (taken["slice_type"], taken["item_type"], len(taken["items"])) == (OWN, OWN, 3)
+    module, _, name = taken["item_type"].partition(":")
+    assert getattr(sys.modules[module], name) is InnerMessage
+
+
+def test_the_items_of_a_snapshot_show_their_fields_as_plain_keys() -> None:
+    """WI-31, UP-26."""
+    session = recording()
+    record_all(session, [system(prompt_ns="weather", prompt_key="daily"), asked(1, "c1"), told(2, "c1")])
+    first, second, third = json.loads(session.snapshot().to_json())["slices"][0]["items"]
+
+    assert (first["role"], first["sequence"], first["content"]) == ("system", 0, "Be brief.")
+    assert (first["prompt_ns"], first["prompt_key"]) == ("weather", "daily")
+    assert second["tool_calls"] == [
+        {"call_id": "c1", "name": "weather", "arguments": '{"city": "Bern"}', "status": "completed"}
+    ]
+    assert third["tool_call_id"] == "c1"
+
+
+def test_a_snapshot_restores_equal_items() -> None:
+    """WI-32, UP-26: ids, moments with their zone, nested calls, prompt."""
+    session, other = recording(), recording()
+    record_all(session, [system(prompt_ns="n", prompt_key="k"), asked(1, "c1", "c2"), told(2, "c1", fails=True)])
+    other.mutate().rollback(Snapshot.from_json(session.snapshot().to_json()))
+    restored = other.select_all(InnerMessage)
+
+    assert restored == session.select_all(InnerMessage)
+    assert isinstance(restored[0].message_id, UUID)
+    assert restored[0].created_at.utcoffset() == timedelta(0)
+    assert statuses(other) == {"c1": "failed", "c2": "pending"}
+    assert [each.call_id for each in get_pending_tool_calls(other, "e")] == ["c2"]
+
+
+def test_a_restored_conversation_goes_on_as_the_original_would() -> None:
+    """WI-01, WI-51: state lives in the session, and a snapshot is enough to go on from."""
+    session, other = recording(), recording()
+    record_all(session, [system(), asked(1, "c1")])
+    other.mutate().rollback(Snapshot.from_json(session.snapshot().to_json()))
+    for each in (session, other):
+        record_all(each, [answer := told(2, "c1", message_id=UUID(int=7))])
+
+    assert answer in other.select_all(InnerMessage)
+    assert other.select_all(InnerMessage)[1] == session.select_all(InnerMessage)[1]
+    assert statuses(other) == {"c1": "completed"}
+
+
+def test_a_checkpoint_file_that_an_observer_writes_is_enough(tmp_path: Path) -> None:
+    """WI-51, WI-20: each change is in the file before the next one happens."""
+    path, session = tmp_path / "checkpoint.json", recording()
+
+    def save(old: tuple[InnerMessage, ...], new: tuple[InnerMessage, ...]) -> None:
+        if len(new) > len(old):
+            path.write_text(session.snapshot().to_json(), "utf-8")
+
+    session.observe(InnerMessage, save)
+    for record in (system(), asked(1, "c1"), told(2, "c1")):
+        record_all(session, [record])
+        other = recording()
+        other.mutate().rollback(Snapshot.from_json(path.read_text("utf-8")))
+        assert other.select_all(InnerMessage) == session.select_all(InnerMessage)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "no JSON"),
+        ("{", "no JSON"),
+        (b"\xff", "no JSON"),
+        ('{"schema": 1, "slices": NaN}', "no JSON"),
+        ("[" * 100_000, "no JSON"),
+        ("[]", "no snapshot"),
+        ("{}", "no snapshot"),
+        ('{"schema": 1, "slices": {}}', "no snapshot"),
+        ('{"schema": 1, "slices": [7]}', "no snapshot"),
+        ('{"schema": 1, "slices": [{"slice_type": "a:B", "items": []}]}', "no snapshot"),
+        ('{"slices": []}', "schema None"),
+        ('{"schema": "1", "slices": []}', "schema '1'"),
+        ('{"schema": true, "slices": []}', "schema True"),
+        ('{"schema": 0, "slices": []}', "schema 0"),
+        ('{"schema": 2, "slices": []}', "newer than 1; upgrade"),
+    ],
+)
+def test_what_is_no_snapshot_is_refused(text: str | bytes, reason: str) -> None:
+    """WI-33: bad JSON, a wrong shape, another schema."""
+    with pytest.raises(SnapshotRestoreError, match=reason) as caught:
+        Snapshot.from_json(text)
+
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        snapshot_of(slice_type="tests.session.support:Note"),
+        snapshot_of(item_type="tests.session.support:Note"),
+        snapshot_of(slice_type="nowhere:Nothing"),
+        snapshot_of({"role": "system"}),
+        snapshot_of({**NEWER, "created_at": "2026-05-04T12:00:00"}),
+        snapshot_of({**NEWER, "role": "narrator"}),
+        snapshot_of({**NEWER}, {**NEWER, "content": "another"}),
+        snapshot_of({**NEWER}, {**NEWER, "message_id": str(UUID(int=1))}),
+        json.dumps({"schema": 1, "slices": [json.loads(snapshot_of())["slices"][0]] * 2}),
+    ],
+    ids=["not registered", "item type", "unknown", "fields", "naive", "role", "same id", "same place", "twice"],
+)
+def test_a_snapshot_that_does_not_fit_leaves_the_session_as_it_was(text: str) -> None:
+    """WI-33, UP-25: neither logs nor states change, and nobody is told."""
+    session, seen = recording(), []
+    session.mutate(Plan).register(Plan, replace_latest)
+    session.mutate(Plan).append(Plan("walk"))
+    session.observe(Plan, lambda old, new: seen.append(new))
+    session.observe(InnerMessage, lambda old, new: seen.append(new))
+
+    with pytest.raises(SnapshotRestoreError):
+        session.mutate().rollback(Snapshot.from_json(text))
+
+    assert session.select_all(Plan) == (Plan("walk"),)
+    assert session.select_all(InnerMessage) == ()
+    assert seen == []
+
+
+def test_a_slice_that_is_not_registered_is_an_error_that_names_it() -> None:
+    """UP-25."""
+    session = recording()
+    record_all(session, [system()])
+
+    with pytest.raises(SnapshotRestoreError, match=f"'{OWN}', which is not registered"):
+        Session().mutate().rollback(session.snapshot())
+
+
+def test_restoring_neither_imports_nor_makes_what_a_snapshot_names() -> None:
+    """WI-34: the names of a snapshot are compared, never looked up."""
+    made = []
+
+    @dataclass(frozen=True)
+    class Trap:
+        text: str
+
+        def __post_init__(self) -> None:
+            made.append(self)
+
+    named = f"{Trap.__module__}:{Trap.__qualname__}"
+    for name in (named, "antigravity:fly", "os:system", "builtins:eval"):
+        with pytest.raises(SnapshotRestoreError):
+            recording().mutate().rollback(
+                Snapshot.from_json(snapshot_of({"text": "x"}, slice_type=name, item_type=name))
+            )
+
+    assert made == []
+    assert "antigravity" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), {1, 2}, (1, 2), float("nan"), float("inf"), b"\xff", "\ud83d", lambda: None],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_value_that_would_not_come_back_equal_is_refused_at_snapshot_time(value: object) -> None:
+    """WI-35: what JSON cannot hold, and what it would hold as something else."""
+
+    @dataclass(frozen=True)
+    class Anything:
+        value: Any
+
+    session = Session()
+    session.mutate(Anything).register(Anything, append_item)
+    session.mutate(Anything).append(Anything(value))
+
+    with pytest.raises(SnapshotSerializationError, match=r"item 0 of the slice .*Anything cannot be written as JSON"):
+        session.snapshot()
+
+
+def test_a_type_that_pydantic_cannot_describe_is_refused_at_snapshot_time() -> None:
+    """WI-35."""
+
+    @dataclass(frozen=True)
+    class Holds:
+        session: Session
+
+    session = Session()
+    session.mutate(Holds).register(Holds, append_item)
+    session.mutate(Holds).append(Holds(session))
+
+    with pytest.raises(SnapshotSerializationError):
+        session.snapshot()
+
+
+def test_a_rollback_sets_states_and_keeps_logs() -> None:
+    """UP-28: what a tool did to its state is undone; what was said is not."""
+    session = taking_notes()
+    record_all(session, [system()])
+    session.mutate(Plan).append(Plan("walk"))
+    before = session.snapshot()
+
+    record_all(session, [asked(1, "c1"), told(2, "c1")])
+    session.mutate(Plan).append(Plan("drive"))
+    session.mutate(Note).append(Note("it rains"))
+    session.mutate().rollback(before)
+
+    assert session.select_all(Plan) == (Plan("walk"),)
+    assert session.select_all(Note) == (Note("it rains"),)
+    assert [each.sequence for each in session.select_all(InnerMessage)] == [0, 1, 2]
+    assert statuses(session) == {"c1": "completed"}
+
+
+def test_a_log_that_is_not_so_far_moves_forward() -> None:
+    """UP-28, WI-28: also over a call that was answered, and a record that landed between."""
+    session, other = recording(), recording()
+    records = [system(), asked(1, "c1", "c2"), told(3, "c2"), told(2, "c1")]
+    record_all(session, records)
+    record_all(other, records[:3])
+
+    other.mutate().rollback(session.snapshot())
+
+    assert other.select_all(InnerMessage) == session.select_all(InnerMessage)
+
+
+@pytest.mark.parametrize("further", ["snapshot", "log", "neither"])
+def test_a_log_and_a_snapshot_that_part_are_an_error_and_nothing_changes(further: str) -> None:
+    """UP-28: no record is dropped, whichever of the two has more."""
+    first, here, there = system(), asked(1, "c1"), asked(1, "c2")
+    session, other = taking_notes(), taking_notes()
+    record_all(session, [first, here, *([told(2, "c1")] if further == "log" else [])])
+    record_all(other, [first, there, *([told(2, "c2")] if further == "snapshot" else [])])
+    session.mutate(Plan).append(Plan("walk"))
+    before = session.snapshot().slices
+
+    with pytest.raises(SnapshotRestoreError, match="part: neither begins with the other"):
+        session.mutate().rollback(other.snapshot())
+
+    assert session.snapshot().slices == before
+
+
+def test_a_log_of_any_type_moves_forward_stays_or_parts() -> None:
+    """UP-28: by its beginning."""
+    session, other = taking_notes(Session()), taking_notes(Session())
+    for text in "ab":
+        session.mutate(Note).append(Note(text))
+    short = session.snapshot()
+    session.mutate(Note).append(Note("c"))
+
+    other.mutate().rollback(session.snapshot())
+    assert other.select_all(Note) == (Note("a"), Note("b"), Note("c"))
+    other.mutate().rollback(short)
+    assert other.select_all(Note) == (Note("a"), Note("b"), Note("c"))
+    parted = taking_notes(Session())
+    parted.mutate(Note).append(Note("z"))
+    with pytest.raises(SnapshotRestoreError):
+        parted.mutate().rollback(short)
+
+
+def test_a_log_with_a_reducer_of_its_own_keeps_the_same_law() -> None:
+    """UP-28: whatever the reducer, a log that cannot reach what the snapshot holds is an error."""
+
+    def shouted(items: tuple[Note, ...], event: Note, *, context: object) -> tuple[Note, ...]:
+        return (*items, Note(event.text.upper()))
+
+    sessions = [Session(), Session()]
+    for session in sessions:
+        session.mutate(Note).register(Note, shouted, kind="log")
+    sessions[0].mutate(Note).append(Note("a"))
+    sessions[1].mutate().rollback(sessions[0].snapshot())
+
+    assert sessions[1].select_all(Note) == (Note("A"),)
+
+
+def test_a_state_that_the_snapshot_does_not_hold_becomes_empty() -> None:
+    """UP-28: the slice was not there yet."""
+    session = recording()
+    before = session.snapshot()
+    session.mutate(Plan).register(Plan, replace_latest)
+    session.mutate(Plan).append(Plan("walk"))
+
+    session.mutate().rollback(before)
+
+    assert session.select_all(Plan) == ()
+
+
+def test_observers_hear_of_a_rollback_once_for_each_slice_that_changed() -> None:
+    """WI-20, UP-28."""
+    session, other, seen = taking_notes(), taking_notes(), []
+    record_all(session, [system(), asked(1)])
+    session.mutate(Note).append(Note("same"))
+    other.mutate(Note).append(Note("same"))
+    other.mutate(Plan).append(Plan("walk"))
+    for kind in (InnerMessage, Plan, Note):
+        other.observe(kind, lambda old, new, kind=kind: seen.append((kind, len(old), len(new))))
+
+    other.mutate().rollback(session.snapshot())
+
+    assert seen == [(InnerMessage, 0, 2), (Plan, 1, 0)]
+
+
+def test_what_a_log_moves_by_is_written_to_the_journal() -> None:
+    """UP-16, UP-28: a second load is as good as the first."""
+    session, journal = recording(), ListJournal()
+    record_all(session, [system(), asked(1, "c1"), told(2, "c1")])
+
+    recording(journal).mutate().rollback(session.snapshot())
+
+    assert len(journal.records) == 3
+    assert recording(journal).select_all(InnerMessage) == session.select_all(InnerMessage)
+
+
+def test_a_journal_that_fails_in_a_rollback_leaves_log_and_journal_equal_and_states_untouched() -> None:
+    """UP-30, UP-28: what was written is in the log, and nothing else changed."""
+    session, journal = taking_notes(), FullJournal(limit=2)
+    record_all(session, [system(), asked(1, "c1"), told(2, "c1")])
+    other = taking_notes(recording(journal))
+    other.mutate(Plan).append(Plan("walk"))
+
+    with pytest.raises(RecordingFailed, match="no space left"):
+        other.mutate().rollback(session.snapshot())
+
+    assert [each.sequence for each in other.select_all(InnerMessage)] == [0, 1]
+    assert statuses(other) == {"c1": "pending"}
+    assert other.select_all(Plan) == (Plan("walk"),)
+    assert recording(journal).select_all(InnerMessage) == other.select_all(InnerMessage)
+
+
+def test_what_a_newer_version_wrote_survives_record_journal_and_snapshot() -> None:
+    """UP-12: unknown kinds of parts and unknown fields, at every depth, null or not; also when a status advances."""
+    journal = ListJournal()
+    journal.append(OWN, json.dumps(NEWER))
+    session = recording(journal)
+    record_all(session, [told(1, "c1")])
+    restored = recording()
+    restored.mutate().rollback(Snapshot.from_json(session.snapshot().to_json()))
+    once_more = ListJournal()
+    recording(once_more).mutate().rollback(restored.snapshot())
+
+    completed = {**NEWER["tool_calls"][0], "status": "completed"}
+    for text, calls in [
+        (restored.snapshot().slices[0].items[0], [completed]),
+        (once_more.records[0][1], NEWER["tool_calls"]),  # as it was recorded
+    ]:
+        assert holds(json.loads(text), without_nulls({**NEWER, "tool_calls": calls}))
+        assert json.loads(text)["mood"] == {"calm": None}
+        assert json.loads(text)["messages"][0]["payload"]["parts"][0] == NEWER["messages"][0]["payload"]["parts"][0]
+
+
+def without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: without_nulls(each) for name, each in value.items() if each is not None}
+    return value
+
+
+def holds(found: Any, expected: Any) -> bool:
+    """Whether everything expected is there; known fields may be there besides."""
+    if isinstance(expected, dict):
+        return all(name in found and holds(found[name], each) for name, each in expected.items())
+    if isinstance(expected, list):
+        return len(found) == len(expected) and all(map(holds, found, expected))
+    return bool(found == expected)
+
+
+def test_a_snapshot_that_was_read_is_written_as_it_was() -> None:
+    """UP-12: numbers and characters are spelled as they were, not as another writer of JSON spells them."""
+    session = recording()
+    state = {"é": [6.103515625e-05, 1e16, -0.0, 1.5, 2**70], "\u2028": "\N{GRINNING FACE}\\"}
+    said = sabir.Message(policy="llm", payload=sabir.PartsPayload(parts=(sabir.TextPart(text="ü", state=state),)))
+    record_all(session, [system(messages=(said,))])
+    text = session.snapshot().to_json()
+
+    assert Snapshot.from_json(text).to_json() == text
+    assert Snapshot.from_json(text.encode()).slices[0].items == (session.select_all(InnerMessage)[0].model_dump_json(),)
+
+
+def test_what_a_newer_version_added_to_a_snapshot_is_written_back() -> None:
+    """UP-12: fields of the snapshot itself too."""
+    document = {**json.loads(snapshot_of(NEWER, colour="red")), "tags": ["a", None]}
+    written = json.loads(Snapshot.from_json(json.dumps(document)).to_json())
+
+    assert written["tags"] == ["a", None]
+    assert written["slices"][0]["colour"] == "red"
+    assert written["slices"][0]["items"] == [NEWER]

@@ -1,0 +1,159 @@
+"""The store in an SQLite file: its settings, its layout, and files that are none of it."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from sabir_session import RecordingFailed, SQLiteStore, StoreError, StoreTooNew, layout
+
+
+def execute(path: Path, *statements: str) -> list[tuple[object, ...]]:
+    """Run statements as somebody else would; the last one's rows."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        return [connection.execute(statement).fetchall() for statement in statements][-1]
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(("durability", "synchronous"), [("process", 1), ("power", 2)])
+def test_a_store_writes_ahead_and_waits_for_the_disk_only_if_asked(
+    tmp_path: Path, durability: str, synchronous: int
+) -> None:
+    """UP-30: what an append promises is chosen, and is what SQLite is set to."""
+    with SQLiteStore(tmp_path / "a.db", durability=durability) as store:  # type: ignore[arg-type]
+        assert store._rows("PRAGMA journal_mode") == [("wal",)]
+        assert store._rows("PRAGMA synchronous") == [(synchronous,)]
+
+
+def test_an_unknown_durability_is_refused(tmp_path: Path) -> None:
+    """UP-30."""
+    with pytest.raises(StoreError, match="durability 'most' is unknown; expected one of process, power"):
+        SQLiteStore(tmp_path / "a.db", durability="most")  # type: ignore[arg-type]
+
+
+def test_records_can_be_read_with_any_tool(tmp_path: Path) -> None:
+    """WI-02: the file is readable without this package."""
+    with SQLiteStore(tmp_path / "a.db") as store:
+        store.journal("monday").append("m:K", '{"a": 1}')
+        store.journal("tuesday").append("m:K", '{"b": 2}')
+
+    rows = execute(
+        tmp_path / "a.db",
+        "SELECT name, position, kind, body FROM sabir_journal_records JOIN sabir_journals ON id = journal",
+    )
+    assert rows == [("monday", 0, "m:K", '{"a": 1}'), ("tuesday", 0, "m:K", '{"b": 2}')]
+
+
+def test_a_row_costs_the_same_bytes_wherever_it_stands(tmp_path: Path) -> None:
+    """Constant cost: the ten thousandth record writes as many pages as the tenth."""
+    grown = []
+    with SQLiteStore(tmp_path / "a.db") as store:
+        store._rows("PRAGMA wal_autocheckpoint = 0")
+        journal = store.journal("a")
+        for _ in range(10):
+            before = (tmp_path / "a.db-wal").stat().st_size
+            for _ in range(1000):
+                journal.append("m:K", "x" * 400)
+            grown.append((tmp_path / "a.db-wal").stat().st_size - before)
+
+    assert max(grown) < 1.1 * min(grown)
+
+
+def test_a_newer_layout_is_refused_by_its_number_and_left_alone(tmp_path: Path) -> None:
+    """UP-30, WI-33: what a newer version wrote is not guessed at."""
+    SQLiteStore(tmp_path / "a.db").close()
+    execute(tmp_path / "a.db", "UPDATE sabir_session_schema SET version = 7")
+    before = (tmp_path / "a.db").read_bytes()
+
+    with pytest.raises(StoreTooNew, match="has layout 7, newer than 1; upgrade sabir-session"):
+        SQLiteStore(tmp_path / "a.db")
+
+    assert (tmp_path / "a.db").read_bytes() == before
+
+
+OLDER = (
+    "CREATE TABLE sabir_session_schema (version INTEGER NOT NULL)",
+    "INSERT INTO sabir_session_schema VALUES (-1)",
+    "CREATE TABLE journals (name TEXT)",
+    "CREATE TABLE records (name TEXT, position INTEGER, body TEXT)",
+    "INSERT INTO journals VALUES ('monday')",
+    "INSERT INTO records VALUES ('monday', 0, 'first'), ('monday', 1, 'second')",
+)
+"""A database as no version ever wrote it, two layouts back."""
+UPGRADES = {
+    -1: ("ALTER TABLE records ADD COLUMN kind TEXT NOT NULL DEFAULT 'm:K'",),
+    0: (
+        *layout.SQLITE_TABLES[1:5],
+        "INSERT INTO sabir_journals (name) SELECT name FROM journals",
+        "INSERT INTO sabir_records SELECT sabir_journals.id * 4294967296 + position, kind, body"
+        " FROM records JOIN sabir_journals USING (name)",
+    ),
+}
+
+
+def test_older_layouts_are_brought_to_this_one_step_by_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An old store is read: each layout says how it becomes the next, and all of it happens or nothing."""
+    monkeypatch.setattr(layout, "UPGRADES", UPGRADES)
+    execute(tmp_path / "a.db", *OLDER)
+
+    with SQLiteStore(tmp_path / "a.db") as store:
+        assert list(store.journal("monday").read()) == [("m:K", "first"), ("m:K", "second")]
+        store.journal("monday").append("m:K", "third")
+    assert execute(tmp_path / "a.db", "SELECT version FROM sabir_session_schema") == [(layout.VERSION,)]
+
+
+def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old store stays what it was."""
+    monkeypatch.setattr(layout, "UPGRADES", {**UPGRADES, 0: (*UPGRADES[0], "INSERT INTO nowhere VALUES (1)")})
+    execute(tmp_path / "a.db", *OLDER)
+
+    with pytest.raises(StoreError, match="no such table: nowhere"):
+        SQLiteStore(tmp_path / "a.db")
+
+    assert execute(tmp_path / "a.db", "SELECT version FROM sabir_session_schema") == [(-1,)]
+    assert execute(tmp_path / "a.db", "SELECT name FROM sqlite_master WHERE name LIKE 'sabir%'") == [
+        ("sabir_session_schema",)
+    ]
+
+
+def test_a_store_lives_beside_other_tables(tmp_path: Path) -> None:
+    """One file may serve an application and its conversations."""
+    execute(tmp_path / "a.db", "CREATE TABLE users (name TEXT)", "INSERT INTO users VALUES ('Ada')")
+
+    with SQLiteStore(tmp_path / "a.db") as store:
+        store.journal("a").append("k", "x")
+
+    assert execute(tmp_path / "a.db", "SELECT name FROM users") == [("Ada",)]
+
+
+def test_what_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
+    """UP-30: at opening, not at the first record."""
+    (tmp_path / "notes.txt").write_text("These are my notes, and they are longer than a header. " * 20, "utf-8")
+
+    with pytest.raises(StoreError, match=r"notes\.txt' could not be opened: file is not a database"):
+        SQLiteStore(tmp_path / "notes.txt")
+    with pytest.raises(StoreError, match="missing"):
+        SQLiteStore(tmp_path / "missing" / "a.db")
+
+
+def test_a_store_in_memory_serves_tests() -> None:
+    """A store without a file, gone with its process."""
+    with SQLiteStore(":memory:") as store:
+        store.journal("a").append("k", "x")
+        assert repr(store) == "SQLiteStore(':memory:')"
+        assert list(store.journal("a").read()) == [("k", "x")]
+
+
+def test_a_record_that_finds_the_file_locked_fails_after_its_timeout(tmp_path: Path) -> None:
+    """UP-30: another process that writes for long does not stop this one for ever, nor lose its record silently."""
+    with SQLiteStore(tmp_path / "a.db", timeout=0.01) as store:
+        journal = store.journal("a")
+        other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(RecordingFailed, match="locked"):
+            journal.append("k", "x")
+        other.execute("ROLLBACK")
+        other.close()
+        journal.append("k", "x")
+        assert list(journal.read()) == [("k", "x")]

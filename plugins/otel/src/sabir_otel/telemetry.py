@@ -27,6 +27,7 @@ from opentelemetry.trace import (
     SpanKind,
     Status,
     StatusCode,
+    Tracer,
     TracerProvider,
     get_current_span,
     get_tracer,
@@ -234,6 +235,16 @@ class Telemetry:
         or "off". Raises SettingsInvalid for another word.
         """
         self._instruments = Instruments(tracer_provider, meter_provider, logger_provider, contents, events)
+
+    @property
+    def tracer(self) -> Tracer:
+        """Where spans are made now."""
+        return self._instruments.tracer
+
+    @property
+    def contents(self) -> Contents | None:
+        """Where contents are recorded; None leaves the choice to the environment."""
+        return self._instruments.contents
 
     @hookimpl
     def sabir_call_started(self, rendering: Rendering, attempt: int, call: int) -> None:

@@ -1,0 +1,158 @@
+"""The options of an MCP server: what it offers, chosen and named, each an option that asks the server.
+
+async with options_from_mcp(server, only=…, prefix=…) as options ─▶ sabir.answer(reply, options)
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+from sabir import Option, OptionInvalid, SettingsInvalid
+from sabir.values import JSONValue
+
+from sabir_mcp.connection import Connection, reason_of
+from sabir_mcp.contents import ResultPart, returned_by
+from sabir_mcp.errors import MCPFault, ServerUnreachable
+
+if TYPE_CHECKING:
+    from mcp.types import Tool
+
+    from sabir_mcp.servers import ServerLike
+
+Returned: TypeAlias = JSONValue | list[ResultPart]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which of a server's options are taken, by the server's own names, and what stands before these names."""
+
+    only: frozenset[str] | None
+    exclude: frozenset[str]
+    prefix: str
+
+    def of(self, offered: "Iterable[Tool]", server: str) -> "dict[str, Tool]":
+        """Name of each option taken → what the server says of it. OptionInvalid for a name that is not offered."""
+        by_name: dict[str, Tool] = {}
+        for each in offered:
+            by_name.setdefault(each.name, each)
+        if unknown := sorted(((self.only or frozenset()) | self.exclude) - set(by_name)):
+            known = ", ".join(sorted(by_name)) or "none"
+            raise OptionInvalid(f"MCP server {server!r} offers no option {unknown[0]!r}; it offers: {known}")
+        taken = (set(by_name) if self.only is None else self.only) - self.exclude
+        return {f"{self.prefix}{name}": said for name, said in by_name.items() if name in taken}
+
+
+class MCPOptions(Sequence[Option]):
+    """The options of a server, in its order: a sequence, to be offered and to be answered with.
+
+    They work until their block is left.
+    """
+
+    def __init__(self, connection: Connection, choice: Choice) -> None:
+        self._connection = connection
+        self._choice = choice
+        self._options: tuple[Option, ...] = ()
+
+    @property
+    def server(self) -> str:
+        """The server's own name."""
+        return self._connection.name
+
+    @property
+    def instructions(self) -> str:
+        """What the server tells models of itself, to go into a system message if you trust it; may be empty."""
+        return self._connection.instructions
+
+    async def refresh(self) -> None:
+        """Ask the server again what it offers; this sequence then holds that.
+
+        A server's notice that its list changed is not waited for: ask when you expect one. Raises MCPFault, and
+        OptionInvalid for a chosen name that is offered no more; the options then stay as they were.
+        """
+        taken = self._choice.of(await self._connection.list_options(), self._connection.name)
+        self._options = tuple(self._option(name, said) for name, said in taken.items())
+
+    def _option(self, name: str, said: "Tool") -> Option:
+        description = said.description or said.title or ""
+        return Option.from_schema(name, description, said.input_schema, self._function(said.name))
+
+    def _function(self, name: str) -> Callable[..., Coroutine[Any, Any, Returned]]:
+        async def ask(**arguments: Any) -> Returned:
+            return returned_by(await self._connection.call(name, arguments))
+
+        return ask
+
+    @overload
+    def __getitem__(self, index: int) -> Option: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Option, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Option | tuple[Option, ...]:
+        """An option by its place."""
+        return self._options[index]
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._options)
+
+    def __repr__(self) -> str:
+        """The server's name and the options' names."""
+        return f"<options of MCP server {self.server!r}: {', '.join(each.name for each in self) or 'none'}>"
+
+
+@asynccontextmanager
+async def options_from_mcp(
+    server: "ServerLike",
+    *,
+    only: Iterable[str] | None = None,
+    exclude: Iterable[str] = (),
+    prefix: str = "",
+    timeout: float | None = 60.0,
+    connect_timeout: float = 30.0,
+) -> AsyncIterator[MCPOptions]:
+    """The options of an MCP server, for as long as the block lasts.
+
+    `server` is a command (a string, or a list of words) that speaks the protocol by stdin and stdout, an http(s) URL,
+    or an object of the SDK: StdioServerParameters, a transport, a server in this process, a Client, a ClientSession. A
+    client or session that is entered already stays its owner's.
+
+    `only` and `exclude` choose by the server's own names; `prefix` stands before each, so that two servers may offer
+    the same. Seconds: `timeout` for each call, None for as long as it takes; `connect_timeout` for starting, greeting
+    and listing.
+
+    Raises ServerUnreachable, SettingsInvalid for what is no server, OptionInvalid for a name that is not offered. Later
+    faults are raised by the options, and so become error results.
+    """
+    choice = Choice(_names("only", only), _names("exclude", exclude) or frozenset(), prefix)
+    connection = Connection(server, timeout, connect_timeout)
+    options = MCPOptions(connection, choice)
+    try:
+        await _open(connection, options, connect_timeout)
+        yield options
+    finally:
+        await connection.close()
+
+
+async def _open(connection: Connection, options: MCPOptions, seconds: float) -> None:
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            await connection.open()
+            await options.refresh()
+    except OptionInvalid:
+        raise
+    except MCPFault as error:
+        raise ServerUnreachable(str(error)) from error
+    except Exception as error:
+        late = f"no list of its options within {seconds:g} s; raise connect_timeout="
+        said = late if limit.expired() else reason_of(error)
+        raise ServerUnreachable(f"MCP server {connection.name!r} is not to be had: {said}") from error
+
+
+def _names(which: str, given: Iterable[str] | None) -> frozenset[str] | None:
+    if isinstance(given, str):
+        raise SettingsInvalid(f"{which} is the string {given!r}; give a list: {which}=[{given!r}]")
+    return None if given is None else frozenset(given)

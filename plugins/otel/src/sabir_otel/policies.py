@@ -1,0 +1,99 @@
+"""One span for one call of a policy, current while it runs: what the policy calls stands below it (RN-23).
+
+    invoke_agent assistant        a policy
+      ├─ chat small               a model's call, by the hooks
+      └─ execute_tool search      a policy that answers an option call
+           └─ chat small
+
+Names and attributes are those of the conventions, version 1.41.1:
+https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/gen-ai/gen-ai-agent-spans.md. A policy has no
+provider, so that `gen_ai.provider.name` is left to the calls below it.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, TracerProvider, get_tracer
+from opentelemetry.util.types import AttributeValue
+from sabir.errors import one_line
+
+from sabir_otel import conventions
+from sabir_otel.contents import contents_of_environment
+from sabir_otel.hooks import installed
+from sabir_otel.telemetry import NAME, VERSION
+
+INVOKE_AGENT = "invoke_agent"
+EXECUTE_OPTION = "execute_tool"
+EXCEPTION = "exception"
+EXCEPTION_TYPE = "exception.type"
+
+LEAVING = (asyncio.CancelledError, GeneratorExit)
+"""What ends a policy whose caller went; nothing failed then."""
+
+
+@contextmanager
+def policy_span(
+    name: str,
+    *,
+    invocation_id: str = "",
+    description: str = "",
+    attributes: Mapping[str, AttributeValue] | None = None,
+    tracer_provider: TracerProvider | None = None,
+) -> Iterator[Span]:
+    """The span of one call of a policy: `invoke_agent {name}`, `execute_tool {name}` where it answers an option call.
+
+    `invocation_id` is that of the option call it answers, `description` what the policy says of itself, `attributes`
+    are set besides. The span goes where those of calls go: to the provider that `sabir_otel.configure` was given, or
+    the process's own, unless `tracer_provider` is given. It is current in this task or thread until the block is left.
+
+    What the block raises passes through: the span ends as an error, with its class, and with its message and stack
+    trace where contents are recorded on spans. A cancelled policy ends as left, with no error.
+    """
+    given = {**_named(name, invocation_id, description), **(attributes or {})}
+    tracer = _tracer(tracer_provider)
+    with tracer.start_as_current_span(
+        f"{given[conventions.OPERATION]} {name}",
+        kind=SpanKind.INTERNAL,
+        attributes=given,
+        record_exception=False,  # its message may quote contents
+        set_status_on_exception=False,
+    ) as span:
+        try:
+            yield span
+        except LEAVING:
+            span.set_attribute(conventions.LEFT, True)
+            raise
+        except BaseException as error:
+            _fail(span, error)
+            raise
+
+
+def _named(name: str, invocation_id: str, description: str) -> dict[str, AttributeValue]:
+    if invocation_id:
+        found: dict[str, AttributeValue] = {
+            conventions.OPERATION: EXECUTE_OPTION,
+            "gen_ai.tool.name": name,
+            "gen_ai.tool.type": "function",
+            "gen_ai.tool.call.id": invocation_id,
+        }
+        return found | ({"gen_ai.tool.description": description} if description else {})
+    found = {conventions.OPERATION: INVOKE_AGENT, "gen_ai.agent.name": name}
+    return found | ({"gen_ai.agent.description": description} if description else {})
+
+
+def _tracer(provider: TracerProvider | None) -> Tracer:
+    if provider is None:
+        return installed.tracer
+    return get_tracer(NAME, VERSION, provider, schema_url=conventions.SCHEMA_URL)
+
+
+def _fail(span: Span, error: BaseException) -> None:
+    kind = conventions.error_type(error)
+    span.set_attribute(conventions.ERROR_TYPE, kind)
+    if "span" in (installed.contents or contents_of_environment()):
+        span.record_exception(error)
+        span.set_status(Status(StatusCode.ERROR, one_line(str(error))))
+    else:
+        span.add_event(EXCEPTION, {EXCEPTION_TYPE: kind})
+        span.set_status(Status(StatusCode.ERROR, kind))

@@ -1,0 +1,75 @@
+"""A person's word before an option runs.
+
+    call ──approve──▶ "allow" ──▶ it runs
+                  ├─▶ "deny" ───▶ an error result of type "denied", by the policy "human"
+                  └─▶ "wait" ───▶ ApprovalPending, once everything else has run; a resume asks again
+
+Nothing of a decision to wait is kept but the call itself, which stays pending in the session: it survives a restart.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from sabir import Message, OptionResultBuilder, SettingsInvalid
+from sabir.errors import one_line
+from sabir.values import JSONValue, encode_json
+
+Word: TypeAlias = Literal["allow", "deny", "wait"]
+
+DENIED = "denied"
+"""The error type of a call that a person denied."""
+HUMAN = "human"
+"""The policy of the results of such calls."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a person decided of one call.
+
+    `reason` tells the model why a call was denied. `arguments` of an allowed call replace the model's when it runs;
+    the conversation still shows the model's own.
+    """
+
+    kind: Word
+    reason: str = ""
+    arguments: Mapping[str, JSONValue] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no decision."""
+        if self.kind not in ("allow", "deny", "wait"):
+            raise SettingsInvalid(f"{self.kind!r} is no decision; approve gives 'allow', 'deny', 'wait' or a Decision")
+        if self.arguments is not None and self.kind != "allow":
+            raise SettingsInvalid(f"a decision to {self.kind} takes no arguments; only an allowed call runs")
+
+
+Decided: TypeAlias = Decision | Word
+Approve: TypeAlias = Callable[[Message], Decided | Awaitable[Decided]]
+"""Asked about one option call before it runs; it may be a coroutine function where the evaluation is awaited."""
+
+ALLOWED = Decision("allow")
+
+
+def as_decision(decided: object) -> Decision:
+    """The decision that `approve` gave, as one word or whole; SettingsInvalid for anything else."""
+    if isinstance(decided, Decision):
+        return decided
+    if isinstance(decided, str):
+        return Decision(decided)  # type: ignore[arg-type]  # it checks the word itself
+    given = type(decided).__name__
+    raise SettingsInvalid(f"approve gave a value of type {given}; it gives 'allow', 'deny', 'wait' or a Decision")
+
+
+def with_arguments(call: Message, decision: Decision) -> Message:
+    """The call that runs: with the arguments that the person gave, or as it is."""
+    if decision.arguments is None:
+        return call
+    assert call.call is not None
+    given = {"arguments": encode_json(dict(decision.arguments)), "raw_arguments": None, "invalid_arguments": False}
+    return call.model_copy(update={"payload": call.call.model_copy(update=given)})
+
+
+def denial(call: Message, decision: Decision) -> Message:
+    """The result of a call that was denied (UP-29: the conversation goes on)."""
+    reason = one_line(decision.reason) or "a person denied this call"
+    return OptionResultBuilder.response_to(call, policy=HUMAN).error(DENIED, reason)

@@ -1,0 +1,136 @@
+"""A policy in a context: what a program calls, and what a runner performs.
+
+await ctx.llm(observations, options) ──▶ BoundCall ──▶ runner.perform ──▶ batch, calls answered (RN-05)
+           │
+           └ the attribute's name is the option's name, whatever the function is called (RN-13, D-09)
+"""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sabir import Message, Option, answer
+from sabir.constructors import as_messages
+
+from sabir_runtime.errors import PolicyInvalid
+from sabir_runtime.options import CHOSEN, option_of
+from sabir_runtime.policies import AnyPolicy, Batch, Named, check_batch
+from sabir_runtime.signatures import PolicySignature, read_policy
+from sabir_runtime.tool_context import ToolContext
+
+if TYPE_CHECKING:
+    from sabir_runtime.contexts import BaseContext
+    from sabir_runtime.runners import Runner
+
+
+class BoundPolicy:
+    """A policy bound to its context and runner; called without the context.
+
+    `options`, where given, are what it may choose when it is itself chosen as an option; else those that were
+    offered to whoever chose it. `description` is what a model is told of it, instead of its docstring.
+    """
+
+    def __init__(
+        self,
+        policy: AnyPolicy,
+        context: "BaseContext",
+        runner: "Runner",
+        *,
+        options: Sequence[str] | None = None,
+        description: str | None = None,
+    ) -> None:
+        signature = read_policy(policy)
+        self.signature: PolicySignature = signature if description is None else signature.described(description)
+        self.policy = policy
+        self.context = context
+        self.runner = runner
+        self.options = None if options is None else list(options)
+        self._name = ""
+
+    @property
+    def name(self) -> str:
+        """The attribute that it was assigned to; PolicyInvalid before that."""
+        if not self._name:
+            remedy = f"assign it to an attribute: self.{self.signature.function_name} = self._bind(…)"
+            raise PolicyInvalid(f"bound policy {self.signature.function_name!r} has no name yet; {remedy}")
+        return self._name
+
+    def take_name(self, name: str) -> None:
+        """Learn the attribute's name; PolicyInvalid where it has another already."""
+        if self._name not in ("", name):
+            remedy = "bind the function once more for a second name"
+            raise PolicyInvalid(f"bound policy {self._name!r} cannot be {name!r} too; {remedy}")
+        speaker: object = self.policy
+        if not self._name and isinstance(speaker, Named):
+            self.policy = speaker.bound_as(name)
+        self._name = name
+
+    # Each policy has keyword parameters of its own, hence Any; `signature` says which.
+    def __call__(
+        self, observations: str | Message | Sequence[Message], options: Sequence[str] | None = None, **arguments: Any
+    ) -> Awaitable[Batch]:
+        """What the policy chose, the calls among it answered: each call with its result.
+
+        Raises UnknownOption for a name that the context does not bind, and what the policy raises.
+        """
+        if type(observations) is not list:
+            observations = as_messages(observations)
+        names = self.context.checked_options(options) if options else None
+        return self.runner.perform(BoundCall(self, observations, names, arguments))
+
+    def __repr__(self) -> str:
+        """By its name, and that of its function."""
+        return f"<bound policy {self._name!r} of {self.signature.function_name}>"
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class BoundCall:
+    """One call of a bound policy, ready to be performed."""
+
+    bound: BoundPolicy
+    observations: list[Message]
+    options: list[str] | None
+    arguments: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The bound policy's name."""
+        return self.bound.name
+
+    @property
+    def is_option(self) -> bool:
+        """Whether it answers an option call, which is all that it observes then."""
+        message = CHOSEN.get(None)
+        return message is not None and len(self.observations) == 1 and self.observations[0] is message
+
+    async def decide(self) -> Batch:
+        """The batch that the policy itself chose, its calls not answered yet; raises what the policy raises."""
+        bound = self.bound
+        batch = await bound.policy(bound.context, self.observations, self.options, **self.arguments)
+        return check_batch(bound.name, batch)
+
+    async def answer(self, message: Message, context: ToolContext | None = None) -> Message:
+        """The result of one option call of the batch; whatever fails is an error result (UP-05, D-08).
+
+        `context` is what the option may know of its run; runners that keep records say there whether it may have run
+        before.
+        """
+        if context is None:
+            call_id = message.call.invocation_id if message.call else ""
+            context = ToolContext(call_id, idempotency_key=f"{message.id}/{call_id}")
+        token = CHOSEN.set(message)
+        try:
+            with context.entered():
+                (result,) = await answer([message], self.offered())
+        except asyncio.CancelledError:
+            context.cancelled.set()
+            raise
+        finally:
+            CHOSEN.reset(token)
+        return result
+
+    def offered(self) -> tuple[Option, ...]:
+        """The options of this call, as a model is told of them and as core runs them."""
+        bound = self.bound.context.bound_policies()
+        return tuple(option_of(bound[name], self.options) for name in self.options or ())

@@ -1,0 +1,81 @@
+"""How much an evaluation may spend: turns, tokens, seconds, money; checked before each provider call.
+
+    Budget ──▶ Spending ── add(reply) … check() ──▶ BudgetExhausted
+
+What a provider does not say cannot be counted: where a limit stands on it, the next call is refused rather than made.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from threading import Lock
+from typing import TypeAlias
+
+from sabir import Reply
+from sabir.errors import SettingsInvalid
+
+from sabir_runtime.outcomes import BudgetExhausted
+
+Price: TypeAlias = Callable[[Reply], float | Decimal | None]
+"""What a reply cost; None where that is not known."""
+Clock: TypeAlias = Callable[[], float]
+"""Seconds from some moment on."""
+_LIMITS = ("turns", "tokens", "seconds", "cost")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Limits, each None where there is none; SettingsInvalid for a negative one, and for a `cost` without its `price`.
+
+    `turns` counts provider calls that were answered, `tokens` input and output together, `seconds` the time since this
+    evaluation began or was resumed, `cost` what `price` says of each reply, in its currency. Turns, tokens and cost of
+    earlier processes count when an evaluation is resumed.
+    """
+
+    turns: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+    cost: float | Decimal | None = None
+    price: Price | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse limits that cannot be kept."""
+        for name in _LIMITS:
+            limit = getattr(self, name)
+            if limit is not None and not limit >= 0:
+                raise SettingsInvalid(f"Budget: {name} is {limit!r}; give a number of at least 0, or None for no limit")
+        if self.cost is not None and self.price is None:
+            raise SettingsInvalid("Budget: a cost needs price=, a function that says what a reply cost")
+
+
+class Spending:
+    """What has been spent of a budget; threads and tasks may share it."""
+
+    def __init__(self, budget: Budget | None, clock: Clock = time.monotonic) -> None:
+        self._budget = budget or Budget()
+        self._clock = clock
+        self._began = clock()
+        self._lock = Lock()
+        self._turns = 0
+        self._tokens: int | None = 0
+        self._cost: Decimal | None = Decimal(0)
+
+    def add(self, reply: Reply) -> None:
+        """Count a reply."""
+        price = self._budget.price
+        cost = None if price is None or self._budget.cost is None else price(reply)
+        tokens = reply.usage.total_tokens
+        with self._lock:
+            self._turns += 1
+            self._tokens = None if self._tokens is None or tokens is None else self._tokens + tokens
+            self._cost = None if self._cost is None or cost is None else self._cost + Decimal(str(cost))
+
+    def check(self) -> None:
+        """BudgetExhausted where a limit is reached, or where it cannot be told whether it is."""
+        with self._lock:
+            spent = (self._turns, self._tokens, self._clock() - self._began, self._cost)
+        for name, used in zip(_LIMITS, spent, strict=True):
+            allowed = getattr(self._budget, name)
+            if allowed is not None and (used is None or used >= allowed):
+                raise BudgetExhausted(name, allowed, used)

@@ -1,0 +1,146 @@
+"""Evaluating a prompt: ask, answer what is chosen, ask again; recorded as it goes, resumed where it stopped.
+
+    response = await evaluate(llm, prompt, session=session, options=[search])
+    response = await evaluate(llm, prompt, session=session, options=[search], resume=True)      # in another process
+
+`evaluate` and `evaluate_sync` are two thin drivers of one script (D-38).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, TypedDict, Unpack, cast
+
+from sabir import Adapter, Settings
+from sabir.calls import CallArguments
+from sabir.execution import check_runs
+from sabir.losses import Strict
+from sabir.misnamed import refuse_misnamed
+from sabir.options import OptionLike, as_options
+from sabir_session import Session, enable_inner_message_recording
+
+from sabir_runtime.approval import Approve
+from sabir_runtime.budgets import Budget, Spending
+from sabir_runtime.conversation import Conversation, begin, restore
+from sabir_runtime.drive import Desk, Performer, SyncPerformer, drive, drive_sync
+from sabir_runtime.outcomes import BudgetExhausted
+from sabir_runtime.progress import Watch
+from sabir_runtime.prompt import Output, Prompt, PromptLike, as_prompt
+from sabir_runtime.response import PromptResponse, total
+from sabir_runtime.script import Script, evaluation_script
+
+
+class EvaluationArguments(TypedDict, total=False):
+    """How prompts are evaluated, all of it optional.
+
+    `options` may be chosen by the model, and all have a function to run. `settings` and `strict` go with every request.
+    `budget` limits what is spent. `approve` is asked before a call runs. `watch` is told what happens; replies are
+    streamed then.
+    """
+
+    options: Iterable[OptionLike]
+    settings: Settings | None
+    strict: Strict | None
+    budget: Budget | None
+    approve: Approve | None
+    watch: Watch | None
+
+
+class EvaluateArguments(EvaluationArguments, total=False):
+    """How one prompt is evaluated, all of it optional.
+
+    `session` records every message the moment it is there; without one, nothing is kept (WI-05). `resume` goes on with
+    the session's latest evaluation (WI-39).
+    """
+
+    session: Session | None
+    resume: bool
+
+
+async def evaluate(
+    adapter: Adapter, prompt: PromptLike[Output], **how: Unpack[EvaluateArguments]
+) -> PromptResponse[Output]:
+    """Ask, answer the calls of each reply, and ask again, until a reply asks for nothing; that is the response.
+
+    Options that are coroutine functions are awaited, others run in threads; the calls of one reply run at once. Their
+    failures are results, which the model sees (UP-29). With `session`, everything is recorded before anything is done
+    with it; a process that ends in between resumes with `resume=True`, under any provider: calls without a result run
+    first, those with one never again, and an evaluation that was over answers from its records.
+    The session is written to in the loop's own thread, which waits as long as its journal takes for a record.
+
+    Raises ConversationNotFound and PromptMismatch on resume, ApprovalPending for calls that wait for a person,
+    BudgetExhausted before a request beyond the budget, OptionInvalid for an option that cannot run, OutputError for a
+    reply that is not of the prompt's type, RecordingFailed where the session cannot record, and the adapter's errors.
+    """
+    evaluation = _prepared("evaluate", adapter, prompt, how)
+    with evaluation:
+        await drive(evaluation.script, Performer(evaluation.desk))
+    return evaluation.response()
+
+
+def evaluate_sync(
+    adapter: Adapter, prompt: PromptLike[Output], **how: Unpack[EvaluateArguments]
+) -> PromptResponse[Output]:
+    """As `evaluate`, waiting: options run one after another in this thread, and none may be a coroutine function."""
+    evaluation = _prepared("evaluate_sync", adapter, prompt, how)
+    with evaluation:
+        drive_sync(evaluation.script, SyncPerformer(evaluation.desk))
+    return evaluation.response()
+
+
+@dataclass(frozen=True)
+class _Evaluation(Generic[Output]):
+    """One evaluation made ready: what it is about, how it goes, and what it works with."""
+
+    prompt: Prompt[Output]
+    conversation: Conversation
+    script: Script
+    desk: Desk
+
+    def __enter__(self) -> None:
+        """Nothing to do yet."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Give the response so far to whoever is told that the budget is exhausted."""
+        if isinstance(error, BudgetExhausted) and self.conversation.replies:
+            error.response = self._response(cast("Output", None))
+
+    def response(self) -> PromptResponse[Output]:
+        """The response of an evaluation that is over; OutputError where it is not of the prompt's type."""
+        if self.prompt.output is None:
+            return self._response(cast("Output", None))
+        return self._response(self.conversation.replies[-1].parse(self.prompt.output))
+
+    def _response(self, output: Output) -> PromptResponse[Output]:
+        conversation, heading = self.conversation, self.conversation.heading
+        return PromptResponse(
+            prompt_ns=heading.prompt_ns,
+            prompt_key=heading.prompt_key,
+            evaluation_id=heading.evaluation_id,
+            reply=conversation.replies[-1],
+            messages=tuple(conversation.messages),
+            output=output,
+            usage=total(reply.usage for reply in conversation.replies),
+        )
+
+
+def _prepared(
+    function: str, adapter: Adapter, given: PromptLike[Output], how: EvaluateArguments
+) -> _Evaluation[Output]:
+    """Check everything that can be wrong before anything is asked, run or recorded."""
+    refuse_misnamed(function, how, _KNOWN)
+    prompt, session, approve = as_prompt(given), how.get("session"), how.get("approve")
+    options = as_options(how.get("options") or ())
+    for option in options:
+        check_runs(option, asynchronous=function == "evaluate")
+    if session is not None:
+        enable_inner_message_recording(session)
+    speaks_as = str(getattr(adapter, "speaks_as", "llm"))
+    conversation = restore(session, prompt, speaks_as) if how.get("resume") else begin(prompt, speaks_as)
+    spending = Spending(how.get("budget"))
+    asked_about = [option.name for option in options] if approve else []
+    script = evaluation_script(conversation, spending, asked_about=asked_about)
+    call = CallArguments(options=options, settings=prompt.laid_under(how.get("settings")), strict=how.get("strict"))
+    return _Evaluation(prompt, conversation, script, Desk(adapter, session, options, call, approve, how.get("watch")))
+
+
+_KNOWN = tuple(EvaluateArguments.__annotations__)

@@ -1,0 +1,73 @@
+"""A person as a policy, with the signature of any other (RN-02).
+
+    self.llm = self._bind(human_policy(ask))        # evolve: a person, then a rule, then a model
+
+`ask` is told what the policy sees and may choose, and says what the person decided.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import sabir
+from sabir import Message, Option
+from sabir.errors import one_line
+
+from sabir_runtime.policies import AnyPolicy
+
+if TYPE_CHECKING:
+    from sabir_runtime.contexts import BaseContext
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a person is asked: the observations, what may be chosen, and what is requested where anything is."""
+
+    observations: tuple[Message, ...]
+    options: tuple[Option, ...] = ()
+    request: str = ""
+
+    @property
+    def text(self) -> str:
+        """What to show: the request, or else the last thing that was said."""
+        said = [message.text for message in self.observations if message.text]
+        return self.request or (said[-1] if said else "")
+
+
+Decided: TypeAlias = str | Message | Sequence[Message]
+"""A text, or messages: option calls among them are answered as a model's are."""
+Ask: TypeAlias = Callable[[Question], Decided | Awaitable[Decided]]
+
+
+def console(question: Question) -> str:
+    """Show the question on the terminal, and read one line."""
+    names = ", ".join(option.name for option in question.options)
+    print(f"{one_line(question.text, 2000)}" + (f"\noptions: {names}" if names else ""))
+    return input("you> ")
+
+
+def human_policy(ask: Ask = console, *, speaks_as: str = "human") -> AnyPolicy:
+    """A policy that a person decides; a plain function runs in a thread, so that waiting for a person blocks nothing.
+
+    A text becomes a message of the policy `speaks_as`. As an option it takes `request`, what is asked of the person.
+    """
+
+    async def human(
+        ctx: "BaseContext", observations: list[Message], options: list[str] | None = None, *, request: str = ""
+    ) -> list[Message]:
+        """Ask a person.
+
+        Args:
+            request: What is asked of the person.
+        """
+        question = Question(tuple(observations), tuple(ctx.offer(options)), request)
+        decided = ask(question) if inspect.iscoroutinefunction(ask) else await asyncio.to_thread(ask, question)
+        if inspect.isawaitable(decided):
+            decided = await decided
+        if isinstance(decided, str):
+            return [sabir.assistant(decided, policy=speaks_as)]
+        return [decided] if isinstance(decided, Message) else list(decided)
+
+    return human

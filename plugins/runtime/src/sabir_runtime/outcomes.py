@@ -1,0 +1,60 @@
+"""How an evaluation can end other than with a response.
+
+SabirError
+├── ConversationNotFound    resume, and nothing was recorded (ValueError)
+├── PromptMismatch          resume with another prompt than the recorded one (ValueError)
+├── OutsideEvaluation       a context was asked for where no option runs (LookupError)
+├── ApprovalPending         calls wait for a person; carries them
+└── BudgetExhausted         a limit is reached; carries the response so far
+
+After the last two, and after any error of a call, a session holds what was done: `resume=True` goes on from there.
+"""
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from sabir import Message, SabirError
+
+if TYPE_CHECKING:
+    from sabir_runtime.response import PromptResponse
+
+
+class ConversationNotFound(SabirError, ValueError):
+    """There is nothing to resume (WI-40, D-15)."""
+
+
+class PromptMismatch(SabirError, ValueError):
+    """The prompt's namespace or key is not that of the recorded conversation (WI-41, D-15)."""
+
+
+class OutsideEvaluation(SabirError, LookupError):
+    """The context of a run was asked for where no option runs for an evaluation."""
+
+
+class ApprovalPending(SabirError):
+    """Calls wait for a person's approval; all others have run and are recorded.
+
+    `calls` are those that wait. Resume the evaluation to have `approve` asked for them again.
+    """
+
+    def __init__(self, message: str, *, calls: tuple[Message, ...], evaluation_id: str) -> None:
+        super().__init__(message)
+        self.calls = calls
+        self.evaluation_id = evaluation_id
+
+
+class BudgetExhausted(SabirError):
+    """A limit of a budget is reached, or what was spent of it is not known; the next provider call was not made.
+
+    `limit` names it ("turns", "tokens", "seconds", "cost"), `allowed` and `spent` are its figures, `spent` None where
+    a provider did not say. `response` is what there is of the evaluation, None where no reply has come and for an
+    adapter of `within`.
+    """
+
+    def __init__(self, limit: str, allowed: float | Decimal, spent: float | Decimal | None) -> None:
+        figures = "what was spent is not known" if spent is None else f"{spent} spent"
+        super().__init__(f"the budget of {allowed} {limit} is exhausted: {figures}; raise it, and resume")
+        self.limit = limit
+        self.allowed = allowed
+        self.spent = spent
+        self.response: PromptResponse[Any] | None = None

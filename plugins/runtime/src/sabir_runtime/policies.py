@@ -1,0 +1,58 @@
+"""The policy: whatever looks at observations and chooses a batch of actions (RN-01, RN-02, RN-10).
+
+    selected = await policy(ctx, observations, options, **parameters)
+
+A model, a person and a rule are policies alike; who calls one cannot tell which it is.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from sabir import Message
+
+from sabir_runtime.errors import PolicyInvalid
+
+Batch: TypeAlias = list[Message]
+"""What a policy chose: texts and media are one message each, an option's call and its result are two (RN-04)."""
+
+
+class Policy(Protocol):
+    """A function, or an object that is called like one.
+
+    `observations` are all that it sees (RN-09). `options` are names of what it may choose, each an attribute of
+    its context. Parameters of its own are keyword parameters; they form its argument schema (RN-03).
+    """
+
+    # The context is the user's own class, and each policy has parameters of its own: hence Any.
+    def __call__(
+        self, ctx: Any, observations: list[Message], options: list[str] | None = None, /, **parameters: Any
+    ) -> Awaitable[Batch]:
+        """The batch of actions that it chose."""
+        ...
+
+
+@runtime_checkable
+class Named(Protocol):
+    """A policy that speaks under the name by which it is bound."""
+
+    def bound_as(self, name: str) -> "AnyPolicy":
+        """The same policy, speaking as that name."""
+        ...
+
+
+AnyPolicy: TypeAlias = Callable[..., Awaitable[Batch]]
+"""A policy as it is bound: its own keyword parameters are told from its signature."""
+
+
+def check_batch(name: str, returned: object) -> Batch:
+    """What a policy returned, if that is a batch; PolicyInvalid says what it is instead."""
+    if isinstance(returned, list | tuple):
+        for index, message in enumerate(returned):
+            if not isinstance(message, Message):
+                raise PolicyInvalid(
+                    f"policy {name!r} returned a {type(message).__name__} at [{index}] of its batch; return messages, "
+                    "for example sabir.assistant(…)"
+                )
+        return returned if isinstance(returned, list) else list(returned)
+    remedy = "return a list of messages; a reply's are reply.messages"
+    raise PolicyInvalid(f"policy {name!r} returned a {type(returned).__name__}, not a batch; {remedy}")

@@ -1,0 +1,66 @@
+"""What an option may know of its run, and say while it runs.
+
+@sabir.option
+def pay(amount: int) -> str:
+    run = ToolContext.current()
+    if run.is_resume and (receipt := receipts.get(run.idempotency_key)): return receipt
+
+The context is a context variable: functions that an option calls find it too, as do threads that core starts.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from threading import Event as Signal
+from typing import TypeAlias
+
+from sabir_runtime.outcomes import OutsideEvaluation
+
+Report: TypeAlias = Callable[[float, float | None, str], None]
+
+
+def _unheard(done: float, total: float | None, text: str) -> None:
+    """Nobody watches."""
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """The run of one option for one call (WI-48).
+
+    `call_id` is the call's invocation id; a provider may use one again in a later turn. `idempotency_key` is unique:
+    it names this call of this evaluation, and stays the same when the call runs again. `is_resume` says that the
+    call may have run before, in a process that ended before its result was recorded. `cancelled` is set when nobody
+    waits for the result any more, for options in threads to look at or to wait for.
+    """
+
+    call_id: str
+    is_resume: bool = False
+    idempotency_key: str = ""
+    cancelled: Signal = field(default_factory=Signal, compare=False)
+    _report: Report = field(default=_unheard, repr=False, compare=False)
+
+    @classmethod
+    def current(cls) -> "ToolContext":
+        """The context of the option that runs here; OutsideEvaluation where none does."""
+        found = _CURRENT.get()
+        if found is None:
+            raise OutsideEvaluation("no option of an evaluation runs here; ask inside of an option that evaluate runs")
+        return found
+
+    def report(self, done: float, total: float | None = None, text: str = "") -> None:
+        """Tell whoever watches the evaluation how far this run is: `done` of `total`, in the option's own units."""
+        if not self.cancelled.is_set():
+            self._report(done, total, text)
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Make it the current one."""
+        token = _CURRENT.set(self)
+        try:
+            yield
+        finally:
+            _CURRENT.reset(token)
+
+
+_CURRENT: ContextVar[ToolContext | None] = ContextVar("sabir_runtime.tool_context", default=None)

@@ -1,0 +1,165 @@
+"""One set of policies, four runners, equal messages (RN-21).
+
+    in memory · durable on SQLite · durable on Postgres · distributed over NATS
+
+What differs is who runs a policy and what is kept of it; never what a caller gets.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sabir
+from sabir import Message, OptionFailed
+from sabir_distributed import DistributedRunner, Worker
+from sabir_durable import DurableRunner
+from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, InMemoryRunner, PolicyFailed, loop_policy
+
+from tests.runtime.support import call
+from tests.servers.nats import NatsUnavailable, nats_server
+from tests.servers.postgres import new_database, postgres
+
+__all__ = ["postgres"]
+PIXEL = "data:image/png;base64,iVBORw0KGgo="
+HISTORY = [sabir.system("Be brief."), sabir.user("Umbrella today?", sabir.image("https://example.com/sky.png"))]
+OPTIONS = ["search", "show", "count", "limited", "broken", "planner"]
+
+
+async def model(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    """Choose as a model would: two turns of calls, then a text."""
+    turn = len({message.step_num for message in observations if message.kind == "option_result"})
+    calls = [
+        [call("search", "a-1", step_num=1, query="rain", day="2026-11-21"), call("broken", "a-2", step_num=1)],
+        [
+            call("show", "b-1", step_num=2), call("count", "b-2", step_num=2), call("limited", "b-3", step_num=2),
+            call("search", "b-4", step_num=2, query=3), call("steal", "b-5", step_num=2),
+            call("planner", "b-6", step_num=2, request="Plan it."),
+        ],
+    ]  # fmt: skip
+    return [sabir.assistant("Let me see."), *calls[turn]] if turn < len(calls) else [sabir.assistant("Take one.")]
+
+
+async def search(
+    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, query: str, day: date
+) -> list[Message]:
+    """Search the web."""
+    return [sabir.assistant(f"{query} on {day:%d %B}", policy="search")]
+
+
+async def show(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    """Show the sky."""
+    return [sabir.assistant("The sky:", sabir.image(PIXEL))]
+
+
+async def count(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    """Count, by way of a policy's own calls."""
+    both = await asyncio.gather(*(ctx.search([], query=each, day=date(2026, 1, 1)) for each in "ab"))  # type: ignore[attr-defined]
+    return [sabir.assistant(" + ".join(batch[0].text for batch in both))]
+
+
+async def limited(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    """Fail in its own words."""
+    raise OptionFailed("quota", "try tomorrow", retryable=True)
+
+
+async def broken(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    """Fail."""
+    raise LookupError("no disk")
+
+
+async def planner(
+    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, request: str
+) -> list[Message]:
+    """Choose an option of its own."""
+    return [call("search", "inner", query=request, day="2026-02-03")]
+
+
+class Assistant(BaseContext):
+    """All of them, and a loop."""
+
+    agent: BoundPolicy
+    broken: BoundPolicy
+
+    def __init__(self, runner: BaseRunner) -> None:
+        super().__init__(runner)
+        self.model = self._bind(model)
+        self.agent = self._bind(loop_policy("model"))
+        self.search, self.show, self.count = self._bind(search), self._bind(show), self._bind(count)
+        self.limited, self.broken, self.planner = self._bind(limited), self._bind(broken), self._bind(planner)
+
+
+@pytest.fixture(scope="module")
+def nats() -> Iterator[str]:
+    """A server's URL."""
+    try:
+        with nats_server() as url:
+            yield url
+    except NatsUnavailable as error:
+        pytest.skip(str(error))
+
+
+@asynccontextmanager
+async def in_memory(request: pytest.FixtureRequest) -> AsyncIterator[BaseRunner]:
+    """Here."""
+    yield InMemoryRunner()
+
+
+@asynccontextmanager
+async def on_sqlite(request: pytest.FixtureRequest) -> AsyncIterator[BaseRunner]:
+    """In a file."""
+    folder: Path = request.getfixturevalue("tmp_path")
+    async with DurableRunner(f"sqlite:///{folder}/runs.db") as runner:
+        yield runner
+
+
+@asynccontextmanager
+async def on_postgres(request: pytest.FixtureRequest) -> AsyncIterator[BaseRunner]:
+    """In a database."""
+    async with DurableRunner(new_database(request.getfixturevalue("postgres"))) as runner:
+        yield runner
+
+
+@asynccontextmanager
+async def at_a_worker(request: pytest.FixtureRequest) -> AsyncIterator[BaseRunner]:
+    """At a worker, here in this process; `tests/distributed` has them in others."""
+    url = request.getfixturevalue("nats")
+    async with Worker(Assistant, url), DistributedRunner(url) as runner:
+        yield runner
+
+
+RUNNERS: dict[str, Any] = {
+    "memory": in_memory, "SQLite": on_sqlite, "Postgres": on_postgres, "NATS": at_a_worker,
+}  # fmt: skip
+
+
+def contents(batch: list[Message]) -> list[object]:
+    """What messages say, without their ids."""
+    return [message._content() for message in batch]
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+async def test_the_same_policies_give_the_same_messages(runner: str, request: pytest.FixtureRequest) -> None:
+    """RN-21, RN-29, RN-32: texts, media, values, refusals, errors in their own words, nested calls, two at once."""
+    expected = await Assistant(InMemoryRunner()).agent(HISTORY, OPTIONS)
+    async with RUNNERS[runner](request) as made:
+        found = await Assistant(made).agent(HISTORY, OPTIONS)
+
+    assert contents(found) == contents(expected)
+    errors = [message.result.error_type for message in found if message.result and message.result.is_error]
+    assert errors == ["LookupError", "quota", "invalid_arguments", "option_not_offered"]
+    assert found[-1].text == "Take one."
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+async def test_a_failing_policy_is_its_callers_error(runner: str, request: pytest.FixtureRequest) -> None:
+    """RN-31: with its class and its words, wherever it ran."""
+    async with RUNNERS[runner](request) as made:
+        with pytest.raises((LookupError, PolicyFailed), match="no disk") as raised:
+            await Assistant(made).broken(HISTORY)
+
+    error = raised.value
+    assert (error.error_type if isinstance(error, PolicyFailed) else type(error).__name__) == "LookupError"

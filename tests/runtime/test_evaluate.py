@@ -1,0 +1,683 @@
+"""An evaluation records what happens the moment that it happens, and does nothing else that a loop would not do."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sabir
+from pydantic import BaseModel
+from sabir_runtime.evaluate import evaluate, evaluate_sync
+from sabir_runtime.outcomes import OutsideEvaluation
+from sabir_runtime.progress import (
+    CallEnded,
+    CallProgress,
+    CallStarted,
+    Event,
+    ReplyArrived,
+    RequestStarted,
+    TextArrived,
+)
+from sabir_runtime.prompt import Prompt
+from sabir_runtime.records import Clerk, Heading
+from sabir_runtime.tool_context import ToolContext
+from sabir_session import InnerMessage, RecordingFailed, Session, Snapshot, get_inner_messages, get_pending_tool_calls
+from sabir_testing.scripted import ScriptedAdapter, call, calls, reply
+
+from tests.runtime.crash.journals import ListJournal, numbers_of, records_of, session_of
+
+PROMPT: Prompt[None] = Prompt(ns="trips", key="umbrella", system="Be brief.", messages=[sabir.user("Umbrella today?")])
+PARIS, ROME = {"city": "Paris"}, {"city": "Rome"}
+
+
+@sabir.option
+def weather(city: str) -> str:
+    "Current weather in a city."
+    return f"rain in {city}"
+
+
+@sabir.option
+async def tide(city: str) -> str:
+    "The tide in a city."
+    return f"low in {city}"
+
+
+def both_calls() -> ScriptedAdapter:
+    """Two calls of one reply, then the last words."""
+    return ScriptedAdapter(reply("Let me look.", calls(weather=[PARIS, ROME])), "Take one.")
+
+
+def test_records_are_numbered_as_in_the_diagram() -> None:
+    """WI-10, WI-11, WI-12: system, assistant with two calls, their results, the final response; the prompt's user
+    message has its own place behind the system's (WI-29)."""
+    session = Session()
+    prompt = Prompt[None](system="Be brief.")
+    evaluate_sync(both_calls(), prompt, session=session, options=[weather])
+
+    assert numbers_of(session) == [
+        ("system", 0, 0), ("assistant", 1, 1), ("tool", 2, 1), ("tool", 3, 1), ("assistant", 4, 2),
+    ]  # fmt: skip
+    told = get_inner_messages(session)
+    assert [call.call_id for call in told[1].tool_calls] == [told[2].tool_call_id, told[3].tool_call_id]
+
+    asked = Session()
+    evaluate_sync(both_calls(), PROMPT, session=asked, options=[weather])
+    assert numbers_of(asked)[:3] == [("system", 0, 0), ("user", 1, 0), ("assistant", 2, 1)]
+
+
+def test_a_record_is_written_by_a_clerk_who_counts() -> None:
+    """WI-23: it gives the record, the sequence rises by one, and turn, namespace and key are stamped on it."""
+    clerk = Clerk(Heading("e-1", "trips", "umbrella"))
+    opening = list(clerk.opening([sabir.system("Be brief."), sabir.user("Hi")], "llm"))
+    answered = clerk.reply(ScriptedAdapter(calls(weather=PARIS)).complete_sync("Hi"))
+
+    assert [record.sequence for record in (*opening, answered)] == [0, 1, 2]
+    assert [record.turn for record in (*opening, answered)] == [0, 0, 1]
+    assert {(record.evaluation_id, record.prompt_ns, record.prompt_key) for record in opening} == {
+        ("e-1", "trips", "umbrella")
+    }
+    assert isinstance(answered, InnerMessage)
+
+
+def test_each_thing_is_recorded_before_anything_is_done_with_it() -> None:
+    """WI-03, WI-24, WI-25, WI-26, WI-29: the opening before the first request, a reply before its options run, a result
+    before the next option runs; and all calls of a reply are recorded pending."""
+    happened: list[str] = []
+
+    def before(record: InnerMessage) -> None:
+        happened.append(f"{record.role} {[call.status for call in record.tool_calls] or ''}".strip())
+
+    def answer(*content: Any) -> Callable[[object], Any]:
+        def asked(_: object) -> Any:
+            happened.append("request")
+            return reply(*content)
+
+        return asked
+
+    def look(city: str) -> str:
+        happened.append(f"look {city}")
+        return city
+
+    llm = ScriptedAdapter(answer(calls(look=[PARIS, ROME])), answer("Done."))
+    evaluate_sync(llm, PROMPT, session=Session(journal=ListJournal(before=before)), options=[look])
+
+    assert happened == [
+        "system", "user", "request", "assistant ['pending', 'pending']",
+        "look Paris", "tool", "look Rome", "tool", "request", "assistant",
+    ]  # fmt: skip
+
+
+def test_a_reply_without_text_is_recorded_with_empty_content() -> None:
+    """WI-25: None content is ""; and text with calls is one record that holds all of the reply's messages (D-45)."""
+    session = Session()
+    llm = ScriptedAdapter(calls(weather=PARIS), reply("Let me look.", calls(weather=ROME)), reply())
+    evaluate_sync(llm, PROMPT, session=session, options=[weather])
+    silent, talking, last = (record for record in get_inner_messages(session) if record.role == "assistant")
+
+    assert (silent.content, talking.content, last.content) == ("", "Let me look.", "")
+    assert [message.kind for message in talking.messages] == ["parts", "option_call"]
+    assert (last.messages, last.tool_calls) == ((), ())
+    assert talking.tool_calls[0].arguments == '{"city":"Rome"}'
+    assert (talking.finish_reason, talking.usage is not None) == ("option_calls", True)
+
+
+def test_a_crash_in_one_option_leaves_the_result_of_the_one_before() -> None:
+    """WI-26: with options A and B and a crash in B, the snapshot holds A's result, and B's call is pending; each record
+    is an item of its own (WI-04)."""
+    session = Session()
+
+    def crash() -> str:
+        raise KeyboardInterrupt
+
+    llm = ScriptedAdapter(calls(weather=PARIS, crash={}))
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_sync(llm, PROMPT, session=session, options=[weather, crash])
+    text = session.snapshot().to_json()
+    taken = Snapshot.from_json(text)
+    restored = session_of(ListJournal())
+    restored.mutate().rollback(taken)
+
+    assert [len(each["items"]) for each in json.loads(text)["slices"]] == [4]
+    assert numbers_of(restored)[-1] == ("tool", 3, 1)
+    assert get_inner_messages(restored)[-1].content == "rain in Paris"
+    evaluation = get_inner_messages(restored)[0].evaluation_id
+    assert [call.name for call in get_pending_tool_calls(restored, evaluation)] == ["crash"]
+
+
+async def test_each_evaluation_has_an_id_of_its_own() -> None:
+    """WI-09: two calls give two ids, all records of one share theirs, and the response names it."""
+    session = Session()
+    llm = ScriptedAdapter("One.", calls(weather=PARIS), "Two.")
+    first = await evaluate(llm, PROMPT, session=session)
+    second = await evaluate(llm, PROMPT, session=session, options=[weather])
+
+    ids = [record.evaluation_id for record in get_inner_messages(session)]
+    assert ids == [first.evaluation_id] * 3 + [second.evaluation_id] * 5
+    assert first.evaluation_id != second.evaluation_id
+    assert {(record.prompt_ns, record.prompt_key) for record in get_inner_messages(session)} == {("trips", "umbrella")}
+
+
+def test_without_a_session_nothing_is_kept_and_everything_else_is_the_same() -> None:
+    """WI-05: recording is opt-in; the same requests are sent, and the same response comes."""
+    session, recording, alone = Session(), both_calls(), both_calls()
+    with_session = evaluate_sync(recording, PROMPT, session=session, options=[weather])
+    without = evaluate_sync(alone, PROMPT, options=[weather])
+
+    assert [sent.rendering.body for sent in recording.sent] == [sent.rendering.body for sent in alone.sent]
+    assert without.text == with_session.text == "Take one."
+    assert without.usage == with_session.usage
+    assert [message.kind for message in without.messages] == [message.kind for message in with_session.messages]
+    assert len(records_of(session)) == 6
+
+
+async def test_both_drivers_run_the_same_script() -> None:
+    """D-38: awaited or waiting, inside a running loop too, the records say the same."""
+    waiting, awaited = Session(), Session()
+    first = evaluate_sync(both_calls(), PROMPT, session=waiting, options=[weather])
+    second = await evaluate(both_calls(), PROMPT, session=awaited, options=[weather])
+
+    assert records_of(waiting) == records_of(awaited)
+    assert (first.text, first.usage) == (second.text, second.usage)
+
+
+async def test_calls_of_one_reply_run_at_once_and_keep_their_order() -> None:
+    """Each waits for the other, and the last ends first; sequences and the next request follow the calls' order, so
+    that the records of all runs are equal (WI-10, WI-44)."""
+    session, ended, llm = Session(), asyncio.Event(), ScriptedAdapter(calls(slow={}, quick={}), "Done.")
+
+    async def slow() -> str:
+        await ended.wait()
+        return "slow"
+
+    async def quick() -> str:
+        ended.set()
+        return "quick"
+
+    arrived: list[int] = []
+    session.observe(InnerMessage, lambda old, new: arrived.append(len(new)))
+    await evaluate(llm, PROMPT, session=session, options=[slow, quick])
+
+    assert [(record.sequence, record.content) for record in get_inner_messages(session)[3:5]] == [
+        (3, "slow"), (4, "quick"),
+    ]  # fmt: skip
+    assert [result.result for result in llm.last.results] == ["slow", "quick"]
+
+
+async def test_a_result_is_recorded_while_its_siblings_still_run() -> None:
+    """WI-26: not batched; the second call's result is in the session before the first has ended."""
+    session = Session()
+
+    async def slow() -> str:
+        while not any(record.content == "quick" for record in session.select_all(InnerMessage)):
+            await asyncio.sleep(0)
+        return "slow"
+
+    await evaluate(
+        ScriptedAdapter(calls(slow={}, weather=PARIS, quick={}), "Done."),
+        PROMPT,
+        session=session,
+        options=[slow, weather, sabir.option(name="quick")(lambda: "quick")],
+    )
+
+    assert [record.content for record in get_inner_messages(session)[3:6]] == ["slow", "rain in Paris", "quick"]
+
+
+async def test_failures_of_options_are_results_and_the_conversation_goes_on() -> None:
+    """UP-29: an unknown option, an extra argument, a wrong type and an exception end in error results that the model
+    sees; their calls read failed, and the others completed."""
+    session, ran = Session(), []
+
+    def strictly(count: int) -> int:
+        ran.append(count)
+        return count
+
+    def fails() -> None:
+        raise ValueError("no such thing")
+
+    llm = ScriptedAdapter(
+        calls(nothing={}, strictly=[{"count": 1, "more": 2}, {"count": "many"}, {"count": 3}], fails={}),
+        "I see.",
+    )
+    response = await evaluate(llm, PROMPT, session=session, options=[strictly, fails])
+    asked = get_inner_messages(session)[2]
+
+    assert response.text == "I see."
+    assert ran == [3]
+    assert [result.error_type for result in llm.last.results] == [
+        "option_not_offered", "invalid_arguments", "invalid_arguments", None, "ValueError",
+    ]  # fmt: skip
+    assert [call.status for call in asked.tool_calls] == ["failed", "failed", "failed", "completed", "failed"]
+    assert get_inner_messages(session)[-2].content == "no such thing"
+
+
+def test_ids_that_a_provider_uses_again_do_not_confuse_turns() -> None:
+    """UP-13: `call-1` in each turn; each result belongs to its own turn's call."""
+    session = Session()
+    llm = ScriptedAdapter(call("weather", PARIS, id="call-1"), call("weather", ROME, id="call-1"), "Done.")
+    response = evaluate_sync(llm, PROMPT, session=session, options=[weather])
+
+    assert numbers_of(session)[2:] == [
+        ("assistant", 2, 1), ("tool", 3, 1), ("assistant", 4, 2), ("tool", 5, 2), ("assistant", 6, 3),
+    ]  # fmt: skip
+    assert get_pending_tool_calls(session, response.evaluation_id) == ()
+    assert [result.result for result in llm.sent[2].results] == ["rain in Rome"]
+
+
+def test_what_cannot_be_recorded_stops_the_evaluation() -> None:
+    """UP-30: a full disk is met before the provider is asked, and no option runs whose call is not recorded."""
+
+    def refuse(record: InnerMessage) -> None:
+        if record.role == "assistant":
+            raise OSError("no space left")
+
+    ran: list[str] = []
+    llm = ScriptedAdapter(calls(look={}))
+    with pytest.raises(RecordingFailed):
+        evaluate_sync(llm, PROMPT, session=Session(journal=ListJournal(before=refuse)), options=[lambda_option(ran)])
+
+    assert ran == []
+
+
+def lambda_option(ran: list[str]) -> sabir.Option:
+    """An option that notes that it ran."""
+    return sabir.option(name="look")(lambda: ran.append("look"))
+
+
+def test_what_cannot_run_is_refused_before_anything_is_asked_or_recorded() -> None:
+    """An asynchronous option for the waiting driver, an option without a function, another library's word."""
+    session, llm = Session(), ScriptedAdapter()
+    with pytest.raises(sabir.OptionInvalid, match="asynchronous"):
+        evaluate_sync(llm, PROMPT, session=session, options=[tide])
+    with pytest.raises(sabir.OptionInvalid, match="no function"):
+        evaluate_sync(llm, PROMPT, session=session, options=[sabir.Option.from_schema("look", "", {})])
+    with pytest.raises(sabir.Misnamed, match=r"pass options=\[…\]"):
+        evaluate_sync(llm, PROMPT, session=session, tools=[weather])  # type: ignore[call-arg]
+    with pytest.raises(sabir.Misnamed, match="role dictionary"):
+        evaluate_sync(llm, [{"role": "user", "content": "Hi"}], session=session)  # type: ignore[list-item]
+
+    assert (llm.sent, records_of(session)) == ((), [])
+
+
+def test_a_prompt_may_be_a_text_a_message_or_a_conversation() -> None:
+    """Instructions that stand in a conversation are recorded first; those who quote a model keep turn 0 (WI-11)."""
+    session = Session()
+    llm = ScriptedAdapter("One.", "Two.", "Three.")
+    evaluate_sync(llm, "Hi", session=session)
+    evaluate_sync(llm, sabir.user("Hi"), session=session)
+    quoted = ScriptedAdapter(reply("Before.", calls(weather=PARIS)))
+    said = quoted.complete_sync("Hi").messages
+    history = [
+        sabir.system("Be brief."),
+        sabir.user("Hi"),
+        *said,
+        *sabir.answer_sync(said, [weather]),
+        sabir.user("So?"),
+    ]
+    evaluate_sync(llm, history, session=session, options=[weather])
+
+    assert numbers_of(session)[:6] == [("system", 0, 0), ("user", 1, 0), ("assistant", 2, 1)] * 2
+    assert numbers_of(session)[6:] == [
+        ("system", 0, 0), ("user", 1, 0), ("assistant", 2, 0), ("tool", 3, 0), ("user", 4, 0), ("assistant", 5, 1),
+    ]  # fmt: skip
+    assert [record.content for record in get_inner_messages(session)[6:]] == [
+        "Be brief.", "Hi", "Before.", "rain in Paris", "So?", "Three.",
+    ]  # fmt: skip
+    assert llm.last.messages == tuple(history)
+
+
+def test_a_conversation_that_ends_with_the_models_words_is_no_evaluation_that_ended() -> None:
+    """What a prompt quotes is no response, also when the evaluation is resumed before its first one (WI-47, D-17)."""
+    journal, history = ListJournal(), [sabir.user("Count to three."), sabir.assistant("One, two,")]
+    with pytest.raises(sabir.ServerFailed):
+        evaluate_sync(ScriptedAdapter(*[sabir.ServerFailed("down")] * 3), history, session=session_of(journal))
+    response = evaluate_sync(ScriptedAdapter("three."), history, session=session_of(journal), resume=True)
+
+    assert (response.text, response.reply.text) == ("three.", "three.")
+    assert evaluate_sync(ScriptedAdapter("three."), history).text == "three."
+
+
+def test_calls_that_a_conversation_leaves_open_are_answered_first() -> None:
+    """A conversation that was broken off elsewhere goes on as a resumed one does; no option of it ran here before."""
+    seen: list[bool] = []
+
+    def look() -> str:
+        seen.append(ToolContext.current().is_resume)
+        return "seen"
+
+    history = [sabir.user("Hi"), *ScriptedAdapter(calls(look=[{}, {}])).complete_sync("Hi").messages]
+    llm, session = ScriptedAdapter("Done."), Session()
+    evaluate_sync(llm, history, session=session, options=[look])
+
+    assert seen == [False, False]
+    assert numbers_of(session) == [
+        ("system", 0, 0), ("user", 1, 0), ("assistant", 2, 0), ("tool", 3, 0), ("tool", 4, 0), ("assistant", 5, 1),
+    ]  # fmt: skip
+    assert len(llm.last.results) == 2
+
+
+def test_a_paused_reply_is_sent_back_until_the_model_has_ended() -> None:
+    """A pause asks for nothing but to go on; it is no end (D-17)."""
+    llm = ScriptedAdapter(reply("I am at", finish_reason="paused"), " it.")
+    response = evaluate_sync(llm, PROMPT)
+
+    assert response.text == " it."
+    assert [message.text for message in llm.last.messages] == ["Be brief.", "Umbrella today?", "I am at"]
+
+
+class Forecast(BaseModel):
+    """What the sky does."""
+
+    umbrella: bool
+
+
+def test_the_output_has_the_prompts_type() -> None:
+    """Its schema is asked for, and what comes is validated; a type that is no model works as well."""
+    llm = ScriptedAdapter(Forecast(umbrella=True), "[1, 2]", "no JSON")
+    forecast = evaluate_sync(llm, Prompt(messages=[sabir.user("Umbrella?")], output=Forecast))
+    numbers = evaluate_sync(llm, Prompt(messages=[sabir.user("Numbers?")], output=list[int]))
+
+    assert (forecast.output, numbers.output) == (Forecast(umbrella=True), [1, 2])
+    assert [sent.settings.response_format.name for sent in llm.sent if sent.settings.response_format] == [
+        "Forecast", "list",
+    ]  # fmt: skip
+    with pytest.raises(sabir.OutputInvalid):
+        evaluate_sync(llm, Prompt(messages=[sabir.user("?")], output=Forecast))
+
+
+def test_settings_and_strictness_go_with_every_request() -> None:
+    """The call's own settings win over those that the output asks for."""
+    llm = both_calls()
+    evaluate_sync(llm, PROMPT, options=[weather], settings=sabir.Settings(temperature=0.5), strict=True)
+
+    assert [sent.settings.temperature for sent in llm.sent] == [0.5, 0.5]
+
+
+def test_the_response_tells_the_whole_evaluation() -> None:
+    """Messages of all turns, and the sum of what they used; a figure that one of them did not say is not known."""
+    first = sabir.Usage(input_tokens=10, output_tokens=2, reasoning_tokens=1)
+    second = sabir.Usage(input_tokens=20, output_tokens=3)
+    llm = ScriptedAdapter(reply(calls(weather=PARIS), usage=first), reply("Yes.", usage=second))
+    response = evaluate_sync(llm, PROMPT, options=[weather])
+
+    assert (response.prompt_ns, response.prompt_key, response.text) == ("trips", "umbrella", "Yes.")
+    assert [message.kind for message in response.messages] == [
+        "parts",
+        "parts",
+        "option_call",
+        "option_result",
+        "parts",
+    ]
+    assert (response.usage.input_tokens, response.usage.output_tokens, response.usage.reasoning_tokens) == (30, 5, None)
+
+
+@pytest.mark.parametrize("is_awaited", [True, False])
+async def test_whoever_watches_is_told_everything_in_order(is_awaited: bool) -> None:
+    """Requests, text as it comes, replies, options and how far they are; only then is anything streamed."""
+    told: list[Event] = []
+
+    def count(to: int) -> int:
+        ToolContext.current().report(1, to, "counting")
+        return to
+
+    def llm() -> ScriptedAdapter:
+        return ScriptedAdapter(calls(count={"to": 3}), "It is three.")
+
+    watched, alone = llm(), llm()
+    if is_awaited:
+        await evaluate(watched, PROMPT, options=[count], watch=told.append)
+        await evaluate(alone, PROMPT, options=[count])
+    else:
+        evaluate_sync(watched, PROMPT, options=[count], watch=told.append)
+        evaluate_sync(alone, PROMPT, options=[count])
+
+    assert [type(event) for event in told] == [
+        RequestStarted, ReplyArrived, CallStarted, CallProgress, CallEnded,
+        RequestStarted, TextArrived, TextArrived, TextArrived, ReplyArrived,
+    ]  # fmt: skip
+    progress = next(event for event in told if isinstance(event, CallProgress))
+    assert (progress.done, progress.total, progress.text) == (1, 3, "counting")
+    assert "".join(event.text for event in told if isinstance(event, TextArrived)) == "It is three."
+    assert [sent.streaming for sent in (*watched.sent, *alone.sent)] == [True, True, False, False]
+
+
+async def test_a_watcher_hears_in_the_loops_own_thread() -> None:
+    """Options run in threads; a display need not know."""
+    import threading
+
+    threads: set[int] = set()
+
+    def count() -> None:
+        ToolContext.current().report(1)
+
+    await evaluate(
+        ScriptedAdapter(calls(count={}), "Done."),
+        PROMPT,
+        options=[count],
+        watch=lambda event: threads.add(threading.get_ident()),
+    )
+
+    assert threads == {threading.get_ident()}
+
+
+def test_a_watcher_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged, by the event at which it failed."""
+
+    def broken(event: Event) -> None:
+        raise RuntimeError("no display")
+
+    with caplog.at_level(logging.WARNING, "sabir"):
+        assert evaluate_sync(both_calls(), PROMPT, options=[weather], watch=broken).text == "Take one."
+    assert "watch failed at RequestStarted: RuntimeError: no display" in caplog.messages[0]
+
+
+@pytest.mark.parametrize("is_awaited", [True, False])
+async def test_an_option_knows_its_run(is_awaited: bool) -> None:
+    """WI-48: the call's id always, and that it is no resume; its idempotency key is unlike that of any other call,
+    though the provider uses an id again (UP-13). Functions that it calls, and threads of core, find it too."""
+    seen: list[ToolContext] = []
+
+    def deeper() -> None:
+        seen.append(ToolContext.current())
+
+    def look() -> None:
+        deeper()
+
+    def llm() -> ScriptedAdapter:
+        return ScriptedAdapter(call("look", id="x"), call("look", id="x"), "Done.")
+
+    response = (
+        await evaluate(llm(), PROMPT, options=[look]) if is_awaited else evaluate_sync(llm(), PROMPT, options=[look])
+    )
+
+    assert [(context.call_id, context.is_resume) for context in seen] == [("x", False), ("x", False)]
+    assert [context.idempotency_key for context in seen] == [
+        f"{response.evaluation_id}/3", f"{response.evaluation_id}/5",
+    ]  # fmt: skip
+    with pytest.raises(OutsideEvaluation):
+        ToolContext.current()
+
+
+async def test_parallel_options_know_each_their_own_run() -> None:
+    """The context belongs to the run, also while another one is under way."""
+    first, second = asyncio.Event(), asyncio.Event()
+    seen: list[str] = []
+
+    async def one() -> None:
+        second.set()
+        await first.wait()
+        seen.append(ToolContext.current().call_id)
+
+    async def other() -> None:
+        await second.wait()
+        seen.append(ToolContext.current().call_id)
+        first.set()
+
+    await evaluate(ScriptedAdapter(calls(one={}, other={}), "Done."), PROMPT, options=[one, other])
+
+    assert seen == ["call-2", "call-1"]
+
+
+async def test_a_cancelled_evaluation_cancels_its_options_and_can_be_resumed() -> None:
+    """Coroutines are cancelled, threads find it said; what was recorded stays."""
+    session, started = Session(), asyncio.Event()
+
+    async def endless() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    context: list[ToolContext] = []
+
+    async def quick() -> str:
+        context.append(ToolContext.current())
+        return "quick"
+
+    task = asyncio.create_task(
+        evaluate(ScriptedAdapter(calls(endless={}, quick={})), PROMPT, session=session, options=[endless, quick])
+    )
+    await started.wait()
+    while len(get_inner_messages(session)) < 4:
+        await asyncio.sleep(0)
+    assert not context[0].cancelled.is_set()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert context[0].cancelled.is_set()
+    evaluation = get_inner_messages(session)[0].evaluation_id
+    assert [pending.name for pending in get_pending_tool_calls(session, evaluation)] == ["endless"]
+
+
+async def test_what_ends_although_it_is_cancelled_is_recorded() -> None:
+    """An option that finishes its work first has its result kept; no resume runs it again (WI-26, WI-43)."""
+    session, started = Session(), asyncio.Barrier(4)
+    ran: list[str] = []
+
+    async def pay(to: str) -> str:
+        ran.append(to)
+        try:
+            await started.wait()
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if to == "nobody":
+                raise
+            await asyncio.sleep(0)
+        return f"paid {to}"
+
+    llm = ScriptedAdapter(calls(pay=[{"to": "Ann"}, {"to": "nobody"}, {"to": "Bob"}]))
+    told: list[Event] = []
+    task = asyncio.create_task(evaluate(llm, PROMPT, session=session, options=[pay], watch=told.append))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert [(record.sequence, record.content) for record in get_inner_messages(session)[3:]] == [
+        (3, "paid Ann"), (5, "paid Bob"),
+    ]  # fmt: skip
+    assert [type(event) for event in told][-2:] == [CallEnded, CallEnded]
+    after = ScriptedAdapter("Done.")
+
+    async def pay_now(to: str) -> str:
+        ran.append(to)
+        return f"paid {to}"
+
+    await evaluate(after, PROMPT, session=session, options=[sabir.option(name="pay")(pay_now)], resume=True)
+    assert ran == ["Ann", "nobody", "Bob", "nobody"]
+    assert [result.result for result in after.last.results] == ["paid Ann", "paid nobody", "paid Bob"]
+
+
+async def test_all_results_that_come_after_a_cancellation_ask_nobody() -> None:
+    """The last of them would make the next request due; a cancelled evaluation makes none."""
+    session, started = Session(), asyncio.Event()
+
+    async def pay() -> str:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return "paid"
+        return "never"
+
+    llm = ScriptedAdapter(calls(pay={}), "Done.")
+    task = asyncio.create_task(evaluate(llm, PROMPT, session=session, options=[pay]))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert (len(llm.sent), numbers_of(session)[-1]) == (1, ("tool", 3, 1))
+
+
+async def test_what_cannot_be_recorded_ends_the_siblings_too() -> None:
+    """UP-30: the first result meets a full disk; what the sibling still gives is not taken for recorded."""
+    ended: list[str] = []
+
+    def refuse(record: InnerMessage) -> None:
+        if record.role == "tool":
+            raise OSError("no space left")
+
+    async def sibling() -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ended.append("sibling")
+        return "late"
+
+    async def quick() -> str:
+        return "quick"
+
+    session, llm = Session(journal=ListJournal(before=refuse)), ScriptedAdapter(calls(sibling={}, quick={}))
+    with pytest.raises(RecordingFailed, match="no space left"):
+        await evaluate(llm, PROMPT, session=session, options=[sibling, quick])
+
+    assert ended == ["sibling"]
+    assert numbers_of(session)[-1] == ("assistant", 2, 1)
+
+
+async def test_nobody_hears_of_progress_after_a_cancellation() -> None:
+    """Whoever watched has left."""
+    told: list[Event] = []
+    started = asyncio.Event()
+
+    async def slow() -> None:
+        run = ToolContext.current()
+        run.report(1)
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            run.report(2)
+
+    task = asyncio.create_task(evaluate(ScriptedAdapter(calls(slow={})), PROMPT, options=[slow], watch=told.append))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert [event.done for event in told if isinstance(event, CallProgress)] == [1]
+
+
+async def test_an_interrupt_in_one_option_ends_its_siblings() -> None:
+    """No task is left behind when the evaluation ends."""
+
+    class Stop(BaseException):
+        """Not of options: it ends the program."""
+
+    ended: list[str] = []
+
+    async def sibling() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("sibling")
+
+    async def stop() -> None:
+        raise Stop
+
+    with pytest.raises(Stop):
+        await evaluate(ScriptedAdapter(calls(sibling={}, stop={})), PROMPT, options=[sibling, stop])
+
+    assert ended == ["sibling"]
+    assert len(asyncio.all_tasks()) == 1

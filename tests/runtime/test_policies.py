@@ -1,0 +1,260 @@
+"""Models, people and rules are policies alike, and their keyword parameters are their schema."""
+
+from datetime import date
+from functools import partial
+from typing import Any
+
+import pytest
+import sabir
+from pydantic import BaseModel
+from sabir import Message
+from sabir_runtime import (
+    BaseContext,
+    InMemoryRunner,
+    LoopLimit,
+    PolicyInvalid,
+    Question,
+    human_policy,
+    llm_policy,
+    loop_policy,
+)
+from sabir_runtime.signatures import read_policy
+from sabir_testing.scripted import ScriptedAdapter, calls
+
+from tests.runtime.support import Context, call, choosing, results, search_web
+
+HISTORY = [sabir.user("Umbrella today?")]
+
+
+async def test_functions_methods_partials_and_objects_are_policies() -> None:
+    """RN-01: whatever is called like one."""
+
+    class Rule:
+        async def __call__(
+            self, ctx: BaseContext, observations: list[Message], options: list[str] | None = None
+        ) -> list[Message]:
+            return [sabir.assistant("object")]
+
+        async def method(
+            self, ctx: BaseContext, observations: list[Message], options: list[str] | None = None
+        ) -> list[Message]:
+            return [sabir.assistant("method")]
+
+    ctx = Context()
+    ctx.rule, ctx.method, ctx.partial = (
+        ctx._bind(Rule()),
+        ctx._bind(Rule().method),
+        ctx._bind(partial(search_web, query="rain")),
+    )
+
+    assert [(await bound(HISTORY))[0].text for bound in (ctx.rule, ctx.method, ctx.partial)] == [
+        "object", "method", "3 × rain",
+    ]  # fmt: skip
+
+
+async def test_a_model_a_person_and_a_rule_are_interchangeable() -> None:
+    """RN-02: the caller is the same, whichever is bound."""
+
+    class Assistant(BaseContext):
+        def __init__(self, decider: Any) -> None:
+            super().__init__(InMemoryRunner())
+            self.decider = self._bind(decider)
+            self.search = self._bind(search_web)
+
+    async def converse(ctx: Assistant) -> list[Any]:
+        history = list(HISTORY)
+        history += await ctx.decider(history, options=["search"])
+        history += await ctx.decider(history, options=["search"])
+        return [*results(history), history[-1].text]
+
+    def person(question: Question) -> str | Message:
+        return "Take one." if any(each.result for each in question.observations) else call("search", query="rain")
+
+    async def rule(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        answered = any(each.result for each in observations)
+        return [sabir.assistant("Take one.") if answered else call("search", query="rain")]
+
+    model = ScriptedAdapter(calls(search={"query": "rain"}), "Take one.")
+    deciders = (llm_policy(model), human_policy(person), rule)
+
+    assert [await converse(Assistant(each)) for each in deciders] == [["3 × rain", "Take one."]] * 3
+
+
+def test_the_keyword_parameters_are_the_argument_schema() -> None:
+    """RN-03, UP-31: types, defaults and descriptions, by pydantic."""
+    (option,) = Context().offer(["search"])
+
+    assert option.description == "Search the web."
+    assert option.parameters["properties"]["query"] == {"type": "string", "description": "What to look for."}
+    assert option.parameters["required"] == ["query"]
+    assert set(option.parameters["properties"]) == {"query", "most"}
+
+
+def test_a_policy_with_open_parameters_takes_any_json() -> None:
+    """RN-01, RN-03: `**kwargs`, as the Protocol itself has."""
+
+    async def anything(
+        ctx: BaseContext, observations: list[Message], options: list[str] | None = None, **kwargs: Any
+    ) -> list[Message]:
+        return []
+
+    assert read_policy(anything).schema["additionalProperties"] is True
+
+
+async def test_open_parameters_reach_the_policy() -> None:
+    """RN-01: by name, as plain JSON."""
+
+    async def anything(
+        ctx: BaseContext, observations: list[Message], options: list[str] | None = None, **kwargs: Any
+    ) -> list[Message]:
+        return [sabir.assistant(repr(sorted(kwargs)))]
+
+    ctx = Context(call("anything", deep=1, wide="x"))
+    ctx.anything = ctx._bind(anything)
+
+    assert results(await ctx.chooser(HISTORY, ["anything"])) == ["['deep', 'wide']"]
+
+
+class Place(BaseModel):
+    """Somewhere."""
+
+    city: str
+
+
+async def typed(
+    ctx: BaseContext,
+    observations: list[Message],
+    options: list[str] | None = None,
+    *,
+    day: date,
+    place: Place,
+    seen: tuple[Message, ...] = (),
+) -> list[Message]:
+    """A policy whose parameters are no plain JSON."""
+    return []
+
+
+def test_arguments_survive_the_way_to_json_and_back() -> None:
+    """RN-29: by the types of their parameters, messages included."""
+    signature = read_policy(typed)
+    given = {"day": date(2026, 11, 21), "place": Place(city="Rome"), "seen": (sabir.user("x"),)}
+
+    assert signature.decode(signature.encode(given)) == given
+
+
+@pytest.mark.parametrize("value", [object(), {1, 2}, (1, 2), b"x"])
+def test_arguments_that_json_cannot_hold_are_refused_before_they_change(value: object) -> None:
+    """RN-29: a tuple would come back as a list, and be another argument."""
+
+    async def anything(
+        ctx: BaseContext, observations: list[Message], options: list[str] | None = None, **kwargs: Any
+    ) -> list[Message]:
+        return []
+
+    with pytest.raises(PolicyInvalid, match="argument 'deep' of policy 'anything' is no JSON"):
+        read_policy(anything).encode({"deep": value})
+
+
+def test_arguments_of_another_type_are_refused_when_they_are_read() -> None:
+    """RN-29, RN-31: in one line that names the policy."""
+    with pytest.raises(PolicyInvalid, match="arguments of policy 'typed' do not fit"):
+        read_policy(typed).decode('{"day": "never"}')
+
+
+@pytest.mark.parametrize("wrong", [lambda: None, lambda ctx, observations: None, 3])
+def test_what_takes_no_observations_and_options_is_no_policy(wrong: Any) -> None:
+    """RN-01, RN-10: said when it is bound, not when it is called."""
+    with pytest.raises(PolicyInvalid):
+        Context()._bind(wrong)
+
+
+@pytest.mark.parametrize("returned", [None, "a text", sabir.user("x"), ["a text"], [None]])
+async def test_what_is_no_batch_is_named(returned: Any) -> None:
+    """RN-04: a policy returns a list of messages."""
+
+    async def wrong(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> Any:
+        return returned
+
+    ctx = Context()
+    ctx.wrong = ctx._bind(wrong)
+
+    with pytest.raises(PolicyInvalid, match="policy 'wrong' returned a"):
+        await ctx.wrong(HISTORY)
+
+
+async def test_a_model_is_offered_the_schemas_of_the_names() -> None:
+    """RN-03, RN-13: what a provider is sent has the attribute's name."""
+    model = ScriptedAdapter("Take one.")
+    ctx = Context()
+    ctx.llm = ctx._bind(llm_policy(model))
+    await ctx.llm(HISTORY, ["search"])
+
+    model.assert_offered("search")
+
+
+async def test_a_model_as_an_option_is_asked_what_the_call_says() -> None:
+    """RN-03: `request` is its parameter; the call that asks is no part of what it sees."""
+    model = ScriptedAdapter("It rains.")
+    ctx = Context(call("expert", request="Does it rain?"))
+    ctx.expert = ctx._bind(llm_policy(model))
+
+    assert results(await ctx.chooser(HISTORY, ["expert"])) == ["It rains."]
+    assert [message.text for message in model.last.messages] == ["Does it rain?"]
+
+
+def test_what_a_model_is_told_of_an_option_can_be_said_where_it_is_bound() -> None:
+    """RN-03: one function, two purposes."""
+    ctx = Context()
+    ctx.papers = ctx._bind(search_web, description="Search for papers.")
+
+    assert [option.description for option in ctx.offer(["search", "papers"])] == [
+        "Search the web.",
+        "Search for papers.",
+    ]
+
+
+async def test_a_model_speaks_under_the_name_by_which_it_is_bound() -> None:
+    """PJ-02: two models in one context are two policies."""
+    ctx = Context()
+    ctx.planner, ctx.critic = ctx._bind(llm_policy("echo:any")), ctx._bind(llm_policy("echo:any", speaks_as="judge"))
+
+    assert [message.policy for message in await ctx.planner("Hello")] == ["planner"]
+    assert [message.policy for message in await ctx.critic("Hello")] == ["judge"]
+    await ctx.aclose()
+
+
+async def test_a_person_may_answer_later_and_choose_options() -> None:
+    """RN-02: an awaitable answer; a call among what was decided is answered like a model's."""
+
+    async def ask(question: Question) -> list[Message]:
+        assert [option.name for option in question.options] == ["search"]
+        assert question.text == "Umbrella today?"
+        return [call("search", query="rain")]
+
+    ctx = Context()
+    ctx.human = ctx._bind(human_policy(ask))
+
+    assert results(await ctx.human(HISTORY, ["search"])) == ["3 × rain"]
+
+
+async def test_a_loop_asks_until_nothing_more_is_chosen() -> None:
+    """RN-18: its batch is all that came, each call with its result."""
+    model = ScriptedAdapter(calls(search={"query": "rain"}), calls(search={"query": "sun"}), "Take one.")
+    ctx = Context()
+    ctx.llm = ctx._bind(llm_policy(model))
+    ctx.agent = ctx._bind(loop_policy("llm"))
+    batch = await ctx.agent(HISTORY, ["search"])
+
+    assert results(batch) == ["3 × rain", "3 × sun"]
+    assert batch[-1].text == "Take one."
+    model.assert_finished()
+
+
+async def test_a_loop_ends() -> None:
+    """A policy that does nothing but choose is stopped, and said to be."""
+    ctx = Context(call("search", query="rain"))
+    ctx.agent = ctx._bind(loop_policy("chooser", turns=3))
+
+    with pytest.raises(LoopLimit, match="'chooser' chose options 3 times in a row"):
+        await ctx.agent(HISTORY, ["search"])
+    assert choosing().__name__ == "chooser"

@@ -1,0 +1,401 @@
+"""An evaluation that was interrupted goes on from its records, and does nothing twice that was recorded."""
+
+import asyncio
+from typing import Any
+
+import pytest
+import sabir
+from sabir_runtime.conversation import follow_up, restore
+from sabir_runtime.evaluate import evaluate, evaluate_sync
+from sabir_runtime.outcomes import ConversationNotFound, PromptMismatch
+from sabir_runtime.prompt import Prompt
+from sabir_runtime.response import PromptResponse
+from sabir_runtime.tool_context import ToolContext
+from sabir_session import (
+    InnerMessage,
+    Session,
+    Snapshot,
+    ToolCallRecord,
+    enable_inner_message_recording,
+    get_inner_messages,
+    get_pending_tool_calls,
+)
+from sabir_testing.scripted import ScriptedAdapter, call, calls, reply
+
+from tests.laws.rules import check_pairing
+from tests.runtime.crash.journals import ListJournal, numbers_of, records_of, session_of
+
+PROMPT: Prompt[None] = Prompt(ns="trips", key="umbrella", system="Be brief.", messages=[sabir.user("Umbrella today?")])
+PARIS, ROME = {"city": "Paris"}, {"city": "Rome"}
+
+
+class Stopped(BaseException):
+    """The process ends here."""
+
+
+class Town:
+    """Two options that log their runs; one of them can be made to end the process."""
+
+    def __init__(self, *, stops: str = "") -> None:
+        self.ran: list[tuple[str, bool]] = []
+        self._stops = stops
+
+    def weather(self, city: str) -> str:
+        """Current weather in a city."""
+        if city == self._stops:
+            raise Stopped
+        context = ToolContext.current()
+        self.ran.append((context.call_id, context.is_resume))
+        return f"rain in {city}"
+
+    def run(self, llm: sabir.Adapter, session: Session, *, resume: bool = False) -> PromptResponse[None]:
+        """Evaluate, waiting."""
+        return evaluate_sync(llm, PROMPT, session=session, options=[self.weather], resume=resume)
+
+
+def interrupted(journal: ListJournal, *answers: Any, stops: str = "Rome") -> Town:
+    """A town whose process ended while the weather in that city was looked up."""
+    town = Town(stops=stops)
+    with pytest.raises(Stopped):
+        town.run(ScriptedAdapter(*answers), session_of(journal))
+    return town
+
+
+def test_resume_is_asked_for() -> None:
+    """WI-39: without it, the same session begins another evaluation and leaves the interrupted one alone."""
+    journal = ListJournal()
+    interrupted(journal, calls(weather=[PARIS, ROME]))
+    session = session_of(journal)
+    again = Town().run(ScriptedAdapter("It rains."), session)
+
+    assert len(get_inner_messages(session, again.evaluation_id)) == 3
+    assert len(get_inner_messages(session)) == 4 + 3
+
+
+def test_nothing_recorded_is_nothing_to_resume() -> None:
+    """WI-40, D-15: ConversationNotFound, which is a ValueError; of a session that is empty, or of none."""
+    llm = ScriptedAdapter()
+    for session in (Session(), None):
+        with pytest.raises(ConversationNotFound, match="evaluate without resume=True") as met:
+            evaluate_sync(llm, PROMPT, session=session, resume=True)
+        assert isinstance(met.value, ValueError)
+    assert llm.sent == ()
+
+
+@pytest.mark.parametrize(("ns", "key"), [("trips", "other"), ("other", "umbrella"), ("", "")])
+def test_another_prompt_resumes_nothing(ns: str, key: str) -> None:
+    """WI-41, D-15: PromptMismatch, a ValueError; nothing executed, nothing recorded, nothing asked."""
+    journal = ListJournal()
+    interrupted(journal, calls(weather=[PARIS, ROME]))
+    session, llm, town = session_of(journal), ScriptedAdapter(), Town()
+    before = records_of(session)
+    with pytest.raises(PromptMismatch, match="trips:umbrella") as met:
+        evaluate_sync(llm, Prompt[None](ns=ns, key=key), session=session, options=[town.weather], resume=True)
+
+    assert isinstance(met.value, ValueError)
+    assert (llm.sent, town.ran, records_of(session)) == ((), [], before)
+
+
+def test_pending_calls_run_first_and_completed_ones_never_again() -> None:
+    """WI-43, WI-44, WI-48, D-16: the result of A is there; B runs, and knows that it may have run before; then one
+    request holds every call with its result, in call order. A call of a later turn is no resume."""
+    journal = ListJournal()
+    first = interrupted(journal, calls(weather=[PARIS, ROME]))
+    town, llm = Town(), ScriptedAdapter(calls(weather={"city": "Oslo"}), "Take one.")
+    response = town.run(llm, session_of(journal), resume=True)
+
+    assert first.ran == [("call-1", False)]
+    assert town.ran == [("call-2", True), ("call-1", False)]  # another provider, which counts from 1
+    assert [result.result for result in llm.sent[0].results] == ["rain in Paris", "rain in Rome"]
+    assert [message.kind for message in llm.sent[0].messages] == [
+        "parts", "parts", "option_call", "option_call", "option_result", "option_result",
+    ]  # fmt: skip
+    assert response.text == "Take one."
+
+
+def test_a_resumed_evaluation_continues_its_numbers() -> None:
+    """WI-42: the same evaluation id, sequences from the highest + 1, turns from the highest; the system message is not
+    recorded again; and the records are those of a run that nothing interrupted (WI-01)."""
+    answers = calls(weather=[PARIS, ROME]), "Take one."
+    journal, whole = ListJournal(), Session()
+    interrupted(journal, answers[0])
+    Town().run(ScriptedAdapter(*answers), whole)
+    session = session_of(journal)
+    begun = get_inner_messages(session)[0].evaluation_id
+    response = Town().run(ScriptedAdapter(answers[1]), session, resume=True)
+
+    assert response.evaluation_id == begun
+    assert numbers_of(session) == numbers_of(whole)
+    assert [record.role for record in get_inner_messages(session)].count("system") == 1
+    assert [record.content for record in get_inner_messages(session)] == [
+        record.content for record in get_inner_messages(whole)
+    ]
+
+
+def test_after_the_results_the_provider_is_asked_and_no_option_runs() -> None:
+    """WI-45: the process ended between the last result and the next response."""
+    journal = ListJournal()
+    with pytest.raises(sabir.ServerFailed):
+        Town().run(ScriptedAdapter(calls(weather=PARIS), *[sabir.ServerFailed("down")] * 3), session_of(journal))
+    town, llm = Town(), ScriptedAdapter("Take one.")
+    town.run(llm, session_of(journal), resume=True)
+
+    assert town.ran == []
+    assert [result.result for result in llm.last.results] == ["rain in Paris"]
+
+
+def test_an_evaluation_that_ended_answers_from_its_records() -> None:
+    """WI-46, D-17: no provider call, no run, nothing new recorded; the same response."""
+    journal, usage = ListJournal(), sabir.Usage(input_tokens=1, output_tokens=2)
+    ended = Town().run(ScriptedAdapter(reply(calls(weather=PARIS), usage=usage), reply("One.", usage=usage)),
+                       session_of(journal))  # fmt: skip
+    session, town, llm = session_of(journal), Town(), ScriptedAdapter()
+    before = len(journal.lines)
+    response = town.run(llm, session, resume=True)
+
+    assert (llm.sent, town.ran, len(journal.lines)) == ((), [], before)
+    assert (response.text, response.usage, response.messages) == (ended.text, ended.usage, ended.messages)
+    assert (response.reply.finish_reason, response.reply.raw_finish_reason) == ("stop", "stop")
+    assert response.reply.origin == ended.reply.origin
+
+
+def test_before_the_first_response_the_recorded_messages_are_asked_again() -> None:
+    """WI-47: the opening was recorded, and the provider never answered."""
+    journal = ListJournal()
+    with pytest.raises(sabir.ServerFailed):
+        Town().run(ScriptedAdapter(*[sabir.ServerFailed("down")] * 3), session_of(journal))
+    llm = ScriptedAdapter("Take one.")
+    Town().run(llm, session_of(journal), resume=True)
+
+    assert [message.text for message in llm.last.messages] == ["Be brief.", "Umbrella today?"]
+
+
+def test_an_opening_that_was_half_recorded_is_completed_from_the_prompt() -> None:
+    """The process ended between the system's record and the user's: the question is not lost, and not asked without."""
+    journal = ListJournal()
+    Town().run(ScriptedAdapter("One."), session_of(journal))
+    half = ListJournal(journal.lines[:1])
+    session, llm = session_of(half), ScriptedAdapter("Take one.")
+    Town().run(llm, session, resume=True)
+
+    assert [message.text for message in llm.last.messages] == ["Be brief.", "Umbrella today?"]
+    assert numbers_of(session) == [("system", 0, 0), ("user", 1, 0), ("assistant", 2, 1)]
+
+
+def test_an_option_that_keeps_its_receipts_by_call_id_acts_once() -> None:
+    """WI-49: interrupted after it had acted and before its result was recorded, it gives what it kept on resume."""
+    journal, kept, acts = ListJournal(), dict[str, str](), list[str]()
+    dies = [True]
+
+    def pay(amount: int) -> str:
+        run = ToolContext.current()
+        if run.call_id in kept:
+            return kept[run.call_id]
+        acts.append(run.idempotency_key)
+        kept[run.call_id] = f"paid {amount}"
+        if dies:
+            raise Stopped
+        return kept[run.call_id]
+
+    with pytest.raises(Stopped):
+        evaluate_sync(
+            ScriptedAdapter(call("pay", {"amount": 3}, id="p-1")), PROMPT, session=session_of(journal), options=[pay]
+        )
+    dies.clear()
+    llm = ScriptedAdapter("Paid.")
+    evaluate_sync(llm, PROMPT, session=session_of(journal), options=[pay], resume=True)
+
+    assert len(acts) == 1
+    assert [result.result for result in llm.last.results] == ["paid 3"]
+
+
+def test_a_call_keeps_its_idempotency_key_over_processes() -> None:
+    """The key names the call of the evaluation, not the run."""
+    journal, keys = ListJournal(), list[str]()
+    dies = [True]
+
+    def pay() -> None:
+        keys.append(ToolContext.current().idempotency_key)
+        if dies:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        evaluate_sync(ScriptedAdapter(calls(pay={})), PROMPT, session=session_of(journal), options=[pay])
+    dies.clear()
+    evaluate_sync(ScriptedAdapter("Paid."), PROMPT, session=session_of(journal), options=[pay], resume=True)
+
+    assert len(set(keys)) == 1
+    assert len(keys) == 2
+
+
+def test_a_resumed_run_that_is_interrupted_again_is_resumed_again() -> None:
+    """WI-50: each time one call further, until nothing is left to do."""
+    journal, ran = ListJournal(), list[tuple[str, bool]]()
+    cities = ["Paris", "Rome", "Oslo"]
+    interrupted(journal, calls(weather=[{"city": city} for city in cities]), stops="Paris")
+    for stops in ("Rome", "Oslo"):
+        town = Town(stops=stops)
+        with pytest.raises(Stopped):
+            town.run(ScriptedAdapter(), session_of(journal), resume=True)
+        ran += town.ran
+    last, session = Town(), session_of(journal)
+    last.run(ScriptedAdapter("Done."), session, resume=True)
+
+    assert [*ran, *last.ran] == [("call-1", True), ("call-2", True), ("call-3", True)]
+    assert numbers_of(session)[3:] == [("tool", 3, 1), ("tool", 4, 1), ("tool", 5, 1), ("assistant", 6, 2)]
+
+
+def test_what_a_resume_repaired_is_recorded_and_a_second_load_is_valid() -> None:
+    """UP-16: the results of the resumed calls stay, whatever becomes of the request that follows."""
+    journal = ListJournal()
+    interrupted(journal, calls(weather=[PARIS, ROME]))
+    with pytest.raises(sabir.ServerFailed):
+        Town().run(ScriptedAdapter(*[sabir.ServerFailed("down")] * 3), session_of(journal), resume=True)
+    session, town = session_of(journal), Town()
+    evaluation = get_inner_messages(session)[0].evaluation_id
+
+    assert get_pending_tool_calls(session, evaluation) == ()
+    town.run(ScriptedAdapter("Done."), session, resume=True)
+    assert town.ran == []
+
+
+def test_the_state_lives_in_the_session_alone() -> None:
+    """WI-01, WI-02: adapter and loop are thrown away; a snapshot's text and another provider are enough to go on."""
+    journal = ListJournal()
+    interrupted(journal, calls(weather=[PARIS, ROME]))
+    text = session_of(journal).snapshot().to_json()
+    session = Session()
+    enable_inner_message_recording(session)
+    session.mutate().rollback(Snapshot.from_json(text))
+    llm = ScriptedAdapter("Take one.", model="anthropic:claude-sonnet-5")
+    Town().run(llm, session, resume=True)
+
+    check_pairing("anthropic.messages", llm.last.rendering.body_bytes)
+    assert [result.result for result in llm.last.results] == ["rain in Paris", "rain in Rome"]
+
+
+@pytest.mark.parametrize("dialect", ["openai.chat:gpt-5", "openai.responses:gpt-5", "anthropic:claude-sonnet-5",
+                                     "google:gemini-3-pro"])  # fmt: skip
+def test_no_orphan_is_sent_however_records_were_made(dialect: str) -> None:
+    """UP-14, UP-15: records of another hand, without messages, with a call that was abandoned by the user's next word
+    and an assistant that said nothing; each wire's rules hold, and what is pending at the end runs first (D-18)."""
+    session = Session()
+    enable_inner_message_recording(session)
+    look = ToolCallRecord(call_id="c1", name="weather", arguments='{"city":"Paris"}')
+    also = ToolCallRecord(call_id="c2", name="weather", arguments='{"city":"Rome"}')
+    told = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Paris?"},
+        {"role": "assistant", "content": "", "tool_calls": (look,), "turn": 1},
+        {"role": "user", "content": "No, Rome!", "turn": 1},
+        {"role": "assistant", "content": "", "turn": 2},
+        {"role": "assistant", "content": "Both.", "tool_calls": (look, also), "turn": 3},
+        {"role": "tool", "content": "rain in Rome", "tool_call_id": "c2", "tool_name": "weather", "turn": 3},
+    ]
+    for sequence, fields in enumerate(told):
+        record = {"evaluation_id": "by-hand", "sequence": sequence, "prompt_ns": "trips", "prompt_key": "umbrella"}
+        session.mutate(InnerMessage).append(InnerMessage.model_validate({**record, **fields}))
+    town, llm = Town(), ScriptedAdapter("Take one.", model=dialect)
+    town.run(llm, session, resume=True)
+
+    check_pairing(str(llm.last.rendering.target.dialect), llm.last.rendering.body_bytes)
+    assert town.ran == [("c1", True)]
+    assert [result.result for result in llm.last.results] == ["rain in Paris", "rain in Rome"]
+    assert numbers_of(session)[6:] == [("tool", 6, 3), ("tool", 7, 3), ("assistant", 8, 4)]
+
+
+def test_a_record_made_by_hand_is_read_by_its_text() -> None:
+    """D-18: a record without messages becomes the ones that its fields say, option calls included."""
+    session = Session()
+    enable_inner_message_recording(session)
+    fields: list[dict[str, Any]] = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "assistant", "content": "Hm", "turn": 1,
+         "tool_calls": (ToolCallRecord(call_id="c", name="f", arguments="no JSON"),)},
+    ]  # fmt: skip
+    for sequence, each in enumerate(fields):
+        session.mutate(InnerMessage).append(InnerMessage(evaluation_id="e", sequence=sequence, **each))
+    conversation = restore(session, Prompt[None](), "llm")
+
+    assert [message.kind for message in conversation.messages] == ["parts", "parts", "option_call"]
+    assert [message.policy for message in conversation.messages] == ["system", "llm", "llm"]
+    (pending,) = conversation.open
+    assert pending.message.call is not None
+    assert (pending.message.call.invalid_arguments, pending.message.call.raw_arguments) == (True, "no JSON")
+
+
+async def test_results_that_came_out_of_order_are_matched_by_their_places() -> None:
+    """Two calls of one reply under one id: the second's result is recorded, the process ends, the first one runs."""
+    journal, release = ListJournal(), asyncio.Event()
+    ran: list[str] = []
+
+    async def look(city: str) -> str:
+        if city == "Paris" and not release.is_set():
+            await release.wait()
+        ran.append(city)
+        return f"rain in {city}"
+
+    llm = ScriptedAdapter(reply(call("look", PARIS, id="same"), call("look", ROME, id="same")))
+    session = session_of(journal)
+    task = asyncio.create_task(evaluate(llm, PROMPT, session=session, options=[look]))
+    while len(get_inner_messages(session)) < 4:
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    release.set()
+    after, resumed = ScriptedAdapter("Done."), session_of(journal)
+    await evaluate(after, PROMPT, session=resumed, options=[look], resume=True)
+
+    assert ran == ["Rome", "Paris"]
+    assert [(record.sequence, record.content) for record in get_inner_messages(resumed)[3:5]] == [
+        (3, "rain in Paris"), (4, "rain in Rome"),
+    ]  # fmt: skip
+    assert [result.result for result in after.last.results] == ["rain in Paris", "rain in Rome"]
+
+
+def test_the_latest_evaluation_is_the_one_that_is_resumed() -> None:
+    """WI-37 as an evaluation uses it: of two that were interrupted, the later one goes on."""
+    journal = ListJournal()
+    interrupted(journal, calls(weather=PARIS), stops="Paris")
+    interrupted(journal, calls(weather=ROME), stops="Rome")
+    session = session_of(journal)
+    ids = list(dict.fromkeys(record.evaluation_id for record in get_inner_messages(session)))
+    response = Town().run(ScriptedAdapter("Done."), session, resume=True)
+
+    assert response.evaluation_id == ids[-1]
+    assert len(ids) == 2
+
+
+def test_a_chat_goes_on_by_one_record_a_message() -> None:
+    """Each turn in a new process, under another provider; what was said is recorded once, and all of it is sent."""
+    journal, texts = ListJournal(), list[str]()
+    Town().run(ScriptedAdapter("It rains."), session_of(journal))
+    for number, model in enumerate(("anthropic:claude-sonnet-5", "google:gemini-3-pro", "openai.chat:gpt-5"), 1):
+        session = session_of(journal)
+        follow_up(session, sabir.user(f"And then {number}?"))
+        llm = ScriptedAdapter(f"Sun {number}.", model=model)
+        texts.append(Town().run(llm, session, resume=True).text)
+        assert len(llm.last.messages) == 2 + 2 * number
+
+    assert texts == ["Sun 1.", "Sun 2.", "Sun 3."]
+    assert numbers_of(session_of(journal))[2:] == [
+        ("assistant", 2, 1), ("user", 3, 1), ("assistant", 4, 2), ("user", 5, 2), ("assistant", 6, 3),
+        ("user", 7, 3), ("assistant", 8, 4),
+    ]  # fmt: skip
+    assert len(journal.lines) == 9
+    with pytest.raises(ConversationNotFound):
+        follow_up(Session(), sabir.user("Hi"))
+
+
+def test_calls_that_the_user_did_not_wait_for_are_abandoned() -> None:
+    """UP-14: the next word of the user comes behind the places of their results; they never run, and are not sent."""
+    journal = ListJournal()
+    interrupted(journal, calls(weather=[PARIS, ROME]))
+    session, town, llm = session_of(journal), Town(), ScriptedAdapter("Sun.", model="anthropic:claude-sonnet-5")
+    follow_up(session, sabir.user("Never mind."))
+    town.run(llm, session, resume=True)
+
+    check_pairing("anthropic.messages", llm.last.rendering.body_bytes)
+    assert town.ran == []
+    assert numbers_of(session)[3:] == [("tool", 3, 1), ("user", 5, 1), ("assistant", 6, 2)]

@@ -1,0 +1,95 @@
+"""Runners decide how a call is performed; the one in memory adds nothing unless it is told to trace."""
+
+import sys
+
+import pytest
+import sabir
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from sabir_runtime import BaseContext, BaseRunner, BoundCall, InMemoryRunner, Runner, RuntimeFault
+
+from tests.runtime.support import Context, call, results
+
+HISTORY = [sabir.user("Umbrella today?")]
+
+
+def test_the_base_binds_nothing() -> None:
+    """RN-20."""
+    with pytest.raises(NotImplementedError, match="derive from Runner"):
+        BaseRunner().create_bind_function(Context())
+
+
+async def test_a_runner_of_ones_own_defines_perform_alone() -> None:
+    """RN-11, RN-21: and sees every call, with its name."""
+    seen = []
+
+    class Counting(InMemoryRunner):
+        def perform(self, call: BoundCall):  # type: ignore[no-untyped-def, override]
+            seen.append(call.name)
+            return super().perform(call)
+
+    await Context(call("search", query="rain"), runner=Counting()).chooser(HISTORY, ["search"])
+
+    assert seen == ["chooser", "search"]
+    with pytest.raises(NotImplementedError, match=r"Runner defines no perform\(call\)"):
+        Context(runner=Runner()).chooser(HISTORY)
+
+
+async def test_untraced_calls_pass_the_context_and_know_no_tracing() -> None:
+    """RN-22, D-10."""
+    seen = []
+
+    async def spy(
+        ctx: BaseContext, observations: list[sabir.Message], options: list[str] | None = None
+    ) -> list[sabir.Message]:
+        seen.append(ctx)
+        return []
+
+    ctx = Context(runner=InMemoryRunner(trace=False))
+    ctx.spy = ctx._bind(spy)
+    await ctx.spy(HISTORY)
+
+    assert seen == [ctx]
+
+
+@pytest.fixture
+def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
+    """What ended, in the order of ending."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    from sabir_otel import policies
+
+    inner = policies.policy_span
+    monkeypatch.setattr(policies, "policy_span", lambda *name, **more: inner(*name, tracer_provider=provider, **more))
+    return exporter
+
+
+async def test_a_traced_call_is_a_span_named_after_the_policy(spans: InMemorySpanExporter) -> None:
+    """RN-23: options are spans within; each ends."""
+    ctx = Context(call("search", query="rain"), runner=InMemoryRunner(trace=True))
+    batch = await ctx.chooser(HISTORY, ["search"])
+
+    inner, outer = spans.get_finished_spans()
+    assert results(batch) == ["3 × rain"]
+    assert [inner.name, outer.name] == ["execute_tool search_web", "invoke_agent chooser"]
+    assert inner.parent is not None
+    assert inner.parent.span_id == outer.get_span_context().span_id
+
+
+async def test_a_span_ends_on_an_exception_too(spans: InMemorySpanExporter) -> None:
+    """RN-23: as failed."""
+    with pytest.raises(RuntimeError, match="no disk"):
+        await Context(runner=InMemoryRunner(trace=True)).broken(HISTORY)
+
+    (span,) = spans.get_finished_spans()
+    assert span.status.status_code.name == "ERROR"
+
+
+def test_tracing_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """RN-23: when the runner is made, not at the first call."""
+    monkeypatch.setitem(sys.modules, "sabir_otel.policies", None)
+
+    with pytest.raises(RuntimeFault, match=r"install sabir-otel, or sabir-runtime\[trace\]"):
+        InMemoryRunner(trace=True)

@@ -1,0 +1,1 @@
+"""Servers that tests start for themselves: private, on loopback, gone with the test run."""

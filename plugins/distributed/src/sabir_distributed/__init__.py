@@ -1,0 +1,26 @@
+"""A distributed runner for sabir: policies spread over workers, through NATS."""
+
+from sabir_distributed.errors import (
+    EnvelopeInvalid,
+    NoServer,
+    NoWorkers,
+    PayloadTooLarge,
+    RequestTimedOut,
+    WorkerLost,
+)
+from sabir_distributed.runner import DistributedRunner
+from sabir_distributed.settings import CallSettings, WorkerSettings
+from sabir_distributed.worker import Worker
+
+__all__ = [
+    "CallSettings",
+    "DistributedRunner",
+    "EnvelopeInvalid",
+    "NoServer",
+    "NoWorkers",
+    "PayloadTooLarge",
+    "RequestTimedOut",
+    "Worker",
+    "WorkerLost",
+    "WorkerSettings",
+]

@@ -1,0 +1,203 @@
+"""What travels between a caller and a worker: frozen models as JSON, with a schema number, no pickle (RN-28, RN-29).
+
+    Request ──────▶  id, context, policy, observations, options, arguments, seconds_left
+            ◀──────  Answered(result) · Failed(error)                     one of these ends it
+            ◀──────  Accepted · Busy · Released                           what happens to it before
+            ◀──────  Alive(requests)                                      one for all requests of a caller
+    Cancelled ────▶  id                                                   to all workers of the context
+    Sought ───────▶  id                                                   to them all too
+            ◀──────  Willing                                              from each that lives and has a place
+
+What is unknown inside (fields of a newer writer, kinds of parts) is kept, and comes out as it went in; an unknown
+schema number is refused by name. The time that is left travels, and no time of day: clocks differ.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+
+from pydantic import Field, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+from sabir import Message
+from sabir.arguments import describe
+from sabir.errors import one_line
+from sabir.models import AtRest, load_as
+from sabir.parts import NonEmpty
+from sabir.values import parse_json
+
+from sabir_distributed.errors import EnvelopeInvalid
+
+SCHEMA = 1
+"""The number of the envelopes that this version writes, and the only one that it reads."""
+
+Enveloped = TypeVar("Enveloped", bound="Envelope")
+
+
+class Envelope(AtRest):
+    """What all have: the number of their schema."""
+
+    schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
+
+
+class Request(Envelope):
+    """One bound call, for any worker of its context."""
+
+    id: NonEmpty
+    context: NonEmpty
+    policy: NonEmpty
+    """The attribute under which the context binds it (D-09)."""
+    observations: tuple[Message, ...]
+    options: tuple[str, ...] | None = None
+    arguments: str = "{}"
+    """The policy's own arguments as a JSON object, by their parameters' types."""
+    seconds_left: float = Field(gt=0, allow_inf_nan=False)
+    """How long the caller still waits, counted from when the request is received."""
+
+
+class Fault(AtRest):
+    """Why there is no result."""
+
+    type: NonEmpty
+    message: str
+    retryable: bool = False
+    raised_by: Literal["policy", "worker"]
+    """Whether the policy itself failed, or the worker could not run it."""
+
+
+class Answered(Envelope):
+    """The batch of a policy, its option calls answered."""
+
+    kind: Literal["answered"] = "answered"
+    id: NonEmpty
+    worker: NonEmpty
+    result: tuple[Message, ...]
+
+
+class Failed(Envelope):
+    """There will be no batch."""
+
+    kind: Literal["failed"] = "failed"
+    id: str
+    """Empty where the request could not be read."""
+    worker: NonEmpty
+    error: Fault
+
+
+class Accepted(Envelope):
+    """A worker is at it, and says so again every so many seconds."""
+
+    kind: Literal["accepted"] = "accepted"
+    id: NonEmpty
+    worker: NonEmpty
+    every: float = Field(gt=0)
+
+
+class Busy(Envelope):
+    """A worker has as much as it takes."""
+
+    kind: Literal["busy"] = "busy"
+    id: NonEmpty
+    worker: NonEmpty
+
+
+class Released(Envelope):
+    """A worker stops before it is done: the request is for another."""
+
+    kind: Literal["released"] = "released"
+    id: NonEmpty
+    worker: NonEmpty
+
+
+class Alive(Envelope):
+    """A worker is still at these requests of one caller."""
+
+    kind: Literal["alive"] = "alive"
+    worker: NonEmpty
+    requests: tuple[str, ...]
+
+
+class Willing(Envelope):
+    """A worker would take a request that another let down."""
+
+    kind: Literal["willing"] = "willing"
+    id: NonEmpty
+    worker: NonEmpty
+
+
+class Cancelled(Envelope):
+    """Nobody waits for this request any more."""
+
+    kind: Literal["cancelled"] = "cancelled"
+    id: NonEmpty
+
+
+class Sought(Envelope):
+    """Who would take this request, that another let down?"""
+
+    kind: Literal["sought"] = "sought"
+    id: NonEmpty
+
+
+Ending: TypeAlias = Answered | Failed
+Reply: TypeAlias = Annotated[
+    Answered | Failed | Accepted | Busy | Released | Alive | Willing, Field(discriminator="kind")
+]
+Notice: TypeAlias = Annotated[Cancelled | Sought, Field(discriminator="kind")]
+
+_REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
+_NOTICE: TypeAdapter[Notice] = TypeAdapter(Notice)
+_REPLY: TypeAdapter[Reply] = TypeAdapter(Reply)
+
+
+def encode(envelope: Envelope) -> bytes:
+    """An envelope as JSON; EnvelopeInvalid where a message holds what JSON cannot."""
+    try:
+        return envelope.__pydantic_serializer__.to_json(envelope)
+    except (PydanticSerializationError, UnicodeEncodeError) as error:
+        reason = one_line(str(error), 200)
+        raise EnvelopeInvalid(f"{type(envelope).__name__} cannot be written as JSON: {reason}") from None
+
+
+def decode_request(data: bytes) -> Request:
+    """The request that a caller sent; EnvelopeInvalid for anything else."""
+    return _decode(_REQUEST, "request", data)
+
+
+def decode_notice(data: bytes) -> Notice:
+    """What a caller says to all workers; EnvelopeInvalid for anything else."""
+    return _decode(_NOTICE, "notice", data)
+
+
+def decode_reply(data: bytes) -> Reply:
+    """What a worker says; EnvelopeInvalid for anything else."""
+    return _decode(_REPLY, "reply", data)
+
+
+def _decode(adapter: TypeAdapter[Enveloped], what: str, data: bytes) -> Enveloped:
+    try:
+        decoded = adapter.validate_json(data)
+    except ValidationError:
+        return _decode_tolerantly(adapter.validate_python, what, data)
+    _check_schema(what, decoded.schema_number)
+    return decoded
+
+
+def _decode_tolerantly(validate: Callable[..., Enveloped], what: str, data: bytes) -> Enveloped:
+    """The same with what a newer writer added; where that fails too, the reason: its schema first."""
+    try:
+        stored = parse_json(data)
+    except ValueError as error:
+        raise EnvelopeInvalid(f"{what} is no JSON: {one_line(str(error), 200)}") from None
+    if not isinstance(stored, dict):
+        raise EnvelopeInvalid(f"{what} is no JSON object; is something else sending to these subjects?")
+    _check_schema(what, stored.get("schema"))
+    try:
+        return load_as(validate, stored)
+    except (ValidationError, RecursionError) as error:
+        reason = describe(error) if isinstance(error, ValidationError) else "it is nested too deeply"
+        raise EnvelopeInvalid(f"{what} is no envelope of schema {SCHEMA}: {one_line(reason, 300)}") from None
+
+
+def _check_schema(what: str, number: Any) -> None:  # whatever stands there
+    if number != SCHEMA:
+        remedy = "use versions of sabir-distributed that write the same schema on both sides"
+        raise EnvelopeInvalid(f"{what} has schema {number!r}, and this version reads {SCHEMA}; {remedy}")

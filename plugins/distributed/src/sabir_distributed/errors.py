@@ -1,0 +1,38 @@
+"""What can go wrong between a caller and the workers.
+
+RuntimeFault
+├── NoServer           no NATS server where one should be, or it was lost for good (ConnectionError)
+├── NoWorkers          nobody answers for the policy (LookupError)
+├── WorkerLost         every worker that was given the request fell silent
+├── RequestTimedOut    no answer within the time of a call (TimeoutError)
+├── PayloadTooLarge    more bytes than the server carries in one message (ValueError)
+└── EnvelopeInvalid    what came is no envelope that this version reads, or does not fit the other side (ValueError)
+
+What a policy itself raised at its worker is a `sabir_runtime.PolicyFailed` (RN-31).
+"""
+
+from sabir_runtime import RuntimeFault
+
+
+class NoServer(RuntimeFault, ConnectionError):
+    """There is no NATS server, it refuses the connection, or it was away for longer than the patience."""
+
+
+class NoWorkers(RuntimeFault, LookupError):
+    """No worker answers for this policy of this context, and none came within the patience."""
+
+
+class WorkerLost(RuntimeFault):
+    """The workers that were given a request fell silent, one after the other; it may have run, also more than once."""
+
+
+class RequestTimedOut(RuntimeFault, TimeoutError):
+    """A call had no answer within its timeout; whoever worked on it was told to stop."""
+
+
+class PayloadTooLarge(RuntimeFault, ValueError):
+    """A request or an answer is larger, compressed, than what the server carries in one message."""
+
+
+class EnvelopeInvalid(RuntimeFault, ValueError):
+    """Something came that is no envelope, or one of another version or for another context."""

@@ -1,0 +1,137 @@
+"""A caller's connection: one inbox for all answers, one place for each request in flight.
+
+    perform ──place──▶ Exchange ──request, reply=<inbox>.<id>.<sending>──▶ workers
+                          ▲                                                  │
+                          └────────────── one subscription, <inbox>.> ◀──────┘
+
+An answer to a request that is over finds no exchange and is dropped: nobody gets two.
+"""
+
+import asyncio
+from contextlib import suppress
+
+from nats.aio.msg import Msg
+
+from sabir_distributed.connection import Connection, Target, logger
+from sabir_distributed.envelopes import Alive, Cancelled, Ending, Reply, Request, Sought, decode_reply, encode
+from sabir_distributed.errors import EnvelopeInvalid, NoServer, RequestTimedOut
+from sabir_distributed.exchange import Exchange, Nobody
+from sabir_distributed.packing import pack, unpack
+from sabir_distributed.settings import CallSettings
+from sabir_distributed.subjects import ALIVE, all_of, requests_for, requests_of
+
+NO_RESPONDERS = "503"
+"""The status by which the server says that nobody listens: https://docs.nats.io/reference/reference-protocols/nats-protocol"""
+
+WORTH_SAYING = 0.1
+"""Seconds by which an envelope may overstate what is left."""
+
+
+class Line:
+    """What a runner needs in one event loop."""
+
+    def __init__(self, target: Target, settings: CallSettings) -> None:
+        self.connection = Connection(target, label="sabir caller", patience=settings.patience)
+        self._settings = settings
+        self._places = asyncio.Semaphore(settings.in_flight)
+        self._exchanges: dict[str, Exchange] = {}
+        self._inbox = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests can be sent, now or when the server is back."""
+        return self.connection.is_open
+
+    async def open(self) -> None:
+        """Connect and listen; NoServer where there is none."""
+        await self.connection.open()
+        self._inbox = self.connection.new_inbox()
+        self._subscription = await self.connection.subscribe(f"{self._inbox}.>", self._hear)
+        self.connection.gone.add_done_callback(self._fail_all)
+
+    async def ask(self, request: Request) -> Ending:
+        """What came of a request, once; its envelope says how long that may take."""
+        what = f"policy {request.policy!r} of {request.context!r}"
+        exchange = Exchange(request.id, what, self._settings)
+        await self._take_place(what)
+        self._exchanges[request.id] = exchange
+        try:
+            return await exchange.carry(lambda each, left: self._send(request, each, left))
+        finally:
+            self._places.release()
+            del self._exchanges[request.id]
+            if exchange.may_run_elsewhere:
+                await self._cancel(request)
+
+    async def close(self) -> None:
+        """Stop listening and end the connection; whoever still waits gets NoServer."""
+        await self.connection.unsubscribe(self._subscription)
+        await self.connection.close()
+
+    async def _take_place(self, what: str) -> None:
+        if not self._places.locked():
+            await self._places.acquire()
+            return
+        try:
+            async with asyncio.timeout(self._settings.timeout):
+                await self._places.acquire()
+        except TimeoutError:
+            limit, remedy = self._settings.in_flight, "give CallSettings more `in_flight` or `timeout`, or add workers"
+            raise RequestTimedOut(f"{what}: waited in vain for one of {limit} places in flight; {remedy}") from None
+
+    async def _send(self, request: Request, exchange: Exchange, left: float) -> None:
+        if not self.connection.is_up:
+            with suppress(TimeoutError):  # the exchange then finds its time over
+                async with asyncio.timeout(left):
+                    await self.connection.until_up()
+        reply = f"{self._inbox}.{request.id}.{exchange.sending}"
+        if exchange.seeks:
+            await self.connection.publish(all_of(request.context), encode(Sought(id=request.id)), reply)
+            return
+        if request.seconds_left - left > WORTH_SAYING:
+            request = request.model_copy(update={"seconds_left": left})
+        body = pack(
+            encode(request),
+            f"request for {exchange.what}",
+            largest=self.connection.largest,
+            compress_above=self._settings.compress_above,
+        )
+        chosen = exchange.chosen
+        subject = requests_for(chosen) if chosen else requests_of(request.context, request.policy)
+        await self.connection.publish(subject, body, reply)
+
+    async def _cancel(self, request: Request) -> None:
+        with suppress(NoServer):
+            await self.connection.publish(all_of(request.context), encode(Cancelled(id=request.id)))
+
+    async def _hear(self, message: Msg) -> None:
+        id, _, sending = message.subject[len(self._inbox) + 1 :].partition(".")
+        if id == ALIVE:
+            self._hear_beat(message)
+            return
+        exchange = self._exchanges.get(id)
+        if exchange is not None and sending.isdecimal():
+            exchange.take(int(sending), _read(message))
+
+    def _hear_beat(self, message: Msg) -> None:
+        beat = _read(message)
+        if not isinstance(beat, Alive):
+            logger.warning("what came as a worker's beat is none: %s", beat)
+            return
+        for id in beat.requests:
+            if id in self._exchanges:
+                self._exchanges[id].take(0, beat)
+
+    def _fail_all(self, gone: asyncio.Future[NoServer]) -> None:
+        for exchange in self._exchanges.values():
+            exchange.take(0, gone.result())
+
+
+def _read(message: Msg) -> Reply | Nobody | EnvelopeInvalid:
+    """What was said; an EnvelopeInvalid where that cannot be read."""
+    if message.headers and message.headers.get("Status") == NO_RESPONDERS:
+        return Nobody()
+    try:
+        return decode_reply(unpack(message.data))
+    except EnvelopeInvalid as error:
+        return error

@@ -1,0 +1,103 @@
+"""The caller's side: a context whose policies run at workers (RN-28, RN-21).
+
+    ctx = Desk(DistributedRunner("nats://127.0.0.1:4222"))
+    await ctx.llm(history, options=["search"])          one request to a worker, which runs the policy and its options
+
+Observations, arguments and results travel as they are (RN-29); what the policy raised there is raised here, as a
+PolicyFailed that names it (RN-31).
+"""
+
+import asyncio
+
+from sabir import SabirError
+from sabir.closing import AsyncClosing
+from sabir.messages import new_ids
+from sabir_runtime import Batch, BoundCall, PolicyFailed, PolicyInvalid, Runner, RuntimeFault, UnknownOption
+
+from sabir_distributed.connection import Target, shown
+from sabir_distributed.envelopes import Failed, Request
+from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge
+from sabir_distributed.line import Line
+from sabir_distributed.settings import CallSettings
+from sabir_distributed.subjects import check_context
+
+_REFUSALS: dict[str, type[SabirError]] = {
+    error.__name__: error for error in (EnvelopeInvalid, PayloadTooLarge, PolicyInvalid, UnknownOption)
+}
+"""What a worker refuses, by its name in the envelope → what the caller gets."""
+
+
+class DistributedRunner(Runner, AsyncClosing):
+    """Performs calls at workers, over NATS (`sabir worker`, or `sabir_distributed.Worker`).
+
+    `target` is a URL, several with commas between them, or a connected client, which stays its owner's. `name` is the
+    name under which workers serve the context; the name of its class unless given. It connects at the first call,
+    belongs to that call's event loop until `aclose`, and may serve several contexts.
+    """
+
+    def __init__(self, target: Target, *, name: str | None = None, settings: CallSettings | None = None) -> None:
+        self._target = target
+        self._name = None if name is None else check_context(name)
+        self._settings = settings or CallSettings()
+        self._line: Line | None = None
+        self._opening: asyncio.Lock | None = None
+
+    def __repr__(self) -> str:
+        """With where it leads, and no password."""
+        return f"DistributedRunner({shown(self._target)!r})"
+
+    async def perform(self, call: BoundCall) -> Batch:
+        """The batch of a call's policy, as a worker answered it, its option calls answered there.
+
+        Raises PolicyFailed, and the errors of `sabir_distributed.errors`.
+        """
+        request = self._request(call)
+        line = self._line
+        if line is None or not line.is_open or line.connection.loop is not asyncio.get_running_loop():
+            line = await self._open()
+        ending = await line.ask(request)
+        if isinstance(ending, Failed):
+            raise _fault(ending)
+        return list(ending.result)
+
+    async def aclose(self) -> None:
+        """End the connection; a later call opens another."""
+        line, self._line, self._opening = self._line, None, None
+        if line is not None:
+            await line.close()
+
+    def _request(self, call: BoundCall) -> Request:
+        bound = call.bound
+        return Request(
+            id=new_ids(1)[0],
+            context=self._name or check_context(type(bound.context).__name__),
+            policy=bound.name,
+            observations=tuple(call.observations),
+            options=None if call.options is None else tuple(call.options),
+            arguments=bound.signature.encode(call.arguments) if call.arguments else "{}",
+            seconds_left=self._settings.timeout,
+        )
+
+    async def _open(self) -> Line:
+        """The line of this event loop, made by the first who asks."""
+        loop = asyncio.get_running_loop()
+        if self._line is not None and self._line.connection.loop is not loop:
+            if not self._line.connection.loop.is_closed():
+                remedy = "use one runner for each event loop, or await its aclose() first"
+                raise RuntimeFault(f"{self!r} is connected in another event loop; {remedy}")
+            self._line = self._opening = None
+        self._opening = self._opening or asyncio.Lock()
+        async with self._opening:
+            if self._line is None or not self._line.is_open:
+                line = Line(self._target, self._settings)
+                await line.open()
+                self._line = line
+            return self._line
+
+
+def _fault(failed: Failed) -> SabirError:
+    """What a failure at a worker is here."""
+    error = failed.error
+    if error.raised_by == "policy":
+        return PolicyFailed(error.type, error.message, retryable=error.retryable)
+    return _REFUSALS.get(error.type, EnvelopeInvalid)(f"worker {failed.worker} refused the request: {error.message}")

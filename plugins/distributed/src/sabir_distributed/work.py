@@ -1,0 +1,88 @@
+"""One request in a worker's hands, and how it becomes an answer.
+
+Request ──arguments, options──▶ bound policy ──batch──▶ Answered
+                  └ do not fit         └ raises ──────▶ Failed: raised_by worker, or policy
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from sabir_runtime import Batch, BoundPolicy, PolicyFailed, RuntimeFault
+
+from sabir_distributed.envelopes import Answered, Failed, Fault, Request, encode
+from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge
+from sabir_distributed.packing import pack
+
+MOST_CHARACTERS = 10_000
+"""Of an exception's message."""
+
+
+@dataclass(slots=True, eq=False)
+class Work:
+    """A request that a worker has begun."""
+
+    request: Request
+    reply: str
+    """Where its caller hears of it: of its latest sending."""
+    ends: float
+    """When nobody waits for it any more, on the event loop's clock."""
+    task: "asyncio.Task[None]" = field(init=False)
+    timer: asyncio.TimerHandle = field(init=False)
+    is_accepted: bool = False
+    is_stopped: bool = False
+    """Whether nobody waits for its answer from here any more."""
+    is_released: bool = False
+    """Whether it was stopped so that another worker takes it."""
+
+    def stop(self) -> None:
+        """Cancel the policy."""
+        self.is_stopped = True
+        self.task.cancel()
+
+
+async def answer_of(work: Work, bound: BoundPolicy, worker: str, limits: tuple[int, int]) -> bytes:
+    """The answer to a request, ready to be sent: the batch of the policy, or why there is none.
+
+    `limits` are the bytes that the server carries, and those beyond which an answer is compressed.
+    """
+    request = work.request
+    largest, compress_above = limits
+    what = f"answer of policy {request.policy!r} of {request.context!r}"
+    outcome = await _outcome_of(work, bound, worker)
+    try:
+        return pack(encode(outcome), what, largest=largest, compress_above=compress_above)
+    except (PayloadTooLarge, EnvelopeInvalid) as error:
+        return encode(Failed(id=request.id, worker=worker, error=refusal_of(error)))
+
+
+async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered | Failed:
+    request = work.request
+    try:
+        arguments = {} if request.arguments == "{}" else bound.signature.decode(request.arguments)
+        options = None if request.options is None else list(request.options)
+        performed = bound(list(request.observations), options, **arguments)
+    except RuntimeFault as error:
+        return Failed(id=request.id, worker=worker, error=refusal_of(error))
+    try:
+        batch: Batch = await performed
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        if work.is_stopped and isinstance(error, asyncio.CancelledError):
+            raise
+        return Failed(id=request.id, worker=worker, error=_fault_of(error))
+    return Answered(id=request.id, worker=worker, result=tuple(batch))
+
+
+def refusal_of(error: RuntimeFault) -> Fault:
+    """Why the worker could not run a request."""
+    return Fault(type=type(error).__name__, message=str(error), raised_by="worker")
+
+
+def _fault_of(error: BaseException) -> Fault:
+    """What a policy raised, also where that would have ended more than the policy."""
+    failed = PolicyFailed.of(error if isinstance(error, Exception) else RuntimeError(f"the policy raised {error!r}"))
+    return Fault(
+        type=failed.error_type,
+        message=failed.error_message[:MOST_CHARACTERS].encode(errors="replace").decode(),
+        retryable=bool(failed.retryable or getattr(error, "retryable", False)),
+        raised_by="policy",
+    )

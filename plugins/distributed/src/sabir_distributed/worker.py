@@ -1,0 +1,315 @@
+"""The worker's side: a context whose policies answer requests (RN-30).
+
+    sabir.<context>.<policy> ──queue group──▶ Worker ──▶ bound policy, in this process ──▶ Answered · Failed
+                                                ├ full            ──▶ Busy, at once
+                                                ├ not done soon   ──▶ Accepted, then Alive again and again
+                                                ├ cancelled       ──▶ stopped, no answer
+                                                └ told to stop    ──▶ finishes its work, Released for the rest
+
+A full worker stays in its queue group and says that it is busy: so a missing answer of the server's keeps its one
+meaning, that nobody is there; and leaving takes effect too late to spare callers that word anyway.
+"""
+
+import asyncio
+import os
+import re
+import secrets
+import socket
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from sabir_runtime import BaseContext, BoundPolicy, InMemoryRunner
+
+from sabir_distributed.connection import Connection, Target, logger, shown
+from sabir_distributed.envelopes import (
+    Accepted,
+    Alive,
+    Busy,
+    Envelope,
+    Failed,
+    Released,
+    Request,
+    Sought,
+    Willing,
+    decode_notice,
+    decode_request,
+    encode,
+)
+from sabir_distributed.errors import EnvelopeInvalid, NoServer
+from sabir_distributed.memory import NOTHING, Memory
+from sabir_distributed.packing import unpack
+from sabir_distributed.settings import WorkerSettings
+from sabir_distributed.subjects import QUEUE, all_of, beats_for, check_context, requests_for, requests_of
+from sabir_distributed.work import Work, answer_of, refusal_of
+
+RELEASED_WITHIN = 5.0
+"""Seconds that policies have to end after they were cancelled, before the worker leaves without them."""
+
+
+class Worker:
+    """Answers requests for the policies of one context, until it is told to stop.
+
+    `context` makes the context when given a runner: its class. `target` is a URL, several with commas between them,
+    or a connected client. `name` is the name that callers use for the context; its class's unless given: two versions
+    stand side by side under two names.
+
+        await Worker(Desk, "nats://127.0.0.1:4222").run()
+        async with Worker(Desk, url): …          answers while the block runs
+    """
+
+    def __init__(
+        self,
+        context: Callable[[InMemoryRunner], BaseContext],
+        target: Target,
+        *,
+        name: str | None = None,
+        settings: WorkerSettings | None = None,
+    ) -> None:
+        self.context = context(InMemoryRunner())
+        self.name = check_context(type(self.context).__name__ if name is None else name)
+        self.id = f"{re.sub(r'[^A-Za-z0-9]+', '-', socket.gethostname())}-{os.getpid()}-{secrets.token_hex(3)}"
+        """Under which it speaks: host, process, and what tells two of one process apart."""
+        self._target = target
+        self._settings = settings or WorkerSettings()
+        self._policies: dict[str, BoundPolicy] = self.context.bound_policies()
+        self._work: dict[str, Work] = {}
+        self._memory = Memory()
+        self._subscriptions: list[Subscription] = []
+        self._sayings: set[asyncio.Task[None]] = set()
+        self._beat: asyncio.TimerHandle | None = None
+        self._connection: Connection | None = None
+        self._stop: asyncio.Event | None = None
+
+    @property
+    def policies(self) -> list[str]:
+        """The names that it answers for."""
+        return list(self._policies)
+
+    @property
+    def requests(self) -> list[str]:
+        """The ids of the requests that it works on."""
+        return list(self._work)
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether it has begun to answer."""
+        return bool(self._subscriptions)
+
+    def __repr__(self) -> str:
+        """What it serves, and where."""
+        return f"<worker {self.id} for {self.name!r} at {shown(self._target)}>"
+
+    async def run(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Answer requests until `stop`; `ready` is called when the server knows that it listens.
+
+        Raises NoServer where the server is missing for longer than the patience.
+        """
+        await self.start()
+        ready()
+        try:
+            await self._until_stopped()
+        finally:
+            await self.finish()
+
+    def stop(self) -> None:
+        """Take no more, finish what was taken, and leave; said twice, leave at once and give the rest back."""
+        if self._stop is None:
+            return
+        if self._stop.is_set():
+            self._release_all()
+        self._stop.set()
+
+    async def __aenter__(self) -> Self:
+        """Listen."""
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Finish what was taken, and leave."""
+        await self.finish()
+
+    async def start(self) -> None:
+        """Connect and listen; NoServer where there is no server within the patience."""
+        self._stop = asyncio.Event()
+        connection = Connection(self._target, label=f"sabir worker {self.id}", patience=self._settings.patience)
+        self._connection = connection
+        await connection.open()
+        self._subscriptions = [
+            await connection.subscribe(all_of(self.name), self._on_notice),
+            await connection.subscribe(requests_for(self.id), self._on_request),
+            *[
+                await connection.subscribe(requests_of(self.name, each), self._on_request, QUEUE)
+                for each in self.policies
+            ],
+        ]
+        await connection.flush()
+        logger.info("worker %s answers %s: %s", self.id, self.name, ", ".join(self.policies))
+
+    async def finish(self) -> None:
+        """Take no more, finish what was taken within `drain` seconds, give the rest back, and close."""
+        assert self._stop is not None, "start it first"
+        self._stop.set()
+        connection = self._connected()
+        heard, *taken = self._subscriptions
+        if connection.is_up:
+            await asyncio.gather(*(connection.drain(each) for each in taken))
+        await self._settle(self._settings.drain if connection.is_open else 0.0)
+        self._release_all()
+        await self._settle(RELEASED_WITHIN)
+        if self._beat is not None:
+            self._beat.cancel()
+        await connection.unsubscribe(heard)
+        if connection.is_up:
+            with suppress(NoServer):
+                await connection.flush()
+        await connection.close()
+        await self.context.aclose()
+
+    async def _settle(self, within: float) -> None:
+        """Wait until nothing is in hand and everything is said, or the time is over."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                while tasks := [*(work.task for work in self._work.values()), *self._sayings]:
+                    await asyncio.wait(tasks)
+
+    async def _until_stopped(self) -> None:
+        assert self._stop is not None
+        connection = self._connected()
+        stopped = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait((stopped, connection.gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+        if connection.gone.done() and not self._stop.is_set():
+            raise connection.gone.result()
+
+    async def _on_request(self, message: Msg) -> None:
+        if not message.reply:
+            logger.warning("worker %s: a request that names nobody to answer to was dropped", self.id)
+            return
+        try:
+            request = decode_request(unpack(message.data))
+            if request.context != self.name or request.policy not in self._policies:
+                raise EnvelopeInvalid(
+                    f"request is for {request.policy!r} of {request.context!r}, not for {self.name!r}"
+                )
+        except EnvelopeInvalid as error:
+            logger.warning("worker %s refused a request: %s", self.id, error)
+            await self._say(message.reply, Failed(id="", worker=self.id, error=refusal_of(error)))
+            return
+        answer = self._memory.recall(request.id)
+        if answer is not None:
+            if answer is not NOTHING:
+                await self._connected().publish(message.reply, answer)
+        elif (known := self._work.get(request.id)) is not None:
+            known.reply = message.reply
+            if known.is_accepted:
+                await self._say_accepted(known)
+        elif len(self._work) >= self._settings.concurrency:
+            await self._say(message.reply, Busy(id=request.id, worker=self.id))
+        else:
+            self._begin(request, message.reply)
+
+    def _begin(self, request: Request, reply: str) -> None:
+        loop = self._connected().loop
+        work = Work(request, reply, ends=loop.time() + request.seconds_left)
+        self._work[request.id] = work
+        first = min(self._settings.accept_after, request.seconds_left)
+        work.timer = loop.call_later(first, self._accept, work)
+        work.task = loop.create_task(self._perform(work))
+        work.task.add_done_callback(lambda _: self._end(work))
+
+    async def _perform(self, work: Work) -> None:
+        connection = self._connected()
+        limits = (connection.largest, self._settings.compress_above)
+        answer = await answer_of(work, self._policies[work.request.policy], self.id, limits)
+        self._memory.keep(work.request.id, answer)
+        try:
+            await connection.publish(work.reply, answer)
+        except NoServer as error:
+            logger.warning("worker %s could not answer: %s", self.id, error)
+
+    def _end(self, work: Work) -> None:
+        """Put a request away, also one that was cancelled before its policy began."""
+        id = work.request.id
+        del self._work[id]
+        work.timer.cancel()
+        if not work.task.cancelled():
+            fault = work.task.exception()
+            if fault is not None:
+                logger.error("worker %s failed at request %s", self.id, id, exc_info=fault)
+        elif work.is_released:
+            self._later(self._say(work.reply, Released(id=id, worker=self.id)))
+        else:
+            self._memory.keep(id, NOTHING)
+
+    async def _on_notice(self, message: Msg) -> None:
+        try:
+            notice = decode_notice(unpack(message.data))
+        except EnvelopeInvalid as error:
+            logger.warning("worker %s: %s", self.id, error)
+            return
+        if not isinstance(notice, Sought):
+            self._cancel(notice.id)
+        elif message.reply and self._would_take(notice.id):
+            await self._say(message.reply, Willing(id=notice.id, worker=self.id))
+
+    def _would_take(self, id: str) -> bool:
+        """Whether it has a place for a request, or has it already; not while it stops."""
+        assert self._stop is not None
+        known = id in self._work or self._memory.recall(id) is not None
+        return known or (len(self._work) < self._settings.concurrency and not self._stop.is_set())
+
+    def _cancel(self, id: str) -> None:
+        work = self._work.get(id)
+        if work is not None:
+            work.stop()
+        elif self._memory.recall(id) is None:
+            self._memory.keep(id, NOTHING)
+
+    def _release_all(self) -> None:
+        for work in self._work.values():
+            work.is_released = True
+            work.stop()
+
+    def _accept(self, work: Work) -> None:
+        """Say that a request takes longer, and stop it when nobody waits for it any more."""
+        loop = self._connected().loop
+        work.timer = loop.call_at(work.ends, work.stop)
+        work.is_accepted = True
+        self._later(self._say_accepted(work))
+        if self._beat is None:
+            self._beat = loop.call_later(self._settings.beat, self._tell_alive)
+
+    async def _say_accepted(self, work: Work) -> None:
+        await self._say(work.reply, Accepted(id=work.request.id, worker=self.id, every=self._settings.beat))
+
+    def _tell_alive(self) -> None:
+        """One beat: to each caller, the requests of its that were accepted and are not done."""
+        callers: dict[str, list[str]] = {}
+        for work in self._work.values():
+            if work.is_accepted:
+                callers.setdefault(beats_for(work.reply), []).append(work.request.id)
+        for subject, requests in callers.items():
+            self._later(self._say(subject, Alive(worker=self.id, requests=tuple(requests))))
+        again = self._connected().loop.call_later(self._settings.beat, self._tell_alive) if callers else None
+        self._beat = again
+
+    def _later(self, saying: Coroutine[Any, Any, None]) -> None:
+        task = self._connected().loop.create_task(saying)
+        self._sayings.add(task)
+        task.add_done_callback(self._sayings.discard)
+
+    async def _say(self, subject: str, envelope: Envelope) -> None:
+        with suppress(NoServer):
+            await self._connected().publish(subject, encode(envelope))
+
+    def _connected(self) -> Connection:
+        assert self._connection is not None, "start it first"
+        return self._connection

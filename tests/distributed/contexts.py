@@ -1,0 +1,143 @@
+"""The contexts of these tests: in this process, in a worker beside it, and in `sabir worker` processes."""
+
+import asyncio
+import datetime
+import os
+from pathlib import Path
+
+import sabir
+from sabir import Message
+from sabir.messages import OptionCallPayload
+from sabir_runtime import BaseContext, BaseRunner, BoundPolicy
+
+POLL = 0.01
+"""Seconds between two looks at a file, in a process that a test cannot signal otherwise."""
+
+
+async def echo(
+    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, times: int = 1
+) -> list[Message]:
+    """Say what was said, so many times."""
+    return [sabir.assistant(observations[-1].text * times)]
+
+
+async def give_back(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    """All that was observed, as it is."""
+    return observations
+
+
+async def tell_options(
+    ctx: BaseContext, observations: list[Message], options: list[str] | None = None
+) -> list[Message]:
+    """The options, as they came."""
+    return [sabir.assistant(repr(options))]
+
+
+async def tell_day(
+    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, day: datetime.date
+) -> list[Message]:
+    """The day after, which only an argument of the right type has."""
+    return [sabir.assistant((day + datetime.timedelta(days=1)).isoformat())]
+
+
+async def double(
+    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, number: int
+) -> list[Message]:
+    """Twice a number."""
+    return [sabir.assistant(str(2 * number))]
+
+
+async def broken(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    """An option that fails."""
+    raise LookupError("nothing there")
+
+
+def call_of(name: str, invocation_id: str, **arguments: object) -> Message:
+    """An option call with an id that is the same each time."""
+    payload = OptionCallPayload(invocation_id=invocation_id, option_name=name, arguments=arguments)
+    return Message(id=f"m-{invocation_id}", policy="choose", payload=payload)
+
+
+async def choose(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    """A rule that chooses three options at once, of which one fails and one is not offered."""
+    return [call_of("double", "a", number=21), call_of("broken", "b"), call_of("echo", "c", times=2)]
+
+
+class Overheated(Exception):
+    """A fault that passes."""
+
+    retryable = True
+
+
+async def fail(
+    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, passing: bool = False
+) -> list[Message]:
+    """Fail, in one of two ways."""
+    raise Overheated("too hot to answer") if passing else ZeroDivisionError("no such quotient")
+
+
+async def leave(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    """What must not end the worker."""
+    raise SystemExit(3)
+
+
+async def enlarge(
+    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, size: int
+) -> list[Message]:
+    """So many characters that do not compress to less than half."""
+    return [sabir.assistant(os.urandom(size // 2).hex())]
+
+
+async def hold(
+    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, folder: str
+) -> list[Message]:
+    """Say in a folder who is at it, then wait there for the file `go`."""
+    place = Path(folder)
+    (place / f"{os.getpid()}.started").touch()
+    while not (place / "go").exists():
+        await asyncio.sleep(POLL)
+    return [sabir.assistant(str(os.getpid()))]
+
+
+async def work(
+    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, number: int
+) -> list[Message]:
+    """Take some milliseconds for a number; say it, and who took them."""
+    await asyncio.sleep(0.004)
+    return [sabir.assistant(f"{number} {os.getpid()}")]
+
+
+class Desk(BaseContext):
+    """All of them, each under its own name."""
+
+    echo: BoundPolicy
+    give_back: BoundPolicy
+    tell_options: BoundPolicy
+    tell_day: BoundPolicy
+    double: BoundPolicy
+    broken: BoundPolicy
+    choose: BoundPolicy
+    fail: BoundPolicy
+    leave: BoundPolicy
+    enlarge: BoundPolicy
+    hold: BoundPolicy
+    work: BoundPolicy
+
+    def __init__(self, runner: BaseRunner) -> None:
+        super().__init__(runner)
+        for policy in (
+            echo, give_back, tell_options, tell_day, double, broken, choose, fail, leave, enlarge, hold, work,
+        ):  # fmt: skip
+            setattr(self, policy.__name__, self._bind(policy))
+
+
+class NewerDesk(BaseContext):
+    """Another version: `echo` is another function here, and there is a policy more."""
+
+    echo: BoundPolicy
+    twice: BoundPolicy
+
+    def __init__(self, runner: BaseRunner) -> None:
+        super().__init__(runner)
+        self.echo = self._bind(tell_options)
+        self.twice = self._bind(double)

@@ -1,0 +1,113 @@
+"""What these tests start and wait for: `sabir worker` processes, gates, events with a deadline."""
+
+import asyncio
+import re
+import subprocess
+import sysconfig
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import sabir
+from nats.aio.client import Client
+from sabir import Message
+from sabir_distributed import CallSettings
+from sabir_runtime import BaseContext, BaseRunner, BoundPolicy
+
+ROOT = Path(__file__).parents[2]
+DEADLINE = 20.0
+"""Seconds after which something that should happen has not."""
+QUICK = CallSettings(timeout=DEADLINE, acceptance=0.4, silence=0.4, patience=0.3)
+"""For tests in which somebody falls silent."""
+Came = TypeVar("Came")
+
+
+async def soon(awaited: Awaitable[Came]) -> Came:
+    """What comes of it, which must be soon."""
+    async with asyncio.timeout(DEADLINE):
+        return await awaited
+
+
+async def flushed(client: Client) -> None:
+    """Wait until the server has all that a client sent; its ping overtakes what it has not written yet, so twice."""
+    await client.flush()
+    await client.flush()
+
+
+async def until(holds: Callable[[], object]) -> None:
+    """Wait until something holds, which must be soon."""
+    async with asyncio.timeout(DEADLINE):
+        while not holds():
+            await asyncio.sleep(0.002)
+
+
+@dataclass
+class Gate:
+    """Where a policy of this process waits, and what it says meanwhile."""
+
+    began: list[str] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    opened: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def context(self, runner: BaseRunner) -> "Gated":
+        """A context whose one policy waits here."""
+        return Gated(runner, self)
+
+
+class Gated(BaseContext):
+    """A context with a policy that waits at a gate."""
+
+    wait: BoundPolicy
+
+    def __init__(self, runner: BaseRunner, gate: Gate | None = None) -> None:
+        super().__init__(runner)
+        gate = gate or Gate()
+
+        async def wait(
+            ctx: BaseContext, observations: list[Message], options: list[str] | None = None
+        ) -> list[Message]:
+            said = observations[-1].text
+            gate.began.append(said)
+            try:
+                await gate.opened.wait()
+            except asyncio.CancelledError:
+                gate.cancelled.append(said)
+                raise
+            gate.ended.append(said)
+            return [sabir.assistant(said.upper())]
+
+        self.wait = self._bind(wait)
+
+
+@dataclass
+class WorkerProcess:
+    """A `sabir worker` that listens."""
+
+    process: subprocess.Popen[str]
+    id: str
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+
+@contextmanager
+def worker_process(
+    url: str, name: str, *options: str, context: str = "tests.distributed.contexts:Desk"
+) -> Iterator[WorkerProcess]:
+    """Run one until the block ends; it listens when the block begins."""
+    command = [Path(sysconfig.get_path("scripts")) / "sabir", "worker", context, "--url", url, "--name", name, *options]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert process.stdout is not None
+    with process.stdout:
+        try:
+            said = process.stdout.readline()
+            listening = re.match(r"worker (\S+) answers", said)
+            assert listening, said + process.stdout.read()
+            yield WorkerProcess(process, listening[1])
+        finally:
+            process.kill()
+            process.wait()

@@ -1,0 +1,136 @@
+"""`sabir worker` as it is run: it says when it listens, and leaves in good order (RN-30)."""
+
+import asyncio
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from sabir_distributed import DistributedRunner, Worker
+from sabir_distributed.command import _run, load_context
+from sabir_runtime import RuntimeFault
+
+from tests.cli.command import error_line, run
+from tests.distributed.contexts import Desk
+from tests.distributed.support import ROOT, soon, until, worker_process
+
+
+async def test_a_process_answers_requests(url: str, name: str) -> None:
+    """RN-30: the policies of the context that the command line names."""
+    with worker_process(url, name, "--concurrency", "3") as worker:
+        async with DistributedRunner(url, name=name) as runner:
+            (said,) = await soon(Desk(runner).work("x", number=7))
+
+    assert said.text == f"7 {worker.pid}"
+
+
+@pytest.mark.parametrize("word", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_lets_it_finish_its_work_first(
+    url: str, name: str, tmp_path: Path, word: signal.Signals
+) -> None:
+    """Drain: it takes no more, answers what it has, and leaves with 0."""
+    with worker_process(url, name) as worker:
+        async with DistributedRunner(url, name=name) as runner:
+            ctx = Desk(runner)
+            asked = asyncio.ensure_future(ctx.hold("x", folder=str(tmp_path)))
+            await until(lambda: list(tmp_path.glob("*.started")))
+            os.kill(worker.pid, word)
+            async with Worker(Desk, url, name=name):
+                await until_another_takes(ctx)
+                assert worker.process.poll() is None
+                (tmp_path / "go").touch()
+                (said,) = await soon(asked)
+            await until(lambda: worker.process.poll() is not None)
+
+    assert said.text == str(worker.pid)
+    assert worker.process.returncode == 0
+
+
+async def until_another_takes(ctx: Desk) -> None:
+    """Until so many requests in a row were taken by this process that the other cannot be among the takers."""
+    async with asyncio.timeout(20):
+        while True:
+            said = await asyncio.gather(*(ctx.work("x", number=number) for number in range(30)))
+            if {message.text.split()[1] for (message,) in said} == {str(os.getpid())}:
+                return
+
+
+async def test_a_second_signal_gives_its_work_to_another(url: str, name: str, tmp_path: Path) -> None:
+    """Whoever sends it twice does not want to wait for the drain."""
+    with worker_process(url, name, "--drain", "1000") as worker:
+        async with DistributedRunner(url, name=name) as runner:
+            ctx = Desk(runner)
+            asked = asyncio.ensure_future(ctx.hold("x", folder=str(tmp_path)))
+            await until(lambda: list(tmp_path.glob("*.started")))
+            os.kill(worker.pid, signal.SIGTERM)
+            async with Worker(Desk, url, name=name):
+                await until_another_takes(ctx)
+                os.kill(worker.pid, signal.SIGTERM)
+                await until(lambda: len(list(tmp_path.glob("*.started"))) == 2)
+                (tmp_path / "go").touch()
+                (said,) = await soon(asked)
+            await until(lambda: worker.process.poll() is not None)
+
+    assert said.text == str(os.getpid())
+    assert worker.process.returncode == 0
+
+
+async def test_a_signal_ends_the_search_for_a_server() -> None:
+    """A worker that waits for its server has nothing to finish."""
+    searching = asyncio.ensure_future(_run(Worker(Desk, "nats://127.0.0.1:1"), "nowhere"))
+    await asyncio.sleep(0)  # its first step takes the signals over
+
+    os.kill(os.getpid(), signal.SIGTERM)
+
+    await soon(searching)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("tests.distributed.contexts", "names no context; write module:Class"),
+        ("nowhere.at_all:Desk", "there is no module 'nowhere'"),
+        ("tests.distributed.contexts:Desks", "has no context 'Desks'"),
+        ("tests.distributed.support:DEADLINE", "has no context 'DEADLINE'"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_one_line(path: str, reason: str) -> None:
+    """With the form that it should have; the exit code is that of wrong arguments."""
+    finished = run("worker", path, cwd=ROOT)
+
+    assert reason in error_line(finished)
+    assert finished.returncode == 2
+
+
+def test_a_fault_within_the_module_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that is there and needs one that is not: the missing one is named."""
+    (tmp_path / "needy_desk.py").write_text("import no_such_library\n", "utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(ModuleNotFoundError, match="no_such_library"):
+        load_context("needy_desk:Desk")
+
+
+def test_a_context_is_found_in_the_folder_where_the_command_runs() -> None:
+    """As a user writes it: desk:Desk beside desk.py."""
+    assert load_context("tests.distributed.contexts:Desk") is Desk
+    with pytest.raises(RuntimeFault, match="names no context"):
+        load_context(":Desk")
+
+
+def test_a_missing_server_is_one_line(url: str) -> None:
+    """The server of another port; the worker's patience is a minute, so the URL here is one that cannot be tried."""
+    finished = run("worker", "tests.distributed.contexts:Desk", "--url", "nats://127.0.0.1:notaport", cwd=ROOT)
+
+    assert "no NATS server at nats://127.0.0.1:notaport" in error_line(finished)
+    assert finished.returncode == 2
+
+
+def test_help_says_what_it_does() -> None:
+    """The function's docstring is the help page."""
+    finished = run("worker", "--help")
+
+    assert finished.returncode == 0
+    assert b"Answer requests for a context's policies." in finished.stdout
+    assert isinstance(finished, subprocess.CompletedProcess)

@@ -1,0 +1,160 @@
+"""Workers and servers that die in the middle of a request: another gets it, or the caller hears why not (RN-31)."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from sabir_distributed import CallSettings, DistributedRunner, NoServer, NoWorkers, Worker, WorkerLost, WorkerSettings
+
+from tests.distributed.contexts import Desk
+from tests.distributed.support import DEADLINE, QUICK, Gate, Gated, WorkerProcess, soon, until, worker_process
+from tests.servers.nats import nats_server
+
+PATIENT = QUICK.model_copy(update={"patience": DEADLINE})
+
+
+@pytest.fixture
+def worker(url: str, name: str) -> Iterator[WorkerProcess]:
+    """A worker in a process of its own."""
+    with worker_process(url, name) as worker:
+        yield worker
+
+
+def started(folder: Path) -> set[int]:
+    """The processes that are at a request in this folder."""
+    return {int(path.stem) for path in folder.glob("*.started")}
+
+
+@pytest.mark.parametrize("when", ["at once", "accepted"])
+async def test_a_request_of_a_killed_worker_is_answered_by_another(
+    url: str, name: str, worker: WorkerProcess, tmp_path: Path, when: str
+) -> None:
+    """SIGKILL in the middle of a policy: as soon as it began, or after the caller knew who was at it."""
+    async with DistributedRunner(url, name=name, settings=PATIENT) as runner:
+        asked = asyncio.ensure_future(Desk(runner).hold("x", folder=str(tmp_path)))
+        await until(lambda: started(tmp_path) == {worker.pid})
+        if when == "accepted":
+            assert runner._line is not None
+            (exchange,) = runner._line._exchanges.values()
+            await until(lambda: exchange.worker == worker.id)
+
+        os.kill(worker.pid, signal.SIGKILL)
+        async with Worker(Desk, url, name=name):
+            await until(lambda: started(tmp_path) == {worker.pid, os.getpid()})
+            (tmp_path / "go").touch()
+            (said,) = await soon(asked)
+
+    assert said.text == str(os.getpid())
+
+
+async def test_a_frozen_worker_is_as_good_as_dead_and_its_late_answer_is_dropped(
+    url: str, name: str, worker: WorkerProcess, tmp_path: Path
+) -> None:
+    """Its connection stands, so only its silence tells; when it wakes it is told that nobody waits."""
+    async with DistributedRunner(url, name=name, settings=PATIENT) as runner:
+        ctx = Desk(runner)
+        asked = asyncio.ensure_future(ctx.hold("x", folder=str(tmp_path)))
+        await until(lambda: started(tmp_path) == {worker.pid})
+        os.kill(worker.pid, signal.SIGSTOP)
+        async with Worker(Desk, url, name=name):
+            await until(lambda: os.getpid() in started(tmp_path))
+            (tmp_path / "go").touch()
+            (said,) = await soon(asked)
+            os.kill(worker.pid, signal.SIGCONT)
+            again = await soon(asyncio.gather(*(ctx.echo(str(number)) for number in range(50))))
+
+    assert said.text == str(os.getpid())
+    assert [message.text for (message,) in again] == [str(number) for number in range(50)]
+
+
+async def test_a_request_whose_workers_all_fall_silent_fails_by_name(url: str, name: str) -> None:
+    """WorkerLost: a request that kills what it meets is not given to every worker that there is."""
+    gate = Gate()
+    mute = WorkerSettings(accept_after=1000)
+    async with Worker(gate.context, url, name=name, settings=mute):
+        settings = QUICK.model_copy(update={"acceptance": 0.05, "attempts": 2})
+        async with DistributedRunner(url, name=name, settings=settings) as runner:
+            with pytest.raises(WorkerLost, match=rf"policy 'wait' of '{name}': 2 workers in turn fell silent"):
+                await soon(Gated(runner).wait("x"))
+            await until(lambda: gate.cancelled)
+
+    assert gate.began == ["x"]  # the same worker, asked twice under the same id
+
+
+async def test_when_the_last_worker_is_killed_the_caller_hears_that_there_is_none(
+    url: str, name: str, worker: WorkerProcess, tmp_path: Path
+) -> None:
+    """Nothing waits for ever."""
+    async with DistributedRunner(url, name=name, settings=QUICK) as runner:
+        asked = asyncio.ensure_future(Desk(runner).hold("x", folder=str(tmp_path)))
+        await until(lambda: started(tmp_path))
+        os.kill(worker.pid, signal.SIGKILL)
+        with pytest.raises(NoWorkers, match=r"no worker answers"):
+            await soon(asked)
+
+
+async def test_a_worker_whose_caller_died_stops_when_the_time_is_over(url: str, name: str) -> None:
+    """A caller that is killed cancels nothing; its request carried its time."""
+    gate = Gate()
+    async with Worker(gate.context, url, name=name):
+        runner = DistributedRunner(url, name=name, settings=CallSettings(timeout=0.6))
+        asked = asyncio.ensure_future(Gated(runner).wait("x"))
+        await until(lambda: gate.began)
+        assert runner._line is not None
+        await runner._line.connection._client.close()  # as a killed process leaves its connection
+        with pytest.raises(NoServer):
+            await soon(asked)
+        await until(lambda: gate.cancelled)
+
+
+async def test_a_server_that_comes_back_is_found_again_by_both_sides() -> None:
+    """What was under way is asked for again under its id, and runs once; nothing waits in a buffer to arrive late."""
+    gate = Gate()
+    quick = QUICK.model_copy(update={"patience": DEADLINE})
+    with nats_server() as url:
+        port = urlsplit(url).port
+        assert port is not None
+        worker = Worker(gate.context, url, settings=WorkerSettings(accept_after=0.0, beat=0.05))
+        await worker.start()
+        runner = DistributedRunner(url, settings=quick)
+        asked = asyncio.ensure_future(Gated(runner).wait("x"))
+        await until(lambda: gate.began)
+    assert runner._line is not None
+    line = runner._line
+    await until(lambda: not worker._connected().is_up and not line.connection.is_up)
+    gate.opened.set()
+    await until(lambda: gate.ended)
+    meanwhile = asyncio.ensure_future(Gated(runner).wait("y"))
+    await until(lambda: len(line._exchanges) == 2)
+    assert line.connection._client.pending_data_size == 0
+    with nats_server(port=port):
+        (said,), (later,) = await soon(asyncio.gather(asked, meanwhile))
+        await runner.aclose()
+        await worker.finish()
+
+    assert (said.text, later.text) == ("X", "Y")
+    assert gate.began == ["x", "y"]
+
+
+async def test_a_server_that_stays_away_ends_calls_and_workers_with_a_clear_error() -> None:
+    """After the patience; not at the timeout of each call."""
+    gate = Gate()
+    with nats_server() as url:
+        worker = Worker(gate.context, url, settings=WorkerSettings(patience=0.3))
+        running = asyncio.ensure_future(worker.run())
+        runner = DistributedRunner(url, settings=CallSettings(patience=0.3))
+        ctx = Gated(runner)
+        asked = asyncio.ensure_future(ctx.wait("x"))
+        await until(lambda: gate.began)
+        gate.opened.set()
+    with pytest.raises(NoServer, match=r"no NATS server at nats://127.0.0.1:\d+ within 0.3 s"):
+        await soon(asked)
+    with pytest.raises(NoServer, match="start nats-server there"):
+        await soon(running)
+    with pytest.raises(NoServer):
+        await soon(ctx.wait("y"))
+    await runner.aclose()

@@ -1,0 +1,183 @@
+"""What travels is JSON that comes back as it was, also from a newer writer; what cannot be read is named (RN-29)."""
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sabir
+import sabir_distributed
+from hypothesis import given
+from hypothesis import strategies as st
+from sabir import Message
+from sabir.history import loads
+from sabir_distributed.envelopes import (
+    SCHEMA,
+    Accepted,
+    Alive,
+    Answered,
+    Busy,
+    Cancelled,
+    Envelope,
+    Failed,
+    Fault,
+    Released,
+    Request,
+    Sought,
+    Willing,
+    decode_notice,
+    decode_reply,
+    decode_request,
+    encode,
+)
+from sabir_distributed.errors import EnvelopeInvalid
+from sabir_testing.histories import FOREIGN, Speakers, histories_of, invented_parts
+
+SPEAKERS = Speakers((None, *FOREIGN), lambda origin: invented_parts(FOREIGN[0].dialect))
+NEWER = """[{"schema": 1, "id": "m1", "policy": "user", "mood": null, "payload": {"kind": "parts", "parts":
+    [{"kind": "smell", "of": ["rain", null], "strength": 1.5}, {"kind": "text", "text": "hm", "tone": {"low": 0}}]}}]"""
+"""A message with a kind of part and with fields that this version does not know, some of them null."""
+
+
+def request(*observations: Message, **changes: Any) -> Request:
+    fields = {"id": "r1", "context": "Desk", "policy": "llm", "seconds_left": 5.0, **changes}
+    return Request(observations=observations, **fields)
+
+
+def answered(*result: Message) -> Answered:
+    return Answered(id="r1", worker="w1", result=result)
+
+
+@given(histories_of(SPEAKERS), st.none() | st.lists(st.text(alphabet="abc_", min_size=1), max_size=3))
+def test_any_messages_and_option_names_come_back_as_they_went(
+    history: list[Message], options: list[str] | None
+) -> None:
+    """RN-29: observations, options and results survive, down to ids, origins, states and blocks."""
+    there = request(*history, options=None if options is None else tuple(options))
+    back = answered(*history)
+
+    assert decode_request(encode(there)) == there
+    assert decode_reply(encode(back)) == back
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Failed(id="", worker="w1", error=Fault(type="Boom", message="no", retryable=True, raised_by="policy")),
+        Accepted(id="r1", worker="w1", every=1.0),
+        Busy(id="r1", worker="w1"),
+        Released(id="r1", worker="w1"),
+        Willing(id="r1", worker="w1"),
+        Alive(worker="w1", requests=("r1", "r2")),
+    ],
+    ids=lambda reply: reply.kind,
+)
+def test_every_reply_comes_back_as_what_it_is(reply: Any) -> None:
+    """One inbox hears them all."""
+    assert decode_reply(encode(reply)) == reply
+
+
+@pytest.mark.parametrize("notice", [Cancelled(id="r1"), Sought(id="r1")], ids=lambda notice: notice.kind)
+def test_what_all_workers_hear_comes_back(notice: Any) -> None:
+    """It names the request, and nothing else."""
+    assert decode_notice(encode(notice)) == notice
+
+
+def test_what_a_newer_writer_said_comes_back_unchanged() -> None:
+    """RN-29: unknown kinds of parts and unknown fields travel through this version, to and fro, nulls included."""
+    history = loads(NEWER)
+
+    there = decode_request(encode(request(*history)))
+    back = decode_reply(encode(answered(*there.observations)))
+
+    assert isinstance(back, Answered)
+    assert list(back.result) == history
+    assert json.loads(encode(back))["result"][0]["mood"] is None
+    assert json.loads(encode(back))["result"][0]["payload"]["parts"][0] == json.loads(NEWER)[0]["payload"]["parts"][0]
+
+
+def test_unknown_fields_of_an_envelope_are_tolerated() -> None:
+    """A newer writer of the same schema may add what an older reader does not need."""
+    document = {**json.loads(encode(request(sabir.user("hi")))), "trace": {"parent": None}}
+
+    decoded = decode_request(json.dumps(document).encode())
+
+    assert decoded.observations[0].text == "hi"
+    assert json.loads(encode(decoded))["trace"] == {"parent": None}
+
+
+def test_an_unknown_field_given_to_a_constructor_is_an_error() -> None:
+    """Only what was received may hold what this version does not know."""
+    with pytest.raises(ValueError, match="wishes"):
+        request(wishes=3)
+
+
+@pytest.mark.parametrize(
+    ("decode", "envelope"),
+    [(decode_request, request()), (decode_reply, answered()), (decode_notice, Cancelled(id="r1"))],
+)
+@pytest.mark.parametrize("changes", [{}, {"id": {"new": "shape"}}], ids=["readable", "unreadable"])
+def test_an_unknown_schema_is_refused_by_its_number(decode: Any, envelope: Envelope, changes: dict[str, Any]) -> None:
+    """Whatever else is in it: the number is the reason, not what follows from it."""
+    document = {**json.loads(encode(envelope)), **changes, "schema": SCHEMA + 1}
+
+    with pytest.raises(
+        EnvelopeInvalid, match=rf"has schema {SCHEMA + 1}, and this version reads {SCHEMA}; use versions"
+    ):
+        decode(json.dumps(document).encode())
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "no JSON"),
+        (b"\xff\xfe", "no JSON"),
+        (b"[]", "no JSON object"),
+        (b'{"kind": "answered"}', "has schema None"),
+        (b'{"schema": 1, "kind": "sung", "id": "r1"}', "no envelope of schema 1"),
+        (b'{"schema": 1, "kind": "answered", "id": "r1", "worker": "w", "result": [{"role": "user"}]}', "no envelope"),
+    ],
+)
+def test_what_is_no_envelope_says_why(data: bytes, reason: str) -> None:
+    """RN-31: a decode crash never reaches a caller."""
+    with pytest.raises(EnvelopeInvalid, match=reason):
+        decode_reply(data)
+
+
+@given(st.binary(max_size=40))
+def test_no_bytes_crash_a_decoder(data: bytes) -> None:
+    """Law 10, for wires of the library's own."""
+    for decode in (decode_request, decode_reply, decode_notice):
+        with pytest.raises(EnvelopeInvalid):
+            decode(data)
+
+
+def test_a_request_says_what_the_source_asks_for() -> None:
+    """RN-28: policy, observations, options and the policy's own arguments, with a schema number and what is left."""
+    document = json.loads(encode(request(sabir.user("hi"), options=("search",), arguments='{"most": 3}')))
+
+    assert set(document) == {
+        "schema", "id", "context", "policy", "observations", "options", "arguments", "seconds_left",
+    }  # fmt: skip
+    assert (document["schema"], document["policy"], document["options"]) == (SCHEMA, "llm", ["search"])
+    assert document["observations"][0]["payload"]["parts"][0]["text"] == "hi"
+
+
+def test_nothing_is_pickled() -> None:
+    """RN-29: pickle would run what a stranger sends."""
+    folder = Path(sabir_distributed.__file__).parent
+    imported = {
+        name
+        for path in folder.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for name in _names(node)
+    }
+
+    assert imported.isdisjoint({"pickle", "marshal", "shelve", "dill", "cloudpickle"})
+
+
+def _names(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []

@@ -1,0 +1,240 @@
+"""What a caller does with what it hears: wait on, pause, hand over, give up; and that it takes one answer."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+import sabir
+from sabir_distributed import CallSettings, NoWorkers, RequestTimedOut, WorkerLost
+from sabir_distributed.envelopes import Accepted, Alive, Answered, Busy, Ending, Failed, Fault, Released, Reply, Willing
+from sabir_distributed.errors import NoServer
+from sabir_distributed.exchange import Exchange, Nobody
+
+from tests.distributed.support import QUICK, soon, until
+
+ANSWER = Answered(id="r1", worker="w1", result=(sabir.assistant("done"),))
+OTHER = Answered(id="r1", worker="w2", result=(sabir.assistant("done again"),))
+BUSY, RELEASED = Busy(id="r1", worker="w1"), Released(id="r1", worker="w1")
+ACCEPTED = Accepted(id="r1", worker="w1", every=0.01)
+WILLING = Willing(id="r1", worker="w2")
+ALIVE = Alive(worker="w1", requests=("r1",))
+
+
+class Workers:
+    """Says to the n-th sending what the script has for it: replies, at once and in order."""
+
+    def __init__(self, *script: tuple[Reply | Nobody | Exception, ...], settings: CallSettings = QUICK) -> None:
+        self.exchange = Exchange("r1", "policy 'llm' of 'Desk'", settings)
+        self.left: list[float] = []
+        self.sent_to: list[str] = []
+        self._script = list(script)
+
+    async def send(self, exchange: Exchange, left: float) -> None:
+        self.left.append(left)
+        self.sent_to.append("who?" if exchange.seeks else exchange.chosen or "any")
+        for reply in self._script.pop(0) if self._script else ():
+            exchange.take(exchange.sending, reply)
+
+    async def carry(self) -> Ending:
+        return await soon(self.exchange.carry(self.send))
+
+    @property
+    def sent(self) -> int:
+        return len(self.left)
+
+
+async def test_an_answer_ends_it() -> None:
+    """One request, one reply."""
+    workers = Workers((ANSWER,))
+
+    assert await workers.carry() is ANSWER
+    assert workers.sent == 1
+    assert not workers.exchange.may_run_elsewhere
+
+
+async def test_a_failure_is_an_end_too() -> None:
+    """What the policy raised is no reason to ask another."""
+    failed = Failed(id="r1", worker="w1", error=Fault(type="Boom", message="no", raised_by="policy"))
+    workers = Workers((failed,))
+
+    assert await workers.carry() is failed
+    assert workers.sent == 1
+
+
+@pytest.mark.parametrize("reply", [BUSY, Nobody()], ids=["busy", "nobody"])
+async def test_it_is_sent_again_while_nobody_takes_it(reply: Busy | Nobody) -> None:
+    """Back-pressure: the caller pauses; being busy counts as no attempt."""
+    workers = Workers(
+        (reply,), (reply,), (reply,), (reply,), (ANSWER,), settings=QUICK.model_copy(update={"attempts": 1})
+    )
+
+    assert await workers.carry() is ANSWER
+    assert workers.sent == 5
+    assert workers.left == sorted(workers.left, reverse=True)
+
+
+async def test_nobody_for_longer_than_the_patience_is_an_error() -> None:
+    """It says which policy of which context."""
+    workers = Workers(*[(Nobody(),)] * 99)
+
+    with pytest.raises(NoWorkers, match=r"policy 'llm' of 'Desk': no worker answers, nor did within 0.3 s; start one"):
+        await workers.carry()
+
+
+async def test_a_busy_worker_proves_that_there_are_workers() -> None:
+    """Patience counts from when the last one was seen, not from the first time that none was."""
+    patient = QUICK.model_copy(update={"patience": 0.0})
+    missing = Workers((Nobody(),), (ANSWER,), settings=patient)
+    with pytest.raises(NoWorkers):
+        await missing.carry()
+
+    some = QUICK.model_copy(update={"patience": 0.05})
+    workers = Workers(*[(Nobody(),), (BUSY,)] * 3, (ANSWER,), settings=some)
+
+    assert await workers.carry() is ANSWER
+
+
+async def test_silence_hands_it_to_another() -> None:
+    """A dead worker says nothing."""
+    workers = Workers((), (WILLING,), (ANSWER,))
+
+    assert await workers.carry() is ANSWER
+    assert workers.sent_to == ["any", "who?", "w2"]
+    assert workers.exchange.may_run_elsewhere  # the first may only have been slow: it is told to stop
+
+
+async def test_a_worker_that_leaves_hands_it_to_another_at_once() -> None:
+    """No time is spent waiting for beats that will not come."""
+    patient = QUICK.model_copy(update={"acceptance": 1000.0, "silence": 1000.0})
+    workers = Workers((ACCEPTED, RELEASED), (WILLING,), (ANSWER,), settings=patient)
+
+    assert await workers.carry() is ANSWER
+    assert workers.sent_to == ["any", "who?", "w2"]
+
+
+async def test_where_none_is_willing_the_queue_group_decides() -> None:
+    """All that live are full: the request waits for a place as any other does."""
+    workers = Workers((), (), (BUSY,), (ANSWER,), settings=QUICK.model_copy(update={"acceptance": 0.02}))
+
+    assert await workers.carry() is ANSWER
+    assert workers.sent_to == ["any", "who?", "any", "any"]
+
+
+@pytest.mark.parametrize("reply", [BUSY, Nobody()], ids=["busy", "gone"])
+async def test_a_willing_worker_that_filled_up_or_left_meanwhile_is_replaced(reply: Busy | Nobody) -> None:
+    """One that is gone is no sign that there are none: the patience is for those."""
+    impatient = QUICK.model_copy(update={"acceptance": 0.02, "patience": 0.0})
+    workers = Workers((), (WILLING,), (reply,), (WILLING,), (ANSWER,), settings=impatient)
+
+    assert await workers.carry() is ANSWER
+    assert workers.sent_to == ["any", "who?", "w2", "who?", "w2"]
+
+
+async def test_when_nobody_hears_who_is_sought_there_are_no_workers() -> None:
+    """The last one died."""
+    workers = Workers((), (Nobody(),), settings=QUICK.model_copy(update={"acceptance": 0.02, "patience": 0.0}))
+
+    with pytest.raises(NoWorkers):
+        await workers.carry()
+
+
+async def test_after_so_many_attempts_the_worker_is_lost() -> None:
+    """A request that kills its workers must not kill all of them."""
+    workers = Workers(
+        (ACCEPTED,),
+        (WILLING,),
+        (ACCEPTED,),
+        (WILLING,),
+        (ACCEPTED,),
+        settings=QUICK.model_copy(update={"silence": 0.02}),
+    )
+
+    with pytest.raises(WorkerLost, match="3 workers in turn fell silent, the last was w1; look whether"):
+        await workers.carry()
+    assert workers.sent_to == ["any", "who?", "w2", "who?", "w2"]
+    assert workers.exchange.may_run_elsewhere
+
+
+async def test_beats_keep_it_waiting() -> None:
+    """Longer than any silence that is allowed, as long as the worker says that it is at it."""
+    workers = Workers((ACCEPTED,), settings=QUICK.model_copy(update={"silence": 0.05, "acceptance": 0.05}))
+    waiting = asyncio.ensure_future(workers.carry())
+    await asyncio.sleep(0)
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + 0.3
+
+    def beat() -> None:
+        workers.exchange.take(0, ALIVE if loop.time() < ends else ANSWER)
+        if loop.time() < ends:
+            loop.call_later(0.01, beat)
+
+    beat()
+
+    assert await waiting is ANSWER
+    assert workers.sent == 1
+
+
+async def test_a_slow_worker_is_given_three_of_its_own_beats() -> None:
+    """A worker says how often it beats; a caller that expects more would hand over what is in good hands."""
+    workers = Workers((Accepted(id="r1", worker="w1", every=0.1),), settings=QUICK.model_copy(update={"silence": 0.01}))
+    loop = asyncio.get_running_loop()
+    loop.call_later(0.2, workers.exchange.take, 1, ANSWER)
+
+    assert await workers.carry() is ANSWER
+    assert workers.sent == 1
+
+
+async def test_the_time_of_a_call_ends_it_whatever_is_said() -> None:
+    """With the name of whoever was at it."""
+    workers = Workers((ACCEPTED,), settings=CallSettings(timeout=0.05))
+
+    with pytest.raises(RequestTimedOut, match=r"no answer within 0.05 s; worker w1 was at it; give CallSettings"):
+        await workers.carry()
+    assert workers.exchange.may_run_elsewhere
+
+
+async def test_pauses_end_with_the_time_of_a_call() -> None:
+    """A busy cluster does not keep a caller for ever."""
+    workers = Workers(*[(BUSY,)] * 99, settings=CallSettings(timeout=0.1))
+
+    with pytest.raises(RequestTimedOut, match="no worker was known to be at it"):
+        await workers.carry()
+
+
+async def test_a_late_answer_of_the_first_counts_while_the_second_is_asked() -> None:
+    """The first answer is the answer, whoever gives it, in a pause too."""
+    workers = Workers((), (WILLING,), (BUSY,), settings=QUICK.model_copy(update={"acceptance": 0.02}))
+    say_late: Callable[[], None] = lambda: workers.exchange.take(1, ANSWER)  # noqa: E731
+    asyncio.get_running_loop().call_later(0.03, say_late)
+
+    assert await workers.carry() is ANSWER
+
+
+async def test_a_second_answer_changes_nothing() -> None:
+    """Nobody gets two."""
+    workers = Workers((ANSWER, OTHER))
+
+    assert await workers.carry() is ANSWER
+
+
+async def test_what_was_said_about_an_earlier_sending_does_not_disturb_the_latest() -> None:
+    """A worker that wakes up and says that it is busy speaks of a request that another has by now."""
+    workers = Workers((), (WILLING,), (), settings=QUICK.model_copy(update={"acceptance": 0.05}))
+    waiting = asyncio.ensure_future(workers.carry())
+    await until(lambda: workers.sent == 3)
+
+    workers.exchange.take(1, BUSY)
+    await asyncio.sleep(0)
+    assert workers.exchange._said is None
+    workers.exchange.take(3, ANSWER)
+
+    assert await waiting is ANSWER
+    assert workers.sent == 3
+
+
+async def test_a_lost_connection_ends_it() -> None:
+    """The reason is the connection's, not a timeout."""
+    workers = Workers((ACCEPTED, NoServer("gone")))
+
+    with pytest.raises(NoServer, match="gone"):
+        await workers.carry()

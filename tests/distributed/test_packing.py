@@ -1,0 +1,61 @@
+"""Many bytes are compressed, too many are refused with the limit and the remedy."""
+
+import os
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sabir_distributed import packing
+from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge
+from sabir_distributed.packing import pack, unpack
+
+LONG = b'{"text": "' + b"to be or not to be " * 1000 + b'"}'
+
+
+@given(st.binary(max_size=200).map(lambda data: b"{" + data), st.integers(0, 300))
+def test_what_is_packed_unpacks_to_the_same(body: bytes, compress_above: int) -> None:
+    """A body is a JSON object: its brace tells it from what is compressed."""
+    assert unpack(pack(body, "it", largest=1000, compress_above=compress_above)) == body
+
+
+def test_few_bytes_are_sent_as_they_are_and_many_compressed() -> None:
+    """Compressing costs time, which is only worth it where there is much to carry."""
+    assert pack(LONG, "it", largest=1 << 20, compress_above=len(LONG)) == LONG
+    assert len(pack(LONG, "it", largest=1 << 20, compress_above=len(LONG) - 1)) < len(LONG) / 10
+
+
+def test_what_compression_makes_no_smaller_is_sent_as_it_is() -> None:
+    """Random bytes only grow."""
+    body = b"{" + os.urandom(500)
+
+    assert pack(body, "it", largest=1000, compress_above=0) == body
+
+
+def test_what_exceeds_the_limit_is_compressed_however_high_the_threshold() -> None:
+    """The server's limit is not to be met with an error where it can be met with compression."""
+    assert unpack(pack(LONG, "it", largest=1000, compress_above=1 << 30)) == LONG
+
+
+def test_what_stays_too_large_names_the_limit_and_the_remedy() -> None:
+    """One error, before anything is sent."""
+    body = b"{" + os.urandom(5000)
+
+    told = r"the request has 5,001 bytes, 5,\d{3} compressed; the server carries 1,000; raise max_payload"
+    with pytest.raises(PayloadTooLarge, match=told):
+        pack(body, "request", largest=1000, compress_above=100)
+
+
+@pytest.mark.parametrize("data", [b"x", b"x\x9c broken", zlib.compress(LONG)[:-5]])
+def test_damaged_bytes_are_an_error_of_our_own(data: bytes) -> None:
+    """Law 10: no zlib.error, and nothing half unpacked."""
+    with pytest.raises(EnvelopeInvalid, match="message of"):
+        unpack(data)
+
+
+def test_a_small_message_cannot_unpack_to_all_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What others send may be made to."""
+    monkeypatch.setattr(packing, "LARGEST", 1000)
+
+    with pytest.raises(EnvelopeInvalid, match="unpacks to more than 1,000"):
+        unpack(zlib.compress(LONG))

@@ -6,7 +6,7 @@ Calls that have their result already are left alone (RN-08); one failure loses n
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from sabir import Message
@@ -25,18 +25,33 @@ async def answer_batch(batch: Batch, answer_one: Answer) -> Batch:
     if not calls:
         return batch
     if len(calls) == 1:
-        return [*batch, await _in_its_lane(calls[0], answer_one)]
+        return [*batch, await _in_lane(lanes_of(calls)[0], calls[0], answer_one)]
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_in_its_lane(call, answer_one)) for call in calls]
+            tasks = [
+                group.create_task(_in_lane(lane, call, answer_one))
+                for lane, call in zip(lanes_of(calls), calls, strict=True)
+            ]
     except BaseExceptionGroup as failed:  # not of an option: those end in results
         raise failed.exceptions[0] from None
     return [*batch, *(task.result() for task in tasks)]
 
 
-async def _in_its_lane(call: Message, answer_one: Answer) -> Message:
+def lanes_of(calls: Sequence[Message]) -> list[str]:
+    """The names of the lanes in which calls of one batch are answered: their ids, told apart where they are equal."""
+    lanes: list[str] = []
+    for message in calls:
+        lane = name = message.call.invocation_id if message.call else ""
+        count = 1
+        while lane in lanes:
+            count += 1
+            lane = f"{name} {count}"
+        lanes.append(lane)
+    return lanes
+
+
+async def _in_lane(lane: str, call: Message, answer_one: Answer) -> Message:
     if not paths.is_entered():
         return await answer_one(call)
-    assert call.call is not None
-    with paths.branch(call.call.invocation_id):
+    with paths.branch(lane):
         return await answer_one(call)

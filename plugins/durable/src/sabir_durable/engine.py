@@ -1,0 +1,148 @@
+"""DBOS in this process: it says which runs there are, who has them, and in what state they are.
+
+    DurableRunner ─▶ start_workflow / queue ─▶ sabir.run(workflow id = run) ─▶ execution ─▶ ledger
+
+One workflow serves all runs, and takes no steps: DBOS numbers steps in the order in which they start, which branches
+that run at once do not keep. Bound calls are in the ledger instead, by their paths.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from dbos import DBOS, DBOSConfig, Serializer, SetWorkflowID, WorkflowHandleAsync
+from sabir.errors import one_line
+from sqlalchemy import Engine
+
+from sabir_durable.errors import DurableFault, RunnerInUse
+
+WORKFLOW = "sabir.run"
+log = logging.getLogger("sabir.durable.engine")
+
+_execute: Callable[[str], Awaitable[None]] | None = None
+
+
+@dataclass(frozen=True)
+class Service:
+    """What DBOS is launched with."""
+
+    application: str
+    version: str
+    worker: str
+    poll: float
+
+
+class ReadableJSON(Serializer):
+    """What DBOS itself writes down, as JSON: nothing of a run is pickled."""
+
+    def serialize(self, data: Any) -> str:
+        """JSON text; an exception by its class and what it says."""
+        return json.dumps(data, default=_readable)
+
+    def deserialize(self, serialized_data: str) -> Any:
+        """The value; an exception is DurableFault, for the ledger has the policy's own failure."""
+        value = json.loads(serialized_data)
+        if isinstance(value, dict) and set(value) == {"error", "message"}:
+            return DurableFault(f"{value['error']}: {value['message']}")
+        return value
+
+    def name(self) -> str:
+        """The name under which it stands beside what it wrote."""
+        return "sabir_json"
+
+
+def _readable(value: object) -> object:
+    if isinstance(value, BaseException):
+        return {"error": type(value).__name__, "message": one_line(str(value))}
+    raise TypeError(f"a {type(value).__name__} is no part of a run's state")
+
+
+@DBOS.workflow(name=WORKFLOW)
+async def run_workflow() -> None:
+    """Any run; its workflow id is its name."""
+    assert _execute is not None and DBOS.workflow_id is not None
+    await _execute(DBOS.workflow_id)
+
+
+def launch(engine: Engine, service: Service, queues: list[str], execute: Callable[[str], Awaitable[None]]) -> None:
+    """Start DBOS, on the event loop that runs execute; RunnerInUse where somebody else started it."""
+    global _execute  # noqa: PLW0603  # DBOS is one in each process, and so is what it runs
+    from dbos._dbos import _dbos_global_instance
+
+    if _dbos_global_instance is not None:
+        raise RunnerInUse("DBOS was started in this process by other code, and there is one in each; start it there")
+    _be_quiet()
+    config: DBOSConfig = {
+        "name": service.application,
+        "system_database_url": engine.url.set(drivername=engine.dialect.name).render_as_string(hide_password=False),
+        "system_database_engine": engine,
+        "application_version": service.version,
+        "executor_id": service.worker,
+        "serializer": ReadableJSON(),
+        "log_level": "WARNING",
+        "notification_listener_polling_interval_sec": service.poll,
+    }
+    _execute = execute
+    DBOS(config=config)
+    DBOS.listen_queues(queues)
+    DBOS.launch()
+
+
+def listen(queue: str) -> None:
+    """Take runs of this queue too; DBOS notices within a second."""
+    listening = _instance()._listening_queues
+    if listening is not None and queue not in listening:
+        listening.append(queue)  # what listen_queues, which DBOS takes before its launch only, is kept in
+
+
+async def start(run: str) -> WorkflowHandleAsync[None]:
+    """Start a run here, or get hold of the one of that name."""
+    with SetWorkflowID(run):
+        return await DBOS.start_workflow_async(run_workflow)
+
+
+async def find(run: str) -> WorkflowHandleAsync[None]:
+    """Get hold of a run."""
+    return await DBOS.retrieve_workflow_async(run)
+
+
+async def shut_down() -> None:
+    """Stop DBOS if this module started it. What was running stays unfinished, for another worker."""
+    global _execute  # noqa: PLW0603
+    if _execute is None:
+        return
+    await asyncio.to_thread(DBOS.destroy)
+    _execute = None
+    # DBOS put its own threads behind asyncio.to_thread, and they have ended with it.
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
+
+
+_TOLD_ELSEWHERE = ("Exception encountered in asynchronous workflow", "Asyncio task cancelled for workflow")
+
+
+class _Forward(logging.Handler):
+    """Hands DBOS's messages to our logger, which is quiet until somebody listens."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Hand one over; how a run failed is told to its caller, and that one was left to whoever closes the runner."""
+        if record.getMessage().startswith(_TOLD_ELSEWHERE):
+            record.levelno, record.levelname = logging.DEBUG, "DEBUG"
+        if log.isEnabledFor(record.levelno):
+            log.handle(record)
+
+
+def _be_quiet() -> None:
+    theirs = logging.getLogger("dbos")
+    if not any(isinstance(handler, _Forward) for handler in theirs.handlers):
+        theirs.addHandler(_Forward())
+        theirs.propagate = False
+
+
+def _instance() -> DBOS:
+    from dbos._dbos import _get_dbos_instance
+
+    return _get_dbos_instance()

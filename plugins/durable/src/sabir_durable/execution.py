@@ -1,0 +1,213 @@
+"""One run in this process: its calls are performed, and what the ledger holds is not performed again.
+
+    ctx.llm(…) ─▶ path ─▶ what stands in the ledger?
+                           ├ nothing     ▶ begin ▶ the policy chooses ▶ batch written ▶ calls answered ▶ result written
+                           ├ started     ▶         the policy chooses ▶ …        again, for nothing came of it (RN-26)
+                           ├ a batch     ▶                                        calls answered ▶ …
+                           ├ a result    ▶ given back, the policy is not run (RN-25)
+                           └ a failure   ▶ raised
+
+A call's failure is PolicyFailed the first time too: what a policy does about it must not depend on when it is told.
+What is wrong with the run itself stops it, whoever catches the error on the way.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from typing import NoReturn, ParamSpec, Protocol, TypeVar
+
+from sabir import Message
+from sabir.answers import unanswered
+from sabir_runtime import paths
+from sabir_runtime.batches import answer_batch, lanes_of
+from sabir_runtime.bound import BoundCall
+from sabir_runtime.errors import PolicyFailed, ReplayMismatch
+from sabir_runtime.policies import Batch
+from sabir_runtime.tool_context import ToolContext
+
+from sabir_durable.errors import DurableFault
+from sabir_durable.ledger import Call, Hold, Ledger
+from sabir_durable.records import (
+    Request,
+    answer_request,
+    decode_batch,
+    decode_failure,
+    difference,
+    encode_batch,
+    encode_failure,
+    request_of,
+)
+
+Parameters = ParamSpec("Parameters")
+Given = TypeVar("Given")
+
+
+class Worker(Protocol):
+    """What an execution needs of the worker that it runs in."""
+
+    ledger: Ledger
+
+    async def store(
+        self, work: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
+    ) -> Given:
+        """What a function of the ledger gives, which runs in a thread."""
+
+    async def decision(self, run: str, path: str) -> str:
+        """Wait until somebody has decided a call; the batch, as JSON."""
+
+
+class Execution:
+    """A run that this worker holds."""
+
+    def __init__(self, worker: Worker, hold: Hold, known: dict[str, Call]) -> None:
+        self.hold = hold
+        self._worker, self._ledger, self._known = worker, worker.ledger, known
+        self._numbers = max((call.number for call in known.values()), default=-1) + 1
+        self._stopped: Exception | None = None
+        self._task: asyncio.Task[Batch] | None = None
+
+    async def perform(self, call: BoundCall) -> Batch:
+        """Perform the call that the run is about."""
+        token = current.set(self)
+        try:
+            self._task = asyncio.create_task(self.record(f"0:{call.name}", call))
+        finally:
+            current.reset(token)
+        try:
+            return await self._task
+        except asyncio.CancelledError:
+            self._task.cancel()
+            self.check()
+            raise
+
+    def stop(self, reason: Exception) -> None:
+        """End it without a result; the first reason counts. On the thread of its event loop."""
+        self._stopped = self._stopped or reason
+        if self._task is not None:
+            self._task.cancel()
+
+    def check(self) -> None:
+        """Raise what the run was stopped for, if it was."""
+        if self._stopped is not None:
+            raise self._stopped
+
+    async def record(self, path: str, call: BoundCall) -> Batch:
+        """A bound call at its path: from the ledger, or performed and written down there."""
+        self.check()
+        request = request_of(call)
+        row = self._known.get(path)
+        if row is None or row.state not in ("done", "failed"):
+            row = await self._store(self._ledger.begin, self.hold, path, self._number(), request)
+        if row is not None:
+            self._agree(row, request)
+        return await self._carry_on(row, path, call)
+
+    async def wait(self, path: str) -> list[Message]:
+        """What somebody decides for the call at that path."""
+        row = await self._store(self._ledger.wait, self.hold, path)
+        return decode_batch(row.batch or await self._worker.decision(self.hold.run, path))
+
+    async def _carry_on(self, row: Call | None, path: str, call: BoundCall) -> Batch:
+        """From what stands in the ledger to the end of the call; another's word, where one came first, is kept."""
+        if row is not None and row.state == "failed":
+            raise decode_failure(row.failure or "{}")
+        if row is not None and row.state == "done":
+            return decode_batch(row.result or row.batch or "[]")
+        chosen = row.batch if row else None
+        try:
+            with paths.enter(path), _at(self, path):
+                batch = decode_batch(chosen) if chosen else await call.decide()
+                self.check()
+                text = chosen or encode_batch(batch)
+                calls = unanswered(batch)
+                standing = (
+                    await self._store(self._ledger.decide, self.hold, path, text) if calls and not chosen else None
+                )
+                if standing is None:
+                    result = await answer_batch(batch, partial(self._answer, _places(path, calls), call))
+                    self.check()
+                    written = encode_batch(result) if calls else None
+                    standing = await self._store(self._ledger.finish, self.hold, path, text, written)
+                    if standing is None:
+                        return result
+        except Exception as error:
+            self.check()
+            failure = error if isinstance(error, PolicyFailed) else PolicyFailed.of(error)
+            standing = await self._store(self._ledger.fail, self.hold, path, chosen, encode_failure(failure))
+            if standing is None:
+                raise failure from (None if failure is error else error)
+        return await self._carry_on(standing, path, call)
+
+    async def _answer(self, places: dict[int, str], call: BoundCall, message: Message) -> Message:
+        """The result of an option call: the recorded one, or what the option gives now."""
+        path, request = places[id(message)], answer_request(message)
+        row = self._known.get(path)
+        if row is None:
+            started = time.time()
+            result = await call.answer(message, self._context(path, message))
+            self.check()
+            row = await self._store(
+                self._ledger.answer, self.hold, path, self._number(), request, encode_batch([result]), started
+            )
+            if row is None:
+                return result
+        self._agree(row, request)
+        return decode_batch(row.result or "[]")[0]
+
+    def _context(self, path: str, message: Message) -> ToolContext:
+        """What the option may know: it may have begun before if a call of this answer was written down (WI-48)."""
+        call_id = message.call.invocation_id if message.call else ""
+        has_begun = any(known.startswith(f"{path}/") for known in self._known)
+        return ToolContext(call_id, has_begun, f"{message.id}/{call_id}")
+
+    def _agree(self, row: Call, request: Request) -> None:
+        if (row.name, row.digest) != (request.name, request.digest):
+            remedy = f"run the code that began it, or `sabir runs fork {row.run} --at '{row.path}'`"
+            told = difference(row.request, request.shown)
+            self._fatal(ReplayMismatch(f"run {row.run!r} does not repeat itself at {row.path!r}: {told}; {remedy}"))
+
+    async def _store(
+        self, work: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
+    ) -> Given:
+        try:
+            return await self._worker.store(work, *arguments, **named)
+        except DurableFault as error:
+            self._fatal(error)
+
+    def _fatal(self, error: Exception) -> NoReturn:
+        self._stopped = self._stopped or error
+        raise self._stopped
+
+    def _number(self) -> int:
+        self._numbers += 1
+        return self._numbers - 1
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a run a policy is at work."""
+
+    execution: Execution
+    path: str
+
+
+current: ContextVar[Execution | None] = ContextVar("sabir_durable.execution", default=None)
+place: ContextVar[Place | None] = ContextVar("sabir_durable.place", default=None)
+
+
+@contextmanager
+def _at(execution: Execution, path: str) -> Iterator[None]:
+    token = place.set(Place(execution, path))
+    try:
+        yield
+    finally:
+        place.reset(token)
+
+
+def _places(path: str, calls: list[Message]) -> dict[int, str]:
+    """Where the results of these calls are written: at the lanes in which they are answered."""
+    return {id(message): f"{path}/[{lane}]" for message, lane in zip(calls, lanes_of(calls), strict=True)}

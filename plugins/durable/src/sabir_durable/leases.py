@@ -1,0 +1,144 @@
+"""Whether a worker lives: it holds a lock that is let go of by whatever ends it, a kill or a power cut included.
+
+    Postgres    pg_advisory_lock on a connection of its own     the server frees it when that connection ends
+    SQLite      SQLite's own lock on a file beside the store    the operating system frees it with the process
+
+Who can take another worker's lock knows that it is dead, and that nobody else is clearing up after it meanwhile.
+A worker that lives is never taken for dead, however long its program keeps it busy: no clock is asked.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import TypeAlias
+
+from sqlalchemy import URL, Connection, NullPool, create_engine, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from sabir_durable.stores import is_sqlite
+
+_KEEPALIVE = ("tcp_keepalives_idle = 5", "tcp_keepalives_interval = 2", "tcp_keepalives_count = 3")
+"""What the server is told for the connection that holds the lock: a machine that is gone is noticed within 11 s."""
+
+
+def make_lease(url: URL, worker: str) -> "Lease":
+    """The lease of a worker of that store; nothing is locked yet."""
+    return FileLease(url, worker) if is_sqlite(url) else ServerLease(url, worker)
+
+
+class FileLease:
+    """A lock on a file of the worker's name, in a folder beside the store."""
+
+    def __init__(self, url: URL, worker: str) -> None:
+        self._folder = Path(f"{url.database}-workers")
+        self._worker = worker
+        self._held: sqlite3.Connection | None = None
+
+    def hold(self) -> bool:
+        """Take the lock, which nothing but the end of this process takes away."""
+        if self._held is None:
+            self._folder.mkdir(exist_ok=True)
+            self._held = _lock_file(self._folder / self._worker)
+        return self._held is not None
+
+    @contextmanager
+    def take(self, worker: str) -> Iterator[bool]:
+        """Within, the lock of another worker; False if that worker lives."""
+        path = self._folder / worker
+        self._folder.mkdir(exist_ok=True)
+        taken = _lock_file(path)
+        try:
+            yield taken is not None
+        finally:
+            if taken is not None:
+                _let_go(taken, path)
+
+    def release(self) -> None:
+        """Let the lock go, and remove its file."""
+        if self._held is not None:
+            _let_go(self._held, self._folder / self._worker)
+            self._held = None
+
+
+class ServerLease:
+    """An advisory lock of the server, held by a connection that does nothing else."""
+
+    def __init__(self, url: URL, worker: str) -> None:
+        self._engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        self._worker = worker
+        self._connection: Connection | None = None
+        self._one_at_a_time = threading.Lock()
+
+    def hold(self) -> bool:
+        """Take the lock, or see that its connection still stands; a lost one is opened again."""
+        with self._one_at_a_time:
+            if self._connection is not None:
+                try:
+                    self._connection.execute(text("SELECT 1"))
+                    return True
+                except SQLAlchemyError:
+                    self._drop()
+            try:
+                self._connection = self._open()
+                if _try_lock(self._connection, self._worker):
+                    return True
+            except SQLAlchemyError:
+                pass
+            self._drop()
+            return False
+
+    @contextmanager
+    def take(self, worker: str) -> Iterator[bool]:
+        """Within, the lock of another worker, on a connection of its own; False if that worker lives."""
+        with closing(self._open()) as connection:
+            yield _try_lock(connection, worker)
+
+    def release(self) -> None:
+        """Let the lock go: its connection is closed."""
+        with self._one_at_a_time:
+            self._drop()
+
+    def _open(self) -> Connection:
+        connection = self._engine.connect()
+        try:
+            for setting in _KEEPALIVE:
+                connection.execute(text(f"SET {setting}"))
+        except SQLAlchemyError:
+            connection.close()
+            raise
+        return connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            connection.invalidate()
+            connection.close()
+
+
+Lease: TypeAlias = FileLease | ServerLease
+"""`hold` takes the worker's own lock, `take` that of another one, `release` lets the own one go."""
+
+
+def _try_lock(connection: Connection, worker: str) -> bool:
+    key = int.from_bytes(sha256(f"sabir-durable:{worker}".encode()).digest()[:8], signed=True)
+    return bool(connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": key}).scalar())
+
+
+def _lock_file(path: Path) -> sqlite3.Connection | None:
+    """A connection that holds the file's exclusive lock; None if another one holds it."""
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError:
+        connection.close()
+        return None
+    return connection
+
+
+def _let_go(held: sqlite3.Connection, path: Path) -> None:
+    held.close()
+    with suppress(OSError):  # removed already, or being looked at
+        path.unlink()

@@ -1,0 +1,290 @@
+"""The ledger: what every bound call of a run chose and gave, written before anything builds on it (RN-24, D-11).
+
+    begin ─▶ started ──decide──▶ batch written ──answer…──▶ ──finish──▶ done         one row a call, by run and path
+                │  └─wait─▶ waiting ──decide by a person──▶ …
+                └──fail──▶ failed
+
+First result wins: a row that has a batch, a result or a failure keeps it, and a later writer is told what is there.
+Every write of a worker names the epoch in which it took the run, and is refused when another one took it since.
+All of this blocks; `execution` calls it in threads.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Float,
+    Integer,
+    Text,
+    and_,
+    bindparam,
+    exists,
+    func,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.types import TypeEngine
+
+from sabir_durable.errors import RunNotFound, RunTaken
+from sabir_durable.records import Request
+from sabir_durable.tables import calls, runs
+
+OPEN = ("started", "waiting")
+"""States of a call that has neither result nor failure."""
+
+
+Wish: TypeAlias = Literal["run", "pause", "cancel"]
+"""What shall become of a run."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One row of the ledger."""
+
+    run: str
+    path: str
+    number: int
+    kind: str
+    name: str
+    digest: str
+    request: str
+    state: str
+    batch: str | None = None
+    result: str | None = None
+    failure: str | None = None
+    worker: str | None = None
+    started_at: float = 0.0
+    ended_at: float | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """What was asked of a run, and who has it."""
+
+    run: str
+    application: str
+    version: str
+    context: str
+    name: str
+    digest: str
+    request: str
+    epoch: int = 0
+    deaths: int = 0
+    """How many workers died while they had it, since it was last resumed by hand."""
+    wish: Wish = "run"
+    fault: str | None = None
+    worker: str | None = None
+    forked_from: str | None = None
+    created_at: float = 0.0
+
+
+@dataclass(frozen=True)
+class Hold:
+    """A worker's hold on a run: valid until the epoch moves on."""
+
+    run: str
+    epoch: int
+    worker: str
+
+
+_COLUMNS = tuple(column.name for column in calls.columns)
+_held = exists(select(runs.c.run).where(runs.c.run == bindparam("of_run"), runs.c.epoch == bindparam("in_epoch")))
+_this = and_(calls.c.run == bindparam("of_run"), calls.c.path == bindparam("at_path"))
+_agreed = or_(calls.c.batch.is_(None), calls.c.batch == bindparam("given"))
+_types: dict[str, TypeEngine[Any]] = {"number": Integer(), "started_at": Float(), "ended_at": Float()}
+_values = [bindparam(name, type_=_types.get(name, Text())).label(name) for name in _COLUMNS]
+_BEGIN = {
+    dialect.dialect.name: dialect.insert(calls)
+    .from_select(_COLUMNS, select(*_values).where(_held))
+    .on_conflict_do_nothing()
+    .returning(calls.c.path)
+    for dialect in (sqlite, postgresql)
+}
+_CREATE = {
+    dialect.dialect.name: dialect.insert(runs).on_conflict_do_nothing().returning(runs.c.run)
+    for dialect in (sqlite, postgresql)
+}
+_READ = select(calls).where(_this)
+_DECIDE = update(calls).where(_this, calls.c.state.in_(OPEN), calls.c.batch.is_(None)).values(batch=bindparam("given"))
+_CLOSE = (
+    update(calls)
+    .where(_this, calls.c.state.in_(OPEN), _agreed, _held)
+    .values(
+        state=bindparam("to"),
+        batch=func.coalesce(calls.c.batch, bindparam("given")),
+        result=bindparam("outcome"),
+        failure=bindparam("failed"),
+        ended_at=bindparam("at"),
+    )
+)
+_WAIT = update(calls).where(_this, calls.c.state == "started", _held).values(state="waiting")
+_DECIDE_HELD = _DECIDE.where(_held)
+
+
+class Ledger:
+    """Runs and their calls in one database."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._begin, self._create = _BEGIN[engine.dialect.name], _CREATE[engine.dialect.name]
+
+    def create(self, run: Run, then: Callable[[Connection], object] | None = None, kept: Sequence[Call] = ()) -> Run:
+        """Write a run down with the calls that it begins with; the one that is there if there is one of that name.
+
+        `then` is done in the same transaction, if the run is new.
+        """
+        with self._engine.begin() as connection:
+            if connection.execute(self._create, vars(run) | {"created_at": time.time()}).first():
+                if kept:
+                    connection.execute(calls.insert(), [vars(call) | {"run": run.run} for call in kept])
+                if then is not None:
+                    then(connection)
+            return self._run(connection, run.run)
+
+    def run(self, run: str) -> Run:
+        """A run; RunNotFound if there is none of that name."""
+        with self._engine.connect() as connection:
+            return self._run(connection, run)
+
+    def claim(self, run: str, worker: str) -> tuple[Run, Hold, dict[str, Call]]:
+        """Take a run: whoever had it before is fenced off. Its calls so far, by path."""
+        with self._engine.begin() as connection:
+            connection.execute(
+                update(runs).where(runs.c.run == run).values(epoch=runs.c.epoch + 1, worker=worker, fault=None)
+            )
+            taken = self._run(connection, run)
+            known = {call.path: call for call in self._calls(connection, run)} if taken.epoch > 1 else {}
+        return taken, Hold(run, taken.epoch, worker), known
+
+    def calls(self, run: str) -> list[Call]:
+        """All calls of a run, in the order in which they began."""
+        with self._engine.connect() as connection:
+            return self._calls(connection, run)
+
+    def call(self, run: str, path: str) -> Call:
+        """One call; RunNotFound if the run has none at that path."""
+        found = self.find(run, path)
+        if found is None:
+            raise RunNotFound(f"run {run!r} has no call at {path!r}; `sabir runs show {run}` lists its calls")
+        return found
+
+    def find(self, run: str, path: str) -> Call | None:
+        """One call, if the run has one at that path."""
+        with self._engine.connect() as connection:
+            return self._call(connection, _at(run, path))
+
+    def begin(self, hold: Hold, path: str, number: int, request: Request) -> Call | None:
+        """Write down that a call starts; None, or the row that stands at its path already."""
+        row = self._row(hold, path, number, request, "call", "started")
+        with self._engine.begin() as connection:
+            if connection.execute(self._begin, row).first():
+                return None
+            return self._standing(connection, hold, path)
+
+    def decide(self, hold: Hold, path: str, batch: str) -> Call | None:
+        """Write down what a policy chose, before its calls are answered; None, or the row if another batch is there."""
+        with self._engine.begin() as connection:
+            if connection.execute(_DECIDE_HELD, _key(hold, path) | {"given": batch}).rowcount:
+                return None
+            return self._standing(connection, hold, path)
+
+    def wait(self, hold: Hold, path: str) -> Call:
+        """Write down that a call waits for a person; the row."""
+        with self._engine.begin() as connection:
+            connection.execute(_WAIT, _key(hold, path))
+            return self._standing(connection, hold, path)
+
+    def answer(
+        self, hold: Hold, path: str, number: int, request: Request, result: str, started_at: float
+    ) -> Call | None:
+        """Write down the result of an option call; None, or the row that stands there already."""
+        row = self._row(hold, path, number, request, "answer", "done")
+        row |= {"result": result, "started_at": started_at, "ended_at": time.time()}
+        with self._engine.begin() as connection:
+            if connection.execute(self._begin, row).first():
+                return None
+            return self._standing(connection, hold, path)
+
+    def finish(self, hold: Hold, path: str, batch: str, result: str | None) -> Call | None:
+        """Write down what a call gave: `result` where the batch's calls were answered, else the batch itself.
+
+        None, or the row where another batch, a result or a failure is there.
+        """
+        return self._close(hold, path, to="done", given=batch, outcome=result, failed=None)
+
+    def fail(self, hold: Hold, path: str, batch: str | None, failure: str) -> Call | None:
+        """Write down how a call failed; None, or the row where another batch or a result is there."""
+        return self._close(hold, path, to="failed", given=batch, outcome=None, failed=failure)
+
+    def decide_for(self, run: str, path: str, batch: str) -> bool:
+        """Write down what a person chose in place of a policy; whether nothing was chosen there before."""
+        with self._engine.begin() as connection:
+            return bool(connection.execute(_DECIDE, _at(run, path) | {"given": batch}).rowcount)
+
+    def decided(self, waiting: list[tuple[str, str]]) -> list[Call]:
+        """Those of the waiting calls that have been decided."""
+        with self._engine.connect() as connection:
+            rows = [self._call(connection, _at(run, path)) for run, path in waiting]
+        return [row for row in rows if row is not None and (row.batch is not None or row.state not in OPEN)]
+
+    def epochs(self, names: list[str]) -> dict[str, int]:
+        """The epoch of each of these runs."""
+        with self._engine.connect() as connection:
+            rows = connection.execute(select(runs.c.run, runs.c.epoch).where(runs.c.run.in_(names)))
+            return {run: epoch for run, epoch in rows}
+
+    def fence(self, run: str, **changed: Any) -> None:
+        """End the hold that anybody has on a run; `changed` are further columns: wish, fault, deaths, worker."""
+        with self._engine.begin() as connection:
+            connection.execute(update(runs).where(runs.c.run == run).values(epoch=runs.c.epoch + 1, **changed))
+
+    def _close(self, hold: Hold, path: str, **values: str | None) -> Call | None:
+        with self._engine.begin() as connection:
+            if connection.execute(_CLOSE, _key(hold, path) | values | {"at": time.time()}).rowcount:
+                return None
+            return self._standing(connection, hold, path)
+
+    def _standing(self, connection: Connection, hold: Hold, path: str) -> Call:
+        """The row that kept a write out; RunTaken where none did, so that the epoch must have moved on."""
+        if self._run(connection, hold.run).epoch == hold.epoch:
+            row = self._call(connection, _at(hold.run, path))
+            if row is not None:
+                return row
+        raise RunTaken(f"run {hold.run!r} was taken from this worker; whoever has it now carries it on")
+
+    def _row(self, hold: Hold, path: str, number: int, request: Request, kind: str, state: str) -> dict[str, Any]:
+        row = dict.fromkeys(_COLUMNS)
+        values: Mapping[str, Any] = {
+            "run": hold.run, "path": path, "number": number, "kind": kind, "name": request.name,
+            "digest": request.digest, "request": request.shown, "state": state, "worker": hold.worker,
+            "started_at": time.time(), "of_run": hold.run, "in_epoch": hold.epoch,
+        }  # fmt: skip
+        return {**row, **values}
+
+    def _run(self, connection: Connection, run: str) -> Run:
+        row = connection.execute(select(runs).where(runs.c.run == run)).mappings().one_or_none()
+        if row is None:
+            raise RunNotFound(f"there is no run {run!r}; `sabir runs list` shows those that there are")
+        return Run(**row)
+
+    def _call(self, connection: Connection, key: dict[str, Any]) -> Call | None:
+        row = connection.execute(_READ, key).mappings().one_or_none()
+        return None if row is None else Call(**row)
+
+    def _calls(self, connection: Connection, run: str) -> list[Call]:
+        found = connection.execute(select(calls).where(calls.c.run == run).order_by(calls.c.number))
+        return [Call(**row) for row in found.mappings()]
+
+
+def _key(hold: Hold, path: str) -> dict[str, Any]:
+    return {"of_run": hold.run, "at_path": path, "in_epoch": hold.epoch}
+
+
+def _at(run: str, path: str) -> dict[str, Any]:
+    return {"of_run": run, "at_path": path}

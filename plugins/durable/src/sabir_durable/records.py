@@ -1,0 +1,133 @@
+"""What a bound call leaves in the ledger, and how two calls are told apart.
+
+    request   {"name": …, "observations": {"count": 12, "last": {…}}, "options": […], "arguments": {…}}   to be read
+    digest    SHA-256 of observations, options and arguments                                              to compare
+
+The digest ignores what differs though nothing else does: ids and origins of messages. It holds no function name and no
+time (RN-27); options take part in it. The observations are in the ledger where they arose, so a request shows only how
+many there were and the last: a record does not grow with its history.
+"""
+
+import json
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from pydantic_core import to_json
+from sabir import Message
+from sabir.errors import one_line
+from sabir.history import dumps, dumps_lines, loads
+from sabir.values import parse_json
+from sabir_runtime.bound import BoundCall
+from sabir_runtime.errors import PolicyFailed
+
+_UNCOUNTED = {"id", "origin", "schema_number"}
+_digests: dict[int, tuple["weakref.ref[Message]", bytes]] = {}
+
+
+@dataclass(frozen=True)
+class Request:
+    """A call as the ledger knows it."""
+
+    name: str
+    digest: str
+    shown: str
+    """Readable JSON."""
+
+
+def request_of(call: BoundCall) -> Request:
+    """What is recorded of a bound call before it is performed; PolicyInvalid for arguments that JSON cannot hold."""
+    arguments = call.bound.signature.encode(call.arguments) if call.arguments else "{}"
+    options = json.dumps(call.options)
+    digest = sha256(b"".join(_digest(message) for message in call.observations))
+    digest.update(f"{options}\n{_canonical(arguments)}".encode())
+    last = encode_message(call.observations[-1]) if call.observations else "null"
+    shown = (
+        f'{{"name":{json.dumps(call.name)},"observations":{{"count":{len(call.observations)},"last":{last}}},'
+        f'"options":{options},"arguments":{arguments}}}'
+    )
+    return Request(call.name, digest.hexdigest(), shown)
+
+
+def whole_request(call: BoundCall) -> str:
+    """All that is needed to make the call again in another process, as JSON."""
+    arguments = call.bound.signature.encode(call.arguments)
+    observations, options = encode_batch(call.observations), json.dumps(call.options)
+    return f'{{"observations":{observations},"options":{options},"arguments":{arguments}}}'
+
+
+def answer_request(call: Message) -> Request:
+    """What is recorded of an option call when it is answered."""
+    assert call.call is not None
+    return Request(call.call.option_name, _digest(call).hex(), f'{{"call":{encode_message(call)}}}')
+
+
+def encode_message(message: Message) -> str:
+    """One message as JSON text."""
+    return dumps_lines([message]).rstrip("\n")
+
+
+def encode_batch(messages: Iterable[Message]) -> str:
+    """Messages as the text of a JSON array."""
+    return dumps(messages)
+
+
+def decode_batch(text: str) -> list[Message]:
+    """The messages that a text holds; what a newer version added is kept."""
+    return loads(text)
+
+
+def encode_failure(failure: PolicyFailed) -> str:
+    """A policy's failure as JSON text."""
+    return to_json(
+        {"type": failure.error_type, "message": failure.error_message, "retryable": failure.retryable}
+    ).decode()
+
+
+def decode_failure(text: str) -> PolicyFailed:
+    """The failure that a text holds."""
+    stored: Mapping[str, Any] = json.loads(text)
+    return PolicyFailed(stored["type"], stored["message"], retryable=stored["retryable"])
+
+
+def unpack_request(text: str) -> tuple[list[Message], list[str] | None, str]:
+    """Observations, options and the text of the arguments of a whole request."""
+    stored = json.loads(text)
+    observations: Sequence[Message] = loads(json.dumps(stored["observations"]))
+    return list(observations), stored["options"], json.dumps(stored["arguments"])
+
+
+def difference(recorded: str, found: str) -> str:
+    """Where the requests of two calls differ, in words: what was recorded, and what was found instead."""
+    was, now = json.loads(recorded), json.loads(found)
+    for key in ("name", "options", "arguments"):
+        if was.get(key) != now.get(key):
+            return f"recorded with {key} {_shown(was.get(key))}, found {_shown(now.get(key))}"
+    key = "observations" if "observations" in was else "call"
+    return f"recorded with {key} {_shown(was.get(key))}, found {_shown(now.get(key))}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict) and set(value) == {"count", "last"}:
+        return f"{value['count']} messages, the last {_shown(value['last'])}"
+    if isinstance(value, dict) and "payload" in value:
+        value = value["payload"]
+    return one_line(json.dumps(value, ensure_ascii=False), 160)
+
+
+def _digest(message: Message) -> bytes:
+    """That of one message, kept as long as the message lives: histories are looked at again and again."""
+    key = id(message)
+    known = _digests.get(key)
+    if known is not None and known[0]() is message:
+        return known[1]
+    content = message.model_dump_json(exclude=_UNCOUNTED, exclude_none=True)
+    digest = sha256(_canonical(content).encode()).digest()
+    _digests[key] = (weakref.ref(message, lambda _: _digests.pop(key, None)), digest)
+    return digest
+
+
+def _canonical(text: str) -> str:
+    return json.dumps(parse_json(text), sort_keys=True, separators=(",", ":"), ensure_ascii=False)

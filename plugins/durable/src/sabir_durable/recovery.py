@@ -1,0 +1,96 @@
+"""Runs of dead workers go back to the queue, and only those: whoever holds a worker's lock knows that it is dead.
+
+workers that were not seen lately ─▶ is its lock free? ─ no ─▶ it lives: nothing is done
+                                            └ yes ─▶ for each of its runs: fence off, requeue ─▶ forget the worker
+"""
+
+import logging
+from contextlib import suppress
+
+from sqlalchemy import ColumnElement, Engine, Float, delete, insert, literal, literal_column, select, update
+from sqlalchemy.exc import IntegrityError
+
+from sabir_durable.leases import Lease, make_lease
+from sabir_durable.ledger import Run
+from sabir_durable.runs import Runs
+from sabir_durable.stores import is_sqlite, parse_store
+from sabir_durable.tables import workers
+
+log = logging.getLogger("sabir.durable")
+
+MOST_DEATHS = 20
+"""After so many workers that died while they had a run, it is paused: it may be what kills them."""
+
+
+_SECONDS = {
+    "sqlite": "(julianday('now') - 2440587.5) * 86400.0",
+    "postgresql": "CAST(extract(epoch FROM clock_timestamp()) AS double precision)",
+}
+"""Seconds since 1970, by the clock of the store."""
+
+
+class Roster:
+    """The workers of a store."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        # The store's clock, so that those of the workers' machines need not agree.
+        self._now: ColumnElement[float] = literal_column(_SECONDS[engine.dialect.name], Float())
+
+    def sign_on(self, worker: str, application: str, host: str, process: int) -> None:
+        """Write a worker down, which has its lock already."""
+        row = {"worker": worker, "application": application, "host": host, "process": process}
+        with self._engine.begin() as connection, suppress(IntegrityError):
+            connection.execute(insert(workers).values(**row, started_at=self._now, seen_at=self._now))
+
+    def seen(self, worker: str) -> bool:
+        """Write down that a worker has its lock now; False if somebody took it for dead since."""
+        with self._engine.begin() as connection:
+            changed = connection.execute(update(workers).where(workers.c.worker == worker).values(seen_at=self._now))
+            return bool(changed.rowcount)
+
+    def sign_off(self, worker: str) -> None:
+        """Forget a worker."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(workers).where(workers.c.worker == worker))
+
+    def unseen(self, seconds: float) -> list[str]:
+        """The workers that were not seen for so long."""
+        with self._engine.connect() as connection:
+            age = self._now - workers.c.seen_at
+            return list(connection.execute(select(workers.c.worker).where(age >= literal(seconds))).scalars())
+
+
+def recover(runs: Runs, roster: Roster, lease: Lease, *, unseen: float, apart_from: str = "") -> list[str]:
+    """Give back to the queue what dead workers had; the names of those runs.
+
+    Workers that were seen less than `unseen` seconds ago are left alone, so that one which lost its connection to the
+    store can take its lock again.
+    """
+    moved: list[str] = []
+    for worker in roster.unseen(unseen):
+        if worker == apart_from:
+            continue
+        with lease.take(worker) as is_dead:
+            if is_dead:
+                moved += [_give_back(runs, run, worker) for run in runs.unfinished_of(worker)]
+                roster.sign_off(worker)
+    return moved
+
+
+def recover_store(store: str, *, unseen: float | None = None) -> list[str]:
+    """Give back to the queue what dead workers of a store had, from a process that is no worker; those runs' names."""
+    url = parse_store(store)
+    patience = (0.0 if is_sqlite(url) else 3.0) if unseen is None else unseen
+    with Runs(store) as runs:
+        return recover(runs, Roster(runs.engine), make_lease(url, "nobody"), unseen=patience)
+
+
+def _give_back(runs: Runs, run: Run, worker: str) -> str:
+    if run.deaths + 1 >= MOST_DEATHS:
+        runs.park(run.run, f"{run.deaths + 1} workers died while they had it; resume it when it no longer ends them")
+        return run.run
+    log.warning("worker %s is dead: run %s goes back to the queue", worker, run.run)
+    runs.ledger.fence(run.run, deaths=run.deaths + 1)
+    runs.requeue(run)
+    return run.run

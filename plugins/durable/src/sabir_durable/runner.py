@@ -1,0 +1,279 @@
+"""DurableRunner: policies whose calls are written down, so that another process carries on where one was killed.
+
+    async with DurableRunner("sqlite:///runs.db") as runner:
+        ctx = Assistant(runner)
+        messages = await runner.run(ctx.main, [user("…")], run_id="order-7")     # the same name again: the same run
+        messages = await ctx.main([user("…")])                                   # a run of its own
+
+What was unfinished when a process ended goes on as soon as one with the same contexts is launched.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from sabir import Message
+from sabir.closing import AsyncClosing
+from sabir.constructors import as_messages
+from sabir_runtime import paths
+from sabir_runtime.bound import BoundCall, BoundPolicy
+from sabir_runtime.errors import ReplayMismatch
+from sabir_runtime.policies import Batch
+from sabir_runtime.runners import Runner
+
+from sabir_durable.errors import DurableFault, RunCancelled, RunConflict, RunnerInUse, RunPaused, RunTaken, StoreInvalid
+from sabir_durable.execution import current
+from sabir_durable.ledger import Run
+from sabir_durable.records import decode_batch, decode_failure, request_of, whole_request
+from sabir_durable.stores import Durability, parse_store
+
+if TYPE_CHECKING:
+    from dbos import WorkflowHandleAsync
+    from sabir_runtime.contexts import BaseContext
+
+    from sabir_durable.runs import Runs
+    from sabir_durable.worker import Settings, Worker
+
+_FAULTS = {"ReplayMismatch": ReplayMismatch}
+_asked_name: ContextVar[str | None] = ContextVar("sabir_durable.run_id", default=None)
+
+
+class DurableRunner(Runner, AsyncClosing):
+    """Performs bound calls in runs that survive their process (RN-24 … RN-27, RN-32).
+
+    `store` is `sqlite:///file.db`, which needs nothing else, or `postgresql://…`, which many machines can share.
+    `application` and `version` say whose runs these are: work of one version is carried on by workers of that version
+    only, so raise it when a change of code makes old runs unrepeatable. `beat` seconds lie between two looks at what
+    was cancelled, decided, or left by the dead; `poll` between two looks at the queue. `durability="power"` makes
+    SQLite's writes outlive a power cut too.
+
+    The engine, DBOS, is one in each process: runners of equal settings share it, others raise RunnerInUse.
+    """
+
+    def __init__(
+        self,
+        store: str,
+        *,
+        application: str = "sabir",
+        version: str = "1",
+        durability: Durability = "process",
+        beat: float = 1.0,
+        poll: float = 0.2,
+    ) -> None:
+        if not re.fullmatch(r"[a-z0-9_-]{3,200}", application):
+            raise StoreInvalid(f"application {application!r} is no name; use 3 or more of a-z, 0-9, - and _")
+        self._arguments = (parse_store(store), application, version, durability, beat, poll)
+        self._contexts: dict[str, BaseContext] = {}
+        self._worker: Worker | None = None
+        self._launching: asyncio.Lock | None = None
+
+    def create_bind_function(self, ctx: "BaseContext") -> Callable[..., BoundPolicy]:
+        """The function that binds policies to the context; runs of its class are carried on with it from now on."""
+        self._contexts[type(ctx).__qualname__] = ctx
+        return super().create_bind_function(ctx)
+
+    def perform(self, call: BoundCall) -> Awaitable[Batch]:
+        """The batch of a call: in a run, recorded at its path; outside of one, that of a run of its own."""
+        execution = current.get()
+        if execution is not None:
+            return execution.record(paths.next_path(call.name), call)
+        return self._run(call, _asked_name.get() or uuid4().hex)
+
+    # Each policy has keyword parameters of its own, hence Any.
+    async def run(
+        self,
+        bound: BoundPolicy,
+        observations: str | Message | Sequence[Message],
+        options: Sequence[str] | None = None,
+        *,
+        run_id: str | None = None,
+        **arguments: Any,
+    ) -> Batch:
+        """Perform a run here, and give what it gave. A run of that name is not performed twice: its result is given.
+
+        Raises PolicyFailed if the policy failed, RunPaused or RunCancelled if somebody stopped the run, ReplayMismatch
+        if a run of that name was asked something else, or its code no longer does what it did. To stop waiting is not
+        to stop the run: it goes on until `runs.cancel`.
+        """
+        if current.get() is not None:
+            raise RunConflict(f"a run within a run: call {bound.name!r} through its context instead")
+        token = _asked_name.set(_checked(run_id))
+        try:
+            performed = bound(observations, options, **arguments)
+        finally:
+            _asked_name.reset(token)
+        return await performed
+
+    async def start(
+        self,
+        bound: BoundPolicy,
+        observations: str | Message | Sequence[Message],
+        options: Sequence[str] | None = None,
+        *,
+        run_id: str | None = None,
+        **arguments: Any,
+    ) -> str:
+        """Give a run to whichever worker is free, this one included; its name, for `result`."""
+        names = bound.context.checked_options(options) if options else None
+        call = BoundCall(bound, as_messages(observations), names, arguments)
+        worker = await self.launch()
+        asked = self._asked(call, _checked(run_id) or uuid4().hex)
+        _check_same(await worker.store(worker.runs.enqueue, asked), asked)
+        return asked.run
+
+    async def result(self, run_id: str) -> Batch:
+        """Wait for a run, wherever it is performed, and give what it gave; raises as `run` does."""
+        from sabir_durable import engine
+
+        worker = await self.launch()
+        await worker.store(worker.ledger.run, run_id)
+        return await self._result(worker, run_id, engine.find(run_id))
+
+    async def recover(self, *contexts: "BaseContext") -> list[str]:
+        """Launch, and carry on what is unfinished; the names of the runs that are queued, running or waiting.
+
+        `contexts` need not be given: those that were made with this runner are known to it.
+        """
+        worker = await self.launch()
+        for context in contexts:
+            await worker.add(context)
+        _, application, *_ = self._arguments
+        return await worker.store(worker.runs.unfinished, application)
+
+    async def decide(self, run_id: str, path: str, messages: str | Message | Sequence[Message]) -> None:
+        """Say what a person chose for a call that waits for it; see Runs.decide, which needs no runner."""
+        worker = await self.launch()
+        await worker.store(worker.runs.decide, run_id, path, messages)
+
+    async def launch(self) -> "Worker":
+        """Start working, if that has not been done: runs of dead workers go on here."""
+        self._launching = self._launching or asyncio.Lock()
+        async with self._launching:
+            if self._worker is None:
+                self._worker = await _acquire(self._settings(), list(self._contexts.values()))
+        for name, context in self._contexts.items():
+            if self._worker.knows(name) is not context:
+                await self._worker.add(context)
+        return self._worker
+
+    @property
+    def runs(self) -> "Runs":
+        """All runs of the store, to look at and to steer; its methods block. DurableFault before the launch."""
+        if self._worker is None:
+            raise DurableFault("the runner is not launched yet; await runner.launch() first")
+        return self._worker.runs
+
+    async def aclose(self) -> None:
+        """Stop working here. What is unfinished stays so, for another worker or the next launch."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            await _release(worker)
+
+    async def _run(self, call: BoundCall, name: str) -> Batch:
+        from sabir_durable import engine
+
+        worker = await self.launch()
+        asked = self._asked(call, name, worker.name)
+        worker.begin(name, call.bound)
+        try:
+            _check_same(await worker.store(worker.ledger.create, asked), asked)
+            return await self._result(worker, name, engine.start(name))
+        finally:
+            worker.end(name)
+
+    async def _result(self, worker: "Worker", name: str, handle: "Awaitable[WorkflowHandleAsync[None]]") -> Batch:
+        ended: Exception | None = None
+        try:
+            await (await handle).get_result(polling_interval_sec=worker.settings.poll)
+        except asyncio.CancelledError:
+            if worker.is_closed:
+                raise RunTaken(
+                    f"run {name!r} was left unfinished: its runner was closed; launch one to go on"
+                ) from None
+            raise
+        except Exception as error:  # what it was is in the ledger
+            ended = error
+        run = await worker.store(worker.ledger.run, name)
+        recorded = await worker.store(worker.ledger.find, name, f"0:{run.name}")
+        if recorded is not None and recorded.state == "done":
+            return decode_batch(recorded.result or recorded.batch or "[]")
+        if recorded is not None and recorded.state == "failed":
+            raise decode_failure(recorded.failure or "{}")
+        raise _stopped(run) from ended
+
+    def _asked(self, call: BoundCall, name: str, worker: str | None = None) -> Run:
+        _, application, version, *_ = self._arguments
+        request = request_of(call)
+        return Run(
+            name, application, version, type(call.bound.context).__qualname__, call.name, request.digest,
+            whole_request(call), worker=worker,
+        )  # fmt: skip
+
+    def _settings(self) -> "Settings":
+        from sabir_durable.worker import Settings
+
+        return Settings(*self._arguments)
+
+
+_shared: "tuple[Worker, int] | None" = None
+"""The worker of this process, and how many runners hold it."""
+
+
+async def _acquire(settings: "Settings", contexts: "list[BaseContext]") -> "Worker":
+    global _shared  # noqa: PLW0603  # the engine is one in each process
+    from sabir_durable.worker import Worker
+
+    if _shared is None:
+        worker = Worker(settings)
+        _shared = (worker, 0)
+        try:
+            await worker.launch(contexts)
+        except BaseException:
+            _shared = None
+            raise
+    worker, holders = _shared
+    if worker.settings != settings:
+        shown = worker.settings.url.render_as_string()
+        raise RunnerInUse(f"a DurableRunner of {shown} works in this process, and there can be one; close it first")
+    _shared = (worker, holders + 1)
+    return worker
+
+
+async def _release(worker: "Worker") -> None:
+    global _shared  # noqa: PLW0603
+    if _shared is None or _shared[0] is not worker:
+        return
+    holders = _shared[1] - 1
+    _shared = (worker, holders) if holders else None
+    if not holders:
+        await worker.close()
+
+
+def _checked(run_id: str | None) -> str | None:
+    if run_id is not None and not (run_id.strip() and len(run_id) <= 200):
+        raise RunConflict(f"{run_id[:20]!r} is no name of a run; give 1 to 200 characters")
+    return run_id
+
+
+def _check_same(stored: Run, asked: Run) -> None:
+    expected, found = (stored.context, stored.name, stored.digest), (asked.context, asked.name, asked.digest)
+    if expected != found:
+        was, now = f"{stored.context}.{stored.name}", f"{asked.context}.{asked.name}"
+        differs = f"{was}, and is now asked of {now}" if was != now else f"{was} with other observations or arguments"
+        raise ReplayMismatch(f"run {asked.run!r} was asked of {differs}; give what it was given, or another run_id")
+
+
+def _stopped(run: Run) -> Exception:
+    if run.fault:
+        kind, _, text = run.fault.partition(": ")
+        if kind in _FAULTS:
+            return _FAULTS[kind](text)
+    if run.wish == "pause":
+        why = f": {run.fault}" if run.fault else ""
+        return RunPaused(f"run {run.run!r} is paused{why}; `sabir runs resume {run.run}` carries it on")
+    if run.wish == "cancel":
+        return RunCancelled(f"run {run.run!r} was cancelled; `sabir runs resume {run.run}` carries it on after all")
+    return RunConflict(f"run {run.run!r} ended without a result; `sabir runs show {run.run}` shows where")

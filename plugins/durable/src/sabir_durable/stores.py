@@ -1,0 +1,75 @@
+"""From a URL to a database engine with the settings that runs need.
+
+    sqlite:///runs.db         WAL, so that readers never wait; one writer at a time, others wait for it
+    postgresql://host/name    through psycopg 3, a pool of connections
+
+`durability` says what a finished write outlives on SQLite: the process, or a power cut too. Postgres has its own
+setting for this (synchronous_commit), which stays as the server has it.
+"""
+
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from sqlalchemy import URL, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from sabir_durable.errors import StoreInvalid
+
+Durability: TypeAlias = Literal["process", "power"]
+
+BUSY_MILLISECONDS = 30_000
+"""How long a writer waits for another process's write to SQLite."""
+POOL = 20
+"""Connections to Postgres that stay open; as many more are opened under load."""
+_SYNCHRONOUS: dict[Durability, str] = {"process": "NORMAL", "power": "FULL"}
+_FORMS = "give sqlite:///file.db or postgresql://user@host/database"
+
+
+def parse_store(store: str) -> URL:
+    """The URL of a store; StoreInvalid for what is none, for it would keep nothing or cannot be spoken to."""
+    try:
+        url = make_url(store)
+    except ArgumentError:
+        raise StoreInvalid(f"{store!r} is no URL of a store; {_FORMS}") from None
+    backend = url.drivername.partition("+")[0]
+    if backend in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    if backend != "sqlite":
+        raise StoreInvalid(f"{url.render_as_string()} is of no known kind; {_FORMS}")
+    if not url.database or url.database == ":memory:":
+        raise StoreInvalid(f"{store!r} names no file, and a run would die with its process; {_FORMS}")
+    return url.set(drivername="sqlite", database=str(Path(url.database).resolve()))
+
+
+def is_sqlite(url: URL) -> bool:
+    """Whether a store is a file on this machine."""
+    return url.drivername == "sqlite"
+
+
+def open_store(url: URL, durability: Durability = "process") -> Engine:
+    """An engine of that store; nothing is connected to yet."""
+    if not is_sqlite(url):
+        return create_engine(url, pool_size=POOL, max_overflow=POOL, pool_pre_ping=True)
+    engine = create_engine(url)
+    synchronous = _SYNCHRONOUS[durability]
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, record: object) -> None:  # the driver's own connection
+        connection.isolation_level = "IMMEDIATE"
+        connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute(f"PRAGMA synchronous={synchronous}")
+        connection.execute("PRAGMA foreign_keys=ON")
+
+    return engine
+
+
+def close_store(engine: Engine) -> None:
+    """Close its connections, those too that a thread of the engine still uses: these when it gives them back."""
+
+    @event.listens_for(engine, "checkin")
+    def close(connection: Any, record: ConnectionPoolEntry) -> None:
+        record.invalidate()
+
+    engine.dispose()

@@ -1,0 +1,115 @@
+"""The tables beside the engine's own: runs, their calls, and the workers.
+
+    sabir_runs      one row a run       what was asked; the epoch that fences off who lost it; what somebody wishes
+    sabir_calls     one row a call      path, digest, request, state, batch, result or failure (D-11): JSON, readable
+    sabir_workers   one row a worker    when it was last seen; its lock says whether it lives
+
+Everything is plain text and numbers, so that a database shell shows it. Times are seconds since 1970.
+"""
+
+from pathlib import Path
+
+from sqlalchemy import (
+    Column,
+    Engine,
+    Float,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    inspect,
+    select,
+    text,
+)
+
+from sabir_durable.errors import StoreInvalid
+
+SCHEMA = 1
+"""The number of the layout that this version writes."""
+SETUP_LOCK = 0x5AB1_D0AB
+"""The advisory lock under which Postgres tables are made: two workers may start at once."""
+
+metadata = MetaData()
+
+versions = Table("sabir_durable_schema", metadata, Column("version", Integer, primary_key=True))
+
+runs = Table(
+    "sabir_runs",
+    metadata,
+    Column("run", Text, primary_key=True),
+    Column("application", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("context", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("request", Text, nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("deaths", Integer, nullable=False),
+    Column("wish", Text, nullable=False),
+    Column("fault", Text),
+    Column("worker", Text),
+    Column("forked_from", Text),
+    Column("created_at", Float, nullable=False),
+)
+
+calls = Table(
+    "sabir_calls",
+    metadata,
+    Column("run", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("request", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("batch", Text),
+    Column("result", Text),
+    Column("failure", Text),
+    Column("worker", Text),
+    Column("started_at", Float, nullable=False),
+    Column("ended_at", Float),
+    PrimaryKeyConstraint("run", "path"),
+)
+
+workers = Table(
+    "sabir_workers",
+    metadata,
+    Column("worker", Text, primary_key=True),
+    Column("application", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("process", Integer, nullable=False),
+    Column("started_at", Float, nullable=False),
+    Column("seen_at", Float, nullable=False),
+)
+
+
+def make_tables(engine: Engine) -> None:
+    """Make the tables that are missing; StoreInvalid for a store of a newer version."""
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SETUP_LOCK})
+        else:
+            connection.execute(text("BEGIN IMMEDIATE"))
+        metadata.create_all(connection)
+        written = connection.execute(select(versions.c.version)).scalar()
+        if written is None:
+            connection.execute(versions.insert(), {"version": SCHEMA})
+        _refuse_newer(written)
+
+
+def check_tables(engine: Engine) -> None:
+    """Change nothing; StoreInvalid where the tables are missing or of a newer version."""
+    shown = engine.url.render_as_string(hide_password=True)
+    path = engine.url.database or ""
+    is_missing = engine.dialect.name == "sqlite" and not Path(path).exists()  # SQLite would make the file
+    if is_missing or not inspect(engine).has_table(versions.name):
+        raise StoreInvalid(f"{shown} holds no runs; give the store that a DurableRunner was made with")
+    with engine.connect() as connection:
+        _refuse_newer(connection.execute(select(versions.c.version)).scalar())
+
+
+def _refuse_newer(written: int | None) -> None:
+    if written is not None and written > SCHEMA:
+        raise StoreInvalid(f"the store has layout {written}, this version reads up to {SCHEMA}; install a newer one")

@@ -1,0 +1,115 @@
+"""Runs and their calls as they are shown: by `Runs`, and by `sabir runs`."""
+
+import json
+from collections.abc import Sequence
+from typing import Literal, Self, TypeAlias
+
+from sabir import Message
+from sabir.errors import one_line
+from sabir.models import Frozen
+
+from sabir_durable.ledger import Call
+from sabir_durable.records import decode_batch
+
+RunState: TypeAlias = Literal["queued", "running", "waiting", "paused", "cancelled", "done", "failed"]
+CallState: TypeAlias = Literal["started", "waiting", "done", "failed"]
+
+
+class RunSummary(Frozen):
+    """One run. Times are seconds since 1970."""
+
+    run: str
+    state: RunState
+    application: str
+    version: str
+    context: str
+    name: str
+    worker: str | None = None
+    """Who has it, or had it last."""
+    fault: str | None = None
+    """Why it is paused."""
+    forked_from: str | None = None
+    created_at: float
+    updated_at: float
+
+
+class CallRecord(Frozen):
+    """One bound call of a run, or the answer to an option call."""
+
+    path: str
+    number: int
+    kind: Literal["call", "answer"]
+    name: str
+    state: CallState
+    request: str
+    """Readable JSON."""
+    messages: tuple[Message, ...] = ()
+    """What it gave; while it is not done, what its policy chose."""
+    failure: str | None = None
+    worker: str | None = None
+    started_at: float
+    ended_at: float | None = None
+
+    @classmethod
+    def of(cls, call: Call) -> Self:
+        """What a row of the ledger says."""
+        return cls(
+            path=call.path, number=call.number, kind="answer" if call.kind == "answer" else "call", name=call.name,
+            state=_state(call.state), request=call.request, failure=call.failure, worker=call.worker,
+            messages=tuple(decode_batch(call.result or call.batch or "[]")),
+            started_at=call.started_at, ended_at=call.ended_at,
+        )  # fmt: skip
+
+
+class RunDetails(Frozen):
+    """One run with all its calls."""
+
+    summary: RunSummary
+    request: str
+    """Readable JSON: observations, options and arguments."""
+    calls: tuple[CallRecord, ...]
+
+    def tree(self, width: int = 80) -> str:
+        """The calls, each under the one that made it, at most `width` characters a line."""
+        return "\n".join(
+            _line(call, self.calls, width) for call in sorted(self.calls, key=lambda each: _order(each.path))
+        )
+
+
+def said(messages: Sequence[Message]) -> str:
+    """Messages in a few words."""
+    return " · ".join(_said(message) for message in messages)
+
+
+def _said(message: Message) -> str:
+    if message.call is not None:
+        return f"→ {message.call.option_name}({one_line(message.call.arguments_json, 60)})"
+    if message.result is not None:
+        shown = message.result.error_message if message.result.is_error else message.text or message.result.result_json
+        return f"← {one_line(shown or '', 60)}"
+    return message.text or message.kind
+
+
+def _line(call: CallRecord, calls: Sequence[CallRecord], width: int) -> str:
+    above = sorted((other.path for other in calls if call.path.startswith(f"{other.path}/")), key=len)
+    shown = call.path.removeprefix(f"{above[-1]}/") if above else call.path
+    took = "" if call.ended_at is None else f" {call.ended_at - call.started_at:.2f} s"
+    told = json.loads(call.failure)["message"] if call.failure else said(call.messages)
+    return one_line_kept(f"{'  ' * len(above)}{shown} {call.state}{took}", told, width)
+
+
+def one_line_kept(head: str, tail: str, width: int) -> str:
+    """A line that begins with `head` whole, and holds of the rest what fits."""
+    room = width - len(head) - 2
+    return f"{head}  {one_line(tail, room)}" if tail and room > 8 else head
+
+
+def _order(path: str) -> list[tuple[int, str]]:
+    """Calls in the order of their indexes, each before its own calls."""
+    parts = (part.partition(":") for part in path.split("/"))
+    return [(int(index) if index.isdigit() else -1, f"{index}:{name}") for index, _, name in parts]
+
+
+def _state(state: str) -> CallState:
+    states: dict[str, CallState] = {"started": "started", "waiting": "waiting", "done": "done", "failed": "failed"}
+    return states[state]

@@ -1,0 +1,265 @@
+"""A worker: the part of this process that performs runs, and looks after those that others left behind.
+
+    event loop      executions of runs, each a task
+    threads         the ledger: a database never blocks the loop
+    one thread      the beat: keep the lock · tell executions that their run was taken · hand over what people decided
+                              · give back what dead workers had
+
+One in each process, as the engine is; runners of the same store share it.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from uuid import uuid4
+
+from dbos import DBOS
+from dbos._error import DBOSWorkflowCancelledError
+from sabir_runtime.bound import BoundCall, BoundPolicy
+from sabir_runtime.errors import PolicyInvalid, ReplayMismatch
+from sqlalchemy import URL
+from sqlalchemy.exc import DBAPIError
+
+from sabir_durable import engine
+from sabir_durable.errors import DurableFault, RunStopped, RunTaken, StoreInvalid
+from sabir_durable.execution import Execution
+from sabir_durable.leases import make_lease
+from sabir_durable.ledger import Ledger, Run
+from sabir_durable.records import unpack_request
+from sabir_durable.recovery import Roster, recover
+from sabir_durable.runs import Runs, queue_of, version_of
+from sabir_durable.stores import Durability, close_store, is_sqlite, open_store
+from sabir_durable.tables import make_tables
+
+if TYPE_CHECKING:
+    from sabir_runtime.contexts import BaseContext
+
+Parameters = ParamSpec("Parameters")
+Given = TypeVar("Given")
+log = logging.getLogger("sabir.durable")
+
+BEATS_UNSEEN = 3
+"""So many beats may a worker on Postgres miss, to take its lock again after a lost connection."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a worker is made with; runners with equal settings share one."""
+
+    url: URL
+    application: str
+    version: str
+    durability: Durability
+    beat: float
+    poll: float
+
+
+class Worker:
+    """This process's worker for one store."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.name = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
+        self.engine = open_store(settings.url, settings.durability)
+        self.ledger = Ledger(self.engine)
+        self.runs = Runs(self.engine)
+        self._threads = ThreadPoolExecutor(1 if is_sqlite(settings.url) else 8, "sabir-durable")
+        self._lease, self._roster = make_lease(settings.url, self.name), Roster(self.engine)
+        self._contexts: dict[str, BaseContext] = {}
+        self._live: dict[str, BoundPolicy] = {}
+        self._executions: set[Execution] = set()
+        self._loops: dict[Execution, asyncio.AbstractEventLoop] = {}
+        self._waiting: dict[tuple[str, str], asyncio.Future[str]] = {}
+        self._ended = threading.Event()
+        self._beating = threading.Thread(target=self._beat, name="sabir-durable-beat", daemon=True)
+
+    async def launch(self, contexts: "list[BaseContext]") -> None:
+        """Take the lock, start the engine, and give back what dead workers had; nothing stays open if it fails."""
+        try:
+            await self._launch(contexts)
+        except BaseException:
+            self._ended.set()
+            await engine.shut_down()
+            self._let_go()
+            raise
+
+    async def _launch(self, contexts: "list[BaseContext]") -> None:
+        await self.store(self._prepare)
+        settings = self.settings
+        version = version_of(settings.application, settings.version)
+        service = engine.Service(settings.application, version, self.name, settings.poll)
+        self._contexts = {type(context).__qualname__: context for context in contexts}
+        queues = [queue_of(settings.application, name) for name in self._contexts]
+        await self.store(self.runs.open_queues, queues, settings.poll)
+        engine.launch(self.engine, service, queues, self._execute)
+        await self.store(self._recover)
+        self._beating.start()
+
+    async def add(self, context: "BaseContext") -> None:
+        """Take runs of this context's class too; of two contexts of a class, the later one takes them."""
+        name = type(context).__qualname__
+        is_new = name not in self._contexts
+        self._contexts[name] = context
+        if is_new:
+            queue = queue_of(self.settings.application, name)
+            await self.store(self.runs.open_queues, [queue], self.settings.poll)
+            engine.listen(queue)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has stopped working."""
+        return self._ended.is_set()
+
+    def knows(self, name: str) -> "BaseContext | None":
+        """The context that takes runs of a class of that name."""
+        return self._contexts.get(name)
+
+    async def close(self) -> None:
+        """Stop what runs here, unfinished, and let go of the lock: other workers take it from there."""
+        self._ended.set()
+        for execution in list(self._executions):
+            self._stop(execution, "was left unfinished: its runner was closed")
+        await asyncio.to_thread(self._beating.join)
+        await engine.shut_down()
+        await asyncio.to_thread(self._leave)
+
+    def begin(self, run: str, bound: BoundPolicy) -> None:
+        """Have a run performed with this very policy while it is here."""
+        self._live[run] = bound
+
+    def end(self, run: str) -> None:
+        """Forget which policy a run is performed with."""
+        self._live.pop(run, None)
+
+    async def store(
+        self, work: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
+    ) -> Given:
+        """What a function that reads or writes the store gives, from a thread; it waits for a store that is away.
+
+        Every write of the ledger may be repeated: the first one that arrived counts.
+        """
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                return await loop.run_in_executor(self._threads, partial(work, *arguments, **named))
+            except DBAPIError as error:
+                if not _is_away(error):
+                    raise StoreInvalid(f"the store refused to be written: {error.orig}; see what it says") from error
+                log.warning("the store is away, waiting for it: %s", error.orig)
+                await asyncio.sleep(self.settings.beat)
+
+    async def decision(self, run: str, path: str) -> str:
+        """Wait until somebody has decided a call; the batch, as JSON."""
+        future = self._waiting.setdefault((run, path), asyncio.get_running_loop().create_future())
+        try:
+            return await asyncio.shield(future)
+        finally:
+            self._waiting.pop((run, path), None)
+
+    def _prepare(self) -> None:
+        make_tables(self.engine)
+        DBOS.migrate(self.settings.url.set(drivername=self.engine.dialect.name).render_as_string(hide_password=False))
+        if not self._lease.hold():
+            raise StoreInvalid("the store gives no lock to this worker; see whether it takes connections")
+        self._roster.sign_on(self.name, self.settings.application, socket.gethostname(), os.getpid())
+
+    def _leave(self) -> None:
+        if not self.runs.unfinished_of(self.name):
+            self._roster.sign_off(self.name)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self._lease.release()
+        self.runs.close()
+        self._threads.shutdown()
+        close_store(self.engine)
+
+    async def _execute(self, name: str) -> None:
+        """What the engine runs: one run, to its end."""
+        run, hold, known = await self.store(self.ledger.claim, name, self.name)
+        execution = Execution(self, hold, known)
+        self._loops[execution] = asyncio.get_running_loop()
+        self._executions.add(execution)
+        try:
+            await execution.perform(self._call_of(run))
+        except (RunStopped, asyncio.CancelledError) as stopped:
+            if isinstance(stopped, asyncio.CancelledError) or self.is_closed:
+                raise asyncio.CancelledError from None  # nothing is written down: another worker carries it on
+            raise DBOSWorkflowCancelledError(str(stopped)) from None  # the engine waits for whoever has it now
+        except (ReplayMismatch, PolicyInvalid, DurableFault) as fault:
+            await self.store(self.runs.park, name, f"{type(fault).__name__}: {fault}")
+            raise DBOSWorkflowCancelledError(str(fault)) from None
+        finally:
+            self._executions.discard(execution)
+            self._loops.pop(execution, None)
+
+    def _call_of(self, run: Run) -> BoundCall:
+        bound = self._live.get(run.run) or self._bound(run)
+        observations, options, arguments = unpack_request(run.request)
+        return BoundCall(bound, observations, options, bound.signature.decode(arguments))
+
+    def _bound(self, run: Run) -> BoundPolicy:
+        context = self._contexts.get(run.context)
+        bound = vars(context).get(run.name) if context is not None else None
+        if not isinstance(bound, BoundPolicy):
+            remedy = "run the code that began it"
+            raise ReplayMismatch(f"run {run.run!r} calls {run.context}.{run.name}, which is not bound here; {remedy}")
+        return bound
+
+    def _beat(self) -> None:
+        while not self._ended.wait(self.settings.beat):
+            try:
+                if self._lease.hold() and not self._roster.seen(self.name):
+                    self._roster.sign_on(self.name, self.settings.application, socket.gethostname(), os.getpid())
+                self._tell_taken()
+                self._hand_over()
+                self._recover()
+            except Exception:  # whatever it is, the lock is kept and the next beat looks again
+                log.warning("a beat of worker %s failed", self.name, exc_info=True)
+
+    def _recover(self) -> list[str]:
+        unseen = 0.0 if is_sqlite(self.settings.url) else BEATS_UNSEEN * self.settings.beat
+        return recover(self.runs, self._roster, self._lease, unseen=unseen, apart_from=self.name)
+
+    def _tell_taken(self) -> None:
+        held = list(self._executions)
+        epochs = self.ledger.epochs([execution.hold.run for execution in held]) if held else {}
+        for execution in held:
+            if epochs.get(execution.hold.run) != execution.hold.epoch:
+                self._stop(execution, "was taken from this worker")
+
+    def _stop(self, execution: Execution, why: str) -> None:
+        reason = RunTaken(f"run {execution.hold.run!r} {why}")
+        with suppress(RuntimeError, KeyError):  # its loop has ended, or it has
+            self._loops[execution].call_soon_threadsafe(execution.stop, reason)
+
+    def _hand_over(self) -> None:
+        for call in self.ledger.decided(list(self._waiting)) if self._waiting else ():
+            future = self._waiting.get((call.run, call.path))
+            if future is not None:
+                with suppress(RuntimeError):
+                    future.get_loop().call_soon_threadsafe(_resolve, future, call.batch or call.result or "[]")
+
+
+def _resolve(future: "asyncio.Future[str]", text: str) -> None:
+    if not future.done():
+        future.set_result(text)
+
+
+def _is_away(error: DBAPIError) -> bool:
+    """Whether a store may take the same write later: no connection, shutting down, or locked by another writer."""
+    state = getattr(error.orig, "sqlstate", None) or ""
+    return (
+        error.connection_invalidated
+        or state.startswith(("08", "57P", "40"))
+        or "locked" in str(error.orig)
+        or "connection" in str(error.orig)
+    )

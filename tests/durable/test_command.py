@@ -1,0 +1,145 @@
+"""`sabir runs`: what a person sees of runs, and what they can do, with no worker there."""
+
+import asyncio
+import io
+import json
+from pathlib import Path
+
+import pytest
+import sabir
+from sabir_cli.main import main
+from sabir_durable import DurableRunner, Runs, RunStopped, decision
+from sabir_runtime import human_policy
+
+from tests.cli.command import run
+from tests.durable.children import BEAT, POLL
+from tests.durable.support import Program, saying
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    asyncio.run(_two_runs(f"sqlite:///{tmp_path / 'runs.db'}"))
+    return tmp_path
+
+
+async def _two_runs(store: str) -> None:
+    async with DurableRunner(store, beat=BEAT, poll=POLL) as runner:
+        program = Program(runner, main=human_policy(decision), other=saying("\x1b[31mhello"))
+        await runner.run(program.other, "Hi.", run_id="greeting")
+        performing = asyncio.ensure_future(runner.run(program.main, "Pay?", run_id="order-7"))
+        while not await asyncio.to_thread(lambda: runner.runs.list(state="waiting")):
+            await asyncio.sleep(POLL)
+    with pytest.raises(RunStopped):
+        await performing
+
+
+class Command:
+    """The command in this process: its own takes seconds to import the engine."""
+
+    def __init__(self, capture: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._capture, self._monkeypatch = capture, monkeypatch
+
+    def __call__(self, *arguments: str, given: str = "") -> str:
+        assert self._run(arguments, given) == 0
+        shown = self._capture.readouterr()
+        assert shown.err == ""
+        return shown.out
+
+    def error(self, *arguments: str) -> str:
+        assert self._run(arguments, "") != 0
+        (line,) = self._capture.readouterr().err.splitlines()
+        return line
+
+    def _run(self, arguments: tuple[str, ...], given: str) -> int:
+        self._monkeypatch.setattr("sys.stdin", io.StringIO(given))
+        return main(["runs", *arguments])
+
+
+@pytest.fixture
+def told(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "500")  # a long error stays on one line where it is printed to a pipe
+    return Command(capsys, monkeypatch)
+
+
+def test_the_command_is_installed(folder: Path) -> None:
+    """As users run it, in a process of its own."""
+    finished = run("runs", "list", "--state", "waiting", cwd=folder)
+
+    assert (finished.returncode, finished.stderr) == (0, b"")
+    assert b"order-7  Program.main" in finished.stdout
+
+
+def test_runs_are_listed_at_80_columns(told: Command) -> None:
+    """The newest first; one state alone if asked for."""
+    lines = told().splitlines()
+
+    assert [line.split()[0] for line in lines] == ["waiting", "done"]
+    assert "order-7  Program.main" in lines[0]
+    assert all(len(line) <= 80 for line in lines)
+    assert told("list", "--state", "failed") == "no runs\n"
+
+
+def test_a_run_is_shown_with_its_calls(told: Command) -> None:
+    """What a model wrote cannot steer the terminal."""
+    shown = told("show", "greeting")
+
+    assert shown.splitlines()[:3] == ["run       greeting", "state     done", "calls     Program.other"]
+    assert "0:other done" in shown
+    assert "hello" in shown
+    assert "\x1b" not in shown
+
+
+def test_a_person_decides_from_the_command_line(told: Command) -> None:
+    """The answer is in the store, for the next worker; a second one is refused."""
+    told("decide", "order-7", "0:main", "yes")
+    again = told.error("decide", "order-7", "0:main", "no")
+    with Runs("sqlite:///runs.db") as runs:
+        call = runs.show("order-7").calls[0]
+
+    assert [(message.policy, message.text) for message in call.messages] == [("human", "yes")]
+    assert "is decided already" in again
+
+
+def test_messages_are_decided_from_standard_input(told: Command) -> None:
+    from sabir.history import dumps
+
+    given = dumps([sabir.assistant("one", policy="me"), sabir.assistant("two", policy="me")])
+    told("decide", "order-7", "0:main", given=given)
+    with Runs("sqlite:///runs.db") as runs:
+        assert [message.text for message in runs.show("order-7").calls[0].messages] == ["one", "two"]
+
+
+def test_runs_are_steered(told: Command) -> None:
+    """Each word does what it says, and shows the run as it is then."""
+    assert told("pause", "order-7").split()[0] == "paused"
+    assert told("resume", "order-7").split()[0] == "queued"
+    assert told("cancel", "order-7").split()[0] == "cancelled"
+    assert told("fork", "order-7", "--name", "again") == "run: again\n"
+    assert json.loads(told("fork", "greeting", "--at", "0:other", "--json"))["run"]
+    assert told("show", "again").splitlines()[1] == "state     queued"
+
+
+def test_runs_of_the_dead_are_given_back(told: Command) -> None:
+    """The worker of the waiting run is gone."""
+    assert json.loads(told("recover", "--json")) == {"requeued": ["order-7"]}
+    assert told("recover") == "requeued: nothing\n"
+
+
+def test_everything_is_there_as_json(told: Command) -> None:
+    listed = json.loads(told("--json"))
+    shown = json.loads(told("show", "greeting", "--json"))
+
+    assert [each["run"] for each in listed] == ["order-7", "greeting"]
+    assert shown["calls"][0]["messages"][0]["payload"]["parts"][0]["text"] == "\x1b[31mhello"
+
+
+def test_what_is_missing_is_said_in_one_line(told: Command) -> None:
+    for arguments, line in {
+        ("show",): "`sabir runs show` needs the name of a run; `sabir runs list` shows them",
+        ("show", "x"): "there is no run 'x'; `sabir runs list` shows those that there are",
+        ("decide", "order-7"): "`sabir runs decide RUN PATH TEXT` needs all three",
+        ("cancel", "greeting"): "run 'greeting' is done, and cannot be ended; fork it to run it again",
+        ("list", "--store", "sqlite:///none.db"): "holds no runs; give the store that a DurableRunner was made with",
+    }.items():
+        assert line in told.error(*arguments)

@@ -1,0 +1,78 @@
+"""Options of durable runs: what they know of their run, and calls that share an id."""
+
+from typing import Any
+
+import sabir
+from sabir import Message
+from sabir_durable.views import CallRecord, RunDetails, RunSummary
+from sabir_runtime import ToolContext
+
+from tests.durable.support import Gate, Program, choosing, left_at, working
+
+
+async def test_an_option_that_may_have_begun_before_knows_it(store: str) -> None:
+    """WI-48: under the same id and key, and only where it began; the one beside it that did not knows that too."""
+    seen: list[ToolContext] = []
+    gate = Gate()
+
+    async def act(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        seen.append(ToolContext.current())
+        return await ctx.gate(observations)
+
+    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        return await ctx.choose(observations, ["act"])
+
+    choose = choosing(("act", "c1", {}))
+    async with working(store, main=main, choose=choose, act=act, gate=gate) as (runner, program):
+        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+    gate.opened.set()
+    async with working(store, main=main, choose=choose, act=act, gate=gate) as (runner, _):
+        await runner.result("r")
+
+    assert [(each.call_id, each.is_resume) for each in seen] == [("c1", False), ("c1", True)]
+    assert len({each.idempotency_key for each in seen}) == 1
+
+
+async def test_calls_of_one_batch_that_share_an_id_are_told_apart(store: str) -> None:
+    """UP-13, D-11: each runs, each has its own result, and a replay gives both again."""
+    heard: list[int] = []
+
+    async def double(
+        ctx: Program, observations: list[Message], options: list[str] | None = None, *, number: int
+    ) -> list[Message]:
+        heard.append(number)
+        return [sabir.assistant(str(2 * number))]
+
+    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        return await ctx.choose(observations, ["double"])
+
+    choose = choosing(("double", "same", {"number": 1}), ("double", "same", {"number": 2}))
+    policies: dict[str, Any] = {"main": main, "double": double, "choose": choose}
+    async with working(store, **policies) as (runner, program):
+        first = await runner.run(program.main, "Hi.", run_id="r")
+    async with working(store, **policies) as (runner, program):
+        again = await runner.run(program.main, "Hi.", run_id="r")
+
+    assert [message.text for message in first if message.result] == ["2", "4"]
+    assert again == first
+    assert heard == [1, 2]
+
+
+def test_a_tree_names_what_no_line_above_names() -> None:
+    """The path that `sabir runs decide` needs can be read off the lines, the lane of an unanswered call included."""
+
+    def row(path: str, state: str) -> CallRecord:
+        return CallRecord.model_validate(
+            {"path": path, "number": 0, "kind": "call", "name": "x", "state": state, "request": "{}", "started_at": 0}
+        )
+
+    summary = RunSummary(
+        run="r", state="waiting", application="a", version="1", context="C", name="main", created_at=0, updated_at=0
+    )
+    calls = (row("0:main", "started"), row("0:main/[c1]/0:ask", "waiting"), row("0:main/1:llm", "started"))
+
+    assert RunDetails(summary=summary, request="{}", calls=calls).tree().splitlines() == [
+        "0:main started",
+        "  [c1]/0:ask waiting",
+        "  1:llm started",
+    ]

@@ -1,0 +1,170 @@
+"""Runs of dead workers are carried on by live ones; a worker that lives keeps its own, whatever it is busy with."""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import sabir
+from sabir import Message
+from sabir_durable import DurableRunner, RunConflict
+from sabir_durable.leases import ServerLease, make_lease
+from sabir_durable.recovery import MOST_DEATHS, Roster, recover_store
+from sabir_durable.runs import Runs
+from sabir_durable.stores import open_store, parse_store
+from sqlalchemy import text
+
+from tests.durable.assistant import Assistant, Journal
+from tests.durable.children import BEAT, POLL, hanging_worker
+from tests.durable.support import Gate, Program, working
+
+
+async def reached(journal: Journal, line: str) -> None:
+    while line not in journal.lines():
+        await asyncio.sleep(BEAT)
+
+
+async def test_the_runs_of_a_killed_worker_finish_on_another(store: str, tmp_path: Path) -> None:
+    """A worker hangs in the middle of a run: while it lives nobody takes the run, when it is killed another does."""
+    journal = Journal(tmp_path / "journal")
+    with hanging_worker(store, tmp_path, "add 4") as worker:
+        await reached(journal, "add 4")
+        async with DurableRunner(store, application=tmp_path.name, beat=BEAT, poll=POLL) as runner:
+            context = Assistant(runner, journal)
+            await runner.launch()
+            taken_alive = await asyncio.to_thread(recover_store, store, unseen=0.0)
+            holder = (await asyncio.to_thread(runner.runs.show, tmp_path.name)).summary.worker
+            worker.kill()
+            messages = await runner.result(tmp_path.name)
+            finisher = (await asyncio.to_thread(runner.runs.show, tmp_path.name)).summary.worker
+
+    assert context is not None
+    assert taken_alive == []
+    assert holder != finisher
+    assert messages[-1].text == "done"
+    done = Counter(journal.lines())
+    assert done["add 4"] == 2  # it had not ended when it was killed
+    assert done["asked 0"] == done["asked 1"] == done["asked 2"] == done["add 3"] == done["shout one"] == 1
+
+
+async def test_a_worker_that_lost_its_run_stops_it_and_writes_no_more(store: str) -> None:
+    """Whoever took the run moved its epoch on: the next beat ends the work here, and the run can go on anywhere."""
+    gate, cancelled = Gate(), asyncio.Event()
+
+    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        try:
+            return await gate(ctx, observations)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    async with working(store, main=main) as (runner, program):
+        performing = asyncio.ensure_future(runner.run(program.main, "Hi.", run_id="r"))
+        await gate.reached.wait()
+        run, _, _ = await asyncio.to_thread(runner.runs.ledger.claim, "r", "another worker")
+        await cancelled.wait()
+        gate.opened.set()
+        await asyncio.to_thread(runner.runs.requeue, run)
+        messages = await performing
+
+    assert [message.text for message in messages] == ["through"]
+    assert gate.passed == 2
+
+
+async def test_a_run_that_ends_its_workers_is_paused_at_last(store: str) -> None:
+    """After so many deaths it waits for somebody to look at it, and to resume it."""
+    async with working(store, main=Gate()) as (runner, program):
+        name = await runner.start(program.main, "Hi.", run_id="deadly")
+        while (await asyncio.to_thread(runner.runs.show, name)).summary.state != "running":
+            await asyncio.sleep(POLL)
+        await asyncio.to_thread(runner.runs.ledger.fence, name, deaths=MOST_DEATHS - 1)
+    moved = await asyncio.to_thread(recover_store, store, unseen=0.0)
+    with Runs(store) as runs:
+        paused = runs.show(name).summary
+        runs.resume(name)
+        resumed = runs.show(name).summary
+
+    assert moved == [name]
+    assert paused.state == "paused"
+    assert "20 workers died while they had it" in (paused.fault or "")
+    assert resumed.state == "queued"
+
+
+def test_a_lock_is_held_until_its_worker_lets_go(store: str) -> None:
+    """Others see that it lives, and take its lock when it is gone."""
+    url = parse_store(store)
+    mine, other = make_lease(url, "mine"), make_lease(url, "other")
+    assert mine.hold()
+    assert mine.hold()
+    with other.take("mine") as is_dead:
+        assert not is_dead
+    mine.release()
+    with other.take("mine") as is_dead:
+        assert is_dead
+        assert not make_lease(url, "mine").hold()
+    other.release()
+
+
+def test_a_lost_connection_is_taken_up_again_unless_somebody_was_quicker(database: str) -> None:
+    """The server frees the lock with the connection; the worker takes it again, or learns that it is taken for dead."""
+    url = parse_store(database)
+    mine, other = ServerLease(url, "mine"), ServerLease(url, "other")
+    assert mine.hold()
+    cut_off(database)
+    assert mine.hold()
+    cut_off(database)
+    with other.take("mine") as is_dead:
+        assert is_dead
+        assert not mine.hold()
+    assert mine.hold()
+    mine.release()
+
+
+def cut_off(database: str) -> None:
+    engine = open_store(parse_store(database))
+    with engine.connect() as connection:
+        others = "datname = current_database() AND pid <> pg_backend_pid()"
+        connection.execute(text(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {others}"))
+    engine.dispose()
+
+
+async def test_workers_that_were_seen_lately_are_left_alone(sqlite: str) -> None:
+    """One that lost its connection has time to take its lock again."""
+    async with working(sqlite, main=Gate()):
+        pass
+    engine = open_store(parse_store(sqlite))
+    roster = Roster(engine)
+    roster.sign_on("somebody", "sabir", "host", 1)
+
+    assert roster.unseen(60.0) == []
+    assert roster.unseen(0.0) == ["somebody"]
+    assert roster.seen("somebody")
+    roster.sign_off("somebody")
+    assert not roster.seen("somebody")
+    engine.dispose()
+
+
+async def test_the_store_may_be_away_for_a_while(database: str) -> None:
+    """Connections that break in the middle of a run are opened again; what was written stays, the rest is repeated."""
+
+    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        await asyncio.to_thread(cut_off, database)
+        await ctx.second(observations)
+        await asyncio.to_thread(cut_off, database)
+        return [sabir.assistant("done", policy="main")]
+
+    async def second(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        await asyncio.to_thread(cut_off, database)
+        return [sabir.assistant("two", policy="second")]
+
+    async with working(database, main=main, second=second) as (runner, program):
+        messages = await runner.run(program.main, "Hi.", run_id="r")
+
+    assert [message.text for message in messages] == ["done"]
+
+
+async def test_only_what_waits_is_resumed(store: str) -> None:
+    async with working(store, main=Gate()) as (runner, program):
+        await runner.start(program.main, "Hi.", run_id="r")
+        with pytest.raises(RunConflict, match="there is nothing to resume; only paused runs wait for it"):
+            await asyncio.to_thread(runner.runs.resume, "r")

@@ -1,0 +1,306 @@
+"""DurableRunner: what was recorded is given back, what was not is performed, and both give equal messages."""
+
+import asyncio
+from datetime import date
+from typing import Any
+
+import pytest
+import sabir
+from sabir import Message
+from sabir_durable import DurableFault, DurableRunner, RunConflict, RunnerInUse, StoreInvalid
+from sabir_runtime import InMemoryRunner, PolicyFailed, ReplayMismatch
+
+from tests.durable.assistant import Assistant, Journal
+from tests.durable.support import Gate, Program, choosing, left_at, saying, working
+
+
+async def twice(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    return [*await ctx.first(observations), *await ctx.second(observations)]
+
+
+async def test_both_runners_give_equal_messages(store: str, tmp_path: Any) -> None:
+    """RN-21: the same policies, in memory and durable."""
+    in_memory = await Assistant(InMemoryRunner(), Journal(tmp_path / "memory")).main("Go.")
+    async with DurableRunner(store) as runner:
+        durable = await Assistant(runner, Journal(tmp_path / "durable")).main("Go.")
+
+    assert len(in_memory) == len(durable) == 9
+    assert all(ours.same_content(theirs) for ours, theirs in zip(durable, in_memory, strict=True))
+
+
+async def test_a_run_of_that_name_is_not_performed_again(store: str) -> None:
+    """RN-25: its result is given, by the same runner and by the next one, ids of messages included."""
+    heard: list[str] = []
+    async with working(store, main=saying("hello", heard)) as (runner, program):
+        first = await runner.run(program.main, "Hi.", run_id="greeting")
+        again = await runner.run(program.main, "Hi.", run_id="greeting")
+    async with working(store, main=saying("hello", heard)) as (runner, program):
+        later = await runner.run(program.main, "Hi.", run_id="greeting")
+
+    assert first == again == later
+    assert heard == ["hello"]
+
+
+async def test_a_call_is_written_down_before_and_its_result_after_it_is_performed(store: str) -> None:
+    """RN-24: while a policy works its call stands there as started; then with what it gave."""
+    gate = Gate()
+    async with working(store, main=gate) as (runner, program):
+        performing = asyncio.ensure_future(runner.run(program.main, "Hi.", run_id="r"))
+        await gate.reached.wait()
+        before = (await asyncio.to_thread(runner.runs.show, "r")).calls
+        gate.opened.set()
+        await performing
+        after = (await asyncio.to_thread(runner.runs.show, "r")).calls
+
+    assert [(call.path, call.state, call.messages) for call in before] == [("0:main", "started", ())]
+    assert [(call.path, call.state, call.messages[0].text) for call in after] == [("0:main", "done", "through")]
+
+
+async def test_what_was_begun_and_gave_nothing_is_performed_again(store: str) -> None:
+    """RN-26: at least once; what was finished before it is not done again (RN-25)."""
+    heard: list[str] = []
+    gate = Gate()
+    async with working(store, main=twice, first=saying("one", heard), second=gate) as (runner, program):
+        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+    async with working(store, main=twice, first=saying("one", heard), second=saying("two", heard)) as (runner, _):
+        messages = await runner.result("r")
+
+    assert [message.text for message in messages] == ["one", "two"]
+    assert heard == ["one", "two"]
+    assert gate.passed == 1
+
+
+async def test_unfinished_runs_go_on_as_soon_as_their_program_is_there_again(store: str) -> None:
+    """`recover` launches, and names what is unfinished; a context that nobody runs here stays in the queue."""
+    gate = Gate()
+    async with working(store, main=gate) as (runner, program):
+        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+    async with DurableRunner(store, beat=0.05, poll=0.02) as runner:
+        assert await runner.recover() == ["r"]
+        program = Program(runner, main=saying("hello"))
+        await runner.recover(program)
+        messages = await runner.result("r")
+
+    assert [message.text for message in messages] == ["hello"]
+
+
+async def test_the_name_of_the_function_is_no_part_of_the_key(store: str) -> None:
+    """RN-27, D-11: another function under the same attribute is given what its forerunner gave."""
+    gate = Gate()
+    async with working(store, main=twice, first=saying("old"), second=gate) as (runner, program):
+        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+
+    async def renamed(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        raise AssertionError("performed again")
+
+    async with working(store, main=twice, first=renamed, second=saying("new")) as (runner, _):
+        messages = await runner.result("r")
+
+    assert [message.text for message in messages] == ["old", "new"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"options": ["first"]}, r"options null, found \[\"first\"\]"),
+        ({"observations": "Other."}, "observations 1 messages, the last .*Hi.*, found 1 messages, the last .*Other"),
+    ],
+)
+async def test_another_request_at_the_same_place_is_a_mismatch(store: str, changed: dict[str, Any], told: str) -> None:
+    """RN-27, D-11: options and observations take part; the error names run, path, both requests and the remedy."""
+    gate = Gate()
+
+    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        await ctx.first(observations)
+        return await ctx.second(observations)
+
+    async def other(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        given = {"observations": observations, **changed}
+        await ctx.first(**given)
+        return await ctx.second(observations)
+
+    async with working(store, main=main, first=saying("one"), second=gate) as (runner, program):
+        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+    async with working(store, main=other, first=saying("one"), second=saying("two")) as (runner, _):
+        with pytest.raises(ReplayMismatch, match=f"'r' .*'0:main/0:first'.*{told}.*sabir runs fork r --at"):
+            await runner.result("r")
+        details = await asyncio.to_thread(runner.runs.show, "r")
+        assert details.summary.state == "paused"
+        assert "does not repeat itself" in (details.summary.fault or "")
+    async with working(store, main=main, first=saying("one"), second=saying("two")) as (runner, _):
+        await asyncio.to_thread(runner.runs.resume, "r")
+        assert [message.text for message in await runner.result("r")] == ["two"]
+
+
+async def test_a_mismatch_within_an_option_ends_in_no_result_for_the_model(store: str) -> None:
+    """D-11: options turn failures into results for the model, but a run that does not repeat itself is stopped."""
+    gate = Gate()
+
+    async def option(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        await ctx.first(observations)
+        return await ctx.second(observations)
+
+    async def changed(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        await ctx.first("Something else.")
+        return await ctx.second(observations)
+
+    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        return await ctx.choose(observations, ["option"])
+
+    parts = {"main": main, "choose": choosing(("option", "c1", {})), "first": saying("one")}
+    async with working(store, **parts, option=option, second=gate) as (runner, program):
+        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+    async with working(store, **parts, option=changed, second=saying("two")) as (runner, _):
+        with pytest.raises(ReplayMismatch, match=r"at '0:main/0:choose/\[c1\]/0:option/0:first'"):
+            await runner.result("r")
+        recorded = await asyncio.to_thread(runner.runs.ledger.calls, "r")
+        assert [call.path for call in recorded if call.kind == "answer"] == []
+    async with working(store, **parts, option=option, second=saying("two")) as (runner, _):
+        await asyncio.to_thread(runner.runs.resume, "r")
+        *_, result = await runner.result("r")
+        assert result.result is not None and not result.result.is_error
+
+
+async def test_a_run_of_that_name_with_another_question_is_refused(store: str) -> None:
+    """RN-27: the message's id is no part of the question, its text is."""
+    async with working(store, main=saying("a"), other=saying("b")) as (runner, program):
+        await runner.run(program.main, [sabir.user("Hi.")], run_id="r")
+        await runner.run(program.main, [sabir.user("Hi.")], run_id="r")
+        with pytest.raises(ReplayMismatch, match=r"'r' was asked of Program.main with other observations"):
+            await runner.run(program.main, "Ho.", run_id="r")
+        with pytest.raises(ReplayMismatch, match=r"'r' was asked of Program.main, and is now asked of Program.other"):
+            await runner.run(program.other, "Hi.", run_id="r")
+
+
+async def test_a_failure_is_recorded_and_told_alike_each_time(store: str) -> None:
+    """D-11: a failed policy is not run again; what its caller catches is the same before and after a restart."""
+    heard: list[str] = []
+
+    async def fails(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        heard.append("fails")
+        raise ValueError("no luck")
+
+    caught: list[tuple[str, str, str]] = []
+
+    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        try:
+            return await ctx.first(observations)
+        except Exception as error:
+            assert isinstance(error, PolicyFailed)
+            caught.append((type(error).__name__, error.error_type, error.error_message))
+        return await ctx.second(observations)
+
+    gate = Gate()
+    async with working(store, main=main, first=fails, second=gate) as (runner, program):
+        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+    async with working(store, main=main, first=fails, second=saying("well")) as (runner, program):
+        assert [message.text for message in await runner.result("r")] == ["well"]
+        for _ in range(2):
+            with pytest.raises(PolicyFailed, match="no luck"):
+                await runner.run(program.first, "Hi.", run_id="failed")
+
+    assert caught == [("PolicyFailed", "ValueError", "no luck")] * 2
+    assert heard == ["fails", "fails"]
+
+
+async def test_arguments_of_any_type_reach_the_next_process_unchanged(store: str) -> None:
+    """RN-29: typed by the policy's parameters, as JSON in the store; names of options pass through."""
+    seen: list[object] = []
+    gate = Gate()
+
+    async def main(
+        ctx: Program,
+        observations: list[Message],
+        options: list[str] | None = None,
+        *,
+        day: date,
+        sizes: tuple[int, ...],
+    ) -> list[Message]:
+        seen.append((day, sizes, options, observations[0]))
+        return await ctx.second(observations)
+
+    question = sabir.user("Hi.")
+    given = {"day": date(2026, 1, 2), "sizes": (1, 2)}
+    async with working(store, main=main, second=gate) as (runner, program):
+        await left_at(gate, runner, runner.run(program.main, question, ["second"], run_id="r", **given))
+    async with working(store, main=main, second=saying("two")) as (runner, _):
+        await runner.result("r")
+
+    assert seen == [(date(2026, 1, 2), (1, 2), ["second"], question)] * 2
+
+
+async def test_options_of_one_batch_are_each_recorded(store: str) -> None:
+    """RN-25: after a restart the answer that was there stays, and the other option alone runs again."""
+    heard: list[str] = []
+    gate = Gate()
+    choose = choosing(("first", "c1", {}), ("second", "c2", {}), heard=heard)
+
+    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        return await ctx.choose(observations, ["first", "second"])
+
+    async def until_first_is_recorded(runner: DurableRunner) -> None:
+        while not any(call.kind == "answer" for call in await asyncio.to_thread(runner.runs.ledger.calls, "r")):
+            await asyncio.sleep(0)
+
+    async with working(store, main=main, choose=choose, first=saying("one", heard), second=gate) as (runner, program):
+        performing = asyncio.ensure_future(runner.run(program.main, "Hi.", run_id="r"))
+        await gate.reached.wait()
+        await until_first_is_recorded(runner)
+        await left_at(gate, runner, performing)
+    async with working(store, main=main, choose=choose, first=saying("one", heard), second=saying("two", heard)) as (
+        runner,
+        _,
+    ):
+        messages = await runner.result("r")
+
+    assert heard == ["choose", "one", "two"]
+    assert [message.result.option_name for message in messages if message.result] == ["first", "second"]
+
+
+async def test_the_runner_is_one_in_each_process(sqlite: str, tmp_path: Any) -> None:
+    """Runners of equal settings share the engine; another store is refused in one line, until the first is closed."""
+    one, two, other = DurableRunner(sqlite), DurableRunner(sqlite), DurableRunner(f"sqlite:///{tmp_path / 'other.db'}")
+    await one.launch()
+    await two.launch()
+    with pytest.raises(RunnerInUse, match=r"runs\.db works in this process, and there can be one; close it first"):
+        await other.launch()
+    await one.aclose()
+    with pytest.raises(RunnerInUse):
+        await other.launch()
+    await two.aclose()
+    await other.launch()
+    await other.aclose()
+
+
+async def test_threads_of_the_event_loop_work_after_the_runner_is_closed(sqlite: str) -> None:
+    """The engine puts its own threads behind asyncio.to_thread; they are given back."""
+    async with working(sqlite, main=saying("hello")) as (_, program):
+        await program.main("Hi.")
+
+    assert await asyncio.to_thread(lambda: 7) == 7
+
+
+async def test_what_cannot_be_is_refused_in_one_line(sqlite: str) -> None:
+    """Stores that would keep nothing, names that are none, a run within a run."""
+    for store, told in {
+        "sqlite://": "names no file",
+        "mysql://host/name": "of no known kind",
+        "runs.db": "is no URL of a store",
+    }.items():
+        with pytest.raises(StoreInvalid, match=told):
+            DurableRunner(store)
+    with pytest.raises(StoreInvalid, match="is no name"):
+        DurableRunner(sqlite, application="My App")
+    with pytest.raises(DurableFault, match="not launched yet"):
+        assert DurableRunner(sqlite).runs
+
+    async with DurableRunner(sqlite) as runner:
+
+        async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+            return await runner.run(ctx.other, observations)
+
+        program = Program(runner, main=main, other=saying("hello"))
+        with pytest.raises(PolicyFailed, match="a run within a run: call 'other' through its context"):
+            await program.main("Hi.")
+        with pytest.raises(RunConflict, match="is no name of a run"):
+            await runner.run(program.other, "Hi.", run_id=" ")

@@ -1,0 +1,239 @@
+"""Runs are looked at and steered from any process, whether a worker is there or not."""
+
+import asyncio
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+import sabir
+from sabir import Message
+from sabir_durable import DurableRunner, RunCancelled, RunConflict, RunNotFound, RunPaused, Runs, StoreInvalid, decision
+from sabir_runtime import human_policy
+
+from tests.durable.assistant import Assistant, Journal
+from tests.durable.children import BEAT, POLL
+from tests.durable.support import Gate, Program, choosing, left_at, saying, working
+
+TREE = """\
+0:main done  → add({"number":3}) · → shout({"word":"one"}) · ← 4 · ← ONE · → ad…
+  0:model done  → add({"number":3}) · → shout({"word":"one"}) · ← 4 · ← ONE
+    [add-0] done  ← 4
+    [shout-0] done  ← ONE
+      0:add done  4
+      0:shout done  ONE
+  1:model done  → add({"number":4}) · → shout({"word":"two"}) · ← 5 · ← TWO
+    [add-1] done  ← 5
+    [shout-1] done  ← TWO
+      0:add done  5
+      0:shout done  TWO
+  2:model done  done
+"""
+
+
+async def test_runs_are_listed_the_newest_first(store: str) -> None:
+    """With state, context, program and version."""
+    async with working(store, main=saying("hello"), bad=failing) as (runner, program):
+        await runner.run(program.main, "Hi.", run_id="first")
+        with pytest.raises(Exception, match="no luck"):
+            await runner.run(program.bad, "Hi.", run_id="second")
+    with Runs(store) as runs:
+        listed = runs.list()
+        failed = runs.list(state="failed")
+
+    assert [(each.run, each.state, each.context, each.name, each.application, each.version) for each in listed] == [
+        ("second", "failed", "Program", "bad", "sabir", "1"),
+        ("first", "done", "Program", "main", "sabir", "1"),
+    ]
+    assert [each.run for each in failed] == ["second"]
+
+
+async def failing(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    raise ValueError("no luck")
+
+
+async def test_a_run_is_shown_as_a_tree_of_its_calls(sqlite: str, tmp_path: Path) -> None:
+    """Each call under the one that made it, at 80 columns."""
+    async with DurableRunner(sqlite) as runner:
+        await runner.run(Assistant(runner, Journal(tmp_path / "journal")).main, "Go.", run_id="r")
+    with Runs(sqlite) as runs:
+        details = runs.show("r")
+
+    lines = [line for line in details.tree().splitlines()]
+    assert all(len(line) <= 80 for line in lines)
+    shown = [" ".join(word for word in line.split(" ") if not word.endswith(".00")) for line in lines]
+    assert len(shown) == len(TREE.splitlines()) == len(details.calls) == 12
+    assert [line.lstrip().partition(" ")[0] for line in lines][:3] == ["0:main", "0:model", "[add-0]"]
+    assert sabir.Message.model_validate_json(json.dumps(json.loads(details.request)["observations"][0])).text == "Go."
+
+
+async def test_a_cancelled_run_stops_within_a_beat_and_can_be_resumed(store: str) -> None:
+    """Whoever waits for it is told; what was recorded stays."""
+    gate = Gate()
+    async with working(store, main=gate) as (runner, program):
+        performing = asyncio.ensure_future(runner.run(program.main, "Hi.", run_id="r"))
+        await gate.reached.wait()
+        await asyncio.to_thread(runner.runs.cancel, "r")
+        with pytest.raises(RunCancelled, match=r"'r' was cancelled; `sabir runs resume r` carries it on after all"):
+            await performing
+        with pytest.raises(RunCancelled):
+            await runner.run(program.main, "Hi.", run_id="r")
+        gate.opened.set()
+        await asyncio.to_thread(runner.runs.resume, "r")
+        assert [message.text for message in await runner.result("r")] == ["through"]
+        with pytest.raises(RunConflict, match="is done, and cannot be ended; fork it to run it again"):
+            await asyncio.to_thread(runner.runs.cancel, "r")
+
+
+async def test_a_paused_run_waits_over_a_restart(store: str) -> None:
+    """Another worker does not take it until it is resumed."""
+    gate = Gate()
+    async with working(store, main=gate) as (runner, program):
+        performing = asyncio.ensure_future(runner.run(program.main, "Hi.", run_id="r"))
+        await gate.reached.wait()
+        await asyncio.to_thread(lambda: runner.runs.pause("r", reason="lunch"))
+        with pytest.raises(RunPaused, match=r"'r' is paused: lunch; `sabir runs resume r` carries it on"):
+            await performing
+    async with working(store, main=saying("hello")) as (runner, _):
+        assert await runner.recover() == []
+        with pytest.raises(RunPaused):
+            await runner.result("r")
+        await asyncio.to_thread(runner.runs.resume, "r")
+        assert [message.text for message in await runner.result("r")] == ["hello"]
+
+
+async def test_a_fork_begins_with_what_was_recorded_before_a_call(store: str) -> None:
+    """That call and all after it are performed anew; the other run stays as it is."""
+    heard: list[str] = []
+
+    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        return [*await ctx.first(observations), *await ctx.second(observations), *await ctx.third(observations)]
+
+    steps = {name: saying(name, heard) for name in ("first", "second", "third")}
+    async with working(store, main=main, **steps) as (runner, program):
+        original = await runner.run(program.main, "Hi.", run_id="r")
+        name = await asyncio.to_thread(lambda: runner.runs.fork("r", at="0:main/1:second"))
+        forked = await runner.result(name)
+        whole = await asyncio.to_thread(lambda: runner.runs.fork("r", name="anew"))
+        await runner.result(whole)
+        assert await runner.result("r") == original
+        for wrong, told in {"0:main/7:x": "has no call at", "": "has no call at"}.items():
+            with pytest.raises(RunNotFound, match=told):
+                await asyncio.to_thread(lambda at=wrong: runner.runs.fork("r", at=at))
+        with pytest.raises(RunConflict, match="there is a run 'r' already"):
+            await asyncio.to_thread(lambda: runner.runs.fork("anew", name="r"))
+
+    assert heard == ["first", "second", "third", "second", "third", "first", "second", "third"]
+    assert forked[0] == original[0]
+    assert forked[1] != original[1]
+    assert whole == "anew"
+
+
+async def test_a_person_decides_after_any_number_of_restarts(store: str) -> None:
+    """What waits is listed as waiting; the decision counts as the policy's own, and its option calls are answered."""
+    heard: list[str] = []
+    policies = {"main": human_policy(decision), "pay": saying("paid", heard)}
+    async with working(store, **policies) as (runner, program):
+        performing = asyncio.ensure_future(runner.run(program.main, "Pay?", ["pay"], run_id="r"))
+        await waiting(runner, "r")
+        await runner.aclose()
+        with pytest.raises(Exception, match="was left unfinished"):
+            await performing
+    async with working(store, **policies) as (runner, _):
+        await waiting(runner, "r")
+        chosen = await choosing(("pay", "c1", {}))(None, [])
+        await runner.decide("r", "0:main", chosen)
+        messages = await runner.result("r")
+        with pytest.raises(RunConflict, match="is decided already: it is done"):
+            await runner.decide("r", "0:main", "no")
+        with pytest.raises(RunNotFound, match="has no call at"):
+            await runner.decide("r", "0:other", "no")
+
+    assert [message.kind for message in messages] == ["option_call", "option_result"]
+    assert heard == ["paid"]
+
+
+async def test_a_decision_is_taken_up_by_the_next_worker(store: str) -> None:
+    """Nobody works while somebody decides."""
+    async with working(store, main=human_policy(decision)) as (runner, program):
+        performing = asyncio.ensure_future(runner.run(program.main, "Well?", run_id="r"))
+        await waiting(runner, "r")
+        await runner.aclose()
+        with pytest.raises(Exception, match="was left unfinished"):
+            await performing
+    with Runs(store) as runs:
+        runs.decide("r", "0:main", sabir.assistant("yes", policy="human"))
+    async with working(store, main=human_policy(decision)) as (runner, _):
+        assert [message.text for message in await runner.result("r")] == ["yes"]
+
+
+async def waiting(runner: DurableRunner, run: str) -> None:
+    await runner.launch()
+    while run not in [each.run for each in await asyncio.to_thread(lambda: runner.runs.list(state="waiting"))]:
+        await asyncio.sleep(POLL)
+
+
+async def test_a_decision_outside_of_a_run_says_what_is_wrong() -> None:
+    from sabir_runtime import InMemoryRunner
+
+    program = Program(InMemoryRunner(), main=human_policy(decision))
+    with pytest.raises(Exception, match="a decision is waited for in a run of a DurableRunner"):
+        await program.main("Well?")
+
+
+async def test_the_database_is_readable_json(sqlite: str, tmp_path: Path) -> None:
+    """RN-29: nothing is pickled, neither by the ledger nor by the engine; failures are JSON too."""
+    async with DurableRunner(sqlite, beat=BEAT, poll=POLL) as runner:
+        await runner.run(Assistant(runner, Journal(tmp_path / "journal")).main, "Go.", run_id="r")
+        with pytest.raises(Exception, match="no luck"):
+            await runner.run(Program(runner, main=failing).main, "Go.", run_id="failed")
+    connection = sqlite3.connect(tmp_path / "runs.db")
+    found = {
+        "calls": connection.execute("SELECT request, batch, result, failure FROM sabir_calls").fetchall(),
+        "runs": connection.execute("SELECT request FROM sabir_runs").fetchall(),
+        "inputs": connection.execute("SELECT inputs FROM workflow_input").fetchall(),
+        "outputs": connection.execute("SELECT output, error FROM workflow_output").fetchall(),
+    }
+    connection.close()
+
+    assert {name: len(rows) for name, rows in found.items()} == {"calls": 13, "runs": 2, "inputs": 2, "outputs": 2}
+    for rows in found.values():
+        for value in (value for row in rows for value in row if value is not None):
+            json.loads(value)
+    request = json.loads(found["calls"][1][0])
+    assert request["name"] == "model"
+    assert request["observations"]["count"] == 1
+    assert request["observations"]["last"]["payload"]["parts"][0]["text"] == "Go."
+    assert request["options"] == ["add", "shout"]
+
+
+def test_a_store_without_runs_says_so_and_is_not_made(tmp_path: Path, postgres: str) -> None:
+    path = tmp_path / "none.db"
+    for store in (f"sqlite:///{path}", postgres):
+        with pytest.raises(StoreInvalid, match="holds no runs; give the store that a DurableRunner was made with"):
+            Runs(store)
+
+    assert not path.exists()
+
+
+async def test_a_store_of_a_newer_version_is_refused(sqlite: str, tmp_path: Path) -> None:
+    async with working(sqlite, main=saying("hello")):
+        pass
+    connection = sqlite3.connect(tmp_path / "runs.db")
+    connection.execute("UPDATE sabir_durable_schema SET version = 9")
+    connection.commit()
+    connection.close()
+
+    with pytest.raises(StoreInvalid, match="has layout 9, this version reads up to 1; install a newer one"):
+        Runs(sqlite)
+    with pytest.raises(StoreInvalid, match="has layout 9"):
+        await DurableRunner(sqlite).launch()
+
+
+async def test_a_gate_left_is_still_listed_as_running(store: str) -> None:
+    """Its worker is gone, and nobody has taken it yet."""
+    gate = Gate()
+    async with working(store, main=gate) as (runner, program):
+        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+    with Runs(store) as runs:
+        assert [(each.run, each.state) for each in runs.list()] == [("r", "running")]

@@ -1,0 +1,65 @@
+"""Stores have the settings that runs need, and the engine beside them is quiet."""
+
+import logging
+from pathlib import Path
+
+import pytest
+from sabir_durable import DurableRunner
+from sabir_durable.engine import ReadableJSON
+from sabir_durable.errors import DurableFault
+from sabir_durable.stores import Durability, open_store, parse_store
+from sqlalchemy import text
+
+from tests.durable.support import saying, working
+
+
+@pytest.mark.parametrize(("durability", "synchronous"), [("process", 1), ("power", 2)])
+def test_sqlite_writes_ahead(sqlite: str, durability: Durability, synchronous: int) -> None:
+    """Readers never wait; a write outlives the process (NORMAL), or a power cut too (FULL)."""
+    engine = open_store(parse_store(sqlite), durability)
+    with engine.connect() as connection:
+        found = {name: connection.execute(text(f"PRAGMA {name}")).scalar() for name in ("journal_mode", "synchronous")}
+    engine.dispose()
+
+    assert found == {"journal_mode": "wal", "synchronous": synchronous}
+
+
+@pytest.mark.parametrize("form", ["postgres://u@h/d", "postgresql://u@h/d", "postgresql+psycopg://u@h/d"])
+def test_every_way_to_write_postgres_is_taken(form: str) -> None:
+    assert parse_store(form).render_as_string() == "postgresql+psycopg://u@h/d"
+
+
+def test_a_file_is_named_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that changes its folder keeps its store."""
+    monkeypatch.chdir(tmp_path)
+
+    assert parse_store("sqlite:///runs.db").database == str(tmp_path / "runs.db")
+
+
+def test_a_password_is_shown_in_no_error() -> None:
+    with pytest.raises(Exception, match="mysql://me:") as caught:
+        DurableRunner("mysql://me:secret@host/name")
+
+    assert "secret" not in str(caught.value)
+
+
+async def test_the_engine_says_nothing_unless_somebody_listens(
+    store: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """No banner, no console, no server; its warnings go to the logger of this package."""
+    with caplog.at_level(logging.WARNING):
+        async with working(store, main=saying("hello")) as (runner, program):
+            await runner.run(program.main, "Hi.", run_id="r")
+
+    assert capfd.readouterr() == ("", "")
+    assert caplog.records == []
+
+
+def test_what_the_engine_keeps_is_json() -> None:
+    """A failure comes back as one, without its class being imported."""
+    serializer = ReadableJSON()
+    failure = serializer.deserialize(serializer.serialize(ValueError("no")))
+
+    assert serializer.deserialize(serializer.serialize({"args": [], "kwargs": {}})) == {"args": [], "kwargs": {}}
+    assert isinstance(failure, DurableFault)
+    assert str(failure) == "ValueError: no"

@@ -131,6 +131,15 @@ def kit(session: nox.Session) -> None:
 
 
 @nox.session
+def crashes(session: nox.Session) -> None:
+    """Every crash matrix whole: a process killed at every point of a run, on every store and dialect."""
+    sync(session)
+    arguments = session.posargs or ["-n", "auto"]
+    places = ["tests/runtime/crash", "tests/durable", "tests/session"]
+    session.run("pytest", *places, *arguments, env={"SABIR_ALL_CRASHES": "1"})
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """The benchmarks, and their page anew; `-- decode stream` runs some rows, `-- --quick` is for a look.
 

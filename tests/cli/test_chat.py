@@ -9,6 +9,9 @@ import pytest
 import sabir
 import sabir_echo.dialect
 from sabir_cli.main import main
+from sabir_session import Session, SQLiteStore, enable_inner_message_recording, get_inner_messages
+
+from tests.cli.command import run
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(50)
 
@@ -164,3 +167,87 @@ def test_an_endpoint_that_nobody_serves_is_a_failed_call(
     err = capsys.readouterr().err
     assert "cannot be reached" in err
     assert "not-a-real-key" not in err
+
+
+def recorded(file: Path) -> list[str]:
+    """The roles that a session's file holds."""
+    with SQLiteStore(file) as store:
+        session = Session(journal=store.journal("chat"))
+        enable_inner_message_recording(session)
+        return [record.role for record in get_inner_messages(session)]
+
+
+def test_a_recorded_conversation_goes_on_in_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """WI-01: message by message, one evaluation, whatever model answers."""
+    file = str(tmp_path / "talk.db")
+    assert main(["chat", "-m", "echo:any", "--session", file, "--system", "Be brief.", "first"]) == 0
+    assert main(["chat", "-m", "echo:other", "--session", file, "--json", "second"]) == 0
+    document = json.loads(capsys.readouterr().out.partition("\n")[2])
+
+    assert recorded(tmp_path / "talk.db") == ["system", "user", "assistant", "user", "assistant"]
+    assert [message["payload"]["parts"][0]["text"] for message in document["messages"]] == [
+        "Be brief.", "first", "first", "second", "second",
+    ]  # fmt: skip
+
+
+def test_a_failed_turn_is_kept_and_somebody_says_what_becomes_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """WI-47: `--resume` asks again, `--no-resume` leaves it; without a word nothing is said over it."""
+    file = str(tmp_path / "talk.db")
+    said = ["chat", "-m", "echo:any", "--session", file]
+    assert main([*said, "fail 400"]) == 4
+    assert main([*said, "--resume"]) == 4
+    assert main([*said, "more"]) == 2
+    assert "--resume finishes it first, --no-resume leaves it as it is" in capsys.readouterr().err
+    assert main([*said, "--no-resume", "Hello"]) == 0
+
+    assert recorded(tmp_path / "talk.db") == ["system", "user", "user", "assistant"]
+
+
+def test_what_was_over_answers_from_its_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """WI-46: nothing is asked."""
+    file = str(tmp_path / "talk.db")
+    assert main(["chat", "-m", "echo:any", "--session", file, "Hello there"]) == 0
+    capsys.readouterr()
+
+    assert main(["chat", "-m", "openai:none", "--session", file, "--resume"]) == 0
+    assert capsys.readouterr() == ("Hello there\n", "")
+
+
+def test_an_interrupted_option_runs_when_the_turn_is_resumed(
+    tmp_path: Path, options_module: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """WI-43: killed within the option, in a process of its own; the model is not asked for the call again."""
+    (tmp_path / "deadly.py").write_text('import os\n\ndef shout(text: str) -> str:\n    "Say it."\n    os._exit(9)\n')
+    said = ["chat", "-m", "echo:any", "--session", "talk.db"]
+    killed = run(*said, "--option", "deadly:shout", 'call shout {"text": "hey"}', cwd=tmp_path)
+    assert killed.returncode == 9
+    assert recorded(tmp_path / "talk.db") == ["system", "user", "assistant"]
+
+    resumed = run(*said, "--resume", "--option", options_module, cwd=tmp_path)
+    assert resumed.stdout.decode() == "HEY\n"
+    assert recorded(tmp_path / "talk.db") == ["system", "user", "assistant", "tool", "assistant"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--resume", "Hello"], "give its file: --session FILE"),
+        (["--session", "new.db", "--resume"], "nothing was said in this file yet"),
+        (["--session", "new.db", "--history", "talk.json", "Hello"], "both keep the conversation"),
+        (["--session", "no/such/talk.db", "Hello"], "there is no folder"),
+    ],
+)
+def test_what_cannot_be_resumed_is_one_line(
+    arguments: list[str],
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """WI-40: and a code, before anything is sent."""
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["chat", "-m", "echo:any", *arguments]) == 2
+    assert complaint in capsys.readouterr().err

@@ -1,8 +1,8 @@
-"""One turn: replies, chosen options, results, and the end of it."""
+"""What is heard of a reply, and how calls and results are described."""
 
 import pytest
 import sabir
-from sabir_cli.conversation import MOST_REPLIES, Spoken, converse, describe_call, describe_result, run_options, speak
+from sabir_cli.conversation import Spoken, describe_call, describe_result, run_options, speak
 from sabir_cli.output import Output
 
 
@@ -10,73 +10,6 @@ from sabir_cli.output import Output
 def add(a: int, b: int) -> int:
     """Add two numbers."""
     return a + b
-
-
-async def later(text: str) -> str:
-    """Something asynchronous."""
-    return text.upper()
-
-
-def insist() -> None:
-    """What echo hears of this failure makes it call again."""
-    raise RuntimeError("call insist {}")
-
-
-def turn(said: str, *options: sabir.Option) -> tuple[list[sabir.Message], list[Spoken]]:
-    messages = [sabir.user(said)]
-    with sabir.adapter("echo:any") as llm:
-        return messages, list(converse(llm, messages, options, Output()))
-
-
-def test_a_turn_without_a_call_is_one_reply(capsys: pytest.CaptureFixture[str]) -> None:
-    """The text goes to standard output and ends its line."""
-    messages, spoken = turn("Hello there")
-
-    assert [message.text for message in messages] == ["Hello there", "Hello there"]
-    assert len(spoken) == 1
-    assert capsys.readouterr() == ("Hello there\n", "")
-
-
-def test_a_call_is_answered_and_the_model_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
-    """Call and result are shown, and both stand in the conversation before the next reply."""
-    messages, spoken = turn('call add {"a": 2, "b": 3}', add)
-
-    assert [message.kind for message in messages] == ["parts", "option_call", "option_result", "parts"]
-    assert [each.reply.finish_reason for each in spoken] == ["option_calls", "stop"]
-    assert capsys.readouterr() == ("5\n", "call   add(a=2, b=3)\nresult 5\n")
-
-
-def test_an_asynchronous_option_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    """Options may be coroutine functions."""
-    messages, _ = turn('call later {"text": "ü"}', sabir.option(later))
-
-    assert messages[2].result is not None
-    assert messages[2].result.result == "Ü"
-
-
-def test_a_failing_option_is_a_result_too(capsys: pytest.CaptureFixture[str]) -> None:
-    """The conversation goes on: the model is told."""
-    turn('call add {"a": "x", "b": 1}', add)
-
-    assert "result invalid_arguments: a: " in capsys.readouterr().err
-
-
-def test_a_model_that_only_calls_options_is_stopped(capsys: pytest.CaptureFixture[str]) -> None:
-    """It would go on for ever, and be paid for."""
-    with pytest.raises(sabir.OutputError, match=f"called options {MOST_REPLIES} times in a row"):
-        turn("call insist {}", sabir.option(insist))
-
-
-def test_a_loss_is_shown_once_however_often_it_is_sent(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every request of a conversation carries the losses of all that went before."""
-    messages = [sabir.user("call add {}", sabir.image("https://example.com/a.png")), sabir.user("Hello")]
-    output = Output()
-    with sabir.adapter("echo:any") as llm:
-        list(converse(llm, messages, [add], output))
-        list(converse(llm, messages, [add], output))
-    err = capsys.readouterr().err
-
-    assert err.count("loss   downgraded") == 1
 
 
 def test_a_reply_can_be_heard_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,13 +6,18 @@ from cyclopts import App
 from sabir_cli.exits import ROWS
 from sabir_cli.main import build
 from sabir_cli.output import Output
+from sabir_distributed.command import worker
+from sabir_durable.command import runs
 
 from tests.docs.sources import paragraph
 
 
 def app() -> App:
-    """The command without what other packages add to it."""
-    return build(Output())
+    """The command with what the packages of this project add to it, and nobody else."""
+    whole = build(Output())
+    for command in (runs, worker):
+        whole.command(command)
+    return whole
 
 
 def names() -> list[str]:
@@ -35,6 +40,9 @@ def _command(name: str) -> Iterator[str]:
     command = app()[name]
     yield f"## sabir {name}"
     yield paragraph(command.help)
-    for argument in command.assemble_argument_collection():
+    for argument in command.assemble_argument_collection(parse_docstring=True):
         required = " (required)" if argument.required else ""
-        yield f"- {', '.join(f'`{each}`' for each in argument.names)}{required}: {argument.parameter.help}"
+        first = argument.names[0]
+        by_place = [first[2:].upper()] if argument.index is not None and first.startswith("--") else []
+        shown = ", ".join(f"`{each}`" for each in [*by_place, *argument.names])
+        yield f"- {shown}{required}: {argument.parameter.help}"

@@ -17,6 +17,7 @@ from tests.docs import (
     contracts,
     errors,
     hand_over,
+    packages,
     providers,
     settings,
     sizes,
@@ -53,6 +54,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "a suite for the copy": tutorial.suite_file,
     "a failure in words": tutorial.failure,
     "the end of a run": tutorial.summary,
+    **packages.SECTIONS,
 }
 
 _SECTION = re.compile(r"<!-- generated: (?P<name>[\w ]+) -->\n(?P<body>.*?)<!-- end of (?P=name) -->", re.DOTALL)

@@ -1,6 +1,6 @@
 """Run inside an environment that holds one package from its wheels: is it complete, and alone?
 
-    python -I tests/isolation/check.py core|anthropic|cli|echo|google|local|media|openai|otel|prices|testing
+    python -I tests/isolation/check.py core|anthropic|cli|…
 
 Needs what is under test, and no network, key or model. Exits 1 with one line for each fault.
 """
@@ -191,7 +191,14 @@ EXPECTED = {
     "google": Expected(packages=frozenset({"sabir", "sabir-google"}), sdks=frozenset({"google-genai"})),
     "otel": Expected(packages=frozenset({"sabir", "sabir-otel"})),
     "prices": Expected(packages=frozenset({"sabir", "sabir-prices"})),
-    "cli": Expected(packages=frozenset({"sabir", "sabir-cli"}), extra=command_faults),
+    "session": Expected(packages=frozenset({"sabir", "sabir-session"}), alone=True),
+    "runtime": Expected(packages=frozenset({"sabir", "sabir-runtime", "sabir-session"}), alone=True),
+    "durable": Expected(packages=frozenset({"sabir", "sabir-durable", "sabir-runtime", "sabir-session"})),
+    "distributed": Expected(packages=frozenset({"sabir", "sabir-distributed", "sabir-runtime", "sabir-session"})),
+    "mcp": Expected(packages=frozenset({"sabir", "sabir-mcp"})),
+    "cli": Expected(
+        packages=frozenset({"sabir", "sabir-cli", "sabir-runtime", "sabir-session"}), extra=command_faults
+    ),
     "testing": Expected(packages=frozenset({"sabir", "sabir-testing"}), extra=kit_faults),
 }
 

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import sabir
 from cyclopts import Parameter
 
-from sabir_cli.conversation import Spoken, converse
 from sabir_cli.exits import Exit, UsageError
 from sabir_cli.inputs import (
     STDIN_TOO,
@@ -24,7 +23,9 @@ from sabir_cli.inputs import (
     load_options,
     read_prompt,
 )
+from sabir_cli.keeping import History, Kept, Recorded
 from sabir_cli.output import Output
+from sabir_cli.turns import Turn
 
 QUIT = ("/quit", "/exit")
 
@@ -42,6 +43,12 @@ def chat(
     history: Annotated[
         Path | None, Parameter(help="File of a conversation: it is continued, and saved after each turn.")
     ] = None,
+    session: Annotated[
+        Path | None, Parameter(help="File of a conversation that survives a crash: recorded message by message.")
+    ] = None,
+    resume: Annotated[
+        bool | None, Parameter(help="With --session: finish an interrupted turn first, or leave it as it is.")
+    ] = None,
     base_url: Annotated[str | None, Parameter(help="Another endpoint of the same kind.")] = None,
     as_json: JSONFlag = False,
 ) -> int:
@@ -51,49 +58,77 @@ def chat(
     """
     output = Output(machine=as_json)
     options = load_options(option)
-    is_loop = prompt is None and sys.stdin is not None and sys.stdin.isatty()
-    if is_loop and as_json:
+    is_terminal = prompt is None and sys.stdin is not None and sys.stdin.isatty()
+    if is_terminal and as_json and not resume:
         raise UsageError("--json answers one prompt; give a PROMPT, or pipe one")
-    with sabir.adapter(choose_model(model), base_url=base_url) as llm:
-        session = _Session(llm, options, output, history)
-        if system is not None:
-            session.messages.append(sabir.system(system))
-        if is_loop:
-            return session.loop(image)
-        text = prompt if prompt is not None and prompt != "-" else read_prompt()
-        spoken = session.turn(content(text, image))
+    with (
+        sabir.adapter(choose_model(model), base_url=base_url) as llm,
+        _kept(llm, options, output, history, session) as kept,
+    ):
+        chat = _Chat(kept, output, system)
+        finished = chat.finish(resume)
+        if is_terminal and not as_json:
+            return chat.loop(image)
+        if finished is None or prompt is not None:
+            text = prompt if prompt is not None and prompt != "-" else read_prompt()
+            finished = chat.turn(content(text, image))
         if as_json:
-            output.document(session.document(spoken))
-        return Exit.FAILED if spoken.failed else Exit.OK
+            output.document(chat.document(finished))
+        return Exit.FAILED if finished.last.failed else Exit.OK
 
 
-class _Session:
-    """A conversation with one model, and the file that keeps it."""
+def _kept(
+    llm: sabir.ModelAdapter, options: Sequence[sabir.Option], output: Output, history: Path | None, session: Path | None
+) -> Kept:
+    if session is None:
+        return History(llm, options, output, history)
+    if history is not None:
+        raise UsageError("--history and --session both keep the conversation; give one")
+    return Recorded(llm, options, output, session)
 
-    def __init__(
-        self, llm: sabir.ModelAdapter, options: Sequence[sabir.Option], output: Output, history: Path | None
-    ) -> None:
-        self.llm = llm
-        self.options = options
+
+class _Chat:
+    """A conversation with one model, as a user holds it."""
+
+    def __init__(self, kept: Kept, output: Output, system: str | None) -> None:
+        self.kept = kept
         self.output = output
-        self.history = history
-        self.messages = _begin(history)
+        self.opening = [] if system is None else [sabir.system(system)]
+        if self.opening and isinstance(kept, Recorded) and kept.is_begun:
+            raise UsageError("--system begins a conversation, and the one in this file has begun; leave it out")
 
-    def turn(self, message: sabir.Message) -> Spoken:
-        """Say something and hear all of the answer; what fails leaves the conversation as it was."""
-        messages = [*self.messages, message]
-        last: Spoken | None = None
-        for last in converse(self.llm, messages, self.options, self.output):
-            self.output.note(f"usage  {last.summary()}")
-        assert last is not None
-        self.messages = messages
-        if self.history is not None:
-            sabir.save(self.history, self.messages)
-        return last
+    def finish(self, resume: bool | None) -> Turn | None:
+        """Finish the turn that was interrupted, as `--resume` says; UsageError where nobody says."""
+        if not isinstance(self.kept, Recorded):
+            if resume is not None:
+                raise UsageError("--resume finishes what a session holds; give its file: --session FILE")
+            return None
+        if resume and self.kept.is_begun:
+            turn = self.kept.turn()
+            if not turn.heard:  # it was over: its record answers
+                self.output.write(turn.last.reply.text)
+                self.output.end_line()
+            return turn
+        if resume:
+            raise UsageError("--resume: nothing was said in this file yet; leave it out to begin")
+        if resume is None and self.kept.is_interrupted:
+            remedy = "--resume finishes it first, --no-resume leaves it as it is"
+            raise UsageError(f"the last turn in this file was interrupted; {remedy}")
+        return None
+
+    def turn(self, message: sabir.Message) -> Turn:
+        """Say something and hear all of the answer."""
+        opening, self.opening = self.opening, []
+        try:
+            return self.kept.turn(*opening, message)
+        except BaseException:
+            if not self.kept.is_begun:
+                self.opening = opening
+            raise
 
     def loop(self, images: Sequence[str] | None) -> int:
         """Turns until the user leaves. A failed or interrupted turn is forgotten, and the next one is asked for."""
-        self.output.note(f"{self.llm.target} · /quit or Ctrl-D leaves, Ctrl-C stops a reply")
+        self.output.note(f"{self.kept.llm.target} · /quit or Ctrl-D leaves, Ctrl-C stops a reply")
         while (text := self._ask()) is not None:
             if not text.strip():
                 continue
@@ -102,9 +137,9 @@ class _Session:
                 self.turn(message)
                 images = None
             except KeyboardInterrupt:
-                self.output.note("stopped; this turn is forgotten")
+                self.output.note(f"stopped; {self.kept.FORGOTTEN}")
             except (sabir.CallError, sabir.OutputError, sabir.RenderingRefused) as error:
-                self.output.error(f"{error} (this turn is forgotten)")
+                self.output.error(f"{error} ({self.kept.FORGOTTEN})")
         return Exit.OK
 
     def _ask(self) -> str | None:
@@ -117,21 +152,12 @@ class _Session:
             return None
         return None if text.strip() in QUIT else text
 
-    def document(self, last: Spoken) -> dict[str, Any]:  # whatever JSON holds
+    def document(self, turn: Turn) -> dict[str, Any]:  # whatever JSON holds
         """The turn as `--json` gives it; `messages` is a history that `sabir render` reads."""
+        last = turn.last
         reply = last.reply.model_dump(mode="json", exclude={"messages", "alternatives", "details_json"})
-        messages = [message.model_dump(mode="json", exclude_none=True) for message in self.messages]
+        messages = [message.model_dump(mode="json", exclude_none=True) for message in turn.messages]
         return {"text": last.reply.text, **reply, "tokens_per_second": last.rate, "messages": messages}
-
-
-def _begin(history: Path | None) -> list[sabir.Message]:
-    if history is None:
-        return []
-    if history.exists():
-        return sabir.load(history)
-    if not history.parent.is_dir():
-        raise UsageError(f"--history {str(history)!r}: there is no folder {str(history.parent)!r}; make it first")
-    return []
 
 
 def import_line_editing() -> None:

@@ -1,12 +1,11 @@
-"""One user's turn: replies are streamed, chosen options run, until the model has said what it had to say.
+"""What is heard and shown of a conversation: one reply as it comes, calls and results in a line each.
 
-messages ──▶ reply ──option calls?──▶ sabir.answer ──▶ results ──▶ the next reply
-               └── none: done
+messages ──speak──▶ Spoken: the reply, and how fast it came
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import sabir
@@ -15,8 +14,6 @@ from sabir.signatures import is_asynchronous
 
 from sabir_cli.output import Output
 
-MOST_REPLIES = 16
-"""Replies to one turn of the user before a model that only calls options is stopped."""
 FAILED_REASONS = frozenset({"content_filter", "error"})
 """Finish reasons of replies that failed."""
 LONGEST_SHOWN = 300
@@ -25,7 +22,7 @@ LONGEST_SHOWN = 300
 
 @dataclass(frozen=True)
 class Spoken:
-    """A reply, and the seconds from its first piece to its end."""
+    """A reply, and the seconds from its first piece of text to its last."""
 
     reply: sabir.Reply
     seconds: float
@@ -80,39 +77,6 @@ def speak(
         output.end_line()
     now = time.perf_counter()
     return Spoken(reply, now - (now if first is None else first))
-
-
-def converse(
-    llm: sabir.ModelAdapter,
-    messages: list[sabir.Message],
-    options: Sequence[sabir.Option],
-    output: Output,
-) -> Iterator[Spoken]:
-    """The replies to what was said last; each reply, and then the results of its calls, are appended to `messages`.
-
-    OutputError stops a model that does nothing but call options.
-    """
-    for number in range(1, MOST_REPLIES + 1):
-        spoken = speak(llm, messages, output, options=options)
-        messages += spoken.reply.messages
-        output.losses(spoken.reply.losses)
-        yield spoken
-        if not spoken.reply.option_calls:
-            return
-        if number == MOST_REPLIES:
-            raise sabir.OutputError(f"{llm.target} called options {number} times in a row; stopped", spoken.reply)
-        messages += answer(spoken.reply, options, output)
-
-
-def answer(reply: sabir.Reply, options: Sequence[sabir.Option], output: Output) -> list[sabir.Message]:
-    """Run the chosen options, and show calls and results."""
-    for message in reply.option_calls:
-        output.note(f"call   {describe_call(message)}")
-    results = run_options(reply, options)
-    for message in results:
-        failed = message.result is not None and message.result.is_error
-        output.note(f"result {describe_result(message)}", "red" if failed else "dim")
-    return results
 
 
 def describe_call(message: sabir.Message) -> str:

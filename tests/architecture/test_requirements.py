@@ -1,0 +1,32 @@
+"""Every requirement of recording, resume, policies and runners is cited by a test that shows it."""
+
+import functools
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.project import ROOT
+
+NUMBERED: Mapping[str, int] = {"RN": 32, "WI": 54}
+"""Prefix of the ids → the last number."""
+IDS = [f"{prefix}-{number:02}" for prefix, last in NUMBERED.items() for number in range(1, last + 1)]
+
+
+@functools.cache
+def cited() -> set[str]:
+    """The ids that docstrings and comments of tests name; this file names none of its own."""
+    texts = [path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
+    return {found for text in texts for found in re.findall(r"\b(?:RN|WI)-\d\d\b", text)}
+
+
+@pytest.mark.parametrize("requirement", IDS)
+def test_a_requirement_is_cited_by_a_test(requirement: str) -> None:
+    """An id that no test names is shown by none."""
+    assert requirement in cited()
+
+
+def test_no_test_cites_a_requirement_that_does_not_exist() -> None:
+    """A misspelt id would leave the right one unshown."""
+    assert sorted(cited() - set(IDS)) == []

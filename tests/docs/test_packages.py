@@ -1,0 +1,48 @@
+"""The reference of sessions and runs names all that five packages have, and the page of guarantees what none can do."""
+
+import re
+
+import pytest
+
+from tests.docs.packages import CALLERS, PACKAGES, WORKERS, names_of, summary_of
+from tests.docs.pages import page
+
+REFERENCE = page("reference/sessions-and-runs.md").text
+LIMITS = ("affinity", "tokens drift", "records are larger", "snapshots are yours to keep")
+"""What the source of resume names, as the page begins its points."""
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_says_what_it_is(package: str) -> None:
+    """A name alone is no reference; nor is a summary of several lines in a table."""
+    summaries = {name: summary_of(package, name) for name in names_of(package)}
+
+    assert summaries
+    assert [name for name, summary in summaries.items() if not summary or "\n" in summary] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_has_a_row(package: str) -> None:
+    """In the section of its package."""
+    section = REFERENCE.split(f"\n## {package}\n", 1)[1].split("\n## ", 1)[0]
+
+    assert [name for name in names_of(package) if f"\n| `{name}` |" not in section] == []
+
+
+def test_every_envelope_is_listed() -> None:
+    """Those that callers send and those that workers send are all that there are, but for the base of both (RN-28)."""
+    from sabir.models import AtRest
+    from sabir_distributed import envelopes
+
+    own = [each for each in vars(envelopes).values() if getattr(each, "__module__", "") == envelopes.__name__]
+    models = {each for each in own if isinstance(each, type) and issubclass(each, AtRest)}
+
+    assert models - {envelopes.Envelope} == {*CALLERS, *WORKERS}
+
+
+def test_the_limits_are_documented() -> None:
+    """Session affinity, token drift, the size of records, and snapshots that the caller keeps (WI-54)."""
+    text = page("explanation/what-runs-once.md").text
+    bullets = re.findall(r"^- \*([^*]+)\.\*", text, re.MULTILINE)
+
+    assert tuple(bullet.lower() for bullet in bullets) == LIMITS

@@ -4,6 +4,7 @@ evidence ──check──▶ ""            the same as all others
                 └─▶ "entry 3: …"  where it differs; the contender is then left out, by name and with this reason
 """
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -48,6 +49,27 @@ def _texts(given: Given, evidence: Any) -> str:
     return next((wrong for text in texts if (wrong := _same("reply", work.reply_text(), text))), "")
 
 
+def _records(given: Given, evidence: Any) -> str:
+    """As many as there should be; the last ones hold the conversation's messages, each in its place."""
+    right = json.loads(work.stored((given.size + work.BATCH + 3) // 4 * 4))[given.size : given.size + work.BATCH]
+    for expected, body in zip(right, map(json.loads, evidence["bodies"]), strict=True):
+        found = [(body["sequence"], _said(message["payload"])) for message in body["messages"]]
+        if wrong := _same("record", [(right.index(expected) + given.size, expected["payload"])], found):
+            return wrong
+    return _same("number of records", given.size + work.BATCH, evidence["count"])
+
+
+def _said(value: Any) -> Any:
+    """A stored value without the fields that say nothing."""
+    if isinstance(value, dict):
+        return {name: _said(each) for name, each in value.items() if each not in (None, False, [])}
+    return [_said(each) for each in value] if isinstance(value, list) else value
+
+
+def _replies(count: int, evidence: Any) -> str:
+    return _same("replies", [work.reply_text()], evidence["texts"]) or _same("number", count, evidence["count"])
+
+
 def _same(what: str, right: object, found: object) -> str:
     return "" if right == found else f"{what}: {found!r:.80} instead of {right!r:.80}"
 
@@ -62,4 +84,9 @@ _CHECKS: dict[str, Callable[[Given, Any], str]] = {
     "loopback": _texts,
     "memory": lambda given, found: _same("fields", {"held", "json"}, set(found)),
     "history": lambda given, count: _same("number of messages", given.size, count),
+    "policy": _texts,
+    "checkpoint": _records,
+    "durable_step": lambda given, found: _replies(work.STEPS, found),
+    "remote": lambda given, found: _replies(work.ASKED * given.concurrency, found),
+    "throughput": lambda given, found: _replies(given.size, found),
 }

@@ -25,6 +25,8 @@ PATHS = {
 STREAM_PATHS = PATHS | {"google.generate_content": "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"}
 MAX_TOKENS = 1024
 """Every contender asks the Anthropic wire for so many; the others' requests name no bound."""
+BATCH, STEPS, ASKED = 32, 50, 64
+"""Records that are appended in one run, steps that are taken in one, requests that each who asks sends in one."""
 OPTIONS: list[Entry] = [
     {
         "name": "weather",

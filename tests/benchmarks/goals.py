@@ -9,7 +9,7 @@ case decides. What was not measured is neither met nor missed, and says so.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from tests.benchmarks.interleave import LABELS
+from tests.benchmarks.interleave import LABELS, OWN
 
 Record = dict[str, Any]
 Figure: TypeAlias = tuple[float, str]
@@ -49,7 +49,7 @@ class Goal(NamedTuple):
 
     def judge(self, records: Sequence[Record], absent: Iterable[str] = ()) -> Verdict:
         """The worst figure against the bound; nothing is met where a case of sabir's own is absent."""
-        if missing := [place for place in absent if place.partition(" ")[0] == "sabir"]:
+        if missing := [place for place in absent if place.partition(" ")[0] in OWN]:
             return Verdict(self.text, f"absent: {missing[0]}", None)
         found = list(self.figures(records))
         if not found:
@@ -72,7 +72,7 @@ def at_most(
     """sabir takes at most so many times what another takes, wherever both were measured."""
 
     def figures(records: Sequence[Record]) -> Iterator[Figure]:
-        for one, other in _pairs(records, "sabir", (against,)):
+        for one, other in _pairs(records, (against,)):
             of_this = (not sizes or one["size"] in sizes) and (not wires or one["wire"] in wires)
             if of_this and concurrency in (None, one["concurrency"]):
                 yield one[clock] / other[clock], _place(one)
@@ -92,7 +92,7 @@ def faster(
 
     def figures(records: Sequence[Record]) -> Iterator[Figure]:
         for wire, names in than.items():
-            for one, other in _pairs([each for each in records if each["wire"] == wire], "sabir", names):
+            for one, other in _pairs([each for each in records if each["wire"] == wire], names):
                 if not sizes or one["size"] in sizes:
                     yield other[clock] / one[clock], f"{LABELS[other['contender']]}, {_place(one)}"
 
@@ -104,11 +104,36 @@ def field_at_most(bound: float, text: str, figure: Callable[[Record], float | No
 
     def figures(records: Sequence[Record]) -> Iterator[Figure]:
         for record in records:
-            found = figure(record) if record["contender"] == "sabir" else None
+            found = figure(record) if record["contender"] in OWN else None
             if found is not None:
                 yield found, _place(record)
 
     return Goal(text, figures, bound, unit=unit)
+
+
+def adds_at_most(bound: float, against: str, text: str, *, clock: str = "cpu") -> Goal:
+    """sabir takes at most so many microseconds more than another takes, wherever both were measured."""
+
+    def figures(records: Sequence[Record]) -> Iterator[Figure]:
+        for one, other in _pairs(records, (against,)):
+            yield (one[clock] - other[clock]) / 1e3, _place(one)
+
+    return Goal(text, figures, bound, unit="µs")
+
+
+def grows_at_most(bound: float, sizes: tuple[int, int], text: str, *, field: str = "cpu") -> Goal:
+    """What sabir takes at the second size is at most so many times what it takes at the first."""
+    small, large = sizes
+
+    def figures(records: Sequence[Record]) -> Iterator[Figure]:
+        own = [record for record in records if record["contender"] in OWN]
+        at = {(each["wire"], each["concurrency"], each["size"]): each for each in own}
+        for (wire, concurrency, size), record in at.items():
+            first = at.get((wire, concurrency, small))
+            if size == large and first:
+                yield record[field] / first[field], _place(record)
+
+    return Goal(text, figures, bound)
 
 
 def turns_ratio(record: Record) -> float | None:
@@ -124,11 +149,11 @@ def significant(figure: float) -> str:
     return f"{figure:.0f}" if figure >= 100 else f"{figure:.1f}" if figure >= 10 else f"{figure:.2f}"
 
 
-def _pairs(records: Sequence[Record], one: str, others: Sequence[str]) -> Iterator[tuple[Record, Record]]:
+def _pairs(records: Sequence[Record], others: Sequence[str]) -> Iterator[tuple[Record, Record]]:
     for left in records:
         for right in records:
             same = all(left[key] == right[key] for key in ("task", "wire", "size", "concurrency"))
-            if left["contender"] == one and right["contender"] in others and same:
+            if left["contender"] in OWN and right["contender"] in others and same:
                 yield left, right
 
 

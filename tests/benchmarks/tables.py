@@ -18,7 +18,8 @@ def table(row: "Row", records: Sequence[Record], wire: str) -> list[Line]:
     """The figures of one wire: a line a contender, a column a size; beside each its ratio to the reference."""
     here = [record for record in records if record["wire"] == wire]
     columns = sorted({(record["size"], record["concurrency"]) for record in here})
-    lines = [[row.unit, *(_heading(row, *column) for column in columns)]]
+    are_many = len({size for size, _ in columns}) > 1
+    lines = [[row.unit, *(_heading(row, *column, are_many=are_many) for column in columns)]]
     for contender in LABELS:
         own = {(each["size"], each["concurrency"]): each for each in here if each["contender"] == contender}
         if own:
@@ -37,7 +38,9 @@ def printed(row: "Row", found: Record) -> str:
     records = found["records"]
     lines = ["", f"{row.title}: {row.unit} (× {LABELS[row.reference]})"]
     for wire in wires_of(records):
-        lines += [f"  {wire}", *_aligned(table(row, records, wire))]
+        lines.append(f"  {wire}")
+        for view in row.views():
+            lines += _aligned(table(view, records, wire))
     for name, reason in found["absent"].items():
         lines += _wrapped(f"absent: {LABELS.get(name, name)}: {reason}")
     for goal in row.goals:
@@ -64,8 +67,10 @@ def _aligned(lines: Sequence[Line]) -> list[str]:
     return ["    " + line[0].ljust(first) + "".join(cell.rjust(width) for cell in line[1:]) for line in lines]
 
 
-def _heading(row: "Row", size: int, concurrency: int) -> str:
-    return f"c={concurrency}" if row.concurrencies else f"{row.column}={size:,}" if size else "median"
+def _heading(row: "Row", size: int, concurrency: int, *, are_many: bool) -> str:
+    if row.concurrencies:
+        return f"{row.column}={size:,}, c={concurrency}" if are_many else f"c={concurrency}"
+    return f"{row.column}={size:,}" if size else "median"
 
 
 def _reference(row: "Row", records: Sequence[Record], column: tuple[int, int]) -> Record | None:

@@ -12,7 +12,7 @@ import pytest
 from tests.benchmarks import environments, goals, profiles, report, results, stub, tables, work
 from tests.benchmarks.checks import differs
 from tests.benchmarks.contenders import sabir as sabir_contender
-from tests.benchmarks.interleave import LABELS
+from tests.benchmarks.interleave import LABELS, OWN
 from tests.benchmarks.work import Given
 
 
@@ -143,14 +143,41 @@ def test_the_worst_case_decides_about_a_goal() -> None:
     assert ceiling.judge(records(limit=1, sabir=1), ["sabir (call, openai.responses, 10)"]).word == "not measured"
 
 
+def test_a_difference_is_judged_in_microseconds() -> None:
+    """Not as a ratio: what a call costs by itself does not matter."""
+    adds = goals.adds_at_most(2, "limit", "adds ≤ 2 µs")
+
+    assert adds.judge(records(limit=100, sabir_runtime=2090)).word == "met"
+    assert adds.judge(records(limit=100, sabir_runtime=2110)) == ("adds ≤ 2 µs", "2.01 µs (openai.chat, 1000)", False)
+    assert adds.judge(records(limit=900_000, sabir_runtime=901_000)).word == "met"
+    assert adds.judge([*records(limit=0, sabir=1000), *records(limit=0, sabir=3000)]).word == "NOT met"
+    assert adds.judge(records(limit=1)).word == "not measured"
+    assert adds.judge(records(limit=1, sabir_runtime=1), ["sabir_runtime (policy, …)"]).word == "not measured"
+
+
+def test_growth_is_judged_between_two_sizes_of_sabir_s_own() -> None:
+    """Whatever others take, and whatever lies between."""
+    grows = goals.grows_at_most(1.2, (1, 10000), "≤ 1.2 ×", field="bytes")
+
+    def sized(**taken: float) -> list[goals.Record]:
+        at = {"first": 1, "middle": 1000, "last": 10000}
+        own = [{**records(sabir_runtime=1)[0], "size": at[name], "bytes": taken[name]} for name in taken]
+        return [*own, *({**each, "contender": "dump", "bytes": each["bytes"] * each["size"]} for each in own)]
+
+    assert grows.judge(sized(first=100, middle=900, last=119)).word == "met"
+    assert grows.judge(sized(first=100, middle=100, last=121)).word == "NOT met"
+    assert grows.judge(sized(first=100, middle=100)).word == "not measured"
+
+
 @pytest.mark.parametrize("name", report.ROWS)
 def test_every_row_has_goals_and_cases(name: str) -> None:
-    """And runs under its own name."""
+    """And runs under its own name; one shows figures about which nothing was promised."""
     row = report.row_of(name)
 
     assert row.name == name
-    assert row.goals
+    assert bool(row.goals) == (name != "throughput")
     assert row.cases
+    assert set(row.contenders) & set(OWN)
 
 
 def test_every_contender_says_what_it_requires() -> None:
@@ -172,6 +199,23 @@ def test_a_row_is_printed_at_eighty_columns() -> None:
     assert "absent: llm: it cannot be installed" in printed
     assert "goal ≤ 2 × the limit, N=1000: NOT met; worst: 2.50 ×" in printed
     assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_further_figures_have_tables_of_their_own() -> None:
+    """On the page too, each with its unit and its own ratios."""
+    case = {"wire": "four workers", "size": 10, "concurrency": 32, "cpu": 1, "p99": 4e6}
+    both = [
+        {**case, "contender": "bare_request", "wall": 1e6, "median": 1e6},
+        {**case, "contender": "sabir_distributed", "wall": 2e6, "median": 3e6},
+    ]
+    row, found = report.row_of("throughput"), {"records": both, "absent": {}, "seconds": 1.0}
+
+    page = report.section(row, found)
+
+    assert "| sabir | 500 (0.50) |" in page
+    assert "| four workers, ms until the reply, median (× bare NATS request) | calls=10 |" in page
+    assert "| sabir | 3.00 (3.00) |" in page
+    assert "3.00 (3.00)" in tables.printed(row, found)
 
 
 def test_stored_results_are_read_as_they_were_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,16 +17,20 @@ from tests.benchmarks.answers import (
     streamed,
 )
 from tests.benchmarks.conversations import (
+    ASKED,
+    BATCH,
     MAX_TOKENS,
     MODELS,
     OPTIONS,
     PATHS,
+    STEPS,
     STREAM_PATHS,
     WIRES,
     Entry,
     Given,
     arguments,
     call,
+    compact,
     conversation,
     result,
     start,
@@ -35,8 +39,8 @@ from tests.benchmarks.conversations import (
 from tests.benchmarks.facts import Fact, expected, normalised
 
 __all__ = [
-    "MAX_TOKENS", "MODELS", "OPTIONS", "PATHS", "STREAM_PATHS", "WIRES", "Entry", "Fact", "Given", "answered",
-    "arguments", "call",
+    "ASKED", "BATCH", "MAX_TOKENS", "MODELS", "OPTIONS", "PATHS", "STEPS", "STREAM_PATHS", "WIRES", "Entry", "Fact",
+    "Given", "answered", "arguments", "call", "compact",
     "conversation", "expected", "found", "normalised", "reply", "reply_text", "reply_with_calls", "result", "start",
     "stored", "stream", "stream_text", "streamed",
 ]  # fmt: skip

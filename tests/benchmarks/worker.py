@@ -35,6 +35,7 @@ class Worker:
 
     def prepare(self, task: str, given: list[Any]) -> Answer:
         """Make a task ready, run it once, and check the evidence."""
+        self.close()
         self.run, self.value = lambda: None, None
         gc.collect()
         wanted = Given(*given)
@@ -51,7 +52,9 @@ class Worker:
         if wrong := differs(task, wanted, evidence):
             return {"absent": f"its work differs: {wrong}"}
         kept = {
-            key: evidence[key] for key in ("held", "json", "turns") if isinstance(evidence, dict) and key in evidence
+            key: evidence[key]
+            for key in ("held", "json", "turns", "bytes", "written")
+            if isinstance(evidence, dict) and key in evidence
         }
         return {"evidence": kept, "cold": cold}
 
@@ -78,8 +81,12 @@ class Worker:
             cpu += time.process_time_ns() - begun_cpu
             wall += time.perf_counter_ns() - begun_wall
         self.value = value
-        turns = value["turns"] if isinstance(value, dict) and "turns" in value else None
-        return {"cpu": cpu / units, "wall": wall / units, "elapsed": time.perf_counter() - begun, "turns": turns}
+        more = {key: value.get(key) for key in ("turns", "figures")} if isinstance(value, dict) else {}
+        return {"cpu": cpu / units, "wall": wall / units, "elapsed": time.perf_counter() - begun, **more}
+
+    def close(self) -> None:
+        """End what was started for the task."""
+        getattr(self.run, "close", lambda: None)()
 
     def imports(self, given: list[Any]) -> Answer:
         """What makes it ready, and what goes on to the first answer."""
@@ -111,6 +118,7 @@ def main(contender: str, commands: TextIO, answers: TextIO) -> None:
     for line in commands:
         answers.write(json.dumps(worker.obey(json.loads(line))) + "\n")
         answers.flush()
+    worker.close()
 
 
 if __name__ == "__main__":

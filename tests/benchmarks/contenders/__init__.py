@@ -13,8 +13,9 @@ A module imports the standard library, its own library and `tests.benchmarks.wor
     imports(given) -> tuple[str, str] optional: source that makes the provider ready, and source that goes on to the
                                       first answer of the stub at given.url; both run in a fresh process
 
-What is timed may have two attributes: `renew`, called before each run outside the timing, makes what a run uses up;
-`units` (1 where absent) says how many operations one run is: events, calls.
+What is timed may have three attributes: `renew`, called before each run outside the timing, makes what a run uses up;
+`units` (1 where absent) says how many operations one run is: events, calls; `close` ends what was started for it. Where
+a run returns {"figures": {name: figure}, …}, the medians of these over all rounds are kept too.
 
 Without `given.url` a call goes through an in-process transport, else to the stub at that URL (http://127.0.0.1:port,
 no path: add "/v1" where the SDK wants it). Each call offers work.OPTIONS.
@@ -31,6 +32,14 @@ stream       events    work.found(…) of what the stub's stream said; the stub 
 loopback     messages  the reply's text, a list of them where concurrency is 32; units = calls
 memory       messages  {"held": bytes held after rendering, "json": bytes of the bodies}; sabir alone
 history      messages  how many were read
+policy       messages  the text that the policy chose, by the wire's options
+checkpoint   records   {"count": how many are kept, "bodies": the JSON texts of the last work.BATCH, read back,
+                       "bytes", "written": what one record takes of the file, and what is written for it};
+                       units = work.BATCH
+durable_step messages  {"count": steps in the database, "texts": of the last one}; units = work.STEPS
+remote       messages  {"count": replies, "texts": what they said, each once}; given.url is a NATS server's
+throughput   requests  the same
 
-`doing` (standard library) and `transport` (httpx2) write loops, concurrent calls and the in-process transport once.
+`doing`, `stepping`, `asking` (standard library), `transport` (httpx2), `messages` (core), `recording` (sabir_session)
+write once what several do: loops, concurrent calls, open runs, other processes, the in-process transport, records.
 """

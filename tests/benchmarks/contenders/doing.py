@@ -111,3 +111,32 @@ def at_once(given: Given, connect: Callable[[], Any], call: Callable[[Any], Awai
 
     run.units = given.concurrency * CALLS_EACH  # type: ignore[attr-defined]
     return run
+
+
+AWAITED = 1000
+"""So many calls of a policy are one run."""
+OPTIONS_OFFERED: dict[str, list[str] | None] = {"no options": None, "three options": ["search", "weather", "ask"]}
+
+
+async def choose(ctx: Any, observations: list[Any], options: list[str] | None = None) -> list[Any]:
+    """The least that a policy can do: choose what its context holds."""
+    batch: list[Any] = ctx.batch
+    return batch
+
+
+def awaiting(call: Callable[[], Awaitable[Any]]) -> Callable[[], Any]:
+    """Awaits what a call gives, so many times in one task; the last is what came of it."""
+    runner = asyncio.Runner()
+
+    async def many() -> Any:
+        found: Any = None
+        for _ in range(AWAITED):
+            found = await call()
+        return found
+
+    def run() -> Any:
+        return runner.run(many())
+
+    run.units = AWAITED  # type: ignore[attr-defined]
+    run.close = runner.close  # type: ignore[attr-defined]
+    return run

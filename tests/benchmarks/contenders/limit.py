@@ -1,6 +1,7 @@
 """The limit: the hand-written loops of `hand`, and httpx2."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -8,8 +9,8 @@ import orjson
 from pydantic import TypeAdapter
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import at_once, looping
-from tests.benchmarks.contenders.hand import HAND, Reply, Result, events_of, message_of
+from tests.benchmarks.contenders.doing import OPTIONS_OFFERED, at_once, awaiting, choose, looping
+from tests.benchmarks.contenders.hand import HAND, Reply, Result, Text, events_of, message_of
 from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Given
 
@@ -146,6 +147,13 @@ def history(given: Given) -> Callable[[], int]:
     return lambda: len(adapter.validate_json(text))
 
 
+def policy(given: Given) -> Callable[[], Any]:
+    """The coroutine function that is a policy, awaited as it is."""
+    ctx = SimpleNamespace(batch=[Text(role="assistant", text=work.reply_text())])
+    observations, options = messages_of(given.size), OPTIONS_OFFERED[given.wire]
+    return awaiting(lambda: choose(ctx, observations, options))
+
+
 def imports(given: Given) -> tuple[str, str]:
     """The loops and the HTTP client; then one call."""
     ready = "from tests.benchmarks.contenders.hand import HAND, Text\nimport httpx2"
@@ -167,6 +175,6 @@ def _evidence(given: Given, reply: Reply) -> object:
 
 TASKS = {
     "render": render, "render_warm": render_warm, "call": call, "loop": loop, "decode": decode, "stream": stream,
-    "loopback": loopback, "history": history,
+    "loopback": loopback, "history": history, "policy": policy,
 }  # fmt: skip
-EVIDENCE = {"decode": _evidence, "stream": _evidence}
+EVIDENCE = {"decode": _evidence, "stream": _evidence, "policy": lambda given, batch: batch[-1].text}

@@ -12,12 +12,13 @@ from typing import Any
 
 import httpx2
 import sabir
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload
+from sabir.messages import Message
 
 from tests.benchmarks import work
 from tests.benchmarks.contenders.doing import at_once, looping
+from tests.benchmarks.contenders.messages import message_of, messages_of
 from tests.benchmarks.contenders.transport import Transport
-from tests.benchmarks.work import Entry, Given
+from tests.benchmarks.work import Given
 
 REQUIREMENTS = ("{core}", "{openai}", "{anthropic}", "{google}")
 
@@ -55,27 +56,6 @@ def option(function: Callable[..., Any] | None = None) -> sabir.Option:
     """The option, by its JSON schema."""
     (entry,) = work.OPTIONS
     return sabir.Option.from_schema(entry["name"], entry["description"], entry["parameters"], function)
-
-
-def message_of(entry: Entry) -> Message:
-    """An entry of the conversation as a message."""
-    match entry["kind"]:
-        case "system":
-            return sabir.system(entry["text"])
-        case "user":
-            return sabir.user(entry["text"])
-        case "text":
-            return sabir.assistant(entry["text"])
-        case "call":
-            made = OptionCallPayload(invocation_id=entry["id"], option_name=entry["name"], arguments=entry["arguments"])
-            return Message(policy="llm", payload=made)
-    came = OptionResultPayload(invocation_id=entry["id"], option_name=entry["name"], result=entry["text"])
-    return Message(policy=entry["name"], payload=came)
-
-
-def messages_of(size: int) -> list[Message]:
-    """The conversation, of messages never rendered before."""
-    return [message_of(entry) for entry in work.conversation(size)]
 
 
 class Afresh:

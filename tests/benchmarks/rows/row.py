@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 from tests.benchmarks import results
 from tests.benchmarks.goals import Goal, Record
-from tests.benchmarks.interleave import LABELS, QUICK, Pace, measured
+from tests.benchmarks.interleave import APART, LABELS, QUICK, Pace, measured, measured_together
 from tests.benchmarks.tables import printed
 from tests.benchmarks.work import WIRES, Given
 
 Absence = dict[str, str]
 Measure = Callable[["Row", Sequence[Given], Sequence[str], Pace, Absence], list[Record]]
-EVERYBODY = tuple(LABELS)
-STUB = "stub"
-"""In a case, stands for the URL of a stub that the case is to have."""
+EVERYBODY = tuple(name for name in LABELS if name not in APART)
+STUB, NATS = "stub", "nats"
+"""In a case, stand for the URL of a server that the case is to have."""
 
 
 def by_interleaving(
@@ -30,6 +30,13 @@ def by_interleaving(
     for wire, names in row.too_long.items():
         absent.update({f"{name} ({wire})": "left out: its run takes too long" for name in names if name in contenders})
     return measured(row.task, cases, contenders, pace, absent, row.too_long)
+
+
+def all_together(
+    row: "Row", cases: Sequence[Given], contenders: Sequence[str], pace: Pace, absent: Absence
+) -> list[Record]:
+    """As rows are measured whose cases are compared with each other."""
+    return measured_together(row.task, cases, contenders, pace, absent)
 
 
 class Row(NamedTuple):
@@ -54,6 +61,12 @@ class Row(NamedTuple):
     concurrencies: bool = False
     too_long: Mapping[str, Sequence[str]] = MappingProxyType({})
     """Wire → who is left out there, because it takes so long."""
+    also: tuple[tuple[str, Callable[[Record], float]], ...] = ()
+    """Further figures, each with its unit: shown in tables of their own."""
+
+    def views(self) -> "list[Row]":
+        """The row once for each of its figures."""
+        return [self, *(self._replace(unit=unit, figure=figure, also=()) for unit, figure in self.also)]
 
     def run(self, *, quick: bool, contenders: Sequence[str] = ()) -> Record:
         """Measure; the row as it is stored."""

@@ -54,9 +54,7 @@ class BaseContext(AsyncClosing):
         given = list(names)
         attributes = vars(self)
         for name in given:
-            if not isinstance(name, str):
-                raise UnknownOption(f"an option is named by its attribute, not by {name!r}; {self._known()}")
-            if name.startswith("_") or not isinstance(attributes.get(name), BoundPolicy):
+            if not (isinstance(name, str) and isinstance(attributes.get(name), BoundPolicy)) or name[0] == "_":
                 raise UnknownOption(f"{type(self).__name__} binds no policy {name!r}; {self._known()}")
         return given
 

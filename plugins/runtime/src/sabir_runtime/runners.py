@@ -60,7 +60,11 @@ class InMemoryRunner(Runner):
     async def perform(self, call: BoundCall) -> Batch:
         """The batch of a call's policy, its option calls answered."""
         if self._span is None:
-            return await answer_batch(await call.decide(), call.answer)
+            batch = await call.decide()
+            for message in batch:
+                if message.kind == "option_call":
+                    return await answer_batch(batch, call.answer)
+            return batch
         asked = call.observations[-1].call if call.is_option else None
         with self._span(call.bound.signature.function_name, invocation_id=asked.invocation_id if asked else ""):
             return await answer_batch(await call.decide(), call.answer)

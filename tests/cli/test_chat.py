@@ -9,7 +9,7 @@ import pytest
 import sabir
 import sabir_echo.dialect
 from sabir_cli.main import main
-from sabir_session import Session, SQLiteStore, enable_inner_message_recording, get_inner_messages
+from sabir_session import InnerMessage, Session, SQLiteStore, enable_inner_message_recording, get_inner_messages
 
 from tests.cli.command import run
 
@@ -203,6 +203,24 @@ def test_a_failed_turn_is_kept_and_somebody_says_what_becomes_of_it(
     assert main([*said, "--no-resume", "Hello"]) == 0
 
     assert recorded(tmp_path / "talk.db") == ["system", "user", "user", "assistant"]
+
+
+def test_a_process_that_dies_before_the_first_message_is_recorded_has_said_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """WI-40: instructions alone are nothing to resume; the same command begins."""
+    file = str(tmp_path / "talk.db")
+    said = ["chat", "-m", "echo:any", "--session", file]
+    with SQLiteStore(file) as store:
+        session = Session(journal=store.journal("chat"))
+        enable_inner_message_recording(session)
+        session.mutate(InnerMessage).append(InnerMessage(role="system", content="", evaluation_id="e", sequence=0))
+
+    assert main([*said, "--resume"]) == 2
+    assert "nothing was said in this file yet" in capsys.readouterr().err
+    assert main([*said, "--system", "Be brief.", "Hello"]) == 0
+    assert main([*said, "--resume"]) == 0
+    assert capsys.readouterr().out == "Hello\nHello\n"
 
 
 def test_what_was_over_answers_from_its_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,6 +50,17 @@ def test_a_function_says_itself_what_its_error_result_holds(retryable: bool) -> 
     assert (failed.error_type, failed.error_message, failed.retryable) == ("quota", "try tomorrow", retryable)
 
 
+def test_a_failure_that_no_message_can_hold_as_it_is_is_told_all_the_same() -> None:
+    """UP-05: an option that ran has a result, whatever its words are."""
+
+    def limited() -> str:
+        raise OptionFailed("", "half \ud83d of it")
+
+    failed = answered(limited)
+
+    assert (failed.error_type, failed.error_message) == ("OptionFailed", "half \\ud83d of it")
+
+
 def test_a_failure_that_may_pass_is_retryable() -> None:
     """PJ-32: an option that calls a provider fails as that provider did."""
 

@@ -140,6 +140,33 @@ async def test_a_server_that_comes_back_is_found_again_by_both_sides() -> None:
     assert gate.began == ["x", "y"]
 
 
+async def test_a_worker_that_stops_while_the_server_is_away_takes_nothing_when_it_is_back() -> None:
+    """It finishes what it has; its subscriptions do not come back with the connection."""
+    gate = Gate()
+    with nats_server() as url:
+        port = urlsplit(url).port
+        assert port is not None
+        worker = Worker(gate.context, url)
+        await worker.start()
+        first = DistributedRunner(url, settings=QUICK)
+        asked = asyncio.ensure_future(Gated(first).wait("x"))
+        await until(lambda: gate.began)
+    with pytest.raises(NoServer):
+        await soon(asked)
+    leaving = asyncio.ensure_future(worker.finish())
+    await asyncio.sleep(0)
+    with nats_server(port=port):
+        await until(lambda: worker._connected().is_up)
+        async with DistributedRunner(url, settings=QUICK) as second:
+            with pytest.raises(NoWorkers):
+                await soon(Gated(second).wait("y"))
+        gate.opened.set()
+        await soon(leaving)
+    await first.aclose()
+
+    assert gate.began == gate.ended == ["x"]
+
+
 async def test_a_server_that_stays_away_ends_calls_and_workers_with_a_clear_error() -> None:
     """After the patience; not at the timeout of each call."""
     gate = Gate()

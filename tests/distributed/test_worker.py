@@ -26,6 +26,7 @@ from sabir_distributed.envelopes import (
     decode_reply,
     encode,
 )
+from sabir_runtime import RuntimeFault
 
 from tests.distributed.contexts import Desk
 from tests.distributed.support import Gate, Gated, flushed, soon, until
@@ -249,6 +250,13 @@ async def test_a_request_that_cannot_be_read_is_refused_in_words(
         await caller.first(Answered)
 
     assert (failed.worker, failed.error.type, failed.error.raised_by) == (worker.id, "EnvelopeInvalid", "worker")
+
+
+def test_what_is_no_context_is_refused(url: str) -> None:
+    """In one line, before anything is connected to."""
+    made: Any = dict  # called with a runner, it would have to be a context
+    with pytest.raises(RuntimeFault, match="a worker serves contexts, not a dict; give it a class derived from Base"):
+        Worker(lambda runner: made(), url)
 
 
 async def test_a_request_for_another_context_is_refused(url: str, name: str, caller: Caller) -> None:

@@ -8,7 +8,10 @@ from tests.docs.packages import CALLERS, PACKAGES, WORKERS, names_of, summary_of
 from tests.docs.pages import page
 
 REFERENCE = page("reference/sessions-and-runs.md").text
-LIMITS = ("affinity", "tokens drift", "records are larger", "snapshots are yours to keep")
+LIMITS = (
+    "affinity", "tokens drift", "records are larger",
+    "one evaluation of a session is resumed: the one that began last", "snapshots are yours to keep",
+)  # fmt: skip
 """What the source of resume names, as the page begins its points."""
 
 

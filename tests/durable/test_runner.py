@@ -1,6 +1,7 @@
 """DurableRunner: what was recorded is given back, what was not is performed, and both give equal messages."""
 
 import asyncio
+import threading
 from datetime import date
 from typing import Any
 
@@ -11,6 +12,7 @@ from sabir_durable import DurableFault, DurableRunner, RunConflict, RunnerInUse,
 from sabir_runtime import InMemoryRunner, PolicyFailed, ReplayMismatch
 
 from tests.durable.assistant import Assistant, Journal
+from tests.durable.children import BEAT, POLL
 from tests.durable.support import Gate, Program, choosing, left_at, saying, working
 
 
@@ -201,6 +203,64 @@ async def test_a_failure_is_recorded_and_told_alike_each_time(store: str) -> Non
 
     assert caught == [("PolicyFailed", "ValueError", "no luck")] * 2
     assert heard == ["fails", "fails"]
+
+
+async def test_a_policy_that_meets_a_cancellation_of_something_else_fails(store: str) -> None:
+    """Nobody cancelled the run: it has failed, and is not left for another worker that never comes."""
+
+    async def inner(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        task = asyncio.ensure_future(asyncio.Event().wait())
+        task.cancel()
+        await task
+        raise AssertionError("the task was cancelled")
+
+    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        return await ctx.inner(observations)
+
+    async with working(store, main=main, inner=inner) as (runner, program):
+        for _ in range(2):
+            with pytest.raises(PolicyFailed, match="waited for something that was cancelled"):
+                await runner.run(program.main, "Hi.", run_id="r")
+        summary = (await asyncio.to_thread(runner.runs.show, "r")).summary
+
+    assert summary.state == "failed"
+
+
+async def test_a_run_whose_caller_is_cancelled_while_it_is_written_down_is_performed(
+    sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To stop waiting is not to stop the run, at no moment: what is written down is started too."""
+    written, go_on = threading.Event(), threading.Event()
+    async with working(sqlite, main=saying("hello")) as (runner, program):
+        ledger = (await runner.launch()).ledger
+        create = ledger.create
+
+        def slow(*arguments: Any) -> Any:
+            made = create(*arguments)
+            written.set()
+            go_on.wait()
+            return made
+
+        monkeypatch.setattr(ledger, "create", slow)
+        performing = asyncio.ensure_future(runner.run(program.main, "Hi.", run_id="r"))
+        await asyncio.to_thread(written.wait)
+        performing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await performing
+        go_on.set()
+        async with asyncio.timeout(20):
+            messages = await runner.result("r")
+
+    assert [message.text for message in messages] == ["hello"]
+
+
+async def test_two_applications_of_one_store_do_not_share_a_run(store: str) -> None:
+    """A name that the other one gave to the same question is refused; its result is not this one's."""
+    async with DurableRunner(store, application="ours", beat=BEAT, poll=POLL) as runner:
+        await runner.run(Program(runner, main=saying("ours")).main, "Hi.", run_id="r")
+    async with DurableRunner(store, application="theirs", beat=BEAT, poll=POLL) as runner:
+        with pytest.raises(RunConflict, match="'r' belongs to application 'ours', and this is 'theirs'; give another"):
+            await runner.run(Program(runner, main=saying("theirs")).main, "Hi.", run_id="r")
 
 
 async def test_arguments_of_any_type_reach_the_next_process_unchanged(store: str) -> None:

@@ -10,6 +10,7 @@ import sabir
 from sabir import Message
 from sabir_durable import DurableRunner, RunCancelled, RunConflict, RunNotFound, RunPaused, Runs, StoreInvalid, decision
 from sabir_runtime import human_policy
+from sabir_runtime.human import Question
 
 from tests.durable.assistant import Assistant, Journal
 from tests.durable.children import BEAT, POLL
@@ -127,6 +128,85 @@ async def test_a_fork_begins_with_what_was_recorded_before_a_call(store: str) ->
     assert forked[0] == original[0]
     assert forked[1] != original[1]
     assert whole == "anew"
+
+
+async def test_a_fork_of_a_fork_keeps_all_that_came_before(sqlite: str) -> None:
+    """What its origin was given counts as its own: a call that began before the fork is not performed again."""
+    heard: list[str] = []
+
+    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        await ctx.wide(observations)
+        await ctx.before(observations)
+        return await ctx.last(observations)
+
+    async def wide(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        return [message for _ in range(3) for message in await ctx.tiny(observations)]
+
+    policies = {name: saying(name, heard) for name in ("tiny", "before", "last")}
+    async with working(sqlite, main=main, wide=wide, **policies) as (runner, program):
+        await runner.run(program.main, "Hi.", run_id="r")
+        heard.clear()
+        for origin, name in (("r", "child"), ("child", "grandchild")):
+            await asyncio.to_thread(runner.runs.fork, origin, at="0:main/2:last", name=name)
+            await runner.result(name)
+
+    assert heard == ["last", "last"]
+
+
+async def test_a_text_is_said_by_a_person(store: str) -> None:
+    """As `human_policy` and `sabir runs decide` have it: no word of the user's."""
+    async with working(store, main=human_policy(decision)) as (runner, program):
+        await runner.start(program.main, "Well?", run_id="r")
+        await waiting(runner, "r")
+        await runner.decide("r", "0:main", "yes")
+        messages = await runner.result("r")
+
+    assert [(message.policy, message.text) for message in messages] == [("human", "yes")]
+
+
+async def test_a_call_that_does_not_wait_is_not_decided(store: str) -> None:
+    """A wrong path would else make the person's word the result of whatever is at work there."""
+
+    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        return [sabir.assistant(f"heard {message.text}") for message in await ctx.person(observations)]
+
+    async with working(store, main=main, person=human_policy(decision)) as (runner, program):
+        await runner.start(program.main, "Well?", run_id="r")
+        await waiting(runner, "r")
+        with pytest.raises(RunConflict, match="'r' at '0:main' waits for nobody; `sabir runs show r` says which"):
+            await runner.decide("r", "0:main", "yes")
+        await runner.decide("r", "0:main/0:person", "no")
+        messages = await runner.result("r")
+
+    assert [message.text for message in messages] == ["heard no"]
+
+
+async def test_a_decision_reaches_a_run_that_was_paused_and_resumed_at_once(sqlite: str) -> None:
+    """Between two beats: the work that was paused ends when the run is taken up again, and takes no wait with it."""
+    began, ended = asyncio.Queue[str](), asyncio.Queue[str]()
+
+    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        began.put_nowait("began")
+        try:
+            return await decision(Question(tuple(observations)))
+        finally:
+            ended.put_nowait("ended")
+
+    async with DurableRunner(sqlite, beat=2.0, poll=POLL) as runner:
+        program = Program(runner, main=main)
+        await runner.start(program.main, "Well?", run_id="r")
+        await began.get()
+        await waiting(runner, "r")
+        await asyncio.to_thread(runner.runs.pause, "r")
+        await asyncio.to_thread(runner.runs.resume, "r")
+        await began.get()
+        await ended.get()
+        await waiting(runner, "r")
+        await runner.decide("r", "0:main", "yes")
+        async with asyncio.timeout(20):
+            messages = await runner.result("r")
+
+    assert [message.text for message in messages] == ["yes"]
 
 
 async def test_a_person_decides_after_any_number_of_restarts(store: str) -> None:

@@ -1,10 +1,11 @@
 """Stores have the settings that runs need, and the engine beside them is quiet."""
 
+import asyncio
 import logging
 from pathlib import Path
 
 import pytest
-from sabir_durable import DurableRunner
+from sabir_durable import DurableRunner, Runs, StoreInvalid
 from sabir_durable.engine import ReadableJSON
 from sabir_durable.errors import DurableFault
 from sabir_durable.stores import Durability, open_store, parse_store
@@ -27,6 +28,21 @@ def test_sqlite_writes_ahead(sqlite: str, durability: Durability, synchronous: i
 @pytest.mark.parametrize("form", ["postgres://u@h/d", "postgresql://u@h/d", "postgresql+psycopg://u@h/d"])
 def test_every_way_to_write_postgres_is_taken(form: str) -> None:
     assert parse_store(form).render_as_string() == "postgresql+psycopg://u@h/d"
+
+
+async def test_a_store_that_cannot_be_opened_is_refused_at_once(tmp_path: Path, postgres: str) -> None:
+    """A wrong name is a mistake, and nothing to wait for; the password is not told."""
+    (tmp_path / "notes.db").write_text("These are notes, and no database of any kind. " * 40)
+    for store, told in {
+        f"sqlite:///{tmp_path / 'notes.db'}": "notes.db cannot be opened: file is not a database",
+        f"{postgres}x": 'cannot be opened: .*"postgresx" does not exist',
+        "postgresql://me:secret@127.0.0.1:1/runs": "me:\\*\\*\\*@127.0.0.1:1/runs cannot be opened: .*efused",
+    }.items():
+        with pytest.raises(StoreInvalid, match=told):
+            Runs(store)
+        async with asyncio.timeout(20):
+            with pytest.raises(StoreInvalid, match=told):
+                await DurableRunner(store).launch()
 
 
 def test_a_file_is_named_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -196,9 +196,7 @@ EXPECTED = {
     "durable": Expected(packages=frozenset({"sabir", "sabir-durable", "sabir-runtime", "sabir-session"})),
     "distributed": Expected(packages=frozenset({"sabir", "sabir-distributed", "sabir-runtime", "sabir-session"})),
     "mcp": Expected(packages=frozenset({"sabir", "sabir-mcp"})),
-    "cli": Expected(
-        packages=frozenset({"sabir", "sabir-cli", "sabir-runtime", "sabir-session"}), extra=command_faults
-    ),
+    "cli": Expected(packages=frozenset({"sabir", "sabir-cli", "sabir-runtime", "sabir-session"}), extra=command_faults),
     "testing": Expected(packages=frozenset({"sabir", "sabir-testing"}), extra=kit_faults),
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import sabir
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sabir.errors import RenderingRefused
 from sabir.losses import Loss
@@ -26,6 +26,8 @@ from tests.laws.test_dialect_laws import DIALECTS, MODELS, pure
 from tests.laws.test_dialect_laws import renderer as fresh_renderer
 
 FILLING = tuple(name for name in DIALECTS if pure(name).dialect.tables.plain_turns == "filled_in")
+EACH = settings().max_examples // 3
+"""Examples of each wire: together they are more than the usual number."""
 WIRES = (*FILLING, "toy.inline")
 """And a toy that puts values as they are into its items, and takes any text."""
 
@@ -142,6 +144,7 @@ def conversations(name: str) -> st.SearchStrategy[list[Message]]:
 
 
 @pytest.mark.parametrize("name", WIRES)
+@settings(max_examples=EACH)
 @given(data=st.data())
 def test_a_filled_in_turn_has_the_bytes_of_one_that_is_encoded_by_itself(name: str, data: st.DataObject) -> None:
     """Rendering is the same, bytes and losses, whether plain turns are filled in or not."""
@@ -227,6 +230,7 @@ def test_a_long_plain_conversation_encodes_each_shape_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WIRES)
+@settings(max_examples=EACH)
 @given(data=st.data())
 def test_what_was_kept_and_forked_renders_as_afresh(name: str, data: st.DataObject) -> None:
     """Law 5, over random appends, forks, truncations and edits of conversations that share their messages."""

@@ -193,3 +193,16 @@ async def test_a_person_who_thinks_blocks_no_loop() -> None:
     await evaluate(llm, PROMPT, options=[Desk().refund], approve=thinks)  # type: ignore[arg-type]
 
     assert llm.last.results[0].result == "refunded"
+
+
+async def test_whoever_approves_and_runs_out_of_answers_stops_the_evaluation() -> None:
+    """A StopIteration, as `next` raises it, is told: nobody waits for good."""
+    words = iter(["allow"])
+    desk = Desk()
+    llm = ScriptedAdapter(calls(look_up=[{"order": 7}, {"order": 8}]))
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        async with asyncio.timeout(10):
+            await evaluate(llm, PROMPT, options=[desk.look_up], approve=lambda message: next(words))
+
+    assert desk.ran == []

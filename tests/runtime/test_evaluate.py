@@ -492,9 +492,8 @@ async def test_an_option_knows_its_run(is_awaited: bool) -> None:
     )
 
     assert [(context.call_id, context.is_resume) for context in seen] == [("x", False), ("x", False)]
-    assert [context.idempotency_key for context in seen] == [
-        f"{response.evaluation_id}/3", f"{response.evaluation_id}/5",
-    ]  # fmt: skip
+    assert len({context.idempotency_key for context in seen}) == 2
+    assert response.text == "Done."
     with pytest.raises(OutsideEvaluation):
         ToolContext.current()
 

@@ -228,6 +228,30 @@ def test_a_call_keeps_its_idempotency_key_over_processes() -> None:
     assert len(keys) == 2
 
 
+def test_calls_of_forks_have_keys_of_their_own() -> None:
+    """A call that came after two forks parted is another call, though it stands at the same place of both; one that
+    was there before keeps its key in both."""
+    journal, keys = ListJournal(), list[str]()
+    dies = [True]
+
+    def pay(amount: int) -> None:
+        keys.append(ToolContext.current().idempotency_key)
+        if dies:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        evaluate_sync(ScriptedAdapter(calls(pay={"amount": 1})), PROMPT, session=session_of(journal), options=[pay])
+    dies.clear()
+    for amount in (5, 7):
+        fork = session_of(ListJournal(journal.read()))
+        llm = ScriptedAdapter(calls(pay={"amount": amount}), "Paid.")
+        evaluate_sync(llm, PROMPT, session=fork, options=[pay], resume=True)
+
+    shared, again, five, again_too, seven = keys
+    assert shared == again == again_too
+    assert len({shared, five, seven}) == 3
+
+
 def test_a_resumed_run_that_is_interrupted_again_is_resumed_again() -> None:
     """WI-50: each time one call further, until nothing is left to do."""
     journal, ran = ListJournal(), list[tuple[str, bool]]()
@@ -386,6 +410,18 @@ def test_a_chat_goes_on_by_one_record_a_message() -> None:
     assert len(journal.lines) == 9
     with pytest.raises(ConversationNotFound):
         follow_up(Session(), sabir.user("Hi"))
+
+
+def test_what_is_said_next_finds_what_the_journal_holds() -> None:
+    """As `evaluate` does: a session that was just made loads its journal first."""
+    journal = ListJournal()
+    evaluate_sync(ScriptedAdapter("Yes."), PROMPT, session=Session(journal=journal))
+    session = Session(journal=journal)
+    follow_up(session, sabir.user("And tomorrow?"))
+
+    llm = ScriptedAdapter("No.")
+    assert evaluate_sync(llm, PROMPT, session=session, resume=True).text == "No."
+    assert llm.last.user_text == "And tomorrow?"
 
 
 def test_calls_that_the_user_did_not_wait_for_are_abandoned() -> None:

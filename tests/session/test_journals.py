@@ -195,6 +195,25 @@ def test_a_journal_keeps_any_text_byte_for_byte(store: Store) -> None:
     assert len(journal) == len(bodies)
 
 
+def test_two_sessions_on_one_journal_object_do_not_interleave(store: Store) -> None:
+    """UP-30: the one that lacks a record is refused, as two writers with a journal each are; what is there loads."""
+    journal = store.journal("monday")
+    first = recording(journal)
+    record_all(first, [system()])
+    second = recording(journal)
+    record_all(first, [asked(1, "c1")])
+
+    for _ in range(2):
+        with pytest.raises(RecordingFailed, match="record 1 of the journal was written by another session"):
+            record_all(second, [asked(1, "c2")])
+    assert len(second.select_all(InnerMessage)) == 1
+    record_all(first, [told(2, "c1")])
+
+    third = recording(journal)
+    record_all(third, [asked(3, "c3")])
+    assert recording(store.journal("monday")).select_all(InnerMessage) == third.select_all(InnerMessage)
+
+
 def test_the_second_of_two_writers_of_one_position_is_refused(open_store: Opener) -> None:
     """UP-30: two processes never interleave in silence; the one that opens again has it all."""
     with open_store() as here, open_store() as there:

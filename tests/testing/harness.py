@@ -7,7 +7,7 @@ import importlib.util
 import itertools
 import os
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -125,6 +125,22 @@ def suite_of(provider: str, breakage: Breakage, examples: int) -> type[ProviderC
 def failed_cases(pytester: pytest.Pytester, breakage: Breakage, family: str, examples: int = FEW) -> list[str]:
     """The cases that fail for an adapter that is broken so: of its family, or of the whole kit where WHOLE says so."""
     others = () if WHOLE else tuple(case for each in FAMILIES if each != family for case in cases_of(each))
+    return _failed(pytester, breakage, others, examples)
+
+
+def failed_siblings(pytester: pytest.Pytester, breakage: Breakage, family: str, case: str) -> list[str]:
+    """Of its family, the cases but this one that fail for an adapter that is broken so, on few examples."""
+    others = [other for each in FAMILIES if each != family for other in cases_of(each)]
+    return _failed(pytester, breakage, (*others, case), FEW)
+
+
+def fails(pytester: pytest.Pytester, breakage: Breakage, case: str, examples: int) -> bool:
+    """Whether this one case fails for an adapter that is broken so."""
+    others = tuple(other for each in FAMILIES for other in cases_of(each) if other != case)
+    return _failed(pytester, breakage, others, examples) == [case]
+
+
+def _failed(pytester: pytest.Pytester, breakage: Breakage, others: Iterable[str], examples: int) -> list[str]:
     with registered(breakage) as name:
         chosen = [f"--deselect=test_suite.py::TestSuite::{case}" for case in others]
         return [each.name for each in run(pytester, suite_of(name, breakage, examples), *chosen) if each.failed]

@@ -129,7 +129,8 @@ def _finish(call: Message, outcome: Outcome) -> Message:
 
     if isinstance(outcome.error, OptionFailed):
         failed = outcome.error
-        return error_result(call, failed.error_type, failed.error_message, retryable=failed.retryable)
+        kind, text = _written(failed.error_type) or type(failed).__name__, _written(failed.error_message)
+        return error_result(call, kind, text, retryable=failed.retryable)
     if outcome.error is not None:
         retryable = getattr(outcome.error, "retryable", False) is True
         return error_result(call, type(outcome.error).__name__, _text_of(outcome.error), retryable=retryable)
@@ -153,4 +154,9 @@ def _text_of(error: Exception) -> str:
         text = str(error) or type(error).__name__
     except Exception:
         text = type(error).__name__
+    return _written(text)
+
+
+def _written(text: str) -> str:
+    """A text that JSON can hold: half a character becomes its number."""
     return text.encode("utf-8", "backslashreplace").decode()

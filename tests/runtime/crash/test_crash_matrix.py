@@ -102,7 +102,14 @@ class Case:
 
     def recorded_runs(self) -> Counter[str]:
         """How often those calls have run whose results the journal holds, by their idempotency keys."""
-        held = {f"{each.evaluation_id}/{each.sequence}" for each in self.records() if each.role == "tool"}
+        records = self.records()
+        results = {each.sequence for each in records if each.role == "tool"}
+        held = {
+            f"{each.message_id}/{index}"
+            for each in records
+            for index in range(len(each.tool_calls))
+            if each.sequence + 1 + index in results
+        }
         runs = Counter(run[2] for run in self.runs())
         assert held <= set(runs)
         return Counter({key: runs[key] for key in held})

@@ -93,8 +93,8 @@ class Recorded(Kept):
 
     @property
     def is_begun(self) -> bool:
-        """Whether anything was said."""
-        return bool(get_inner_messages(self.session))
+        """Whether anything was said; a process that dies before the first message is recorded leaves instructions."""
+        return any(record.role != "system" for record in get_inner_messages(self.session))
 
     @property
     def is_interrupted(self) -> bool:

@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
-from sabir_runtime import BaseContext, BoundPolicy, InMemoryRunner
+from sabir_runtime import BaseContext, BoundPolicy, InMemoryRunner, RuntimeFault
 
 from sabir_distributed.connection import Connection, Target, logger, shown
 from sabir_distributed.envelopes import (
@@ -69,7 +69,11 @@ class Worker:
         name: str | None = None,
         settings: WorkerSettings | None = None,
     ) -> None:
-        self.context = context(InMemoryRunner())
+        made: object = context(InMemoryRunner())
+        if not isinstance(made, BaseContext):
+            kind = type(made).__name__
+            raise RuntimeFault(f"a worker serves contexts, not a {kind}; give it a class derived from BaseContext")
+        self.context = made
         self.name = check_context(type(self.context).__name__ if name is None else name)
         self.id = f"{re.sub(r'[^A-Za-z0-9]+', '-', socket.gethostname())}-{os.getpid()}-{secrets.token_hex(3)}"
         """Under which it speaks: host, process, and what tells two of one process apart."""
@@ -157,8 +161,9 @@ class Worker:
         self._stop.set()
         connection = self._connected()
         heard, *taken = self._subscriptions
-        if connection.is_up:
-            await asyncio.gather(*(connection.drain(each) for each in taken))
+        # While the server is away there is nothing to drain, but what stands would be taken up with the connection.
+        leave = connection.drain if connection.is_up else connection.unsubscribe
+        await asyncio.gather(*(leave(each) for each in taken))
         await self._settle(self._settings.drain if connection.is_open else 0.0)
         self._release_all()
         await self._settle(RELEASED_WITHIN)

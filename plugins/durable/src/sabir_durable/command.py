@@ -5,7 +5,7 @@ sabir runs list --state waiting         those that wait for a person
 sabir runs show RUN                     its calls, as a tree
 sabir runs cancel|pause|resume RUN
 sabir runs fork RUN --at PATH           a new run, anew from that call on
-sabir runs decide RUN PATH TEXT         a person's answer; `-` reads messages, as JSON, from standard input
+sabir runs decide RUN PATH TEXT         a person's answer; without TEXT, messages as JSON from standard input
 sabir runs recover                      give back what dead workers had
 """
 
@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import sabir
+from sabir import Message
 from sabir.errors import SettingsInvalid
 from sabir.history import loads
 
@@ -100,9 +100,9 @@ def _steer(stored: "Runs", action: Action, run: str, path: str, answer: str) -> 
     if action in steps:
         steps[action](run)
         return
-    said = (
-        [sabir.assistant(answer, policy="human")] if answer else loads("" if sys.stdin.isatty() else sys.stdin.read())
-    )
+    said: str | list[Message] = answer
+    if not answer:
+        said = loads("" if sys.stdin.isatty() else sys.stdin.read())
     if not path or not said:
         raise SettingsInvalid("`sabir runs decide RUN PATH TEXT` needs all three; `sabir runs show RUN` names the path")
     stored.decide(run, path, said)

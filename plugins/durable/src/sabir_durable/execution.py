@@ -134,9 +134,11 @@ class Execution:
                     standing = await self._store(self._ledger.finish, self.hold, path, text, written)
                     if standing is None:
                         return result
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
             self.check()
-            failure = error if isinstance(error, PolicyFailed) else PolicyFailed.of(error)
+            failure = _failure_of(error)
             standing = await self._store(self._ledger.fail, self.hold, path, chosen, encode_failure(failure))
             if standing is None:
                 raise failure from (None if failure is error else error)
@@ -206,6 +208,20 @@ def _at(execution: Execution, path: str) -> Iterator[None]:
         yield
     finally:
         place.reset(token)
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody cancels the task that runs here, rather than something that it waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _failure_of(error: Exception | asyncio.CancelledError) -> PolicyFailed:
+    if isinstance(error, PolicyFailed):
+        return error
+    if isinstance(error, asyncio.CancelledError):
+        return PolicyFailed("CancelledError", "the policy waited for something that was cancelled")
+    return PolicyFailed.of(error)
 
 
 def _places(path: str, calls: list[Message]) -> dict[int, str]:

@@ -159,7 +159,8 @@ class Ledger:
                 update(runs).where(runs.c.run == run).values(epoch=runs.c.epoch + 1, worker=worker, fault=None)
             )
             taken = self._run(connection, run)
-            known = {call.path: call for call in self._calls(connection, run)} if taken.epoch > 1 else {}
+            is_new = taken.epoch == 1 and taken.forked_from is None
+            known = {} if is_new else {call.path: call for call in self._calls(connection, run)}
         return taken, Hold(run, taken.epoch, worker), known
 
     def calls(self, run: str) -> list[Call]:
@@ -223,9 +224,10 @@ class Ledger:
         return self._close(hold, path, to="failed", given=batch, outcome=None, failed=failure)
 
     def decide_for(self, run: str, path: str, batch: str) -> bool:
-        """Write down what a person chose in place of a policy; whether nothing was chosen there before."""
+        """Write down what a person chose; whether the call waited for it, and nothing was chosen there before."""
+        waiting = _DECIDE.where(calls.c.state == "waiting")
         with self._engine.begin() as connection:
-            return bool(connection.execute(_DECIDE, _at(run, path) | {"given": batch}).rowcount)
+            return bool(connection.execute(waiting, _at(run, path) | {"given": batch}).rowcount)
 
     def decided(self, waiting: list[tuple[str, str]]) -> list[Call]:
         """Those of the waiting calls that have been decided."""

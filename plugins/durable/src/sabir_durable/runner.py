@@ -173,16 +173,21 @@ class DurableRunner(Runner, AsyncClosing):
             await _release(worker)
 
     async def _run(self, call: BoundCall, name: str) -> Batch:
-        from sabir_durable import engine
-
         worker = await self.launch()
         asked = self._asked(call, name, worker.name)
         worker.begin(name, call.bound)
         try:
-            _check_same(await worker.store(worker.ledger.create, asked), asked)
-            return await self._result(worker, name, engine.start(name))
+            starting = await asyncio.shield(asyncio.ensure_future(self._begin(worker, asked)))
+            return await self._result(worker, name, asyncio.shield(starting))
         finally:
             worker.end(name)
+
+    async def _begin(self, worker: "Worker", asked: Run) -> "asyncio.Task[WorkflowHandleAsync[None]]":
+        """Write a run down and start it: whoever cancels its caller in between must not leave a run that nobody has."""
+        from sabir_durable import engine
+
+        _check_same(await worker.store(worker.ledger.create, asked), asked)
+        return asyncio.ensure_future(engine.start(asked.run))
 
     async def _result(self, worker: "Worker", name: str, handle: "Awaitable[WorkflowHandleAsync[None]]") -> Batch:
         ended: Exception | None = None
@@ -259,6 +264,9 @@ def _checked(run_id: str | None) -> str | None:
 
 
 def _check_same(stored: Run, asked: Run) -> None:
+    if stored.application != asked.application:
+        whose = f"application {stored.application!r}, and this is {asked.application!r}"
+        raise RunConflict(f"run {asked.run!r} belongs to {whose}; give another run_id")
     expected, found = (stored.context, stored.name, stored.digest), (asked.context, asked.name, asked.digest)
     if expected != found:
         was, now = f"{stored.context}.{stored.name}", f"{asked.context}.{asked.name}"

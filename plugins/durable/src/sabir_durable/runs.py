@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Self
 from uuid import uuid4
 
+import sabir
 from dbos import DBOSClient, EnqueueOptions, WorkflowStatus
 from sabir import Message
 from sabir.constructors import as_messages
@@ -152,12 +153,16 @@ class Runs:
         return forked.run
 
     def decide(self, run: str, path: str, messages: str | Message | Sequence[Message]) -> None:
-        """Say what a person chose for the call at a path, in place of its policy.
+        """Say what a person chose for the call at a path, which waits for it; a text is said by "human".
 
-        RunNotFound if the run has no such call; RunConflict if something was chosen there already.
+        RunNotFound if the run has no such call; RunConflict if it does not wait, or something was chosen there already.
         """
-        if not self.ledger.decide_for(run, path, encode_batch(as_messages(messages))):
+        said = [sabir.assistant(messages, policy="human")] if isinstance(messages, str) else as_messages(messages)
+        if not self.ledger.decide_for(run, path, encode_batch(said)):
             call = self.ledger.call(run, path)
+            if call.state == "started" and call.batch is None:
+                remedy = f"`sabir runs show {run}` says which call waits"
+                raise RunConflict(f"run {run!r} at {path!r} waits for nobody; {remedy}")
             raise RunConflict(
                 f"run {run!r} at {path!r} is decided already: it is {call.state}; fork the run to change it"
             )

@@ -10,8 +10,9 @@ setting for this (synchronous_commit), which stays as the server has it.
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from sabir.errors import one_line
 from sqlalchemy import URL, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from sabir_durable.errors import StoreInvalid
@@ -63,6 +64,15 @@ def open_store(url: URL, durability: Durability = "process") -> Engine:
         connection.execute("PRAGMA foreign_keys=ON")
 
     return engine
+
+
+def reach_store(engine: Engine) -> None:
+    """Connect once; StoreInvalid with what the store says where it cannot be reached, or is none."""
+    try:
+        engine.connect().close()
+    except DBAPIError as error:
+        shown, remedy = engine.url.render_as_string(), "see whether it is there, and give the URL of one"
+        raise StoreInvalid(f"{shown} cannot be opened: {one_line(str(error.orig), 200)}; {remedy}") from None
 
 
 def close_store(engine: Engine) -> None:

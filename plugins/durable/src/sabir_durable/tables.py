@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 
 from sabir_durable.errors import StoreInvalid
+from sabir_durable.stores import reach_store
 
 SCHEMA = 1
 """The number of the layout that this version writes."""
@@ -104,6 +105,8 @@ def check_tables(engine: Engine) -> None:
     shown = engine.url.render_as_string(hide_password=True)
     path = engine.url.database or ""
     is_missing = engine.dialect.name == "sqlite" and not Path(path).exists()  # SQLite would make the file
+    if not is_missing:
+        reach_store(engine)
     if is_missing or not inspect(engine).has_table(versions.name):
         raise StoreInvalid(f"{shown} holds no runs; give the store that a DurableRunner was made with")
     with engine.connect() as connection:

@@ -36,7 +36,7 @@ from sabir_durable.ledger import Ledger, Run
 from sabir_durable.records import unpack_request
 from sabir_durable.recovery import Roster, recover
 from sabir_durable.runs import Runs, queue_of, version_of
-from sabir_durable.stores import Durability, close_store, is_sqlite, open_store
+from sabir_durable.stores import Durability, close_store, is_sqlite, open_store, reach_store
 from sabir_durable.tables import make_tables
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Worker:
         self._live: dict[str, BoundPolicy] = {}
         self._executions: set[Execution] = set()
         self._loops: dict[Execution, asyncio.AbstractEventLoop] = {}
-        self._waiting: dict[tuple[str, str], asyncio.Future[str]] = {}
+        self._waiting: dict[asyncio.Future[str], tuple[str, str]] = {}
         self._ended = threading.Event()
         self._beating = threading.Thread(target=self._beat, name="sabir-durable-beat", daemon=True)
 
@@ -158,13 +158,15 @@ class Worker:
 
     async def decision(self, run: str, path: str) -> str:
         """Wait until somebody has decided a call; the batch, as JSON."""
-        future = self._waiting.setdefault((run, path), asyncio.get_running_loop().create_future())
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._waiting[future] = (run, path)
         try:
-            return await asyncio.shield(future)
+            return await future
         finally:
-            self._waiting.pop((run, path), None)
+            del self._waiting[future]
 
     def _prepare(self) -> None:
+        reach_store(self.engine)
         make_tables(self.engine)
         DBOS.migrate(self.settings.url.set(drivername=self.engine.dialect.name).render_as_string(hide_password=False))
         if not self._lease.hold():
@@ -185,6 +187,9 @@ class Worker:
     async def _execute(self, name: str) -> None:
         """What the engine runs: one run, to its end."""
         run, hold, known = await self.store(self.ledger.claim, name, self.name)
+        for earlier in list(self._executions):
+            if earlier.hold.run == name:  # paused and resumed within a beat
+                self._stop(earlier, "was taken up again")
         execution = Execution(self, hold, known)
         self._loops[execution] = asyncio.get_running_loop()
         self._executions.add(execution)
@@ -242,11 +247,13 @@ class Worker:
             self._loops[execution].call_soon_threadsafe(execution.stop, reason)
 
     def _hand_over(self) -> None:
-        for call in self.ledger.decided(list(self._waiting)) if self._waiting else ():
-            future = self._waiting.get((call.run, call.path))
-            if future is not None:
+        waiting = list(self._waiting.items())
+        found = self.ledger.decided([key for _, key in waiting]) if waiting else []
+        decided = {(call.run, call.path): call.batch or call.result or "[]" for call in found}
+        for future, key in waiting:
+            if key in decided:
                 with suppress(RuntimeError):
-                    future.get_loop().call_soon_threadsafe(_resolve, future, call.batch or call.result or "[]")
+                    future.get_loop().call_soon_threadsafe(_resolve, future, decided[key])
 
 
 def _resolve(future: "asyncio.Future[str]", text: str) -> None:

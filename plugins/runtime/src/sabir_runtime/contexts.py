@@ -54,7 +54,7 @@ class BaseContext(AsyncClosing):
         given = list(names)
         attributes = vars(self)
         for name in given:
-            if not (isinstance(name, str) and isinstance(attributes.get(name), BoundPolicy)) or name[0] == "_":
+            if name[:1] == "_" or not isinstance(attributes.get(name), BoundPolicy):
                 raise UnknownOption(f"{type(self).__name__} binds no policy {name!r}; {self._known()}")
         return given
 

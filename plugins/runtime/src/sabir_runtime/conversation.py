@@ -14,7 +14,13 @@ from uuid import uuid4
 
 from sabir import Message, Reply
 from sabir.constructors import as_messages
-from sabir_session import InnerMessage, Session, get_inner_messages, get_latest_evaluation_id
+from sabir_session import (
+    InnerMessage,
+    Session,
+    enable_inner_message_recording,
+    get_inner_messages,
+    get_latest_evaluation_id,
+)
 
 from sabir_runtime.outcomes import ConversationNotFound, PromptMismatch
 from sabir_runtime.prompt import Output, Prompt
@@ -22,11 +28,15 @@ from sabir_runtime.records import Clerk, Heading, messages_of, reply_of
 
 
 class OpenCall(NamedTuple):
-    """A call without a result: its position among its reply's, the place of its result, whether it may have run."""
+    """A call without a result: its position among its reply's, the place of its result, whether it may have run.
+
+    `key` names it for good: by its reply's record, which two forks share only if it was there before they parted.
+    """
 
     position: int
     message: Message
     sequence: int
+    key: str
     is_resume: bool
 
 
@@ -47,7 +57,7 @@ class Conversation:
         following = 1 + max(record.sequence for record in records)
         self.open: list[OpenCall] = []
         for position, (call, sequence) in waiting.items():
-            self.open.append(OpenCall(position, call, sequence, is_resume))
+            self.open.append(OpenCall(position, call, sequence, _key(records[end - 1], position), is_resume))
             following = max(following, sequence + 1)
         self.clerk = Clerk(heading, following, max(record.turn for record in records))
         self._ends_with_reply = is_reply(records[-1])
@@ -77,7 +87,7 @@ class Conversation:
         self.replies.append(reply)
         self._said += reply.messages
         self.open = [
-            OpenCall(position, call, record.sequence + 1 + position, is_resume=False)
+            OpenCall(position, call, record.sequence + 1 + position, _key(record, position), is_resume=False)
             for position, call in enumerate(reply.option_calls)
         ]
         self._ends_with_reply = True
@@ -108,6 +118,7 @@ def follow_up(session: Session, *messages: Message) -> None:
     any conversation whose user goes on. Raises ConversationNotFound where nothing was recorded, RecordingFailed where
     the session cannot record.
     """
+    enable_inner_message_recording(session)
     evaluation_id = get_latest_evaluation_id(session)
     if evaluation_id is None:
         raise ConversationNotFound("the session holds no messages; evaluate a prompt to begin a conversation")
@@ -121,6 +132,10 @@ def follow_up(session: Session, *messages: Message) -> None:
 def is_reply(record: InnerMessage) -> bool:
     """Whether a record is a provider's answer in this evaluation, and not one that its prompt quotes."""
     return record.role == "assistant" and record.turn > 0
+
+
+def _key(asked: InnerMessage, position: int) -> str:
+    return f"{asked.message_id}/{position}"
 
 
 def _matched(

@@ -21,6 +21,7 @@ from sabir_session import InnerMessage, Session
 from sabir_runtime.approval import Approve, Decision, as_decision
 from sabir_runtime.progress import CallProgress, CallStarted, Event, TextArrived, Watch, tell
 from sabir_runtime.script import Action, Ask, Complete, Ended, Outcome, Record, Run, Script, Start, Take, Tell
+from sabir_runtime.threads import in_thread
 from sabir_runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Desk:
         return ToolContext(
             call_id=run.message.call.invocation_id,
             is_resume=run.open.is_resume,
-            idempotency_key=run.idempotency_key,
+            idempotency_key=run.open.key,
             cancelled=self.cancelled,
             _report=report,
         )
@@ -223,9 +224,7 @@ def _step(script: Script, outcome: Outcome) -> Action | None:
 
 async def _called(function: Approve, call: Message) -> object:
     """What a function gives: a coroutine function is awaited, any other runs in a thread, as options do."""
-    import asyncio
-
-    given = function(call) if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function, call)
+    given = function(call) if inspect.iscoroutinefunction(function) else await in_thread(function, call)
     return await given if isinstance(given, Awaitable) else given
 
 

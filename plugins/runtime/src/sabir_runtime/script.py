@@ -64,7 +64,6 @@ class Run(NamedTuple):
 
     open: OpenCall
     message: Message
-    idempotency_key: str
 
 
 class Ended(NamedTuple):
@@ -107,8 +106,7 @@ def _answered(conversation: Conversation, asked_about: Collection[str]) -> Scrip
     for call in tuple(conversation.open):
         decision = yield from _decided(call, asked_about)
         if decision.kind == "allow":
-            key = f"{conversation.heading.evaluation_id}/{call.sequence}"
-            runs.append(Run(call, with_arguments(call.message, decision), key))
+            runs.append(Run(call, with_arguments(call.message, decision)))
         elif decision.kind == "deny":
             yield from _settled(conversation, call, denial(call.message, decision))
     yield Start(tuple(runs))

@@ -29,7 +29,7 @@ class ToolContext:
     """The run of one option for one call (WI-48).
 
     `call_id` is the call's invocation id; a provider may use one again in a later turn. `idempotency_key` is unique:
-    it names this call of this evaluation, and stays the same when the call runs again. `is_resume` says that the
+    it names this call of this reply, and stays the same when the call runs again. `is_resume` says that the
     call may have run before, in a process that ended before its result was recorded. `cancelled` is set when nobody
     waits for the result any more, for options in threads to look at or to wait for.
     """

@@ -9,7 +9,11 @@ from typing import Protocol
 
 
 class Journal(Protocol):
-    """An append-only list of texts, each with the kind "module:Class" of what it describes."""
+    """An append-only list of texts, each with the kind "module:Class" of what it describes.
+
+    A journal that has a length says by it how many records it holds: then a session sees that another one has written
+    to the same object, and refuses to write behind it.
+    """
 
     def append(self, kind: str, body: str) -> None:
         """Write one record; it survives the death of the process once this has returned."""

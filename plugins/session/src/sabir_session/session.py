@@ -9,7 +9,7 @@ Any thread may use a session; one change is made at a time, and observers hear o
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from threading import RLock
 from typing import Any, Generic, TypeVar, overload
 
@@ -44,6 +44,8 @@ class Session:
     def __init__(self, bus: EventBus | None = None, journal: Journal | None = None) -> None:
         self.bus: EventBus = InProcessEventBus() if bus is None else bus
         self._journal = journal
+        self._counted = _with_length(journal)
+        self._journaled: int | None = None
         self._slices: dict[type, Slice[Any]] = {}
         self._mutators: dict[type, SliceMutator[Any]] = {}
         self._observers = Listeners()
@@ -127,6 +129,7 @@ class Session:
         self.bus.subscribe(event_type, lambda event: self._dispatch(item_type, event))
 
     def _load(self, held: Slice[Item], journal: Journal) -> None:
+        position = -1
         for position, (kind, body) in enumerate(journal.read()):
             if kind != held.type_id:
                 continue
@@ -136,6 +139,16 @@ class Session:
                 raise JournalInvalid(f"record {position} of the journal, {kind}, cannot be read: {error}") from None
             if plan is not None:
                 held.fold.commit(plan)
+        if self._journaled is None:
+            self._journaled = position + 1
+
+    def _check_alone(self) -> None:
+        """RecordingFailed where another session has written to the same journal object: this one lacks its records."""
+        if self._counted is not None and len(self._counted) != self._journaled:
+            raise RecordingFailed(
+                f"record {self._journaled} of the journal was written by another session on the same journal; "
+                "open the journal again, in a new session"
+            )
 
     def _held(self, item_type: type[Item]) -> Slice[Item]:
         try:
@@ -167,7 +180,9 @@ class Session:
         if plan is None:
             return False
         if held.kind == "log" and self._journal is not None:
+            self._check_alone()
             self._record(self._journal, held, event)
+            self._journaled = None if self._journaled is None else self._journaled + 1
         held.fold.commit(plan)
         return True
 
@@ -243,6 +258,10 @@ class Session:
                 )
             goals[held.item_type] = held.decoded(taken)
         return goals
+
+
+def _with_length(journal: object) -> Sized | None:
+    return journal if isinstance(journal, Sized) else None
 
 
 def _taken(held: Slice[Any], items: tuple[Any, ...]) -> SliceSnapshot:

@@ -64,7 +64,8 @@ def metadata_faults(metadata: Message, project: dict[str, object]) -> list[str]:
         f"{key} is {metadata[key]!r}, not {value!r}" for key, value in expected.items() if metadata[key] != value
     ]
     requirements = metadata.get_all("Requires-Dist") or []
-    unbound = [f"{row!r} has no lower bound" for row in requirements if not re.match(r"[\w.-]+[<>=!,\d.]*>=\d", row)]
+    bound = re.compile(r"[\w.-]+(\[[\w,.-]+\])?[<>=!,\d.]*>=\d")
+    unbound = [f"{row!r} has no lower bound" for row in requirements if not bound.match(row)]
     direct = [f"{row!r} points at a place, not at a version" for row in requirements if "@" in row]
     silent = [] if str(metadata.get_payload()).strip() else ["the README is not in the metadata"]
     return [*differing, *unbound, *direct, *silent]

@@ -680,3 +680,18 @@ async def test_an_interrupt_in_one_option_ends_its_siblings() -> None:
 
     assert ended == ["sibling"]
     assert len(asyncio.all_tasks()) == 1
+
+
+@pytest.mark.parametrize(
+    ("adapter", "more", "remedy"),
+    [
+        ("openai:gpt-5", {}, r"write sabir.adapter\('openai:gpt-5'\)"),
+        (ScriptedAdapter(), {"session": ListJournal()}, r"write session=Session\(journal=store.journal\(name\)\)"),
+        (ScriptedAdapter(), {"budget": 5}, r"budget is of type int; write Budget\(turns=…\)"),
+    ],
+    ids=["a name", "a journal", "a number"],
+)
+def test_what_is_most_often_given_by_mistake_is_named(adapter: Any, more: dict[str, Any], remedy: str) -> None:
+    """In one line, before anything is asked or recorded."""
+    with pytest.raises(sabir.SettingsInvalid, match=remedy):
+        evaluate_sync(adapter, "Hello", **more)

@@ -13,13 +13,12 @@ import builtins
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import Self
 from uuid import uuid4
 
 import sabir
 from dbos import DBOSClient, EnqueueOptions, WorkflowStatus
 from sabir import Message
+from sabir.closing import SyncClosing
 from sabir.constructors import as_messages
 from sqlalchemy import Connection, Engine, select
 
@@ -55,7 +54,7 @@ def version_of(application: str, version: str) -> str:
     return f"{application}.{version}"
 
 
-class Runs:
+class Runs(SyncClosing):
     """The runs in a store. `with Runs(…) as runs` closes its connections at the end."""
 
     def __init__(self, store: str | Engine) -> None:
@@ -69,16 +68,6 @@ class Runs:
                 raise
         self.ledger = Ledger(self.engine)
         self._client = DBOSClient(system_database_engine=self.engine, serializer=ReadableJSON(), lazy=True)
-
-    def __enter__(self) -> Self:
-        """The runs."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the connections."""
-        self.close()
 
     def close(self) -> None:
         """Close the connections, if they are its own."""

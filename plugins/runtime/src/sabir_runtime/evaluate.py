@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, TypedDict, Unpack, cast
 
-from sabir import Adapter, Settings
+from sabir import Adapter, Settings, SettingsInvalid
 from sabir.calls import CallArguments
 from sabir.execution import check_runs
 from sabir.losses import Strict
@@ -128,6 +128,7 @@ def _prepared(
 ) -> _Evaluation[Output]:
     """Check everything that can be wrong before anything is asked, run or recorded."""
     refuse_misnamed(function, how, _KNOWN)
+    _check_types(function, adapter, how)
     prompt, session, approve = as_prompt(given), how.get("session"), how.get("approve")
     options = as_options(how.get("options") or ())
     for option in options:
@@ -141,6 +142,19 @@ def _prepared(
     script = evaluation_script(conversation, spending, asked_about=asked_about)
     call = CallArguments(options=options, settings=prompt.laid_under(how.get("settings")), strict=how.get("strict"))
     return _Evaluation(prompt, conversation, script, Desk(adapter, session, options, call, approve, how.get("watch")))
+
+
+def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None:
+    """Refuse what is most often given by mistake, before an attribute is missed in it."""
+    session: object = how.get("session")
+    budget: object = how.get("budget")
+    if isinstance(adapter, str):
+        raise SettingsInvalid(f"{function}: {adapter!r} is the name of a model; write sabir.adapter({adapter!r})")
+    if session is not None and not isinstance(session, Session):
+        remedy = "write session=Session(journal=store.journal(name))"
+        raise SettingsInvalid(f"{function}: session is of type {type(session).__name__}; {remedy}")
+    if budget is not None and not isinstance(budget, Budget):
+        raise SettingsInvalid(f"{function}: budget is of type {type(budget).__name__}; write Budget(turns=…)")
 
 
 _KNOWN = tuple(EvaluateArguments.__annotations__)

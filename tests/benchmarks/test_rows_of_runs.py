@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from itertools import product
 from typing import Any
@@ -17,7 +16,9 @@ from tests.benchmarks.interleave import APART, Pace, _interleaved
 from tests.benchmarks.rows.row import EVERYBODY
 from tests.benchmarks.work import Given
 from tests.benchmarks.worker import Worker
-from tests.servers.nats import NatsUnavailable, nats_server
+from tests.servers.nats import nats
+
+__all__ = ["nats"]  # a fixture
 
 RECORDED = [*product(["bare_row", "sabir_runtime"], [1, 60]), ("dump", 1000)]
 STEPPED = ["bare_step", "sabir_durable"]
@@ -87,30 +88,20 @@ def test_steps_are_in_the_database(contender: str) -> None:
     assert prepared(contender, "durable_step", Given("SQLite", 10)).keys() == {"evidence", "cold"}
 
 
-@pytest.fixture(scope="module")
-def broker() -> Iterator[str]:
-    """The URL of a NATS server of these tests' own."""
-    try:
-        with nats_server() as found:
-            yield found
-    except NatsUnavailable as reason:
-        pytest.skip(str(reason))
-
-
 @pytest.mark.parametrize(("wire", "concurrency"), [("one worker", 1), ("four workers", 8)])
 @pytest.mark.parametrize(("task", "size"), [("remote", 10), ("throughput", 200)])
 @pytest.mark.parametrize("contender", ASKED)
-def test_other_processes_answer(contender: str, task: str, size: int, wire: str, concurrency: int, broker: str) -> None:
+def test_other_processes_answer(contender: str, task: str, size: int, wire: str, concurrency: int, nats: str) -> None:
     """Every request, with the reply; how long each took is among the figures."""
-    found = prepared(contender, task, Given(wire, size, broker, concurrency))
+    found = prepared(contender, task, Given(wire, size, nats, concurrency))
 
     assert 0 < found["cold"]["figures"]["median"] <= found["cold"]["figures"]["p99"]
 
 
-def test_what_was_started_for_a_task_ends_with_it(broker: str) -> None:
+def test_what_was_started_for_a_task_ends_with_it(nats: str) -> None:
     """By itself, as its stdin closes: it ends too when the contender is killed."""
     bare = import_module("tests.benchmarks.contenders.bare_request")
-    task = bare.Requests(Given("four workers", 10, broker), 10, 10)
+    task = bare.Requests(Given("four workers", 10, nats), 10, 10)
     task.close()
 
     assert [process.returncode for process in task.processes] == [0, 0, 0, 0]

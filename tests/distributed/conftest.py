@@ -1,23 +1,19 @@
 """One NATS server for all of these tests, and a context's name for each of them alone."""
 
-from collections.abc import Iterator
 from itertools import count
 
 import pytest
 
-from tests.servers.nats import NatsUnavailable, nats_server
+from tests.servers.nats import nats
 
+__all__ = ["nats"]
 NUMBERS = count()
 
 
 @pytest.fixture(scope="session")
-def url() -> Iterator[str]:
+def url(nats: str) -> str:
     """The URL of the server."""
-    try:
-        with nats_server() as url:
-            yield url
-    except NatsUnavailable as error:
-        pytest.skip(str(error))
+    return nats
 
 
 @pytest.fixture

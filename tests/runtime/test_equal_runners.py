@@ -6,7 +6,7 @@ What differs is who runs a policy and what is kept of it; never what a caller ge
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import date
 from pathlib import Path
@@ -20,10 +20,10 @@ from sabir_durable import DurableRunner
 from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, InMemoryRunner, PolicyFailed, loop_policy
 
 from tests.runtime.support import call
-from tests.servers.nats import NatsUnavailable, nats_server
+from tests.servers.nats import nats
 from tests.servers.postgres import new_database, postgres
 
-__all__ = ["postgres"]
+__all__ = ["nats", "postgres"]
 PIXEL = "data:image/png;base64,iVBORw0KGgo="
 HISTORY = [sabir.system("Be brief."), sabir.user("Umbrella today?", sabir.image("https://example.com/sky.png"))]
 OPTIONS = ["search", "show", "count", "limited", "broken", "planner"]
@@ -90,16 +90,6 @@ class Assistant(BaseContext):
         self.agent = self._bind(loop_policy("model"))
         self.search, self.show, self.count = self._bind(search), self._bind(show), self._bind(count)
         self.limited, self.broken, self.planner = self._bind(limited), self._bind(broken), self._bind(planner)
-
-
-@pytest.fixture(scope="module")
-def nats() -> Iterator[str]:
-    """A server's URL."""
-    try:
-        with nats_server() as url:
-            yield url
-    except NatsUnavailable as error:
-        pytest.skip(str(error))
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import sabir
 from cyclopts import Parameter
@@ -23,9 +23,11 @@ from sabir_cli.inputs import (
     load_options,
     read_prompt,
 )
-from sabir_cli.keeping import History, Kept, Recorded
 from sabir_cli.output import Output
-from sabir_cli.turns import Turn
+
+if TYPE_CHECKING:  # what keeps conversations is loaded where one is held, not at the start of every command
+    from sabir_cli.keeping import Kept
+    from sabir_cli.turns import Turn
 
 QUIT = ("/quit", "/exit")
 
@@ -79,7 +81,9 @@ def chat(
 
 def _kept(
     llm: sabir.ModelAdapter, options: Sequence[sabir.Option], output: Output, history: Path | None, session: Path | None
-) -> Kept:
+) -> "Kept":
+    from sabir_cli.keeping import History, Recorded
+
     if session is None:
         return History(llm, options, output, history)
     if history is not None:
@@ -90,16 +94,16 @@ def _kept(
 class _Chat:
     """A conversation with one model, as a user holds it."""
 
-    def __init__(self, kept: Kept, output: Output, system: str | None) -> None:
+    def __init__(self, kept: "Kept", output: Output, system: str | None) -> None:
         self.kept = kept
         self.output = output
         self.opening = [] if system is None else [sabir.system(system)]
-        if self.opening and isinstance(kept, Recorded) and kept.is_begun:
+        if self.opening and kept.is_resumable and kept.is_begun:
             raise UsageError("--system begins a conversation, and the one in this file has begun; leave it out")
 
-    def finish(self, resume: bool | None) -> Turn | None:
+    def finish(self, resume: bool | None) -> "Turn | None":
         """Finish the turn that was interrupted, as `--resume` says; UsageError where nobody says."""
-        if not isinstance(self.kept, Recorded):
+        if not self.kept.is_resumable:
             if resume is not None:
                 raise UsageError("--resume finishes what a session holds; give its file: --session FILE")
             return None
@@ -116,7 +120,7 @@ class _Chat:
             raise UsageError(f"the last turn in this file was interrupted; {remedy}")
         return None
 
-    def turn(self, message: sabir.Message) -> Turn:
+    def turn(self, message: sabir.Message) -> "Turn":
         """Say something and hear all of the answer."""
         opening, self.opening = self.opening, []
         try:
@@ -152,7 +156,7 @@ class _Chat:
             return None
         return None if text.strip() in QUIT else text
 
-    def document(self, turn: Turn) -> dict[str, Any]:  # whatever JSON holds
+    def document(self, turn: "Turn") -> dict[str, Any]:  # whatever JSON holds
         """The turn as `--json` gives it; `messages` is a history that `sabir render` reads."""
         last = turn.last
         reply = last.reply.model_dump(mode="json", exclude={"messages", "alternatives", "details_json"})

@@ -101,7 +101,9 @@ def describe_result(message: sabir.Message) -> str:
 
 def run_options(reply: sabir.Reply, options: Sequence[sabir.Option]) -> list[sabir.Message]:
     """The results of a reply's calls, in their order."""
-    # Without an asynchronous option no loop is started, so that Ctrl-C interrupts the option itself.
-    if any(option.function is not None and is_asynchronous(option.function) for option in options):
-        return asyncio.run(sabir.answer(reply, options))
-    return sabir.answer_sync(reply, options)
+    return asyncio.run(sabir.answer(reply, options)) if needs_loop(options) else sabir.answer_sync(reply, options)
+
+
+def needs_loop(options: Sequence[sabir.Option]) -> bool:
+    """Whether an option is asynchronous; where none is, no loop is started, so that Ctrl-C interrupts an option."""
+    return any(option.function is not None and is_asynchronous(option.function) for option in options)

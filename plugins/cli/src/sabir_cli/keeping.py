@@ -33,6 +33,8 @@ class Kept(SyncClosing, ABC):
 
     FORGOTTEN = "this turn is forgotten"
     """What becomes of a turn that failed."""
+    is_resumable = False
+    """Whether a turn that was interrupted can be finished later."""
 
     def __init__(self, llm: sabir.ModelAdapter, options: "Sequence[sabir.Option]", output: "Output") -> None:
         self.llm = llm
@@ -43,6 +45,11 @@ class Kept(SyncClosing, ABC):
     @abstractmethod
     def is_begun(self) -> bool:
         """Whether anything was said."""
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the last turn has no end yet; only what is recorded can tell."""
+        return False
 
     @abstractmethod
     def turn(self, *said: sabir.Message) -> Turn:
@@ -80,6 +87,7 @@ class Recorded(Kept):
     """A conversation in a session's file: nothing of it is lost, and nothing that was finished is run again."""
 
     FORGOTTEN = "what was said is kept; --resume answers it"
+    is_resumable = True
 
     def __init__(
         self, llm: sabir.ModelAdapter, options: "Sequence[sabir.Option]", output: "Output", file: Path

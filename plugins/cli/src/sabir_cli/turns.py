@@ -11,12 +11,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 import sabir
-from sabir.signatures import is_asynchronous
 from sabir_runtime import (
     Budget,
     BudgetExhausted,
     CallEnded,
     CallStarted,
+    EvaluateArguments,
     Event,
     PromptResponse,
     ReplyArrived,
@@ -27,7 +27,7 @@ from sabir_runtime import (
 )
 from sabir_session import InnerMessage, Session
 
-from sabir_cli.conversation import Spoken, describe_call, describe_result
+from sabir_cli.conversation import Spoken, describe_call, describe_result, needs_loop
 from sabir_cli.output import Output
 
 MOST_REPLIES = 16
@@ -58,16 +58,12 @@ def take_turn(
     earlier = 0 if session is None else sum(record.role == "assistant" for record in session.select_all(InnerMessage))
     budget = Budget(turns=earlier + MOST_REPLIES)
     asked = list(messages)
+    how = EvaluateArguments(options=options, session=session, resume=not asked, budget=budget, watch=watch)
     try:
         with watch.stack:
-            if any(option.function is not None and is_asynchronous(option.function) for option in options):
-                response = asyncio.run(
-                    evaluate(llm, asked, options=options, session=session, resume=not asked, budget=budget, watch=watch)
-                )
-            else:  # without a loop, so that Ctrl-C interrupts the option itself
-                response = evaluate_sync(
-                    llm, asked, options=options, session=session, resume=not asked, budget=budget, watch=watch
-                )
+            response = (
+                asyncio.run(evaluate(llm, asked, **how)) if needs_loop(options) else evaluate_sync(llm, asked, **how)
+            )
     except BudgetExhausted as stopped:
         assert stopped.response is not None  # the budget is larger than what was there
         text = f"{llm.target} called options {MOST_REPLIES} times in a row; stopped"

@@ -83,6 +83,6 @@ def _fault_of(error: BaseException) -> Fault:
     return Fault(
         type=failed.error_type,
         message=failed.error_message[:MOST_CHARACTERS].encode(errors="replace").decode(),
-        retryable=bool(failed.retryable or getattr(error, "retryable", False)),
+        retryable=failed.retryable,
         raised_by="policy",
     )

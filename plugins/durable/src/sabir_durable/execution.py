@@ -30,12 +30,11 @@ from sabir_runtime.policies import Batch
 from sabir_runtime.tool_context import ToolContext
 
 from sabir_durable.errors import DurableFault
-from sabir_durable.ledger import Call, Hold, Ledger
+from sabir_durable.ledger import OPEN, Call, Hold, Ledger
 from sabir_durable.records import (
     Request,
     answer_request,
     decode_batch,
-    decode_failure,
     difference,
     encode_batch,
     encode_failure,
@@ -100,7 +99,7 @@ class Execution:
         self.check()
         request = request_of(call)
         row = self._known.get(path)
-        if row is None or row.state not in ("done", "failed"):
+        if row is None or row.state in OPEN:
             row = await self._store(self._ledger.begin, self.hold, path, self._number(), request)
         if row is not None:
             self._agree(row, request)
@@ -113,10 +112,8 @@ class Execution:
 
     async def _carry_on(self, row: Call | None, path: str, call: BoundCall) -> Batch:
         """From what stands in the ledger to the end of the call; another's word, where one came first, is kept."""
-        if row is not None and row.state == "failed":
-            raise decode_failure(row.failure or "{}")
-        if row is not None and row.state == "done":
-            return decode_batch(row.result or row.batch or "[]")
+        if row is not None and row.state not in OPEN:
+            return row.outcome()
         chosen = row.batch if row else None
         try:
             with paths.enter(path), _at(self, path):
@@ -158,7 +155,7 @@ class Execution:
             if row is None:
                 return result
         self._agree(row, request)
-        return decode_batch(row.result or "[]")[0]
+        return row.outcome()[0]
 
     def _context(self, path: str, message: Message) -> ToolContext:
         """What the option may know: it may have begun before if a call of this answer was written down (WI-48)."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from sabir import Message
 from sqlalchemy import (
     Connection,
     Engine,
@@ -32,7 +33,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.types import TypeEngine
 
 from sabir_durable.errors import RunNotFound, RunTaken
-from sabir_durable.records import Request
+from sabir_durable.records import Request, decode_batch, decode_failure
 from sabir_durable.tables import calls, runs
 
 OPEN = ("started", "waiting")
@@ -61,6 +62,17 @@ class Call:
     worker: str | None = None
     started_at: float = 0.0
     ended_at: float | None = None
+
+    @property
+    def given(self) -> str:
+        """What it gave, as JSON; while it is open, what its policy chose."""
+        return self.result or self.batch or "[]"
+
+    def outcome(self) -> list[Message]:
+        """What it gave, once it is closed; raises the PolicyFailed that it failed with."""
+        if self.state == "failed":
+            raise decode_failure(self.failure or "{}")
+        return decode_batch(self.given)
 
 
 @dataclass(frozen=True)

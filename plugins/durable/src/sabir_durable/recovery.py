@@ -7,7 +7,7 @@ workers that were not seen lately ─▶ is its lock free? ─ no ─▶ it live
 import logging
 from contextlib import suppress
 
-from sqlalchemy import ColumnElement, Engine, Float, delete, insert, literal, literal_column, select, update
+from sqlalchemy import URL, ColumnElement, Engine, Float, delete, insert, literal, literal_column, select, update
 from sqlalchemy.exc import IntegrityError
 
 from sabir_durable.leases import Lease, make_lease
@@ -20,6 +20,8 @@ log = logging.getLogger("sabir.durable")
 
 MOST_DEATHS = 20
 """After so many workers that died while they had a run, it is paused: it may be what kills them."""
+BEATS_UNSEEN = 3
+"""So many beats may a worker on Postgres miss, to take its lock again after a lost connection."""
 
 
 _SECONDS = {
@@ -61,6 +63,11 @@ class Roster:
             return list(connection.execute(select(workers.c.worker).where(age >= literal(seconds))).scalars())
 
 
+def patience_of(url: URL, beat: float = 1.0) -> float:
+    """Seconds for which a worker may be unseen and is left alone, so that a lost connection can come back."""
+    return 0.0 if is_sqlite(url) else BEATS_UNSEEN * beat
+
+
 def recover(runs: Runs, roster: Roster, lease: Lease, *, unseen: float, apart_from: str = "") -> list[str]:
     """Give back to the queue what dead workers had; the names of those runs.
 
@@ -81,7 +88,7 @@ def recover(runs: Runs, roster: Roster, lease: Lease, *, unseen: float, apart_fr
 def recover_store(store: str, *, unseen: float | None = None) -> list[str]:
     """Give back to the queue what dead workers of a store had, from a process that is no worker; those runs' names."""
     url = parse_store(store)
-    patience = (0.0 if is_sqlite(url) else 3.0) if unseen is None else unseen
+    patience = patience_of(url) if unseen is None else unseen
     with Runs(store) as runs:
         return recover(runs, Roster(runs.engine), make_lease(url, "nobody"), unseen=patience)
 

@@ -17,7 +17,6 @@ from uuid import uuid4
 
 from sabir import Message
 from sabir.closing import AsyncClosing
-from sabir.constructors import as_messages
 from sabir_runtime import paths
 from sabir_runtime.bound import BoundCall, BoundPolicy
 from sabir_runtime.errors import ReplayMismatch
@@ -26,8 +25,8 @@ from sabir_runtime.runners import Runner
 
 from sabir_durable.errors import DurableFault, RunCancelled, RunConflict, RunnerInUse, RunPaused, RunTaken, StoreInvalid
 from sabir_durable.execution import current
-from sabir_durable.ledger import Run
-from sabir_durable.records import decode_batch, decode_failure, request_of, whole_request
+from sabir_durable.ledger import OPEN, Run
+from sabir_durable.records import request_of, whole_request
 from sabir_durable.stores import Durability, parse_store
 
 if TYPE_CHECKING:
@@ -117,8 +116,7 @@ class DurableRunner(Runner, AsyncClosing):
         **arguments: Any,
     ) -> str:
         """Give a run to whichever worker is free, this one included; its name, for `result`."""
-        names = bound.context.checked_options(options) if options else None
-        call = BoundCall(bound, as_messages(observations), names, arguments)
+        call = bound.prepare(observations, options, arguments)
         worker = await self.launch()
         asked = self._asked(call, _checked(run_id) or uuid4().hex)
         _check_same(await worker.store(worker.runs.enqueue, asked), asked)
@@ -203,11 +201,9 @@ class DurableRunner(Runner, AsyncClosing):
             ended = error
         run = await worker.store(worker.ledger.run, name)
         recorded = await worker.store(worker.ledger.find, name, f"0:{run.name}")
-        if recorded is not None and recorded.state == "done":
-            return decode_batch(recorded.result or recorded.batch or "[]")
-        if recorded is not None and recorded.state == "failed":
-            raise decode_failure(recorded.failure or "{}")
-        raise _stopped(run) from ended
+        if recorded is None or recorded.state in OPEN:
+            raise _stopped(run) from ended
+        return recorded.outcome()
 
     def _asked(self, call: BoundCall, name: str, worker: str | None = None) -> Run:
         _, application, version, *_ = self._arguments

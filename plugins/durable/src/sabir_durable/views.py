@@ -56,7 +56,7 @@ class CallRecord(Frozen):
         return cls(
             path=call.path, number=call.number, kind="answer" if call.kind == "answer" else "call", name=call.name,
             state=_state(call.state), request=call.request, failure=call.failure, worker=call.worker,
-            messages=tuple(decode_batch(call.result or call.batch or "[]")),
+            messages=tuple(decode_batch(call.given)),
             started_at=call.started_at, ended_at=call.ended_at,
         )  # fmt: skip
 

@@ -34,7 +34,7 @@ from sabir_durable.execution import Execution
 from sabir_durable.leases import make_lease
 from sabir_durable.ledger import Ledger, Run
 from sabir_durable.records import unpack_request
-from sabir_durable.recovery import Roster, recover
+from sabir_durable.recovery import Roster, patience_of, recover
 from sabir_durable.runs import Runs, queue_of, version_of
 from sabir_durable.stores import Durability, close_store, is_sqlite, open_store, reach_store
 from sabir_durable.tables import make_tables
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
 Parameters = ParamSpec("Parameters")
 Given = TypeVar("Given")
 log = logging.getLogger("sabir.durable")
-
-BEATS_UNSEEN = 3
-"""So many beats may a worker on Postgres miss, to take its lock again after a lost connection."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +168,9 @@ class Worker:
         DBOS.migrate(self.settings.url.set(drivername=self.engine.dialect.name).render_as_string(hide_password=False))
         if not self._lease.hold():
             raise StoreInvalid("the store gives no lock to this worker; see whether it takes connections")
+        self._sign_on()
+
+    def _sign_on(self) -> None:
         self._roster.sign_on(self.name, self.settings.application, socket.gethostname(), os.getpid())
 
     def _leave(self) -> None:
@@ -223,7 +223,7 @@ class Worker:
         while not self._ended.wait(self.settings.beat):
             try:
                 if self._lease.hold() and not self._roster.seen(self.name):
-                    self._roster.sign_on(self.name, self.settings.application, socket.gethostname(), os.getpid())
+                    self._sign_on()
                 self._tell_taken()
                 self._hand_over()
                 self._recover()
@@ -231,7 +231,7 @@ class Worker:
                 log.warning("a beat of worker %s failed", self.name, exc_info=True)
 
     def _recover(self) -> list[str]:
-        unseen = 0.0 if is_sqlite(self.settings.url) else BEATS_UNSEEN * self.settings.beat
+        unseen = patience_of(self.settings.url, self.settings.beat)
         return recover(self.runs, self._roster, self._lease, unseen=unseen, apart_from=self.name)
 
     def _tell_taken(self) -> None:
@@ -249,7 +249,7 @@ class Worker:
     def _hand_over(self) -> None:
         waiting = list(self._waiting.items())
         found = self.ledger.decided([key for _, key in waiting]) if waiting else []
-        decided = {(call.run, call.path): call.batch or call.result or "[]" for call in found}
+        decided = {(call.run, call.path): call.batch or call.given for call in found}
         for future, key in waiting:
             if key in decided:
                 with suppress(RuntimeError):

@@ -21,7 +21,7 @@ Answer: TypeAlias = Callable[[Message], Awaitable[Message]]
 
 async def answer_batch(batch: Batch, answer_one: Answer) -> Batch:
     """The batch with the results of its unanswered calls, which run at once (RN-07)."""
-    calls = unanswered(batch) if any(message.kind == "option_call" for message in batch) else []
+    calls = unanswered(batch)
     if not calls:
         return batch
     if len(calls) == 1:

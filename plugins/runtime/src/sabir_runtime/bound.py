@@ -74,10 +74,16 @@ class BoundPolicy:
 
         Raises UnknownOption for a name that the context does not bind, and what the policy raises.
         """
+        return self.runner.perform(self.prepare(observations, options, arguments))
+
+    def prepare(
+        self, observations: str | Message | Sequence[Message], options: Sequence[str] | None, arguments: dict[str, Any]
+    ) -> "BoundCall":
+        """The call, ready to be performed; UnknownOption for a name that the context does not bind."""
         if type(observations) is not list:
             observations = as_messages(observations)
         names = self.context.checked_options(options) if options else None
-        return self.runner.perform(BoundCall(self, observations, names, arguments))
+        return BoundCall(self, observations, names, arguments)
 
     def __repr__(self) -> str:
         """By its name, and that of its function."""

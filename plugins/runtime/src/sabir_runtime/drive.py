@@ -8,7 +8,7 @@ another in this thread. No loop is started. An error or a cancellation stops wha
 
 import inspect
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Event as Signal
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from sabir_session import InnerMessage, Session
 from sabir_runtime.approval import Approve, Decision, as_decision
 from sabir_runtime.progress import CallProgress, CallStarted, Event, TextArrived, Watch, tell
 from sabir_runtime.script import Action, Ask, Complete, Ended, Outcome, Record, Run, Script, Start, Take, Tell
-from sabir_runtime.threads import in_thread
+from sabir_runtime.threads import called
 from sabir_runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Performer:
                 return await self._complete(messages)
             case Ask(call):
                 assert self._desk.approve is not None
-                return as_decision(await _called(self._desk.approve, call))
+                return as_decision(await called(self._desk.approve, call))
             case Start(runs):
                 import asyncio
 
@@ -220,12 +220,6 @@ def _step(script: Script, outcome: Outcome) -> Action | None:
         return script.send(outcome)
     except StopIteration:
         return None
-
-
-async def _called(function: Approve, call: Message) -> object:
-    """What a function gives: a coroutine function is awaited, any other runs in a thread, as options do."""
-    given = function(call) if inspect.iscoroutinefunction(function) else await in_thread(function, call)
-    return await given if isinstance(given, Awaitable) else given
 
 
 def _here(watch: Watch | None) -> Callable[[Event], None]:

@@ -5,7 +5,6 @@
 `ask` is told what the policy sees and may choose, and says what the person decided.
 """
 
-import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,7 +14,7 @@ from sabir import Message, Option
 from sabir.errors import one_line
 
 from sabir_runtime.policies import AnyPolicy
-from sabir_runtime.threads import in_thread
+from sabir_runtime.threads import called
 
 if TYPE_CHECKING:
     from sabir_runtime.contexts import BaseContext
@@ -63,9 +62,7 @@ def human_policy(ask: Ask = console, *, speaks_as: str = "human") -> AnyPolicy:
             request: What is asked of the person.
         """
         question = Question(tuple(observations), tuple(ctx.offer(options)), request)
-        decided = ask(question) if inspect.iscoroutinefunction(ask) else await in_thread(ask, question)
-        if inspect.isawaitable(decided):
-            decided = await decided
+        decided: Decided = await called(ask, question)
         if isinstance(decided, str):
             return [sabir.assistant(decided, policy=speaks_as)]
         return [decided] if isinstance(decided, Message) else list(decided)

@@ -16,7 +16,7 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 from sabir import NotJSON, Option, OptionInvalid
-from sabir.arguments import ArgumentsRefused, Binder, describe
+from sabir.arguments import Binder, describe
 from sabir.errors import one_line
 from sabir.signatures import first_paragraph, read_function, unwrap
 from sabir.values import encode_json
@@ -57,7 +57,7 @@ class PolicySignature:
         try:
             given: dict[str, Any] = json.loads(text)
             return {name: self._decode(name, value) for name, value in given.items()}
-        except (ValidationError, ArgumentsRefused, ValueError, AttributeError) as error:
+        except (ValueError, AttributeError) as error:
             reason = describe(error) if isinstance(error, ValidationError) else str(error)
             raise PolicyInvalid(
                 f"arguments of policy {self.function_name!r} do not fit: {one_line(reason, 300)}"

@@ -1,13 +1,20 @@
-"""Plain functions of a person's, run beside the event loop.
+"""Functions of a person's, called from an event loop: coroutine functions in it, plain ones beside it.
 
-await in_thread(ask, question)      what it returns, or what it raises: no error is lost on the way
+await called(ask, question)      what it gives, or what it raises: no error is lost on the way
 """
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 Given = TypeVar("Given")
 Answer = TypeVar("Answer")
+
+
+async def called(function: Callable[[Given], Answer | Awaitable[Answer]], given: Given) -> Answer:
+    """What the function gives: a coroutine function is awaited, any other runs in a thread, as options do."""
+    answer = function(given) if inspect.iscoroutinefunction(function) else await in_thread(function, given)
+    return await answer if isinstance(answer, Awaitable) else answer
 
 
 async def in_thread(function: Callable[[Given], Answer], given: Given) -> Answer:

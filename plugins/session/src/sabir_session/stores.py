@@ -221,7 +221,6 @@ class StoredJournal:
         self.name = name
         self._store = store
         self._identity = identity
-        self._length = length
         self._key = identity * POSITIONS + length
         self._change: Callable[[str, Row], int] = store._changed
 

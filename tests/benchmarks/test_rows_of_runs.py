@@ -16,7 +16,7 @@ from tests.benchmarks.interleave import APART, Pace, _interleaved
 from tests.benchmarks.rows.row import EVERYBODY
 from tests.benchmarks.work import Given
 from tests.benchmarks.worker import Worker
-from tests.servers.nats import nats
+from tests.servers.shared_nats import nats
 
 __all__ = ["nats"]  # a fixture
 

@@ -4,7 +4,7 @@ from itertools import count
 
 import pytest
 
-from tests.servers.nats import nats
+from tests.servers.shared_nats import nats
 
 __all__ = ["nats"]
 NUMBERS = count()

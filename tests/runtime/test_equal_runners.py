@@ -20,8 +20,8 @@ from sabir_durable import DurableRunner
 from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, InMemoryRunner, PolicyFailed, loop_policy
 
 from tests.runtime.support import call
-from tests.servers.nats import nats
 from tests.servers.postgres import new_database, postgres
+from tests.servers.shared_nats import nats
 
 __all__ = ["nats", "postgres"]
 PIXEL = "data:image/png;base64,iVBORw0KGgo="

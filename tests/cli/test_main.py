@@ -164,6 +164,22 @@ def test_the_loop_talks_until_quit() -> None:
 
 
 @posix
+def test_the_loop_takes_a_turn_back(tmp_path: Path) -> None:
+    """A session keeps a turn that failed; `/drop` takes it back, and says so where nothing is left to take."""
+    typed = [
+        (b"you> ", b"/drop\n"),
+        (b"nothing to take back", b"fail 400\n"),
+        (b"/drop takes it back", b"/drop\n"),
+        (b"taken back: fail 400", b"Hello\n"),
+        (b"usage  1 in", b"/quit\n"),
+    ]
+    code, seen = on_terminal("chat", "-m", "echo:any", "--session", str(tmp_path / "talk.db"), typed=typed)
+
+    assert code == 0
+    assert b"Traceback" not in seen
+
+
+@posix
 @pytest.mark.parametrize("key", [b"\x04", b"\x03"], ids=["Ctrl-D", "Ctrl-C"])
 def test_a_key_leaves_the_loop(key: bytes) -> None:
     """Both are an ordinary end."""

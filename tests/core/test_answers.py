@@ -218,17 +218,12 @@ def test_arguments_that_do_not_fit_keep_the_option_from_running() -> None:
     assert ran == []
 
 
-def test_cancellation_and_interrupts_are_no_results() -> None:
-    """They are the caller's business."""
-
-    async def cancelled() -> None:
-        raise asyncio.CancelledError
+def test_an_interrupt_is_no_result() -> None:
+    """It is the caller's business."""
 
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(Option.from_function(cancelled).answer(call("cancelled")))
     with pytest.raises(KeyboardInterrupt):
         Option.from_function(interrupted).answer_sync(call("interrupted"))
 
@@ -251,6 +246,22 @@ async def test_cancelling_an_answer_cancels_its_option() -> None:
         await task
 
     assert ended.is_set()
+
+
+async def test_a_cancellation_of_something_else_is_a_failure_of_the_option() -> None:
+    """UP-05: an option that awaits what others cancelled has failed; nobody cancelled the one who waits for it."""
+
+    @option
+    async def wait() -> None:
+        other = asyncio.ensure_future(asyncio.Event().wait())
+        asyncio.get_running_loop().call_soon(other.cancel)
+        await other
+
+    result = (await wait.answer(call("wait"))).result
+
+    assert result is not None
+    assert (result.error_type, result.is_error) == ("CancelledError", True)
+    assert result.error_message == "the option waited for something that was cancelled"
 
 
 async def test_coroutine_functions_are_awaited_in_the_loop() -> None:

@@ -41,6 +41,8 @@ def _command(name: str) -> Iterator[str]:
     yield f"## sabir {name}"
     yield paragraph(command.help)
     for argument in command.assemble_argument_collection(parse_docstring=True):
+        if argument.children:  # a group of flags, which follow by themselves
+            continue
         required = " (required)" if argument.required else ""
         first = argument.names[0]
         by_place = [first[2:].upper()] if argument.index is not None and first.startswith("--") else []

@@ -123,6 +123,54 @@ def test_what_waits_survives_a_restart_and_is_asked_about_again(is_journal: bool
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("word", ["wait", "allow"])
+def test_what_waits_never_runs_because_a_resume_forgot_to_ask(word: str) -> None:
+    """The record says that a person is to be asked: without `approve`, nothing runs, nobody is asked, nothing is sent.
+
+    That holds for a process that died before anybody was asked, too.
+    """
+    journal, desk = ListJournal(), Desk()
+
+    def dies(message: sabir.Message) -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(ApprovalPending if word == "wait" else KeyboardInterrupt):
+        evaluate_sync(
+            ScriptedAdapter(chosen()), PROMPT, session=session_of(journal), options=[desk.look_up, desk.refund],
+            approve=desk.approving("wait") if word == "wait" else dies,
+        )  # fmt: skip
+    desk.ran.clear()
+    session, llm = session_of(journal), ScriptedAdapter("Done.")
+    held = len(journal.lines)
+    with pytest.raises(ApprovalPending, match="resume with approve=") as met:
+        evaluate_sync(llm, PROMPT, session=session, options=[desk.look_up, desk.refund], resume=True)
+
+    assert (desk.ran, llm.sent, len(journal.lines)) == ([], (), held)
+    assert len(met.value.calls) == (2 if word == "wait" else 3)
+    assert desk.evaluate(llm, session, "allow", resume=True) == "Done."
+
+
+def test_calls_that_nobody_was_to_be_asked_about_need_no_approval_later() -> None:
+    """A reply recorded without `approve` is answered without it; with it, its calls are asked about all the same."""
+    journal, desk = ListJournal(), Desk()
+
+    def dies(order: int) -> str:
+        raise KeyboardInterrupt
+
+    refund = sabir.option(name="refund")(dies)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_sync(ScriptedAdapter(chosen()), PROMPT, session=session_of(journal), options=[desk.look_up, refund])
+    other = ListJournal(journal.lines)
+    options = [desk.look_up, desk.refund]
+
+    assert (
+        evaluate_sync(ScriptedAdapter("Done."), PROMPT, session=session_of(journal), options=options, resume=True).text
+        == "Done."
+    )
+    assert desk.evaluate(ScriptedAdapter("Done."), session_of(other), "deny", resume=True) == "Done."
+    assert desk.asked == ["refund", "refund", "look_up"]
+
+
 def test_a_person_may_give_other_arguments() -> None:
     """They run in place of the model's, and are validated alike; the conversation still shows the model's own."""
     desk, session = Desk(), Session()

@@ -58,6 +58,18 @@ def test_the_call_that_would_go_beyond_a_limit_is_not_made(
     assert [record.role for record in get_inner_messages(session)].count("tool") == requests
 
 
+@pytest.mark.parametrize("cost", [float("nan"), float("inf"), Decimal("NaN"), -1])
+def test_a_price_that_no_limit_could_stop_is_refused(cost: Any) -> None:
+    """A sum that is not a number is never beyond anything; the reply that was paid for is recorded all the same."""
+    session = Session()
+    with pytest.raises(sabir.SettingsInvalid, match="price gave"):
+        evaluate_sync(
+            endless(), PROMPT, session=session, options=[look], budget=Budget(cost=1, price=lambda reply: cost)
+        )
+
+    assert [record.role for record in get_inner_messages(session)] == ["system", "user", "assistant"]
+
+
 def test_the_error_carries_the_response_so_far() -> None:
     """Messages with the last results, usage, and the last reply; None where no reply came."""
     with pytest.raises(BudgetExhausted) as met:

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir_runtime.conversation import follow_up, restore
 from sabir_runtime.evaluate import evaluate, evaluate_sync
+from sabir_runtime.evaluations import restore
 from sabir_runtime.outcomes import ConversationNotFound, PromptMismatch
 from sabir_runtime.prompt import Prompt
-from sabir_runtime.response import PromptResponse
 from sabir_runtime.tool_context import ToolContext
 from sabir_session import (
     InnerMessage,
@@ -24,41 +23,7 @@ from sabir_testing.scripted import ScriptedAdapter, call, calls, reply
 
 from tests.laws.rules import check_pairing
 from tests.runtime.crash.journals import ListJournal, numbers_of, records_of, session_of
-
-PROMPT: Prompt[None] = Prompt(ns="trips", key="umbrella", system="Be brief.", messages=[sabir.user("Umbrella today?")])
-PARIS, ROME = {"city": "Paris"}, {"city": "Rome"}
-
-
-class Stopped(BaseException):
-    """The process ends here."""
-
-
-class Town:
-    """Two options that log their runs; one of them can be made to end the process."""
-
-    def __init__(self, *, stops: str = "") -> None:
-        self.ran: list[tuple[str, bool]] = []
-        self._stops = stops
-
-    def weather(self, city: str) -> str:
-        """Current weather in a city."""
-        if city == self._stops:
-            raise Stopped
-        context = ToolContext.current()
-        self.ran.append((context.call_id, context.is_resume))
-        return f"rain in {city}"
-
-    def run(self, llm: sabir.Adapter, session: Session, *, resume: bool = False) -> PromptResponse[None]:
-        """Evaluate, waiting."""
-        return evaluate_sync(llm, PROMPT, session=session, options=[self.weather], resume=resume)
-
-
-def interrupted(journal: ListJournal, *answers: Any, stops: str = "Rome") -> Town:
-    """A town whose process ended while the weather in that city was looked up."""
-    town = Town(stops=stops)
-    with pytest.raises(Stopped):
-        town.run(ScriptedAdapter(*answers), session_of(journal))
-    return town
+from tests.runtime.towns import PARIS, PROMPT, ROME, Stopped, Town, interrupted
 
 
 def test_resume_is_asked_for() -> None:
@@ -376,62 +341,3 @@ async def test_results_that_came_out_of_order_are_matched_by_their_places() -> N
         (3, "rain in Paris"), (4, "rain in Rome"),
     ]  # fmt: skip
     assert [result.result for result in after.last.results] == ["rain in Paris", "rain in Rome"]
-
-
-def test_the_latest_evaluation_is_the_one_that_is_resumed() -> None:
-    """WI-37 as an evaluation uses it: of two that were interrupted, the later one goes on."""
-    journal = ListJournal()
-    interrupted(journal, calls(weather=PARIS), stops="Paris")
-    interrupted(journal, calls(weather=ROME), stops="Rome")
-    session = session_of(journal)
-    ids = list(dict.fromkeys(record.evaluation_id for record in get_inner_messages(session)))
-    response = Town().run(ScriptedAdapter("Done."), session, resume=True)
-
-    assert response.evaluation_id == ids[-1]
-    assert len(ids) == 2
-
-
-def test_a_chat_goes_on_by_one_record_a_message() -> None:
-    """Each turn in a new process, under another provider; what was said is recorded once, and all of it is sent."""
-    journal, texts = ListJournal(), list[str]()
-    Town().run(ScriptedAdapter("It rains."), session_of(journal))
-    for number, model in enumerate(("anthropic:claude-sonnet-5", "google:gemini-3-pro", "openai.chat:gpt-5"), 1):
-        session = session_of(journal)
-        follow_up(session, sabir.user(f"And then {number}?"))
-        llm = ScriptedAdapter(f"Sun {number}.", model=model)
-        texts.append(Town().run(llm, session, resume=True).text)
-        assert len(llm.last.messages) == 2 + 2 * number
-
-    assert texts == ["Sun 1.", "Sun 2.", "Sun 3."]
-    assert numbers_of(session_of(journal))[2:] == [
-        ("assistant", 2, 1), ("user", 3, 1), ("assistant", 4, 2), ("user", 5, 2), ("assistant", 6, 3),
-        ("user", 7, 3), ("assistant", 8, 4),
-    ]  # fmt: skip
-    assert len(journal.lines) == 9
-    with pytest.raises(ConversationNotFound):
-        follow_up(Session(), sabir.user("Hi"))
-
-
-def test_what_is_said_next_finds_what_the_journal_holds() -> None:
-    """As `evaluate` does: a session that was just made loads its journal first."""
-    journal = ListJournal()
-    evaluate_sync(ScriptedAdapter("Yes."), PROMPT, session=Session(journal=journal))
-    session = Session(journal=journal)
-    follow_up(session, sabir.user("And tomorrow?"))
-
-    llm = ScriptedAdapter("No.")
-    assert evaluate_sync(llm, PROMPT, session=session, resume=True).text == "No."
-    assert llm.last.user_text == "And tomorrow?"
-
-
-def test_calls_that_the_user_did_not_wait_for_are_abandoned() -> None:
-    """UP-14: the next word of the user comes behind the places of their results; they never run, and are not sent."""
-    journal = ListJournal()
-    interrupted(journal, calls(weather=[PARIS, ROME]))
-    session, town, llm = session_of(journal), Town(), ScriptedAdapter("Sun.", model="anthropic:claude-sonnet-5")
-    follow_up(session, sabir.user("Never mind."))
-    town.run(llm, session, resume=True)
-
-    check_pairing("anthropic.messages", llm.last.rendering.body_bytes)
-    assert town.ran == []
-    assert numbers_of(session)[3:] == [("tool", 3, 1), ("user", 5, 1), ("assistant", 6, 2)]

@@ -3,7 +3,7 @@
     call ──prepare──▶ Run ──(function)──▶ Outcome ──finish──▶ option result
            └─ arguments refused ─────────────────────────────▶ error result, the function never ran (PJ-34)
 
-An exception of the function becomes an error result; cancellation and interrupts go on to the caller.
+An exception of the function becomes an error result; the caller's cancellation and interrupts go on to the caller.
 """
 
 import inspect
@@ -80,10 +80,17 @@ async def _in_thread(prepared: Callable[[], Outcome]) -> Outcome:
 
 
 async def _settle(value: Awaitable[Any]) -> Outcome:
+    import asyncio
+
     try:
         return Outcome(await value)
     except Exception as error:
         return Outcome(error=error)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return Outcome(error=OptionFailed("CancelledError", "the option waited for something that was cancelled"))
 
 
 def check_runs(option: "Option", *, asynchronous: bool) -> None:

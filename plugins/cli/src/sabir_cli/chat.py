@@ -6,11 +6,13 @@ PROMPT, or a pipe ──▶ one turn ──▶ text          no PROMPT on a term
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import sabir
 from cyclopts import Parameter
+from sabir.errors import one_line
 
 from sabir_cli.exits import Exit, UsageError
 from sabir_cli.inputs import (
@@ -30,6 +32,29 @@ if TYPE_CHECKING:  # what keeps conversations is loaded where one is held, not a
     from sabir_cli.turns import Turn
 
 QUIT = ("/quit", "/exit")
+DROP = "/drop"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Keep:
+    """Where the conversation is kept, and what becomes of its last turn."""
+
+    history: Annotated[
+        Path | None, Parameter(help="File of a conversation: it is continued, and saved after each turn.")
+    ] = None
+    session: Annotated[
+        Path | None, Parameter(help="File of a conversation that survives a crash: recorded message by message.")
+    ] = None
+    resume: Annotated[
+        bool | None, Parameter(help="With --session: finish an interrupted turn first, or leave it as it is.")
+    ] = None
+    drop_last: Annotated[
+        bool, Parameter(negative="", help="Take back the last turn first: what was said, and all that came of it.")
+    ] = False
+
+
+NOT_KEPT = Keep()
 
 
 def chat(
@@ -42,15 +67,7 @@ def chat(
         list[str] | None, Parameter(negative="", help="URL or file of an image to show; repeatable.")
     ] = None,
     option: OptionFlags = None,
-    history: Annotated[
-        Path | None, Parameter(help="File of a conversation: it is continued, and saved after each turn.")
-    ] = None,
-    session: Annotated[
-        Path | None, Parameter(help="File of a conversation that survives a crash: recorded message by message.")
-    ] = None,
-    resume: Annotated[
-        bool | None, Parameter(help="With --session: finish an interrupted turn first, or leave it as it is.")
-    ] = None,
+    keep: Keep = NOT_KEPT,
     base_url: Annotated[str | None, Parameter(help="Another endpoint of the same kind.")] = None,
     as_json: JSONFlag = False,
 ) -> int:
@@ -61,34 +78,35 @@ def chat(
     output = Output(machine=as_json)
     options = load_options(option)
     is_terminal = prompt is None and sys.stdin is not None and sys.stdin.isatty()
-    if is_terminal and as_json and not resume:
+    if is_terminal and as_json and not keep.resume:
         raise UsageError("--json answers one prompt; give a PROMPT, or pipe one")
     with (
         sabir.adapter(choose_model(model), base_url=base_url) as llm,
-        _kept(llm, options, output, history, session) as kept,
+        _kept(llm, options, output, keep) as kept,
     ):
         chat = _Chat(kept, output, system)
-        finished = chat.finish(resume)
-        if is_terminal and not as_json:
+        asks = not is_terminal and (prompt is not None or not keep.resume)
+        message = content(prompt if prompt not in (None, "-") else read_prompt(), image) if asks else None
+        if keep.drop_last:
+            chat.drop_last()
+        finished = chat.finish(keep.resume)
+        if message is not None:
+            finished = chat.turn(message)
+        if finished is None or (is_terminal and not as_json):
             return chat.loop(image)
-        if finished is None or prompt is not None:
-            text = prompt if prompt is not None and prompt != "-" else read_prompt()
-            finished = chat.turn(content(text, image))
         if as_json:
             output.document(chat.document(finished))
         return Exit.FAILED if finished.last.failed else Exit.OK
 
 
-def _kept(
-    llm: sabir.ModelAdapter, options: Sequence[sabir.Option], output: Output, history: Path | None, session: Path | None
-) -> "Kept":
+def _kept(llm: sabir.ModelAdapter, options: Sequence[sabir.Option], output: Output, keep: Keep) -> "Kept":
     from sabir_cli.keeping import History, Recorded
 
-    if session is None:
-        return History(llm, options, output, history)
-    if history is not None:
+    if keep.session is None:
+        return History(llm, options, output, keep.history)
+    if keep.history is not None:
         raise UsageError("--history and --session both keep the conversation; give one")
-    return Recorded(llm, options, output, session)
+    return Recorded(llm, options, output, keep.session)
 
 
 class _Chat:
@@ -116,9 +134,13 @@ class _Chat:
         if resume:
             raise UsageError("--resume: nothing was said in this file yet; leave it out to begin")
         if resume is None and self.kept.is_interrupted:
-            remedy = "--resume finishes it first, --no-resume leaves it as it is"
+            remedy = "--resume finishes it first, --no-resume leaves it as it is, --drop-last takes it back"
             raise UsageError(f"the last turn in this file was interrupted; {remedy}")
         return None
+
+    def drop_last(self) -> None:
+        """Take back the last turn, and say which."""
+        self.output.note(f"taken back: {one_line(self.kept.drop_last(), 60)}")
 
     def turn(self, message: sabir.Message) -> "Turn":
         """Say something and hear all of the answer."""
@@ -132,16 +154,20 @@ class _Chat:
 
     def loop(self, images: Sequence[str] | None) -> int:
         """Turns until the user leaves. A failed or interrupted turn is forgotten, and the next one is asked for."""
-        self.output.note(f"{self.kept.llm.target} · /quit or Ctrl-D leaves, Ctrl-C stops a reply")
+        self.output.note(f"{self.kept.llm.target} · /quit or Ctrl-D leaves, Ctrl-C stops a reply, {DROP} takes it back")
         while (text := self._ask()) is not None:
             if not text.strip():
                 continue
-            message = content(text, images)
             try:
-                self.turn(message)
+                if text.strip() == DROP:
+                    self.drop_last()
+                    continue
+                self.turn(content(text, images))
                 images = None
             except KeyboardInterrupt:
                 self.output.note(f"stopped; {self.kept.FORGOTTEN}")
+            except UsageError as error:
+                self.output.error(str(error))
             except (sabir.CallError, sabir.OutputError, sabir.RenderingRefused) as error:
                 self.output.error(f"{error} ({self.kept.FORGOTTEN})")
         return Exit.OK

@@ -1,8 +1,10 @@
 """Where a conversation of `sabir chat` is kept: nowhere, in a history file, or in a session that survives a crash.
 
-Kept ── turn(message) ──▶ Turn
+Kept ── turn(message) ──▶ Turn           drop_last() takes the last one back
 ├── History     --history FILE   saved after each turn; a failed turn leaves it as it was
 └── Recorded    --session FILE   each message the moment it is there; --resume finishes what was interrupted
+                                 chat ─┬─ · ─ · ─ turn     a log is never erased: what is taken back stays in it,
+                                       └─ chat-2 ─ turn    and a fork from before it goes on (one row)
 """
 
 from abc import ABC, abstractmethod
@@ -11,10 +13,14 @@ from typing import TYPE_CHECKING
 
 import sabir
 from sabir.closing import SyncClosing
-from sabir_runtime import follow_up
-from sabir_runtime.conversation import restore
-from sabir_runtime.prompt import Prompt
-from sabir_session import Session, SQLiteStore, enable_inner_message_recording, get_inner_messages
+from sabir_runtime import follow_up, unfinished_evaluations
+from sabir_session import (
+    Session,
+    SQLiteStore,
+    enable_inner_message_recording,
+    get_inner_messages,
+    get_latest_evaluation_id,
+)
 
 from sabir_cli.exits import UsageError
 from sabir_cli.turns import Turn, take_turn
@@ -24,8 +30,10 @@ if TYPE_CHECKING:
 
     from sabir_cli.output import Output
 
+SYSTEM, USER = "system", "user"
+"""The policies of instructions and of what the user says."""
 JOURNAL = "chat"
-"""The name of the one conversation in a session's file."""
+"""The name of the one conversation in a session's file; "chat-2" goes on from before what was taken back of it."""
 
 
 class Kept(SyncClosing, ABC):
@@ -55,6 +63,10 @@ class Kept(SyncClosing, ABC):
     def turn(self, *said: sabir.Message) -> Turn:
         """Say something and hear all of the answer."""
 
+    @abstractmethod
+    def drop_last(self) -> str:
+        """Take back what was said last, and all that came of it; its text. UsageError where nothing was said."""
+
     def close(self) -> None:
         """Nothing is open."""
 
@@ -82,11 +94,19 @@ class History(Kept):
             sabir.save(self.file, self.messages)
         return turn
 
+    def drop_last(self) -> str:
+        """Take back what was said last, and all that came of it; the file follows with the next turn."""
+        said = [index for index, message in enumerate(self.messages) if message.policy == USER]
+        if not said:
+            raise _nothing_said()
+        dropped, self.messages = self.messages[said[-1]], self.messages[: said[-1]]
+        return dropped.text
+
 
 class Recorded(Kept):
     """A conversation in a session's file: nothing of it is lost, and nothing that was finished is run again."""
 
-    FORGOTTEN = "what was said is kept; --resume answers it"
+    FORGOTTEN = "what was said is kept; --resume answers it, --drop-last or /drop takes it back"
     is_resumable = True
 
     def __init__(
@@ -96,7 +116,11 @@ class Recorded(Kept):
         if not file.absolute().parent.is_dir():
             raise UsageError(f"--session {str(file)!r}: there is no folder {str(file.parent)!r}; make it first")
         self.store = SQLiteStore(file)
-        self.session = Session(journal=self.store.journal(JOURNAL))
+        self._open(max(map(_number, self.store.names()), default=1))
+
+    def _open(self, number: int) -> None:
+        self.number = number
+        self.session = Session(journal=self.store.journal(_journal(number)))
         enable_inner_message_recording(self.session)
 
     @property
@@ -107,18 +131,43 @@ class Recorded(Kept):
     @property
     def is_interrupted(self) -> bool:
         """Whether the last turn has no end yet."""
-        return self.is_begun and not restore(self.session, Prompt(), self.llm.speaks_as).is_over
+        return self.is_begun and get_latest_evaluation_id(self.session) in unfinished_evaluations(self.session)
 
     def turn(self, *said: sabir.Message) -> Turn:
         """Say something and hear all of the answer; without anything to say, finish the last turn."""
-        if said and self.is_begun:
+        records = get_inner_messages(self.session)
+        if said and records and (self.is_begun or said[0].policy != SYSTEM):
             follow_up(self.session, *said)
             said = ()
         return take_turn(self.llm, said, self.options, self.output, self.session)
 
+    def drop_last(self) -> str:
+        """Take back what was said last, and all that came of it: go on in a fork from before it."""
+        said = [record for record in get_inner_messages(self.session) if record.role == "user"]
+        if not said:
+            raise _nothing_said()
+        rows = self.store.journal(_journal(self.number)).read()
+        at = next(at for at, (_, body) in enumerate(rows) if str(said[-1].message_id) in body)
+        self.store.fork(_journal(self.number), _journal(self.number + 1), at)
+        self._open(self.number + 1)
+        return said[-1].content
+
     def close(self) -> None:
         """Close the file."""
         self.store.close()
+
+
+def _journal(number: int) -> str:
+    return JOURNAL if number == 1 else f"{JOURNAL}-{number}"
+
+
+def _number(name: str) -> int:
+    number = name.removeprefix(f"{JOURNAL}-")
+    return int(number) if number.isdecimal() else 1
+
+
+def _nothing_said() -> UsageError:
+    return UsageError("nothing was said in this conversation yet; there is nothing to take back")
 
 
 def _read(history: Path) -> list[sabir.Message]:

@@ -4,7 +4,8 @@
                   ├─▶ "deny" ───▶ an error result of type "denied", by the policy "human"
                   └─▶ "wait" ───▶ ApprovalPending, once everything else has run; a resume asks again
 
-Nothing of a decision to wait is kept but the call itself, which stays pending in the session: it survives a restart.
+A call that waits stays pending in the session, beside the word that it needs approval: both survive a restart, and a
+resume without `approve` runs none of them. What a person decided is the program's to keep.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

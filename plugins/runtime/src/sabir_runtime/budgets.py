@@ -5,6 +5,7 @@
 What a provider does not say cannot be counted: where a limit stands on it, the next call is refused rather than made.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ class Spending:
     def add(self, reply: Reply) -> None:
         """Count a reply."""
         price = self._budget.price
-        cost = None if price is None or self._budget.cost is None else price(reply)
+        cost = None if price is None or self._budget.cost is None else _checked(price(reply))
         tokens = reply.usage.total_tokens
         with self._lock:
             self._turns += 1
@@ -79,3 +80,10 @@ class Spending:
             allowed = getattr(self._budget, name)
             if allowed is not None and (used is None or used >= allowed):
                 raise BudgetExhausted(name, allowed, used)
+
+
+def _checked(cost: float | Decimal | None) -> float | Decimal | None:
+    """A price that can be summed up; SettingsInvalid for one under which no limit would ever be reached."""
+    if cost is not None and not (math.isfinite(cost) and cost >= 0):
+        raise SettingsInvalid(f"Budget: price gave {cost!r}; it gives a number of at least 0, or None if not known")
+    return cost

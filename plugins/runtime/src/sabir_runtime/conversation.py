@@ -7,23 +7,13 @@
 Both begin with records, so that there is one way to go on: that of an evaluation which was interrupted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import count
 from typing import NamedTuple
-from uuid import uuid4
 
 from sabir import Message, Reply
-from sabir.constructors import as_messages
-from sabir_session import (
-    InnerMessage,
-    Session,
-    enable_inner_message_recording,
-    get_inner_messages,
-    get_latest_evaluation_id,
-)
+from sabir_session import InnerMessage
 
-from sabir_runtime.outcomes import ConversationNotFound, PromptMismatch
-from sabir_runtime.prompt import Output, Prompt
 from sabir_runtime.records import Clerk, Heading, messages_of, reply_of
 
 
@@ -61,6 +51,7 @@ class Conversation:
             following = max(following, sequence + 1)
         self.clerk = Clerk(heading, following, max(record.turn for record in records))
         self._ends_with_reply = is_reply(records[-1])
+        self.needs_approval = bool(end) and records[end - 1].needs_approval
         self._settle_all()
 
     @property
@@ -81,9 +72,13 @@ class Conversation:
         last = self.replies[-1]
         return not last.option_calls and last.finish_reason != "paused"
 
-    def take(self, reply: Reply) -> InnerMessage:
-        """A reply has come: its record, which is to be kept before any of its calls runs (WI-25)."""
-        record = self.clerk.reply(reply)
+    def take(self, reply: Reply, asked_about: Collection[str] = ()) -> InnerMessage:
+        """A reply has come: its record, which is to be kept before any of its calls runs (WI-25).
+
+        It says whether its calls wait for a person, so that no resume runs them unasked.
+        """
+        self.needs_approval = any(call.call and call.call.option_name in asked_about for call in reply.option_calls)
+        record = self.clerk.reply(reply, needs_approval=self.needs_approval)
         self.replies.append(reply)
         self._said += reply.messages
         self.open = [
@@ -106,27 +101,6 @@ class Conversation:
             self._said += [message for _, message in sorted(self._settled.items())]
             self._settled = {}
             self._ends_with_reply = False
-
-
-def follow_up(session: Session, *messages: Message) -> None:
-    """Let the latest evaluation of a session go on with what is said next: a resume then answers it.
-
-        follow_up(session, sabir.user("And tomorrow?"))
-        response = await evaluate(llm, prompt, session=session, resume=True)
-
-    So a chat costs one record a message, however long it is. Calls that have no result by then are abandoned, as in
-    any conversation whose user goes on. Raises ConversationNotFound where nothing was recorded, RecordingFailed where
-    the session cannot record.
-    """
-    enable_inner_message_recording(session)
-    evaluation_id = get_latest_evaluation_id(session)
-    if evaluation_id is None:
-        raise ConversationNotFound("the session holds no messages; evaluate a prompt to begin a conversation")
-    records = get_inner_messages(session, evaluation_id)
-    heading = Heading(evaluation_id, records[0].prompt_ns, records[0].prompt_key)
-    clerk = Conversation(heading, records, (), is_resume=True).clerk
-    for record in clerk.following(as_messages(messages)):
-        session.mutate(InnerMessage).append(record)
 
 
 def is_reply(record: InnerMessage) -> bool:
@@ -163,38 +137,3 @@ def _matched(
     behind = count(max(taken, default=0) + 1)
     free = {place: (call, next(behind) if at in taken else at) for place, (call, at) in waiting.items()}
     return settled, free
-
-
-def begin(prompt: Prompt[Output], speaks_as: str) -> Conversation:
-    """A new evaluation (WI-09); nothing of it is recorded yet."""
-    heading = Heading(str(uuid4()), prompt.ns, prompt.key)
-    records = tuple(Clerk(heading).opening(prompt.opening(), speaks_as))
-    return Conversation(heading, records, records, is_resume=False)
-
-
-def restore(session: Session | None, prompt: Prompt[Output], speaks_as: str) -> Conversation:
-    """The latest evaluation of a session, as far as it came (WI-37, WI-42).
-
-    Raises ConversationNotFound where there is none, PromptMismatch where it was another prompt's. What of the opening
-    had no time to be recorded is taken from the prompt.
-    """
-    evaluation_id = None if session is None else get_latest_evaluation_id(session)
-    if session is None or evaluation_id is None:
-        where = "there is no session" if session is None else "the session holds no messages"
-        raise ConversationNotFound(f"no conversation to resume: {where}; evaluate without resume=True to begin one")
-    records = get_inner_messages(session, evaluation_id)
-    recorded = (records[0].prompt_ns, records[0].prompt_key)
-    if recorded != (prompt.ns, prompt.key):
-        raise PromptMismatch(
-            f"the recorded prompt is {_named(*recorded)}, this one is {_named(prompt.ns, prompt.key)}; "
-            "resume with the recorded one, or begin anew"
-        )
-    heading = Heading(evaluation_id, *recorded)
-    missing: tuple[InnerMessage, ...] = ()
-    if not any(map(is_reply, records)):
-        missing = tuple(Clerk(heading).opening(prompt.opening(), speaks_as))[len(records) :]
-    return Conversation(heading, (*records, *missing), missing, is_resume=True)
-
-
-def _named(ns: str, key: str) -> str:
-    return repr(f"{ns}:{key}") if ns or key else "without a name"

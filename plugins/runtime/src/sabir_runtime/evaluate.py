@@ -20,8 +20,9 @@ from sabir_session import Session, enable_inner_message_recording
 
 from sabir_runtime.approval import Approve
 from sabir_runtime.budgets import Budget, Spending
-from sabir_runtime.conversation import Conversation, begin, restore
+from sabir_runtime.conversation import Conversation
 from sabir_runtime.drive import Desk, Performer, SyncPerformer, drive, drive_sync
+from sabir_runtime.evaluations import begin, restore
 from sabir_runtime.outcomes import BudgetExhausted
 from sabir_runtime.progress import Watch
 from sabir_runtime.prompt import Output, Prompt, PromptLike, as_prompt
@@ -49,11 +50,12 @@ class EvaluateArguments(EvaluationArguments, total=False):
     """How one prompt is evaluated, all of it optional.
 
     `session` records every message the moment it is there; without one, nothing is kept (WI-05). `resume` goes on with
-    the session's latest evaluation (WI-39).
+    the session's latest evaluation (WI-39), or with the one that `evaluation_id` names.
     """
 
     session: Session | None
     resume: bool
+    evaluation_id: str | None
 
 
 async def evaluate(
@@ -136,12 +138,21 @@ def _prepared(
     if session is not None:
         enable_inner_message_recording(session)
     speaks_as = str(getattr(adapter, "speaks_as", "llm"))
-    conversation = restore(session, prompt, speaks_as) if how.get("resume") else begin(prompt, speaks_as)
+    conversation = _conversation(function, prompt, speaks_as, how)
     spending = Spending(how.get("budget"))
-    asked_about = [option.name for option in options] if approve else []
-    script = evaluation_script(conversation, spending, asked_about=asked_about)
+    asked_about = [option.name for option in options] if approve else None
+    script = evaluation_script(conversation, spending, asked_about)
     call = CallArguments(options=options, settings=prompt.laid_under(how.get("settings")), strict=how.get("strict"))
     return _Evaluation(prompt, conversation, script, Desk(adapter, session, options, call, approve, how.get("watch")))
+
+
+def _conversation(function: str, prompt: Prompt[Output], speaks_as: str, how: EvaluateArguments) -> Conversation:
+    evaluation_id = how.get("evaluation_id")
+    if how.get("resume"):
+        return restore(how.get("session"), prompt, speaks_as, evaluation_id)
+    if evaluation_id is not None:
+        raise SettingsInvalid(f"{function}: evaluation_id names what a resume goes on with; add resume=True")
+    return begin(prompt, speaks_as)
 
 
 def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None:

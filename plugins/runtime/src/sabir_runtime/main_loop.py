@@ -16,7 +16,7 @@ from sabir import Adapter
 from sabir.misnamed import refuse_misnamed
 from sabir_session import Session
 
-from sabir_runtime.evaluate import EvaluationArguments, evaluate, evaluate_sync
+from sabir_runtime.evaluate import EvaluateArguments, EvaluationArguments, evaluate, evaluate_sync
 from sabir_runtime.prompt import Output, Prompt
 from sabir_runtime.response import PromptResponse
 
@@ -41,18 +41,32 @@ class MainLoop(ABC, Generic[Request, Output]):
         return Session()
 
     async def execute(
-        self, request: Request, *, session: Session | None = None, resume: bool = False
+        self,
+        request: Request,
+        *,
+        session: Session | None = None,
+        resume: bool = False,
+        evaluation_id: str | None = None,
     ) -> PromptResponse[Output]:
         """Evaluate a request, in a session of its own or in the one given; raises what `evaluate` raises (D-18).
 
-        `resume` goes on with the latest evaluation of the session given.
+        `resume` goes on with the latest evaluation of the session given, or with the one that `evaluation_id` names.
         """
-        where = session or self.create_session()
-        return await evaluate(self._adapter, self.create_prompt(request), session=where, resume=resume, **self._how)
+        how = self._told(session, resume, evaluation_id)
+        return await evaluate(self._adapter, self.create_prompt(request), **how)
 
     def execute_sync(
-        self, request: Request, *, session: Session | None = None, resume: bool = False
+        self,
+        request: Request,
+        *,
+        session: Session | None = None,
+        resume: bool = False,
+        evaluation_id: str | None = None,
     ) -> PromptResponse[Output]:
         """As `execute`, waiting."""
+        how = self._told(session, resume, evaluation_id)
+        return evaluate_sync(self._adapter, self.create_prompt(request), **how)
+
+    def _told(self, session: Session | None, resume: bool, evaluation_id: str | None) -> EvaluateArguments:
         where = session or self.create_session()
-        return evaluate_sync(self._adapter, self.create_prompt(request), session=where, resume=resume, **self._how)
+        return EvaluateArguments(**self._how, session=where, resume=resume, evaluation_id=evaluation_id)

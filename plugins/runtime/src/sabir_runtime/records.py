@@ -50,8 +50,11 @@ class Clerk:
         """The records of what others say later, one a message."""
         return (self._write(SYSTEM if message.policy == SYSTEM else USER, [message]) for message in messages)
 
-    def reply(self, reply: Reply) -> InnerMessage:
-        """The record of a whole reply, all its calls pending (WI-25); places for their results are kept free."""
+    def reply(self, reply: Reply, *, needs_approval: bool = False) -> InnerMessage:
+        """The record of a whole reply, all its calls pending (WI-25); places for their results are kept free.
+
+        `needs_approval` says of its calls that they wait for a person's word.
+        """
         self.turn += 1
         calls = _calls_of(reply.messages)
         record = self._write(
@@ -61,6 +64,7 @@ class Clerk:
             finish_reason=reply.finish_reason,
             raw_finish_reason=reply.raw_finish_reason,
             usage=reply.usage,
+            needs_approval=needs_approval,
         )
         self._sequence += len(calls)
         return record

@@ -78,10 +78,11 @@ Outcome: TypeAlias = Reply | Decision | Ended | None
 Script: TypeAlias = Generator[Action, Outcome, None]
 
 
-def evaluation_script(conversation: Conversation, spending: Spending, *, asked_about: Collection[str] = ()) -> Script:
+def evaluation_script(conversation: Conversation, spending: Spending, asked_about: Collection[str] | None) -> Script:
     """Go on with a conversation until its last reply asks for nothing.
 
-    `asked_about` are the options whose calls need a person's word. Raises BudgetExhausted and ApprovalPending.
+    `asked_about` are the options whose calls need a person's word, None where nobody is asked. Raises BudgetExhausted
+    and ApprovalPending.
     """
     for record in conversation.unrecorded:
         yield Record(record)
@@ -95,16 +96,18 @@ def evaluation_script(conversation: Conversation, spending: Spending, *, asked_a
         yield Tell(RequestStarted(conversation.turn + 1))
         reply = yield Complete(conversation.messages)
         assert isinstance(reply, Reply)
-        yield Record(conversation.take(reply))
+        yield Record(conversation.take(reply, asked_about or ()))
         spending.add(reply)
         yield Tell(ReplyArrived(reply))
 
 
-def _answered(conversation: Conversation, asked_about: Collection[str]) -> Script:
+def _answered(conversation: Conversation, asked_about: Collection[str] | None) -> Script:
     """Answer the open calls, each result recorded when it is there; ApprovalPending for those that must wait."""
+    if conversation.needs_approval and asked_about is None:
+        raise _pending(conversation, "resume with approve=, which decides")
     runs: list[Run] = []
     for call in tuple(conversation.open):
-        decision = yield from _decided(call, asked_about)
+        decision = yield from _decided(call, asked_about or ())
         if decision.kind == "allow":
             runs.append(Run(call, with_arguments(call.message, decision)))
         elif decision.kind == "deny":
@@ -115,12 +118,14 @@ def _answered(conversation: Conversation, asked_about: Collection[str]) -> Scrip
         assert isinstance(ended, Ended)
         yield from _settled(conversation, ended.run.open, ended.result)
     if conversation.open:
-        calls = tuple(call.message for call in conversation.open)
-        names = ", ".join(call.call.option_name for call in calls if call.call)
-        remedy = "resume the evaluation to ask again"
-        raise ApprovalPending(
-            f"calls wait for approval: {names}; {remedy}", calls=calls, evaluation_id=conversation.heading.evaluation_id
-        )
+        raise _pending(conversation, "resume the evaluation to ask again")
+
+
+def _pending(conversation: Conversation, remedy: str) -> ApprovalPending:
+    calls = tuple(call.message for call in conversation.open)
+    names = ", ".join(call.call.option_name for call in calls if call.call)
+    evaluation_id = conversation.heading.evaluation_id
+    return ApprovalPending(f"calls wait for approval: {names}; {remedy}", calls=calls, evaluation_id=evaluation_id)
 
 
 def _decided(call: OpenCall, asked_about: Collection[str]) -> Generator[Action, Outcome, Decision]:

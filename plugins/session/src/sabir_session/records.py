@@ -49,7 +49,8 @@ class InnerMessage(AtRest):
 
     `evaluation_id` names the evaluation that it belongs to, `sequence` its place there (from 0), `turn` the number of
     responses so far. `tool_call_id` and `tool_name` link a result to its call (WI-13). `messages` are the core messages
-    that it stands for; `finish_reason`, `raw_finish_reason` and `usage` are those of an assistant's reply.
+    that it stands for; `finish_reason`, `raw_finish_reason` and `usage` are those of an assistant's reply, whose calls
+    wait for a person's word if it `needs_approval`.
     """
 
     role: Role
@@ -68,6 +69,7 @@ class InnerMessage(AtRest):
     finish_reason: FinishReason | None = None
     raw_finish_reason: Text | None = None
     usage: Usage | None = None
+    needs_approval: bool = False
 
     @property
     def is_error(self) -> bool:

@@ -134,6 +134,37 @@ async def typed(
     return []
 
 
+class Rule:
+    """A policy that is an object."""
+
+    async def __call__(self, ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> Any:
+        "Follow a rule."
+
+
+class OtherRule(Rule):
+    """Another one, under its own name."""
+
+
+def test_what_a_policy_takes_is_read_once() -> None:
+    """A context made for each request costs no schemas; functions, classes and partials are told apart."""
+    assert read_policy(typed) is read_policy(typed)
+    assert read_policy(Rule()) is read_policy(Rule())
+    assert (read_policy(Rule()).function_name, read_policy(OtherRule()).function_name) == ("Rule", "OtherRule")
+    assert "day" not in read_policy(partial(typed, day=date(2026, 11, 22))).schema["required"]
+    assert "day" in read_policy(typed).schema["required"]
+
+
+def test_an_option_is_made_once_for_what_is_offered_beside_it() -> None:
+    """A model that is asked turn after turn is told of the same options; what a chosen policy may choose differs."""
+    ctx = Context()
+    (alone,), (first, second) = ctx.offer(["search"]), ctx.offer(["search", "chooser"])
+
+    assert ctx.offer(["search"]) == [alone]
+    assert ctx.offer(["search"])[0] is alone
+    assert first is not alone
+    assert ctx.offer(["search", "chooser"])[1] is second
+
+
 def test_arguments_survive_the_way_to_json_and_back() -> None:
     """RN-29: by the types of their parameters, messages included."""
     signature = read_policy(typed)

@@ -7,7 +7,6 @@ await ctx.llm(observations, options) ──▶ BoundCall ──▶ runner.perfor
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sabir import Message, Option, answer
@@ -46,6 +45,7 @@ class BoundPolicy:
         self.context = context
         self.runner = runner
         self.options = None if options is None else list(options)
+        self.made_options: dict[tuple[str, ...], Option] = {}
         self._name = ""
 
     @property
@@ -65,6 +65,7 @@ class BoundPolicy:
         if not self._name and isinstance(speaker, Named):
             self.policy = speaker.bound_as(name)
         self._name = name
+        self.made_options.clear()
 
     # Each policy has keyword parameters of its own, hence Any; `signature` says which.
     def __call__(
@@ -74,30 +75,32 @@ class BoundPolicy:
 
         Raises UnknownOption for a name that the context does not bind, and what the policy raises.
         """
-        return self.runner.perform(self.prepare(observations, options, arguments))
-
-    def prepare(
-        self, observations: str | Message | Sequence[Message], options: Sequence[str] | None, arguments: dict[str, Any]
-    ) -> "BoundCall":
-        """The call, ready to be performed; UnknownOption for a name that the context does not bind."""
-        if type(observations) is not list:
-            observations = as_messages(observations)
-        names = self.context.checked_options(options) if options else None
-        return BoundCall(self, observations, names, arguments)
+        return self.runner.perform(BoundCall(self, observations, options, arguments))
 
     def __repr__(self) -> str:
         """By its name, and that of its function."""
         return f"<bound policy {self._name!r} of {self.signature.function_name}>"
 
 
-@dataclass(slots=True, eq=False, weakref_slot=True)
 class BoundCall:
-    """One call of a bound policy, ready to be performed."""
+    """One call of a bound policy, ready to be performed: messages, names of options, and the policy's own arguments.
 
-    bound: BoundPolicy
-    observations: list[Message]
-    options: list[str] | None
-    arguments: dict[str, Any]
+    Raises UnknownOption for a name that the context does not bind.
+    """
+
+    __slots__ = ("__weakref__", "arguments", "bound", "observations", "options")
+
+    def __init__(
+        self,
+        bound: BoundPolicy,
+        observations: str | Message | Sequence[Message],
+        options: Sequence[str] | None,
+        arguments: dict[str, Any],
+    ) -> None:
+        self.bound = bound
+        self.observations: list[Message] = observations if type(observations) is list else as_messages(observations)
+        self.options = bound.context.checked_options(options) if options else None
+        self.arguments = arguments
 
     @property
     def name(self) -> str:
@@ -113,8 +116,7 @@ class BoundCall:
     async def decide(self) -> Batch:
         """The batch that the policy itself chose, its calls not answered yet; raises what the policy raises."""
         bound = self.bound
-        batch = await bound.policy(bound.context, self.observations, self.options, **self.arguments)
-        return check_batch(bound.name, batch)
+        return check_batch(bound, await bound.policy(bound.context, self.observations, self.options, **self.arguments))
 
     async def answer(self, message: Message, context: ToolContext | None = None) -> Message:
         """The result of one option call of the batch; whatever fails is an error result (UP-05, D-08).

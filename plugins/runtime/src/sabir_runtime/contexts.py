@@ -52,9 +52,9 @@ class BaseContext(AsyncClosing):
         if isinstance(names, str):
             raise UnknownOption(f"options must be a list of names, not the string {names!r}; write options=[{names!r}]")
         given = list(names)
-        attributes = vars(self)
+        attributes = self.__dict__
         for name in given:
-            if name[:1] == "_" or not isinstance(attributes.get(name), BoundPolicy):
+            if not isinstance(attributes.get(name), BoundPolicy) or name[0] == "_":
                 raise UnknownOption(f"{type(self).__name__} binds no policy {name!r}; {self._known()}")
         return given
 

@@ -9,6 +9,7 @@
 A policy that is chosen sees the call, and nothing else, as its observation (RN-09).
 """
 
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,22 @@ CHOSEN: ContextVar[Message] = ContextVar("sabir_runtime.chosen")
 """The option call that is being answered."""
 
 
-def option_of(bound: "BoundPolicy", offered: list[str] | None) -> Option:
-    """The option that stands for a bound policy; `offered` is what its chooser could choose."""
+MOST_KEPT = 16
+"""Options of one bound policy that are kept, by what was offered beside it."""
 
+
+def option_of(bound: "BoundPolicy", offered: Sequence[str] | None) -> Option:
+    """The option that stands for a bound policy; `offered` is what its chooser could choose. Made once for each."""
+    key = tuple(offered or ())
+    known = bound.made_options.get(key)
+    if known is None:
+        if len(bound.made_options) >= MOST_KEPT:
+            bound.made_options.clear()
+        known = bound.made_options[key] = _option_of(bound, list(key))
+    return known
+
+
+def _option_of(bound: "BoundPolicy", offered: list[str]) -> Option:
     async def perform(**arguments: Any) -> Any:  # whatever a result holds
         message = CHOSEN.get()
         options = offered if bound.options is None else bound.options

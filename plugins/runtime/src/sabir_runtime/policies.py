@@ -6,11 +6,14 @@ A model, a person and a rule are policies alike; who calls one cannot tell which
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from sabir import Message
 
 from sabir_runtime.errors import PolicyInvalid
+
+if TYPE_CHECKING:
+    from sabir_runtime.bound import BoundPolicy
 
 Batch: TypeAlias = list[Message]
 """What a policy chose: texts and media are one message each, an option's call and its result are two (RN-04)."""
@@ -44,15 +47,14 @@ AnyPolicy: TypeAlias = Callable[..., Awaitable[Batch]]
 """A policy as it is bound: its own keyword parameters are told from its signature."""
 
 
-def check_batch(name: str, returned: object) -> Batch:
+def check_batch(bound: "BoundPolicy", returned: object) -> Batch:
     """What a policy returned, if that is a batch; PolicyInvalid says what it is instead."""
-    if isinstance(returned, list | tuple):
-        for index, message in enumerate(returned):
-            if not isinstance(message, Message):
-                raise PolicyInvalid(
-                    f"policy {name!r} returned a {type(message).__name__} at [{index}] of its batch; return messages, "
-                    "for example sabir.assistant(…)"
-                )
-        return returned if isinstance(returned, list) else list(returned)
-    remedy = "return a list of messages; a reply's are reply.messages"
-    raise PolicyInvalid(f"policy {name!r} returned a {type(returned).__name__}, not a batch; {remedy}")
+    if not isinstance(returned, list | tuple):
+        remedy = "return a list of messages; a reply's are reply.messages"
+        raise PolicyInvalid(f"policy {bound.name!r} returned a {type(returned).__name__}, not a batch; {remedy}")
+    for message in returned:
+        if not isinstance(message, Message):
+            remedy = "return messages, for example sabir.assistant(…)"
+            place = f"a {type(message).__name__} at [{returned.index(message)}] of its batch"
+            raise PolicyInvalid(f"policy {bound.name!r} returned {place}; {remedy}")
+    return returned if isinstance(returned, list) else list(returned)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, get_type_hints
+from weakref import WeakKeyDictionary
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
@@ -89,9 +90,24 @@ class PolicySignature:
 def read_policy(policy: Callable[..., Any]) -> PolicySignature:
     """The signature of a policy: a function, method, partial or callable object.
 
-    Raises PolicyInvalid for what does not take context, observations and options first, and for parameters that no
-    schema can describe.
+    It is read once: a program may make a context, and bind all its policies, for each request. Raises PolicyInvalid for
+    what does not take context, observations and options first, and for parameters that no schema can describe.
     """
+    kind: Callable[..., Any] = policy if inspect.isfunction(policy) else type(policy)
+    is_plain = kind is policy or inspect.isfunction(getattr(kind, "__call__", None))  # noqa: B004
+    if not is_plain or hasattr(policy, "__signature__"):  # a method, a partial, or one that says itself what it takes
+        return _read(policy)
+    known = _KNOWN.get(kind)
+    if known is None:
+        known = _KNOWN[kind] = _read(policy)
+    return known
+
+
+_KNOWN: WeakKeyDictionary[Callable[..., Any], PolicySignature] = WeakKeyDictionary()
+"""What functions, and classes of callable objects, take."""
+
+
+def _read(policy: Callable[..., Any]) -> PolicySignature:
     inner = unwrap(policy)
     name = getattr(inner, "__name__", None) or type(inner).__name__
     try:

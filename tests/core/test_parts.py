@@ -1,13 +1,15 @@
 """Parts: text, media, reasoning, refusal, opaque; strict when made, tolerant when loaded."""
 
-from typing import Any
+from typing import Annotated, Any, get_args
 
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from hypothesis import given
+from pydantic import Discriminator, Field, TypeAdapter, ValidationError
+from sabir.messages import Message, Payload
 from sabir.models import load_as
 from sabir.parts import Citation, MediaPart, OpaquePart, Part, ReasoningPart, TextPart, UnknownPart
 
-from tests.core.samples import EVERY_PART
+from tests.core.samples import EVERY_PART, messages
 
 PART: TypeAdapter[Any] = TypeAdapter(Part)
 
@@ -160,3 +162,21 @@ def test_a_part_without_a_kind_is_refused_even_when_loaded(document: Any) -> Non
     """PJ-11: the tag decides."""
     with pytest.raises(ValidationError):
         load_as(PART.validate_python, document)
+
+
+UNIONS = {
+    "payload": TypeAdapter[Any](Annotated[get_args(Payload)[0], Field(discriminator="kind")]),
+    "part": TypeAdapter[Any](Annotated[get_args(Part)[0], Discriminator(lambda part: part.kind)]),
+}
+"""The same unions, as pydantic itself writes them."""
+
+
+@given(messages)
+def test_a_union_is_written_as_pydantic_would_write_it(message: Message) -> None:
+    """UP-12: each value is asked to write itself; text and values are those of a search among all kinds."""
+    written = [(message, message.payload, UNIONS["payload"])]
+    written += [(message.payload, part, UNIONS["part"]) for part in message.parts]
+    for whole, held, union in written:
+        for how in ({}, {"exclude_none": True}, {"exclude_unset": True}):
+            assert union.dump_json(held, **how).decode() in whole.model_dump_json(**how)
+            assert repr(union.dump_python(held, **how)) in repr(whole.model_dump(**how))

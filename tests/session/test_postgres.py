@@ -39,6 +39,15 @@ def test_a_server_that_is_not_there_is_an_error_without_the_password() -> None:
     assert "s3cret" not in str(caught.value)
 
 
+@pytest.mark.parametrize("given", ["sqlite:///chats.db", "chats.db", "mysql://ada:s3cret@localhost/chats"])
+def test_what_is_no_url_of_postgres_is_refused_with_what_to_write(given: str) -> None:
+    """UP-30: a file has a store of its own, which the error names; no password is shown."""
+    remedy = "give a URL of that form" if given.startswith("mysql") else r"give a file to SQLiteStore\(path\)"
+    with pytest.raises(StoreError, match=f"expected postgresql://user@host:port/database; {remedy}") as caught:
+        PostgresStore(given)
+    assert "s3cret" not in str(caught.value)
+
+
 def test_a_store_shows_its_database_and_neither_user_nor_password(database: str) -> None:
     """UP-30: errors and reprs end in logs."""
     with PostgresStore(database) as store:

@@ -1,8 +1,15 @@
 """Queries: whose records, which evaluation came last, which calls have no result."""
 
-from sabir_session import Session, get_inner_messages, get_latest_evaluation_id, get_pending_tool_calls
+import pytest
+from sabir_session import (
+    Session,
+    SliceNotRegistered,
+    get_inner_messages,
+    get_latest_evaluation_id,
+    get_pending_tool_calls,
+)
 
-from tests.session.support import asked, minutes, record_all, recording, system, told
+from tests.session.support import ListJournal, asked, minutes, record_all, recording, system, told
 
 
 def test_records_are_given_all_or_of_one_evaluation_in_order() -> None:
@@ -17,6 +24,19 @@ def test_records_are_given_all_or_of_one_evaluation_in_order() -> None:
     assert [each.sequence for each in get_inner_messages(session, "z")] == [0, 1, 2]
     assert get_inner_messages(session, "nobody's") == ()
     assert get_inner_messages(Session()) == ()
+
+
+def test_a_session_that_was_not_told_to_record_does_not_say_that_its_journal_is_empty() -> None:
+    """WI-36 … WI-38, UP-30: the records are loaded when recording is enabled; without a journal there are none."""
+    journal = ListJournal()
+    record_all(recording(journal), [system()])
+    session = Session(journal=journal)
+
+    for query in (get_inner_messages, get_latest_evaluation_id, lambda asked: get_pending_tool_calls(asked, "e")):
+        with pytest.raises(SliceNotRegistered, match=r"call enable_inner_message_recording\(session\) first"):
+            query(session)
+    assert get_latest_evaluation_id(Session()) is None
+    assert get_pending_tool_calls(Session(), "e") == ()
 
 
 def test_the_latest_evaluation_is_the_one_that_began_last() -> None:

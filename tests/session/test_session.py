@@ -11,8 +11,10 @@ from sabir_session import (
     InProcessEventBus,
     ReducerContext,
     Session,
+    SessionError,
     SliceConflict,
     SliceNotRegistered,
+    SQLiteStore,
     append_item,
     enable_inner_message_recording,
     inner_message_append,
@@ -64,6 +66,21 @@ def test_a_slice_that_nobody_registered_is_empty_and_takes_nothing() -> None:
         session.mutate(InnerMessage).append(system())
     with pytest.raises(SliceNotRegistered, match="no reducer takes Note here, only Plan, Step"):
         planning().mutate(Plan).dispatch(Note("x"))
+
+
+def test_what_is_no_bus_and_what_is_no_journal_is_refused_at_once() -> None:
+    """UP-30: a store, a path, a journal in the place of the bus: named where it is given, not at a first record."""
+    with SQLiteStore(":memory:") as store:
+        remedy = r"; a journal is given as Session\(journal=store\.journal\(name\)\)"
+        for journal in (store, "chats.db"):
+            name = type(journal).__name__
+            with pytest.raises(SessionError, match=f"journal is of type {name}, which cannot append and read{remedy}"):
+                Session(journal=journal)  # type: ignore[arg-type]
+        with pytest.raises(SessionError, match=f"bus is of type StoredJournal, .* subscribe and publish{remedy}"):
+            Session(store.journal("monday"))  # type: ignore[arg-type]
+
+        assert Session(journal=store.journal("monday")).has_journal
+    assert not Session().has_journal
 
 
 def test_a_selection_is_a_tuple_and_stays_as_it_was() -> None:
@@ -154,11 +171,16 @@ def test_an_observer_can_be_ended_also_during_a_round() -> None:
 
     handle = session.observe(InnerMessage, observer)
     session.observe(InnerMessage, observer)
-    session.observe(InnerMessage, lambda old, new: handle())
+    other = session.observe(InnerMessage, lambda old, new: handle())
     record_all(session, [system(), asked(1)])
     handle.unsubscribe()
-
     assert called == ["again"] * 3
+
+    other()
+    record_all(session, [asked(2)])
+    session.observe(InnerMessage, observer)
+    record_all(session, [asked(3)])
+    assert called == ["again"] * 6
 
 
 def test_an_observer_may_change_the_session_and_all_hear_of_changes_in_their_order() -> None:

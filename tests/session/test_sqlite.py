@@ -117,6 +117,18 @@ def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pyte
     ]
 
 
+def test_what_ended_a_transaction_is_what_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """UP-30: SQLite rolls back by itself where the disk is full; that there is nothing left to roll back is no news."""
+    twice = ("CREATE TABLE once (a UNIQUE)", "INSERT INTO once VALUES (1)", "INSERT OR ROLLBACK INTO once VALUES (1)")
+    monkeypatch.setattr(layout, "UPGRADES", {**UPGRADES, 0: (*UPGRADES[0], *twice)})
+    execute(tmp_path / "a.db", *OLDER)
+
+    with pytest.raises(StoreError, match=r"could not be opened: UNIQUE constraint failed: once\.a"):
+        SQLiteStore(tmp_path / "a.db")
+
+    assert execute(tmp_path / "a.db", "SELECT version FROM sabir_session_schema") == [(-1,)]
+
+
 def test_a_store_lives_beside_other_tables(tmp_path: Path) -> None:
     """One file may serve an application and its conversations."""
     execute(tmp_path / "a.db", "CREATE TABLE users (name TEXT)", "INSERT INTO users VALUES ('Ada')")
@@ -133,8 +145,26 @@ def test_what_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
 
     with pytest.raises(StoreError, match=r"notes\.txt' could not be opened: file is not a database"):
         SQLiteStore(tmp_path / "notes.txt")
-    with pytest.raises(StoreError, match="missing"):
-        SQLiteStore(tmp_path / "missing" / "a.db")
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ("sqlite:///chats.db", r"not a URL of 'sqlite'; write SQLiteStore\('chats\.db'\)"),
+        ("file:chats.db?mode=ro", "not a URL of 'file'; write"),
+        ("postgresql://ada:s3cret@localhost/chats", "not a URL of 'postgresql'; give it to PostgresStore"),
+        ("", "not an empty text; write"),
+        ("{folder}/missing/a.db", "missing/a.db' could not be opened: its folder is not there; make the folder first"),
+        ("{folder}", "could not be opened: it is a folder; give the path of a file in it"),
+    ],
+)
+def test_what_is_no_path_of_a_file_is_refused_with_what_to_write(tmp_path: Path, given: str, reason: str) -> None:
+    """UP-30: nothing is kept in a file of a curious name, nor in one that SQLite deletes; no password is shown."""
+    with pytest.raises(StoreError, match=reason) as caught:
+        SQLiteStore(given.format(folder=tmp_path))
+
+    assert "s3cret" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_store_in_memory_serves_tests() -> None:

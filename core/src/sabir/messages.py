@@ -14,7 +14,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from sabir.models import AtRest
+from sabir.models import AtRest, OneOfSeveral
 from sabir.parts import NonEmpty, Part, Stateful, Text
 from sabir.values import FrozenDict, JSONObjectField, JSONText, JSONValue, JSONValueField
 
@@ -103,7 +103,7 @@ class OptionResultPayload(AtRest):
         return self
 
 
-Payload = Annotated[PartsPayload | OptionCallPayload | OptionResultPayload, Field(discriminator="kind")]
+Payload = Annotated[PartsPayload | OptionCallPayload | OptionResultPayload, Field(discriminator="kind"), OneOfSeveral()]
 
 
 def new_ids(count: int) -> list[str]:

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from sabir.media import Modality, check_url
-from sabir.models import AtRest, Frozen, is_loading
+from sabir.models import AtRest, Frozen, OneOfSeveral, is_loading
 from sabir.values import FrozenDict, JSONDocumentField, JSONText, JSONValue
 
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
@@ -175,6 +175,7 @@ Part = Annotated[
     | Annotated[OpaquePart, Tag("opaque")]
     | Annotated[UnknownPart, Tag("unknown")],
     Discriminator(_tag),
+    OneOfSeveral(),
 ]
 """One part of a message: text, media, reasoning, refusal, opaque, or a kind kept from a newer writer."""
 

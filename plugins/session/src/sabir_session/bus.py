@@ -41,7 +41,8 @@ class Listeners:
 
     def __init__(self) -> None:
         self._lock = RLock()
-        self._by_type: dict[type, tuple[tuple[object, Callable[..., object]], ...]] = {}
+        self.by_type: dict[type, tuple[tuple[object, Callable[..., object]], ...]] = {}
+        """Type → its functions, each with a mark of its own; a type that has none is not in it."""
 
     def add(self, listened_to: type, function: Callable[..., object]) -> Subscription:
         """Add a function; each addition has an end of its own, also of the same function."""
@@ -49,20 +50,19 @@ class Listeners:
 
         def end() -> None:
             with self._lock:
-                kept = tuple(each for each in self._by_type.get(listened_to, ()) if each[0] is not mark)
-                self._by_type[listened_to] = kept
+                kept = tuple(each for each in self.by_type.get(listened_to, ()) if each[0] is not mark)
+                if kept:
+                    self.by_type[listened_to] = kept
+                else:
+                    self.by_type.pop(listened_to, None)
 
         with self._lock:
-            self._by_type[listened_to] = (*self._by_type.get(listened_to, ()), (mark, function))
+            self.by_type[listened_to] = (*self.by_type.get(listened_to, ()), (mark, function))
         return Subscription(end)
 
     def of(self, listened_to: type) -> tuple[Callable[..., object], ...]:
         """The functions of a type, in their order."""
-        return tuple(function for _, function in self._by_type.get(listened_to, ()))
-
-    def any_of(self, listened_to: type) -> bool:
-        """Whether there are any."""
-        return bool(self._by_type.get(listened_to))
+        return tuple(function for _, function in self.by_type.get(listened_to, ()))
 
 
 class InProcessEventBus:

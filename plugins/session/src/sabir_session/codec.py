@@ -6,6 +6,7 @@
 Models at rest keep what a newer version wrote: unknown fields and unknown kinds of parts.
 """
 
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -33,28 +34,24 @@ class Codec(Generic[Item]):
     def __init__(self, item_type: type[Item]) -> None:
         self._type = item_type
         self._is_at_rest = issubclass(item_type, AtRest)
+        self._write: Callable[[Any], bytes] | None = None
+        if issubclass(item_type, AtRest):
+            self._write = item_type.__pydantic_serializer__.to_json  # what model_dump_json does, directly
         self._adapter: TypeAdapter[Item] | None = None
 
     def encode(self, item: Item) -> str:
         """The item's text; ValueError where it would not come back equal."""
         if type(item) is not self._type:
             raise ValueError(f"it is a {type(item).__name__}, not a {self._type.__name__}")
-        if self._is_at_rest:
-            return self._encode_at_rest(item)
         try:
+            if self._write is not None:
+                return str(self._write(item), "utf-8")
             text = self._adapted().dump_json(item, warnings="error").decode()
             if self.decode(text) == item:
                 return text
         except (PydanticSerializationError, TypeError, ValueError, RecursionError) as error:
             raise ValueError(one_line(str(error), 200)) from None
         raise ValueError("it would not come back equal")
-
-    @staticmethod
-    def _encode_at_rest(item: Any) -> str:
-        try:
-            return str(type(item).__pydantic_serializer__.to_json(item), "utf-8")  # what model_dump_json does, directly
-        except (PydanticSerializationError, TypeError, ValueError, RecursionError) as error:
-            raise ValueError(one_line(str(error), 200)) from None
 
     def decode(self, text: str) -> Item:
         """The item of a text; ValueError where it is none of this type."""

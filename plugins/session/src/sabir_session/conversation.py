@@ -4,7 +4,7 @@ Evaluations stand one after another, by when their first record was made, then b
 one, records stand by their sequence, whatever the order in which they arrive (WI-16). A result advances its call in the
 same transition (D-12, WI-28).
 
-    Conversation ─ evaluation ─ records      sorted by sequence
+    Conversation ─ evaluation ─ records      sorted by sequence; behind them what has arrived since they were looked at
                  │            ├ mentions     call id → sequences of the records that make or answer it
                  │            └ answered     places of the calls that have a result
                  └ taken      message id → record: duplicates are found at once
@@ -22,9 +22,14 @@ from sabir_session.records import InnerMessage
 
 
 class Evaluation:
-    """The records of one evaluation. Advanced statuses are written into the records when these are looked at."""
+    """The records of one evaluation. What comes in order is put into its place when the records are looked at; so are
+    the statuses that it advances.
+    """
 
     def __init__(self) -> None:
+        self.last = -1
+        """The highest sequence number here."""
+        self._arrived: list[InnerMessage] = []
         self._records: list[InnerMessage] = []
         self._sequences: list[int] = []
         self._mentions: dict[str, list[int]] = {}
@@ -34,37 +39,55 @@ class Evaluation:
     @property
     def start(self) -> datetime:
         """When its first record was made."""
-        return self._records[0].created_at
+        return (self._records or self._arrived)[0].created_at
 
     @property
     def records(self) -> list[InnerMessage]:
         """The records in their order."""
-        for (sequence, index), result in self._advanced:
-            position = bisect_left(self._sequences, sequence)
-            self._records[position] = with_status(self._records[position], index, outcome(result))
-        self._advanced.clear()
+        self._place_arrived()
+        self._advance()
         return self._records
 
     def at(self, sequence: int) -> InnerMessage | None:
         """The record with that number."""
-        if not self._sequences or sequence > self._sequences[-1]:
+        if sequence > self.last:
             return None
+        records = self.records
         position = bisect_left(self._sequences, sequence)
-        return self.records[position] if self._sequences[position] == sequence else None
+        return records[position] if self._sequences[position] == sequence else None
 
-    def insert(self, record: InnerMessage) -> int:
-        """Put a record into its place, and advance what it answers; the place."""
-        sequence, position = record.sequence, len(self._sequences)
-        if position and sequence < self._sequences[-1]:
+    def take(self, record: InnerMessage) -> InnerMessage | None:
+        """Take a record; the one that was the first until now, if this one stands before it."""
+        sequence = record.sequence
+        if sequence > self.last:  # as nearly all are; it is put into its place when somebody looks
+            self.last = sequence
+            self._arrived.append(record)
+            return None
+        self._place_arrived()
+        position = bisect_left(self._sequences, sequence)
+        self._place(record, position)
+        return None if position else self._records[1]
+
+    def _place_arrived(self) -> None:
+        for record in self._arrived:
+            self._place(record, len(self._sequences))
+        self._arrived.clear()
+
+    def _advance(self) -> None:
+        for (sequence, index), result in self._advanced:
             position = bisect_left(self._sequences, sequence)
-        self._sequences.insert(position, sequence)
+            self._records[position] = with_status(self._records[position], index, outcome(result))
+        self._advanced.clear()
+
+    def _place(self, record: InnerMessage, position: int) -> None:
+        """Put a record into its place, and advance what it answers."""
+        self._sequences.insert(position, record.sequence)
         self._records.insert(position, record)
         if record.tool_calls and record.role == "assistant":
             for call in record.tool_calls:
-                self._note_call(sequence, call.call_id)
+                self._note_call(record.sequence, call.call_id)
         elif record.tool_call_id and record.role == "tool":
             self._note_result(record, record.tool_call_id)
-        return position
 
     def _note_call(self, sequence: int, call_id: str) -> None:
         mentions = self._mentions.setdefault(call_id, [])
@@ -91,8 +114,9 @@ class Evaluation:
 
     def _match_again(self, call_id: str) -> None:
         """Match all calls and results of one id: one of them arrived among others."""
+        self._advance()
         positions = [bisect_left(self._sequences, sequence) for sequence in self._mentions[call_id]]
-        mentioned = [self.records[position] for position in positions]
+        mentioned = [self._records[position] for position in positions]
         calls = {
             (record.sequence, index)
             for record in mentioned
@@ -117,6 +141,9 @@ class Conversation:
     def plan(self, event: InnerMessage, context: ReducerContext) -> InnerMessage | None:
         """The record, or None where it is here already; RecordConflict where another one has its id or its place."""
         evaluation = self._evaluations.get(event.evaluation_id)
+        is_next = evaluation is None or event.sequence > evaluation.last
+        if is_next and event.message_id.int not in self._taken:  # as nearly all are
+            return event
         same_place = None if evaluation is None else evaluation.at(event.sequence)
         return admitted(event, self._same_id(event), same_place)
 
@@ -129,11 +156,11 @@ class Conversation:
         evaluation = self._evaluations.get(plan.evaluation_id)
         if evaluation is None:
             evaluation = self._evaluations[plan.evaluation_id] = Evaluation()
-            evaluation.insert(plan)
+            evaluation.take(plan)
             self._put(evaluation)
         else:
-            start = evaluation.start
-            if evaluation.insert(plan) == 0 and plan.created_at != start:
+            displaced = evaluation.take(plan)
+            if displaced is not None and displaced.created_at != plan.created_at:
                 self._order.remove(evaluation)
                 self._put(evaluation)
         self._taken[plan.message_id.int] = plan

@@ -3,14 +3,14 @@
 Texts are kept as TEXT, not as JSONB: that would change their bytes, and refuse the character U+0000.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from sabir_session import layout
 from sabir_session.errors import StoreError
-from sabir_session.stores import Row, Store
+from sabir_session.stores import Changed, Row, Store, scheme_of
 
 if TYPE_CHECKING:
     import psycopg
@@ -31,10 +31,13 @@ class PostgresStore(Store):
 
     def __init__(self, url: str) -> None:
         super().__init__()
-        if not url.startswith(("postgresql://", "postgres://")):  # what is no URL is not shown: it may hold a password
-            raise StoreError(
-                "the address of a Postgres database is a URL; expected postgresql://user@host:port/database"
+        scheme = scheme_of(str(url))
+        if scheme not in ("postgresql", "postgres"):
+            found = f"is a URL of {scheme!r}" if scheme else "is no URL"
+            remedy = (
+                "give a file to SQLiteStore(path)" if scheme in ("", "sqlite", "file") else "give a URL of that form"
             )
+            raise StoreError(f"the address {found}; expected postgresql://user@host:port/database; {remedy}")
         try:
             import psycopg
         except ImportError as error:
@@ -77,9 +80,11 @@ class PostgresStore(Store):
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         return self._connected().execute(_with_placeholders(statement), values).fetchall()
 
-    def _changed(self, statement: str, values: Sequence[Any] = ()) -> int:
-        cursor = self._connected().execute(_with_placeholders(statement), values, prepare=bool(values))
-        return cursor.rowcount
+    def _executor(self) -> Callable[[str, Row], Changed]:
+        return self._execute
+
+    def _execute(self, statement: str, values: Row) -> Changed:
+        return self._connected().execute(_with_placeholders(statement), values, prepare=bool(values))
 
     def _is_empty(self) -> bool:
         return self._rows("SELECT to_regclass('sabir_session_schema')") == [(None,)]

@@ -4,6 +4,7 @@ get_latest_evaluation_id ─▶ get_inner_messages ─▶ get_pending_tool_calls
 """
 
 from sabir_session.conversation import inner_message_append
+from sabir_session.errors import SliceNotRegistered
 from sabir_session.matching import unanswered
 from sabir_session.records import InnerMessage, ToolCallRecord
 from sabir_session.session import Session
@@ -18,7 +19,16 @@ def enable_inner_message_recording(session: Session) -> None:
 
 
 def get_inner_messages(session: Session, evaluation_id: str | None = None) -> tuple[InnerMessage, ...]:
-    """The records, all or of one evaluation, in the slice's order (WI-36, D-13)."""
+    """The records, all or of one evaluation, in the slice's order (WI-36, D-13).
+
+    () where nothing is recorded. SliceNotRegistered, from each of these queries, for a session that has a journal and
+    does not record: what the journal holds is not loaded then.
+    """
+    if session.has_journal and not session.is_registered(InnerMessage):
+        raise SliceNotRegistered(
+            "the session does not record, so nothing of its journal is loaded; "
+            "call enable_inner_message_recording(session) first"
+        )
     records = session.select_all(InnerMessage)
     if evaluation_id is None:
         return records
@@ -31,7 +41,7 @@ def get_latest_evaluation_id(session: Session) -> str | None:
     None where nothing is recorded.
     """
     firsts: dict[str, InnerMessage] = {}
-    for record in session.select_all(InnerMessage):
+    for record in get_inner_messages(session):
         firsts.setdefault(record.evaluation_id, record)
     latest = max(reversed(firsts.values()), key=lambda record: record.created_at, default=None)
     return None if latest is None else latest.evaluation_id

@@ -17,6 +17,7 @@ from sabir_session.bus import EventBus, InProcessEventBus, Listeners, Subscripti
 from sabir_session.errors import (
     JournalInvalid,
     RecordingFailed,
+    SessionError,
     SliceConflict,
     SliceNotRegistered,
     SnapshotRestoreError,
@@ -38,10 +39,13 @@ class Session:
     """The state of a conversation and of what surrounds it, as slices of typed items.
 
     `bus`: where events are published that the slices' reducers shall take; its own by default. `journal`: what is
-    appended to log slices is written there first, and what is there is loaded when their type is registered.
+    appended to log slices is written there first, and what is there is loaded when their type is registered. Raises
+    SessionError for what is no bus or no journal.
     """
 
     def __init__(self, bus: EventBus | None = None, journal: Journal | None = None) -> None:
+        _check_can("bus", bus, ("subscribe", "publish"))
+        _check_can("journal", journal, ("append", "read"))
         self.bus: EventBus = InProcessEventBus() if bus is None else bus
         self._journal = journal
         self._counted = _with_length(journal)
@@ -76,6 +80,11 @@ class Session:
     def is_registered(self, item_type: type) -> bool:
         """Whether there is a slice of that type."""
         return item_type in self._slices
+
+    @property
+    def has_journal(self) -> bool:
+        """Whether there is a journal: what it holds of a type is here once that is registered."""
+        return self._journal is not None
 
     def observe(self, item_type: type[Item], observer: Observer[Item]) -> Subscription:
         """Have `observer(old, new)` called after each real change of a slice; the handle ends it (WI-20, UP-27).
@@ -142,27 +151,15 @@ class Session:
         if self._journaled is None:
             self._journaled = position + 1
 
-    def _check_alone(self) -> None:
-        """RecordingFailed where another session has written to the same journal object: this one lacks its records."""
-        if self._counted is not None and len(self._counted) != self._journaled:
-            raise RecordingFailed(
-                f"record {self._journaled} of the journal was written by another session on the same journal; "
-                "open the journal again, in a new session"
-            )
-
-    def _held(self, item_type: type[Item]) -> Slice[Item]:
-        try:
-            return self._slices[item_type]
-        except KeyError:
-            name = item_type.__name__
-            raise SliceNotRegistered(
-                f"the session has no slice {name}; call session.mutate({name}).register({name}, reducer) first"
-            ) from None
-
     def _dispatch(self, item_type: type[Item], event: object) -> None:
         with self._lock:
-            held = self._held(item_type)
-            if not self._observers.any_of(item_type):
+            held = self._slices.get(item_type)
+            if held is None:
+                name = item_type.__name__
+                raise SliceNotRegistered(
+                    f"the session has no slice {name}; call session.mutate({name}).register({name}, reducer) first"
+                )
+            if item_type not in self._observers.by_type:
                 self._take(held, event)
                 return
             before = held.fold.items()
@@ -180,14 +177,17 @@ class Session:
         if plan is None:
             return False
         if held.kind == "log" and self._journal is not None:
-            self._check_alone()
             self._record(self._journal, held, event)
-            self._journaled = None if self._journaled is None else self._journaled + 1
         held.fold.commit(plan)
         return True
 
-    @staticmethod
-    def _record(journal: Journal, held: Slice[Any], event: object) -> None:
+    def _record(self, journal: Journal, held: Slice[Any], event: object) -> None:
+        """Write an event, unless another session wrote to the same journal object: this one lacks its records."""
+        if self._counted is not None and len(self._counted) != self._journaled:
+            raise RecordingFailed(
+                f"record {self._journaled} of the journal was written by another session on the same journal; "
+                "open the journal again, in a new session"
+            )
         try:
             body = held.codec.encode(event)
         except ValueError as error:
@@ -198,6 +198,8 @@ class Session:
             raise
         except Exception as error:
             raise RecordingFailed(f"the journal did not take a {held.type_id}: {error}; nothing changed") from error
+        if self._journaled is not None:
+            self._journaled += 1
 
     def _tell(self, item_type: type, old: tuple[Any, ...], new: tuple[Any, ...]) -> None:
         """Tell observers, after they heard of all earlier changes: an observer may change the session itself."""
@@ -258,6 +260,13 @@ class Session:
                 )
             goals[held.item_type] = held.decoded(taken)
         return goals
+
+
+def _check_can(argument: str, given: object, verbs: tuple[str, str]) -> None:
+    """Refuse what is most often given by mistake: a store, a path, a journal in the place of the bus."""
+    if given is not None and not all(callable(getattr(given, verb, None)) for verb in verbs):
+        cannot = f"is of type {type(given).__name__}, which cannot {' and '.join(verbs)}"
+        raise SessionError(f"Session: {argument} {cannot}; a journal is given as Session(journal=store.journal(name))")
 
 
 def _with_length(journal: object) -> Sized | None:

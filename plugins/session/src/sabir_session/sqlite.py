@@ -6,14 +6,14 @@ too, for one wait for the disk an append (https://sqlite.org/pragma.html#pragma_
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from sabir_session import layout
 from sabir_session.errors import StoreError
-from sabir_session.stores import Row, Store
+from sabir_session.stores import Changed, Row, Store, scheme_of
 
 Durability: TypeAlias = Literal["process", "power"]
 _SYNCHRONOUS: dict[str, str] = {"process": "NORMAL", "power": "FULL"}
@@ -22,9 +22,9 @@ _SYNCHRONOUS: dict[str, str] = {"process": "NORMAL", "power": "FULL"}
 class SQLiteStore(Store):
     """Named journals in one SQLite file, which is made where it is not there.
 
-    Several processes may have the file open, each with its journals. `timeout`: seconds to wait while another one
-    writes. Raises StoreError for a file that is no database or cannot be opened, StoreTooNew for one of a newer
-    version.
+    Several processes may have the file open, each with its journals. The path `:memory:` is a store that is gone with
+    its process. `timeout`: seconds to wait while another one writes. Raises StoreError for a file that is no database
+    or cannot be opened, StoreTooNew for one of a newer version.
     """
 
     _failures = sqlite3.Error
@@ -33,6 +33,7 @@ class SQLiteStore(Store):
 
     def __init__(self, path: str | Path, *, durability: Durability = "process", timeout: float = 10.0) -> None:
         super().__init__()
+        _check_path(str(path))
         self._described = repr(str(path))
         if durability not in _SYNCHRONOUS:
             raise StoreError(f"durability {durability!r} is unknown; expected one of {', '.join(_SYNCHRONOUS)}")
@@ -62,9 +63,8 @@ class SQLiteStore(Store):
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         return self._connection.execute(statement, values).fetchall()
 
-    def _changed(self, statement: str, values: Sequence[Any] = ()) -> int:
-        self._cursor.execute(statement, values)
-        return self._cursor.rowcount
+    def _executor(self) -> Callable[[str, Row], Changed]:
+        return self._cursor.execute
 
     def _is_empty(self) -> bool:
         return not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'sabir_session_schema'")
@@ -74,7 +74,23 @@ class SQLiteStore(Store):
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._connection.execute("COMMIT")
         except BaseException:
-            self._connection.execute("ROLLBACK")
+            if self._connection.in_transaction:  # SQLite itself ends one that finds the disk full
+                self._connection.execute("ROLLBACK")
             raise
-        self._connection.execute("COMMIT")
+
+
+def _check_path(path: str) -> None:
+    """StoreError for what SQLite would take for the name of a file, or refuse without saying why."""
+    scheme = scheme_of(path)
+    if scheme.startswith("postgres"):
+        raise StoreError(f"SQLiteStore takes the path of a file, not a URL of {scheme!r}; give it to PostgresStore")
+    if scheme or not path or path.startswith("file:"):
+        found = f"a URL of {scheme or 'file'!r}" if path else "an empty text"
+        written = repr(path.partition(":///")[2] or "chats.db")
+        raise StoreError(f"SQLiteStore takes the path of a file, not {found}; write SQLiteStore({written})")
+    if path != ":memory:" and not Path(path).parent.is_dir():
+        raise StoreError(f"{path!r} could not be opened: its folder is not there; make the folder first")
+    if Path(path).is_dir():
+        raise StoreError(f"{path!r} could not be opened: it is a folder; give the path of a file in it")

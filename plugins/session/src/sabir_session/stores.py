@@ -6,11 +6,12 @@
 An engine (SQLite, Postgres) runs statements; what they mean stands here.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from sabir.closing import SyncClosing
 from sabir.errors import one_line
@@ -30,6 +31,22 @@ BATCH = 64
 """Records that are read at once."""
 
 Row = tuple[Any, ...]
+
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
+
+
+def scheme_of(address: str) -> str:
+    """The scheme of a URL; "" for what is none. The rest of a URL is not shown in errors: it may hold a password."""
+    found = _SCHEME.match(address)
+    return found[1] if found else ""
+
+
+class Changed(Protocol):
+    """What an engine says of a statement that it executed."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows it changed."""
 
 
 class Stretch(NamedTuple):
@@ -62,8 +79,12 @@ class Store(SyncClosing, ABC):
         """The rows that a statement gives."""
 
     @abstractmethod
-    def _changed(self, statement: str, values: Sequence[Any] = ()) -> int:
+    def _executor(self) -> Callable[[str, Row], Changed]:
+        """The function that executes a statement which gives no rows; the same one serves for all."""
+
+    def _changed(self, statement: str, values: Row = ()) -> int:
         """How many rows a statement changed."""
+        return self._executor()(statement, values).rowcount
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[object]:
@@ -222,7 +243,7 @@ class StoredJournal:
         self._store = store
         self._identity = identity
         self._key = identity * POSITIONS + length
-        self._change: Callable[[str, Row], int] = store._changed
+        self._lock, self._execute, self._statement = store._lock, store._executor(), store._append
 
     def __len__(self) -> int:
         """How many records it holds."""
@@ -235,9 +256,9 @@ class StoredJournal:
         where another writer has taken the position since this one was opened.
         """
         store = self._store
-        with store._lock:
+        with self._lock:
             try:
-                written = self._change(store._append, (self._key, kind, body, self._identity))
+                written = self._execute(self._statement, (self._key, kind, body, self._identity)).rowcount
             except store._taken:
                 reason = "was written by another since this one opened it; open the journal again"
                 raise RecordingFailed(f"position {len(self)} of the journal {self.name!r} {reason}") from None

@@ -1,9 +1,15 @@
 """One NATS server for all of these tests, and a context's name for each of them alone."""
 
+from collections.abc import AsyncIterator
 from itertools import count
 
 import pytest
+from nats import connect
+from nats.aio.client import Client
+from sabir_distributed import DistributedRunner, Worker
 
+from tests.distributed.contexts import Desk
+from tests.distributed.support import QUICK, Caller, Gate
 from tests.servers.shared_nats import nats
 
 __all__ = ["nats"]
@@ -20,3 +26,34 @@ def url(nats: str) -> str:
 def name() -> str:
     """A name under which no other test's workers listen."""
     return f"Desk-{next(NUMBERS)}"
+
+
+@pytest.fixture
+async def desk(url: str, name: str) -> AsyncIterator[Desk]:
+    """A context at a worker."""
+    async with Worker(Desk, url, name=name), DistributedRunner(url, name=name, settings=QUICK) as runner:
+        yield Desk(runner)
+
+
+@pytest.fixture
+async def client(url: str) -> AsyncIterator[Client]:
+    """A bare client, to see what is on the wire and to speak there."""
+    client = await connect(url)
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+async def caller(url: str, name: str) -> AsyncIterator[Caller]:
+    """A caller of the test's context."""
+    client = await connect(url)
+    caller = Caller(client, name)
+    await caller.listen()
+    yield caller
+    await client.close()
+
+
+@pytest.fixture
+def gate() -> Gate:
+    """Where the policies of this process wait."""
+    return Gate()

@@ -8,12 +8,14 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import sabir
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from sabir import Message
-from sabir_distributed import CallSettings
+from sabir_distributed import CallSettings, Worker
+from sabir_distributed.envelopes import Cancelled, Reply, Request, Sought, decode_reply, encode
 from sabir_runtime import BaseContext, BaseRunner, BoundPolicy
 
 ROOT = Path(__file__).parents[2]
@@ -105,9 +107,70 @@ def worker_process(
     with process.stdout:
         try:
             said = process.stdout.readline()
+            while said.startswith("sabir worker: "):  # how the search for its server goes
+                said = process.stdout.readline()
             listening = re.match(r"worker (\S+) answers", said)
             assert listening, said + process.stdout.read()
             yield WorkerProcess(process, listening[1])
         finally:
             process.kill()
             process.wait()
+
+
+class Caller:
+    """A bare client that asks as a runner does, and keeps all that it hears."""
+
+    def __init__(self, client: Client, context: str) -> None:
+        self.client = client
+        self.context = context
+        self.inbox = client.new_inbox()
+        self.heard: list[tuple[str, Reply]] = []
+
+    async def listen(self) -> None:
+        await self.client.subscribe(f"{self.inbox}.>", cb=self._hear)
+
+    async def _hear(self, message: Msg) -> None:
+        self.heard.append((message.subject.removeprefix(f"{self.inbox}."), decode_reply(message.data)))
+
+    async def ask(
+        self,
+        id: str,
+        text: str = "x",
+        *,
+        policy: str = "wait",
+        sending: int = 1,
+        left: float = 20.0,
+        waited: float = 0.0,
+    ) -> None:
+        request = Request(
+            id=id,
+            context=self.context,
+            policy=policy,
+            observations=(sabir.user(text),),
+            seconds_left=left,
+            waited=waited,
+        )
+        subject = f"sabir.{self.context}.{policy}"
+        await self.client.publish(subject, encode(request), reply=f"{self.inbox}.{id}.{sending}")
+
+    async def give_up(self, id: str) -> None:
+        await self.client.publish(f"sabir-all.{self.context}", encode(Cancelled(id=id)))
+
+    async def seek(self, id: str) -> None:
+        await self.client.publish(f"sabir-all.{self.context}", encode(Sought(id=id)), reply=f"{self.inbox}.{id}.1")
+
+    async def settle(self, worker: Worker) -> None:
+        """Until all that was sent so far was heard by the worker, and its word here."""
+        await flushed(self.client)
+        await worker._connected().flush()
+        await until(lambda: not any(each.pending_msgs for each in worker._subscriptions))
+        await worker._connected().flush()
+        await flushed(self.client)
+        await asyncio.sleep(0)
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [reply for _, reply in self.heard if isinstance(reply, kind)]
+
+    async def first(self, kind: type[Any]) -> Any:
+        await until(lambda: self.of(kind))
+        return self.of(kind)[0]

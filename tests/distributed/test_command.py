@@ -2,18 +2,21 @@
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from sabir_distributed import DistributedRunner, Worker
 from sabir_distributed.command import _run, load_context
 from sabir_runtime import RuntimeFault
 
-from tests.cli.command import error_line, run
+from tests.cli.command import SCRIPT, error_line, run
 from tests.distributed.contexts import Desk
 from tests.distributed.support import ROOT, soon, until, worker_process
+from tests.servers.nats import nats_server
 
 
 async def test_a_process_answers_requests(url: str, name: str) -> None:
@@ -78,7 +81,7 @@ async def test_a_second_signal_gives_its_work_to_another(url: str, name: str, tm
 
 async def test_a_signal_ends_the_search_for_a_server() -> None:
     """A worker that waits for its server has nothing to finish."""
-    searching = asyncio.ensure_future(_run(Worker(Desk, "nats://127.0.0.1:1"), "nowhere"))
+    searching = asyncio.ensure_future(_run(Worker(Desk, "nats://127.0.0.1:1"), "nowhere", 60))
     await asyncio.sleep(0)  # its first step takes the signals over
 
     os.kill(os.getpid(), signal.SIGTERM)
@@ -93,6 +96,10 @@ async def test_a_signal_ends_the_search_for_a_server() -> None:
         ("nowhere.at_all:Desk", "there is no module 'nowhere'"),
         ("tests.distributed.contexts:Desks", "has no context 'Desks'"),
         ("tests.distributed.support:DEADLINE", "has no context 'DEADLINE'"),
+        ("tests.distributed.contexts:hold", "serves contexts, not the async function 'hold'; give it a class"),
+        ("tests.distributed.support:worker_process", "cannot make 'worker_process' with a runner alone: missing a"),
+        ("tests.distributed.test_worker:Needy", "cannot make 'Needy' with a runner alone: missing a required argument"),
+        ("tests.distributed.support:Gate", "serves contexts, not the class 'Gate'; give it a class"),
     ],
 )
 def test_a_path_that_leads_nowhere_is_one_line(path: str, reason: str) -> None:
@@ -125,6 +132,27 @@ def test_a_missing_server_is_one_line(url: str) -> None:
 
     assert "no NATS server at nats://127.0.0.1:notaport" in error_line(finished)
     assert finished.returncode == 2
+
+
+def test_a_worker_says_that_it_looks_for_its_server_and_that_it_found_it(name: str) -> None:
+    """On stderr, long before its patience is over: where it looks, why in vain, for how long, and what to do."""
+    with nats_server() as free:
+        pass
+    command = [SCRIPT, "worker", "tests.distributed.contexts:Desk", "--name", name, "--url", free]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        try:
+            searching = process.stderr.readline()
+            with nats_server(port=urlsplit(free).port):
+                listening = process.stdout.readline()
+                found = process.stderr.readline()
+        finally:
+            process.kill()
+
+    reason = r"\S.*; trying for 60 s; start nats-server there, or give another --url\n"
+    assert re.fullmatch(f"sabir worker: cannot reach {re.escape(free)}: {reason}", searching)
+    assert found == f"sabir worker: connected to {free}\n"
+    assert listening.endswith(f"({free})\n")
 
 
 def test_help_says_what_it_does() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sabir import Message
 from sabir.history import loads
+from sabir_distributed import envelopes
 from sabir_distributed.envelopes import (
     SCHEMA,
     Accepted,
@@ -28,16 +29,21 @@ from sabir_distributed.envelopes import (
     Willing,
     decode_notice,
     decode_reply,
-    decode_request,
     encode,
 )
 from sabir_distributed.errors import EnvelopeInvalid
+from sabir_distributed.messages import KnownMessages
 from sabir_testing.histories import FOREIGN, Speakers, histories_of, invented_parts
 
 SPEAKERS = Speakers((None, *FOREIGN), lambda origin: invented_parts(FOREIGN[0].dialect))
 NEWER = """[{"schema": 1, "id": "m1", "policy": "user", "mood": null, "payload": {"kind": "parts", "parts":
     [{"kind": "smell", "of": ["rain", null], "strength": 1.5}, {"kind": "text", "text": "hm", "tone": {"low": 0}}]}}]"""
 """A message with a kind of part and with fields that this version does not know, some of them null."""
+
+
+def decode_request(data: bytes) -> Request:
+    """As a worker that knows no message yet."""
+    return envelopes.decode_request(data, KnownMessages())
 
 
 def request(*observations: Message, **changes: Any) -> Request:
@@ -159,6 +165,7 @@ def test_a_request_says_what_the_source_asks_for() -> None:
 
     assert set(document) == {
         "schema", "id", "context", "policy", "observations", "options", "arguments", "seconds_left",
+        "waited",
     }  # fmt: skip
     assert (document["schema"], document["policy"], document["options"]) == (SCHEMA, "llm", ["search"])
     assert document["observations"][0]["payload"]["parts"][0]["text"] == "hi"

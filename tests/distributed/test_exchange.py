@@ -24,13 +24,15 @@ class Workers:
     """Says to the n-th sending what the script has for it: replies, at once and in order."""
 
     def __init__(self, *script: tuple[Reply | Nobody | Exception, ...], settings: CallSettings = QUICK) -> None:
-        self.exchange = Exchange("r1", "policy 'llm' of 'Desk'", settings)
+        self.exchange = Exchange("r1", "Desk", "llm", settings)
         self.left: list[float] = []
+        self.waited: list[float] = []
         self.sent_to: list[str] = []
         self._script = list(script)
 
     async def send(self, exchange: Exchange, left: float) -> None:
         self.left.append(left)
+        self.waited.append(exchange.waited)
         self.sent_to.append("who?" if exchange.seeks else exchange.chosen or "any")
         for reply in self._script.pop(0) if self._script else ():
             exchange.take(exchange.sending, reply)
@@ -71,6 +73,18 @@ async def test_it_is_sent_again_while_nobody_takes_it(reply: Busy | Nobody) -> N
     assert await workers.carry() is ANSWER
     assert workers.sent == 5
     assert workers.left == sorted(workers.left, reverse=True)
+
+
+async def test_the_first_word_that_a_worker_is_busy_costs_no_pause() -> None:
+    """Asked again, it stands in line there: only then is it on its way for more than no time."""
+    workers = Workers((BUSY,), (ANSWER,))
+    asking = asyncio.ensure_future(workers.carry())
+    for _ in range(3):  # turns of the event loop, of which a pause would take none
+        await asyncio.sleep(0)
+
+    assert workers.sent == 2
+    assert await asking is ANSWER
+    assert workers.waited[0] == 0 < workers.waited[1]
 
 
 async def test_nobody_for_longer_than_the_patience_is_an_error() -> None:
@@ -149,7 +163,7 @@ async def test_after_so_many_attempts_the_worker_is_lost() -> None:
         settings=QUICK.model_copy(update={"silence": 0.02}),
     )
 
-    with pytest.raises(WorkerLost, match="3 workers in turn fell silent, the last was w1; look whether"):
+    with pytest.raises(WorkerLost, match="3 workers in turn fell silent or left, the last was w1; look whether"):
         await workers.carry()
     assert workers.sent_to == ["any", "who?", "w2", "who?", "w2"]
     assert workers.exchange.may_run_elsewhere
@@ -188,7 +202,7 @@ async def test_the_time_of_a_call_ends_it_whatever_is_said() -> None:
     """With the name of whoever was at it."""
     workers = Workers((ACCEPTED,), settings=CallSettings(timeout=0.05))
 
-    with pytest.raises(RequestTimedOut, match=r"no answer within 0.05 s; worker w1 was at it; give CallSettings"):
+    with pytest.raises(RequestTimedOut, match=r"no answer within 0.05 s; worker w1 had it; give CallSettings"):
         await workers.carry()
     assert workers.exchange.may_run_elsewhere
 
@@ -197,7 +211,7 @@ async def test_pauses_end_with_the_time_of_a_call() -> None:
     """A busy cluster does not keep a caller for ever."""
     workers = Workers(*[(BUSY,)] * 99, settings=CallSettings(timeout=0.1))
 
-    with pytest.raises(RequestTimedOut, match="no worker was known to be at it"):
+    with pytest.raises(RequestTimedOut, match="no worker was known to have it"):
         await workers.carry()
 
 

@@ -2,101 +2,30 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+import re
 from typing import Any
 
-import nats
 import pytest
 import sabir
-from nats.aio.client import Client
-from nats.aio.msg import Msg
-from sabir_distributed import CallSettings, DistributedRunner, NoServer, Worker, WorkerSettings
+from sabir import Message
+from sabir_distributed import DistributedRunner, NoServer, Worker, WorkerSettings
 from sabir_distributed.envelopes import (
     Accepted,
     Alive,
     Answered,
     Busy,
-    Cancelled,
     Failed,
-    Released,
-    Reply,
     Request,
-    Sought,
-    Willing,
-    decode_reply,
     encode,
 )
-from sabir_runtime import RuntimeFault
+from sabir_runtime import BaseContext, BaseRunner, RuntimeFault
 
 from tests.distributed.contexts import Desk
-from tests.distributed.support import Gate, Gated, flushed, soon, until
+from tests.distributed.support import Caller, Gate, soon, until
 
 EAGER = WorkerSettings(accept_after=0.0, beat=0.02)
 """Accepts at once, beats often."""
 NEVER = WorkerSettings(accept_after=1000.0)
-
-
-class Caller:
-    """A bare client that asks as a runner does, and keeps all that it hears."""
-
-    def __init__(self, client: Client, context: str) -> None:
-        self.client = client
-        self.context = context
-        self.inbox = client.new_inbox()
-        self.heard: list[tuple[str, Reply]] = []
-
-    async def listen(self) -> None:
-        await self.client.subscribe(f"{self.inbox}.>", cb=self._hear)
-
-    async def _hear(self, message: Msg) -> None:
-        self.heard.append((message.subject.removeprefix(f"{self.inbox}."), decode_reply(message.data)))
-
-    async def ask(
-        self, id: str, text: str = "x", *, policy: str = "wait", sending: int = 1, left: float = 20.0
-    ) -> None:
-        request = Request(
-            id=id, context=self.context, policy=policy, observations=(sabir.user(text),), seconds_left=left
-        )
-        subject = f"sabir.{self.context}.{policy}"
-        await self.client.publish(subject, encode(request), reply=f"{self.inbox}.{id}.{sending}")
-
-    async def give_up(self, id: str) -> None:
-        await self.client.publish(f"sabir-all.{self.context}", encode(Cancelled(id=id)))
-
-    async def seek(self, id: str) -> None:
-        await self.client.publish(f"sabir-all.{self.context}", encode(Sought(id=id)), reply=f"{self.inbox}.{id}.1")
-
-    async def settle(self, worker: Worker) -> None:
-        """Until all that was sent so far was heard by the worker, and its word here."""
-        await flushed(self.client)
-        await worker._connected().flush()
-        await until(lambda: not any(each.pending_msgs for each in worker._subscriptions))
-        await worker._connected().flush()
-        await flushed(self.client)
-        await asyncio.sleep(0)
-
-    def of(self, kind: type[Any]) -> list[Any]:
-        return [reply for _, reply in self.heard if isinstance(reply, kind)]
-
-    async def first(self, kind: type[Any]) -> Any:
-        await until(lambda: self.of(kind))
-        return self.of(kind)[0]
-
-
-@pytest.fixture
-async def caller(url: str, name: str) -> AsyncIterator[Caller]:
-    """A caller of the test's context."""
-    client = await nats.connect(url)
-    caller = Caller(client, name)
-    await caller.listen()
-    yield caller
-    await client.close()
-
-
-@pytest.fixture
-def gate() -> Gate:
-    """Where the policies of this process wait."""
-    return Gate()
 
 
 async def test_a_short_call_is_one_request_and_one_reply(url: str, name: str, caller: Caller) -> None:
@@ -108,6 +37,29 @@ async def test_a_short_call_is_one_request_and_one_reply(url: str, name: str, ca
 
     assert (answer.id, answer.worker, answer.result[0].text) == ("r1", worker.id, "x")
     assert [subject for subject, _ in caller.heard] == ["r1.1"]
+
+
+async def test_a_policy_observes_the_same_objects_again(url: str, name: str) -> None:
+    """Turn after turn: what core keeps with a message, as rendered prefixes, serves at a worker as in one process."""
+    observed: list[list[Message]] = []
+
+    async def observe(ctx: Any, observations: list[Message], options: Any = None) -> list[Message]:
+        observed.append(observations)
+        return [sabir.assistant("seen")]
+
+    class Seeing(BaseContext):
+        def __init__(self, runner: BaseRunner) -> None:
+            super().__init__(runner)
+            self.observe = self._bind(observe)
+
+    history = [sabir.system("Be brief."), sabir.user("hm")]
+    async with Worker(Seeing, url, name=name), DistributedRunner(url, name=name) as runner:
+        ctx = Seeing(runner)
+        for _ in range(3):
+            history += await soon(ctx.observe(history))
+
+    assert [len(each) for each in observed] == [2, 3, 4]
+    assert all(again is further for again, further in zip(observed[1][:2], observed[2], strict=False))
 
 
 async def test_a_longer_call_is_accepted_and_kept_alive_until_it_is_answered(
@@ -134,20 +86,6 @@ async def test_a_worker_without_work_is_silent(url: str, name: str, caller: Call
         gate.opened.set()
         await caller.first(Answered)
         await until(lambda: worker._beat is None)
-
-
-async def test_a_full_worker_says_so_at_once(url: str, name: str, caller: Caller, gate: Gate) -> None:
-    """Back-pressure: it queues nothing, so that another can take it."""
-    full = WorkerSettings(concurrency=1, accept_after=1000)
-    async with Worker(gate.context, url, name=name, settings=full) as worker:
-        await caller.ask("r1", "first")
-        await caller.ask("r2", "second")
-        busy = await caller.first(Busy)
-        gate.opened.set()
-        await caller.first(Answered)
-
-    assert (busy.id, busy.worker) == ("r2", worker.id)
-    assert gate.began == ["first"]
 
 
 async def test_a_request_that_is_repeated_while_it_runs_runs_once(
@@ -252,11 +190,33 @@ async def test_a_request_that_cannot_be_read_is_refused_in_words(
     assert (failed.worker, failed.error.type, failed.error.raised_by) == (worker.id, "EnvelopeInvalid", "worker")
 
 
-def test_what_is_no_context_is_refused(url: str) -> None:
+async def serve_nobody(ctx: BaseContext) -> list[Message]:
+    """A policy, given where a context is asked for."""
+    return []
+
+
+class Needy(BaseContext):
+    """Needs more than a runner."""
+
+    def __init__(self, runner: BaseRunner, key: str) -> None:
+        super().__init__(runner)
+
+
+@pytest.mark.parametrize(
+    ("context", "reason"),
+    [
+        (lambda runner: {}, "a worker serves contexts, not a dict"),
+        (dict, "a worker serves contexts, not the class 'dict'"),
+        (serve_nobody, "a worker serves contexts, not the async function 'serve_nobody'"),
+        (Needy, "a worker cannot make 'Needy' with a runner alone: missing a required argument: 'key'"),
+        (lambda: None, "a worker cannot make '<lambda>' with a runner alone: too many positional arguments"),
+    ],
+)
+def test_what_is_no_context_is_refused(url: str, context: Any, reason: str) -> None:
     """In one line, before anything is connected to."""
-    made: Any = dict  # called with a runner, it would have to be a context
-    with pytest.raises(RuntimeFault, match="a worker serves contexts, not a dict; give it a class derived from Base"):
-        Worker(lambda runner: made(), url)
+    remedy = "; give it a class derived from BaseContext, whose __init__ needs a runner alone"
+    with pytest.raises(RuntimeFault, match=f"^{re.escape(reason + remedy)}$"):
+        Worker(context, url)
 
 
 async def test_a_request_for_another_context_is_refused(url: str, name: str, caller: Caller) -> None:
@@ -280,94 +240,6 @@ async def test_a_request_that_names_nobody_to_answer_to_is_dropped(
         await until(lambda: worker._subscriptions[2].pending_msgs == 0)
 
     assert gate.began == []
-
-
-async def test_a_worker_that_is_told_to_stop_finishes_its_work_and_takes_no_more(
-    url: str, name: str, gate: Gate
-) -> None:
-    """Drain: what it has is answered, what comes later goes to another."""
-    other = Gate()
-    other.opened.set()
-    leaving = Worker(gate.context, url, name=name)
-    running = asyncio.ensure_future(leaving.run())
-    async with DistributedRunner(url, name=name) as runner:
-        ctx = Gated(runner)
-        asked = asyncio.ensure_future(ctx.wait("x"))
-        await until(lambda: gate.began)
-        async with Worker(other.context, url, name=name):
-            leaving.stop()
-            await until(lambda: all(each._closed for each in leaving._subscriptions[1:]))
-            later = await soon(asyncio.gather(*(ctx.wait(str(number)) for number in range(10))))
-            gate.opened.set()
-            (said,) = await soon(asked)
-            await soon(running)
-
-    assert said.text == "X"
-    assert gate.began == ["x"]
-    assert len(later) == len(other.began) == 10
-
-
-async def test_what_is_not_finished_within_the_drain_is_given_to_another_at_once(
-    url: str, name: str, gate: Gate
-) -> None:
-    """Released: nobody waits for beats of one that left."""
-    other = Gate()
-    other.opened.set()
-    patient = CallSettings(acceptance=1000, silence=1000)
-    leaving = Worker(gate.context, url, name=name, settings=WorkerSettings(drain=0.01))
-    running = asyncio.ensure_future(leaving.run())
-    async with DistributedRunner(url, name=name, settings=patient) as runner:
-        asked = asyncio.ensure_future(Gated(runner).wait("x"))
-        await until(lambda: gate.began)
-        async with Worker(other.context, url, name=name):
-            leaving.stop()
-            (said,) = await soon(asked)
-            await soon(running)
-
-    assert (said.text, gate.cancelled, other.ended) == ("X", ["x"], ["x"])
-
-
-async def test_a_second_word_to_stop_ends_the_drain(url: str, name: str, caller: Caller, gate: Gate) -> None:
-    """Whoever waits for it is impatient."""
-    leaving = Worker(gate.context, url, name=name, settings=WorkerSettings(drain=1000))
-    running = asyncio.ensure_future(leaving.run())
-    await until(lambda: leaving._subscriptions)
-    await leaving._connected().flush()
-    await caller.ask("r1")
-    await until(lambda: gate.began)
-
-    leaving.stop()
-    await until(lambda: all(each._closed for each in leaving._subscriptions[1:]))
-    await caller.seek("r2")
-    await caller.settle(leaving)
-    leaving.stop()
-    await soon(running)
-
-    assert caller.of(Willing) == []
-    assert (await caller.first(Released)).id == "r1"
-
-
-async def test_workers_that_live_and_have_a_place_are_willing(url: str, name: str, caller: Caller, gate: Gate) -> None:
-    """Who is full says nothing, unless it has that very request; and then it may be asked alone."""
-    full = WorkerSettings(concurrency=1, accept_after=1000)
-    async with Worker(gate.context, url, name=name, settings=full) as worker:
-        await caller.ask("r1")
-        await until(lambda: gate.began)
-        async with Worker(Gate().context, url, name=name) as other:
-            await caller.seek("r2")
-            await until(lambda: caller.of(Willing))
-            await caller.seek("r1")
-            await until(lambda: len(caller.of(Willing)) == 3)
-        gate.opened.set()
-        await caller.first(Answered)
-
-        request = Request(id="r3", context=name, policy="wait", observations=(sabir.user("y"),), seconds_left=5)
-        await caller.client.publish(f"sabir-worker.{worker.id}", encode(request), reply=f"{caller.inbox}.r3.1")
-        await until(lambda: len(caller.of(Answered)) == 2)
-
-    told = [(willing.id, willing.worker) for willing in caller.of(Willing)]
-    assert told[0] == ("r2", other.id)
-    assert set(told[1:]) == {("r1", other.id), ("r1", worker.id)}
 
 
 async def test_a_policy_that_cancels_itself_fails(url: str, name: str, caller: Caller) -> None:
@@ -402,21 +274,6 @@ async def test_a_worker_and_its_policies_can_be_shown(name: str) -> None:
 
     assert repr(worker) == f"<worker {worker.id} for {name!r} at nats://127.0.0.1:1>"
     assert worker.policies == list(Desk.__annotations__)
-
-
-async def test_workers_of_one_context_share_its_requests(url: str, name: str) -> None:
-    """A queue group: each request goes to one of them."""
-    gates = [Gate(), Gate()]
-    for each in gates:
-        each.opened.set()
-    async with Worker(gates[0].context, url, name=name), Worker(gates[1].context, url, name=name):
-        async with DistributedRunner(url, name=name) as runner:
-            ctx = Gated(runner)
-            await soon(asyncio.gather(*(ctx.wait(str(number)) for number in range(100))))
-
-    counts = [len(each.began) for each in gates]
-    assert sum(counts) == 100
-    assert min(counts) > 0
 
 
 def test_an_envelope_of_a_worker_is_json() -> None:

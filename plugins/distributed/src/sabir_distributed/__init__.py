@@ -6,6 +6,7 @@ from sabir_distributed.errors import (
     NoWorkers,
     PayloadTooLarge,
     RequestTimedOut,
+    RunnerClosed,
     WorkerLost,
 )
 from sabir_distributed.runner import DistributedRunner
@@ -20,6 +21,7 @@ __all__ = [
     "NoWorkers",
     "PayloadTooLarge",
     "RequestTimedOut",
+    "RunnerClosed",
     "Worker",
     "WorkerLost",
     "WorkerSettings",

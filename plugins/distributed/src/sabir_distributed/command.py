@@ -1,5 +1,6 @@
 """`sabir worker module:Context --url nats://…`: a process that answers requests until it gets SIGTERM or SIGINT.
 
+no server yet ──▶ says so on stderr, and tries on until its patience is over
 SIGTERM ──▶ takes no more ──▶ finishes its work ──▶ leaves
         └ a second one ──▶ leaves at once, the rest goes to other workers
 """
@@ -19,6 +20,8 @@ from sabir_distributed.settings import WorkerSettings
 from sabir_distributed.worker import Worker
 
 DEFAULT_URL = "nats://127.0.0.1:4222"
+SILENT_FOR = 1.0
+"""Seconds without a server before it says so."""
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -34,8 +37,9 @@ def worker(
         concurrency: How many requests it works on at once.
         drain: How many seconds it finishes its work when it is told to stop.
     """
-    made = Worker(load_context(context), url, name=name, settings=WorkerSettings(concurrency=concurrency, drain=drain))
-    asyncio.run(_run(made, shown(url)))
+    settings = WorkerSettings(concurrency=concurrency, drain=drain)
+    made = Worker(load_context(context), url, name=name, settings=settings)
+    asyncio.run(_run(made, shown(url), settings.patience))
     return 0
 
 
@@ -60,7 +64,7 @@ def load_context(path: str) -> Callable[[InMemoryRunner], BaseContext]:
     return found
 
 
-async def _run(made: Worker, url: str) -> None:
+async def _run(made: Worker, url: str, patience: float) -> None:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
 
@@ -70,9 +74,25 @@ async def _run(made: Worker, url: str) -> None:
         else:
             task.cancel()
 
+    def complain() -> None:
+        why = f": {made.trouble}" if made.trouble else ""
+        _tell(f"cannot reach {url}{why}; trying for {patience:g} s; start nats-server there, or give another --url")
+        complained.set()
+
+    def listen() -> None:
+        waiting.cancel()
+        if complained.is_set():
+            _tell(f"connected to {url}")
+        print(f"worker {made.id} answers {made.name}: {', '.join(made.policies)} ({url})", flush=True)
+
+    complained, waiting = asyncio.Event(), loop.call_later(SILENT_FOR, complain)
     with suppress(NotImplementedError):  # where the system has no such signals, a key's interrupt ends it
         for each in STOPPING:
             loop.add_signal_handler(each, leave)
-    listening = f"worker {made.id} answers {made.name}: {', '.join(made.policies)} ({url})"
     with suppress(asyncio.CancelledError):
-        await made.run(lambda: print(listening, flush=True))
+        await made.run(listen)
+
+
+def _tell(said: str) -> None:
+    """Say it to whoever started the command, and not among its output."""
+    print(f"sabir worker: {said}", file=sys.stderr, flush=True)

@@ -53,6 +53,7 @@ class Connection:
         self._owned = self._client is not target
         self._up = asyncio.Event()
         self._last: Exception | None = None
+        self._is_ended = False
         self.gone: asyncio.Future[NoServer] = self.loop.create_future()
         """Done when the connection is over, with the reason."""
 
@@ -60,6 +61,11 @@ class Connection:
     def is_open(self) -> bool:
         """Whether it can be used, now or when the server is back."""
         return not self.gone.done() and not self._client.is_closed
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong last while the server is away, in one line; else nothing."""
+        return "" if self._last is None else one_line(str(self._last), 200)
 
     @property
     def largest(self) -> int:
@@ -70,6 +76,7 @@ class Connection:
         """Connect; NoServer where that does not succeed within the patience."""
         if self._owned:
             await self._connect()
+        self._last = None
         self._up.set()
 
     async def _connect(self) -> None:
@@ -92,7 +99,9 @@ class Connection:
             raise
 
     def _missing(self, error: Exception | None) -> NoServer:
-        reason = one_line(str(self._last or error or "the connection was closed"), 200)
+        if self._is_ended:
+            return NoServer(f"the connection to NATS at {self.target} was closed; send before it is")
+        reason = self.trouble or one_line(str(error or "it was lost"), 200)
         remedy = "start nats-server there, or give the URL of one"
         return NoServer(f"no NATS server at {self.target} within {self._patience:g} s: {reason}; {remedy}")
 
@@ -169,6 +178,7 @@ class Connection:
 
     async def close(self) -> None:
         """End the connection, what was sent first; a client of the user's own stays open."""
+        self._is_ended = True
         if self._owned and not self._client.is_closed:
             await self._client.close()
         self._end(None)

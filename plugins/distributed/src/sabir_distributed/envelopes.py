@@ -1,6 +1,6 @@
 """What travels between a caller and a worker: frozen models as JSON, with a schema number, no pickle (RN-28, RN-29).
 
-    Request ──────▶  id, context, policy, observations, options, arguments, seconds_left
+    Request ──────▶  id, context, policy, observations, options, arguments, seconds_left, waited
             ◀──────  Answered(result) · Failed(error)                     one of these ends it
             ◀──────  Accepted · Busy · Released                           what happens to it before
             ◀──────  Alive(requests)                                      one for all requests of a caller
@@ -13,6 +13,7 @@ schema number is refused by name. The time that is left travels, and no time of 
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -20,11 +21,12 @@ from pydantic_core import PydanticSerializationError
 from sabir import Message
 from sabir.arguments import describe
 from sabir.errors import one_line
-from sabir.models import AtRest, load_as
+from sabir.models import AtRest, assemble, load_as
 from sabir.parts import NonEmpty
 from sabir.values import parse_json
 
 from sabir_distributed.errors import EnvelopeInvalid
+from sabir_distributed.messages import BETWEEN, KnownMessages, lines_of
 
 SCHEMA = 1
 """The number of the envelopes that this version writes, and the only one that it reads."""
@@ -51,6 +53,8 @@ class Request(Envelope):
     """The policy's own arguments as a JSON object, by their parameters' types."""
     seconds_left: float = Field(gt=0, allow_inf_nan=False)
     """How long the caller still waits, counted from when the request is received."""
+    waited: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """How long it was on its way before it was sent this time; 0 the first time: it stands in no line then."""
 
 
 class Fault(AtRest):
@@ -83,7 +87,7 @@ class Failed(Envelope):
 
 
 class Accepted(Envelope):
-    """A worker is at it, and says so again every so many seconds."""
+    """A worker has it, and says so again every so many seconds."""
 
     kind: Literal["accepted"] = "accepted"
     id: NonEmpty
@@ -92,7 +96,7 @@ class Accepted(Envelope):
 
 
 class Busy(Envelope):
-    """A worker has as much as it takes."""
+    """A worker has as much as it takes, or as are older: ask again."""
 
     kind: Literal["busy"] = "busy"
     id: NonEmpty
@@ -108,7 +112,7 @@ class Released(Envelope):
 
 
 class Alive(Envelope):
-    """A worker is still at these requests of one caller."""
+    """A worker still has these requests of one caller."""
 
     kind: Literal["alive"] = "alive"
     worker: NonEmpty
@@ -143,6 +147,9 @@ Reply: TypeAlias = Annotated[
 ]
 Notice: TypeAlias = Annotated[Cancelled | Sought, Field(discriminator="kind")]
 
+_OBSERVATIONS = {"observations"}
+_OPENED, _CLOSED, _EMPTY = b',"observations":[\n', b"\n]}", b',"observations":[]}'
+"""Around the lines of a request's messages; a line break within a JSON text is no part of any string."""
 _REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
 _NOTICE: TypeAdapter[Notice] = TypeAdapter(Notice)
 _REPLY: TypeAdapter[Reply] = TypeAdapter(Reply)
@@ -150,15 +157,27 @@ _REPLY: TypeAdapter[Reply] = TypeAdapter(Reply)
 
 def encode(envelope: Envelope) -> bytes:
     """An envelope as JSON; EnvelopeInvalid where a message holds what JSON cannot."""
+    write = envelope.__pydantic_serializer__.to_json
     try:
-        return envelope.__pydantic_serializer__.to_json(envelope)
+        if not isinstance(envelope, Request) or not envelope.observations:
+            return write(envelope)
+        rest = write(envelope, exclude=_OBSERVATIONS)
+        return rest[:-1] + _OPENED + lines_of(envelope.observations) + _CLOSED
     except (PydanticSerializationError, UnicodeEncodeError) as error:
         reason = one_line(str(error), 200)
         raise EnvelopeInvalid(f"{type(envelope).__name__} cannot be written as JSON: {reason}") from None
 
 
-def decode_request(data: bytes) -> Request:
-    """The request that a caller sent; EnvelopeInvalid for anything else."""
+def decode_request(data: bytes, known: KnownMessages) -> Request:
+    """The request that a caller sent, with messages that are known already; EnvelopeInvalid for anything else."""
+    head, opened, rest = data.partition(_OPENED)
+    if opened and rest.endswith(_CLOSED):
+        with suppress(ValidationError):  # a newer writer's, perhaps: then it is read as a whole
+            observations = known.read(rest[: -len(_CLOSED)].split(BETWEEN))
+            if observations is not None:
+                request = _REQUEST.validator.validate_json(head + _EMPTY)
+                _check_schema("request", request.schema_number)
+                return assemble(Request, {**vars(request), "observations": observations}, request.model_fields_set)
     return _decode(_REQUEST, "request", data)
 
 
@@ -174,7 +193,7 @@ def decode_reply(data: bytes) -> Reply:
 
 def _decode(adapter: TypeAdapter[Enveloped], what: str, data: bytes) -> Enveloped:
     try:
-        decoded = adapter.validate_json(data)
+        decoded: Enveloped = adapter.validator.validate_json(data)
     except ValidationError:
         return _decode_tolerantly(adapter.validate_python, what, data)
     _check_schema(what, decoded.schema_number)

@@ -5,6 +5,7 @@ RuntimeFault
 ├── NoWorkers          nobody answers for the policy (LookupError)
 ├── WorkerLost         every worker that was given the request fell silent
 ├── RequestTimedOut    no answer within the time of a call (TimeoutError)
+├── RunnerClosed       the runner was closed while a call was under way
 ├── PayloadTooLarge    more bytes than the server carries in one message (ValueError)
 └── EnvelopeInvalid    what came is no envelope that this version reads, or does not fit the other side (ValueError)
 
@@ -28,6 +29,10 @@ class WorkerLost(RuntimeFault):
 
 class RequestTimedOut(RuntimeFault, TimeoutError):
     """A call had no answer within its timeout; whoever worked on it was told to stop."""
+
+
+class RunnerClosed(RuntimeFault):
+    """The runner was closed while a call was under way; it says whether a worker may have run it."""
 
 
 class PayloadTooLarge(RuntimeFault, ValueError):

@@ -1,7 +1,7 @@
 """One request on its way: what was said about it, and what to do next.
 
     send ──▶ Answered · Failed             the end
-         ──▶ Busy                          a pause, longer each time, then the same again
+         ──▶ Busy                          the same again: at once, where it then stands in line; later after pauses
          ──▶ Nobody                        the same, until the patience is over ──▶ NoWorkers
          ──▶ Accepted, Alive …             wait on
          ──▶ silence · Released            to another worker, under the same id ──▶ WorkerLost after `attempts`
@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from sabir_distributed.envelopes import Accepted, Answered, Busy, Ending, Failed, Released, Reply, Willing
-from sabir_distributed.errors import NoWorkers, RequestTimedOut, WorkerLost
+from sabir_distributed.errors import NoWorkers, RequestTimedOut, RunnerClosed, WorkerLost
 from sabir_distributed.settings import CallSettings
 
 FIRST_PAUSE = 0.01
 LONGEST_PAUSE = 1.0
+SHORTEST_WAIT = 1e-6
+"""Of a request that is sent again: more than no time, however fast the clock ticks."""
 BEATS_MISSED = 3
 """A worker is not silent before it missed so many of its own beats."""
 
@@ -39,9 +41,10 @@ Send: TypeAlias = Callable[["Exchange", float], Awaitable[None]]
 class Exchange:
     """What was said about one request, and who waits for it."""
 
-    def __init__(self, id: str, what: str, settings: CallSettings) -> None:
+    def __init__(self, id: str, context: str, policy: str, settings: CallSettings) -> None:
         self.id = id
-        self.what = what
+        self.context = context
+        self.what = f"policy {policy!r} of {context!r}"
         self.sending = 0
         """How often it was sent; what is said about an earlier sending, other than its end, no longer counts."""
         self.given = 0
@@ -55,7 +58,8 @@ class Exchange:
         self._said: Said | None = None
         self._settings = settings
         self._loop = asyncio.get_running_loop()
-        self._ends = self._loop.time() + settings.timeout
+        self._began = self._loop.time()
+        self._ends = self._began + settings.timeout
         self._due = 0.0
         self._pauses = 0
         self._missing_since: float | None = None
@@ -66,6 +70,11 @@ class Exchange:
     def may_run_elsewhere(self) -> bool:
         """Whether a worker may still be at it."""
         return self.sending > 0 and (not self.is_over or self.given > 0)
+
+    @property
+    def waited(self) -> float:
+        """How long it is on its way; 0 when it is sent for the first time, and more than that afterwards."""
+        return max(self._loop.time() - self._began, SHORTEST_WAIT) if self.sending > 1 else 0.0
 
     @property
     def is_over(self) -> bool:
@@ -84,6 +93,7 @@ class Exchange:
         else:
             if isinstance(reply, Accepted):
                 self._silence = max(self._settings.silence, BEATS_MISSED * reply.every)
+                self._pauses = 0  # a place in a line, perhaps: it pauses no longer than it must to stand there again
             self.worker = reply.worker
             self._due = self._loop.time() + self._silence
 
@@ -112,8 +122,9 @@ class Exchange:
             self._missing_since = (self._missing_since or self._loop.time()) if is_missing else None
             self._check_patience()
             self.seeks, self.chosen = self.seeks or bool(self.chosen), ""
-            self._pauses += 1
-            await self._pause()
+            if isinstance(said, Nobody) or self.sending > 1:
+                self._pauses += 1
+                await self._pause()
         elif self.is_over:
             return
         elif self.seeks:
@@ -160,7 +171,7 @@ class Exchange:
         if self.given >= self._settings.attempts:
             last = f", the last was {self.worker}" if self.worker else ""
             remedy = "look whether workers die of it, block their event loop, or need more `acceptance` and `silence`"
-            raise WorkerLost(f"{self.what}: {self.given} workers in turn fell silent{last}; {remedy}")
+            raise WorkerLost(f"{self.what}: {self.given} workers in turn fell silent or left{last}; {remedy}")
 
     def _check_patience(self) -> None:
         since = self._missing_since
@@ -168,7 +179,15 @@ class Exchange:
             remedy = "start one: sabir worker module:Context --url …"
             raise NoWorkers(f"{self.what}: no worker answers, nor did within {self._settings.patience:g} s; {remedy}")
 
+    def closed(self) -> RunnerClosed:
+        """What its caller gets where the runner is closed before it is over."""
+        fate = (
+            f"{self.worker or 'a worker'} may have run it, and is told to stop" if self.sending else "it was not sent"
+        )
+        remedy = "close a runner after its last call"
+        return RunnerClosed(f"{self.what}: the runner was closed while the call was under way; {fate}; {remedy}")
+
     def _timed_out(self) -> RequestTimedOut:
-        at = f"worker {self.worker} was at it" if self.worker else "no worker was known to be at it"
+        at = f"worker {self.worker} had it" if self.worker else "no worker was known to have it"
         remedy = "give CallSettings(timeout=…) more, or the policy less to do"
         return RequestTimedOut(f"{self.what}: no answer within {self._settings.timeout:g} s; {at}; {remedy}")

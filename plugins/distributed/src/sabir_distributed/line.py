@@ -36,6 +36,7 @@ class Line:
         self._places = asyncio.Semaphore(settings.in_flight)
         self._exchanges: dict[str, Exchange] = {}
         self._inbox = ""
+        self._is_closed = False
 
     @property
     def is_open(self) -> bool:
@@ -51,20 +52,28 @@ class Line:
 
     async def ask(self, request: Request) -> Ending:
         """What came of a request, once; its envelope says how long that may take."""
-        what = f"policy {request.policy!r} of {request.context!r}"
-        exchange = Exchange(request.id, what, self._settings)
-        await self._take_place(what)
+        exchange = Exchange(request.id, request.context, request.policy, self._settings)
+        await self._take_place(exchange.what)
         self._exchanges[request.id] = exchange
         try:
+            if self._is_closed:
+                raise exchange.closed()
             return await exchange.carry(lambda each, left: self._send(request, each, left))
+        except NoServer:
+            if self._is_closed:
+                raise exchange.closed() from None
+            raise
         finally:
             self._places.release()
             del self._exchanges[request.id]
             if exchange.may_run_elsewhere:
-                await self._cancel(request)
+                await self._cancel(exchange)
 
     async def close(self) -> None:
-        """Stop listening and end the connection; whoever still waits gets NoServer."""
+        """Stop listening and end the connection; whoever still waits gets RunnerClosed, and the workers are told."""
+        self._is_closed = True
+        for exchange in [each for each in self._exchanges.values() if not each.is_over]:
+            await self._cancel(exchange)
         await self.connection.unsubscribe(self._subscription)
         await self.connection.close()
 
@@ -88,8 +97,8 @@ class Line:
         if exchange.seeks:
             await self.connection.publish(all_of(request.context), encode(Sought(id=request.id)), reply)
             return
-        if request.seconds_left - left > WORTH_SAYING:
-            request = request.model_copy(update={"seconds_left": left})
+        if exchange.sending > 1 or request.seconds_left - left > WORTH_SAYING:
+            request = request.model_copy(update={"seconds_left": left, "waited": exchange.waited})
         body = pack(
             encode(request),
             f"request for {exchange.what}",
@@ -100,9 +109,9 @@ class Line:
         subject = requests_for(chosen) if chosen else requests_of(request.context, request.policy)
         await self.connection.publish(subject, body, reply)
 
-    async def _cancel(self, request: Request) -> None:
+    async def _cancel(self, exchange: Exchange) -> None:
         with suppress(NoServer):
-            await self.connection.publish(all_of(request.context), encode(Cancelled(id=request.id)))
+            await self.connection.publish(all_of(exchange.context), encode(Cancelled(id=exchange.id)))
 
     async def _hear(self, message: Msg) -> None:
         id, _, sending = message.subject[len(self._inbox) + 1 :].partition(".")

@@ -16,7 +16,7 @@ from sabir_runtime import Batch, BoundCall, PolicyFailed, PolicyInvalid, Runner,
 
 from sabir_distributed.connection import Target, shown
 from sabir_distributed.envelopes import Failed, Request
-from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge
+from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge, RunnerClosed
 from sabir_distributed.line import Line
 from sabir_distributed.settings import CallSettings
 from sabir_distributed.subjects import check_context
@@ -86,12 +86,18 @@ class DistributedRunner(Runner, AsyncClosing):
                 remedy = "use one runner for each event loop, or await its aclose() first"
                 raise RuntimeFault(f"{self!r} is connected in another event loop; {remedy}")
             self._line = self._opening = None
-        self._opening = self._opening or asyncio.Lock()
-        async with self._opening:
-            if self._line is None or not self._line.is_open:
+        opening = self._opening = self._opening or asyncio.Lock()
+        async with opening:
+            if self._opening is opening and (self._line is None or not self._line.is_open):
                 line = Line(self._target, self._settings)
                 await line.open()
-                self._line = line
+                if self._opening is opening:
+                    self._line = line
+                else:
+                    await line.close()
+            if self._line is None or self._opening is not opening:
+                remedy = "close a runner after its last call"
+                raise RunnerClosed(f"{self!r} was closed while it connected for a call; it was not sent; {remedy}")
             return self._line
 
 

@@ -34,7 +34,9 @@ class WorkerSettings(Frozen):
     """How much a worker takes on, and what it tells of it."""
 
     concurrency: int = Field(default=32, ge=1)
-    """How many requests it works on at once; beyond that it says that it is busy."""
+    """How many requests it works on at once."""
+    waiting: int = Field(default=256, ge=0)
+    """How many more stand in line, those first that are on their way the longest; to others it says that it is busy."""
     accept_after: Seconds = Field(default=0.05, ge=0)
     """After how long it accepts a request that it has not answered yet: short calls need no acceptance."""
     beat: Seconds = Field(default=1.0, gt=0)

@@ -19,23 +19,29 @@ MOST_CHARACTERS = 10_000
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """A request that a worker has begun."""
+    """A request that a worker has taken, to begin it at once or when a place is free."""
 
     request: Request
     reply: str
     """Where its caller hears of it: of its latest sending."""
     ends: float
     """When nobody waits for it any more, on the event loop's clock."""
-    task: "asyncio.Task[None]" = field(init=False)
+    since: float
+    """Since when it is on its way, on the same clock."""
+    task: "asyncio.Task[None] | None" = None
+    """What performs it, once it has begun."""
     timer: asyncio.TimerHandle = field(init=False)
     is_accepted: bool = False
     is_stopped: bool = False
     """Whether nobody waits for its answer from here any more."""
     is_released: bool = False
     """Whether it was stopped so that another worker takes it."""
+    is_tired: bool = False
+    """Whether it stood in line at the last beat."""
 
     def stop(self) -> None:
-        """Cancel the policy."""
+        """Cancel the policy that has begun."""
+        assert self.task is not None
         self.is_stopped = True
         self.task.cancel()
 

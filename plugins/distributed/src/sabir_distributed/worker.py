@@ -1,7 +1,7 @@
 """The worker's side: a context whose policies answer requests (RN-30).
 
     sabir.<context>.<policy> ──queue group──▶ Worker ──▶ bound policy, in this process ──▶ Answered · Failed
-                                                ├ full            ──▶ Busy, at once
+                                                ├ full            ──▶ Busy, or in line for a while (`hands`)
                                                 ├ not done soon   ──▶ Accepted, then Alive again and again
                                                 ├ cancelled       ──▶ stopped, no answer
                                                 └ told to stop    ──▶ finishes its work, Released for the rest
@@ -11,6 +11,7 @@ meaning, that nobody is there; and leaving takes effect too late to spare caller
 """
 
 import asyncio
+import inspect
 import os
 import re
 import secrets
@@ -40,12 +41,15 @@ from sabir_distributed.envelopes import (
     encode,
 )
 from sabir_distributed.errors import EnvelopeInvalid, NoServer
+from sabir_distributed.hands import Hands
 from sabir_distributed.memory import NOTHING, Memory
+from sabir_distributed.messages import KnownMessages
 from sabir_distributed.packing import unpack
 from sabir_distributed.settings import WorkerSettings
 from sabir_distributed.subjects import QUEUE, all_of, beats_for, check_context, requests_for, requests_of
 from sabir_distributed.work import Work, answer_of, refusal_of
 
+REMEDY = "give it a class derived from BaseContext, whose __init__ needs a runner alone"
 RELEASED_WITHIN = 5.0
 """Seconds that policies have to end after they were cancelled, before the worker leaves without them."""
 
@@ -69,19 +73,16 @@ class Worker:
         name: str | None = None,
         settings: WorkerSettings | None = None,
     ) -> None:
-        made: object = context(InMemoryRunner())
-        if not isinstance(made, BaseContext):
-            kind = type(made).__name__
-            raise RuntimeFault(f"a worker serves contexts, not a {kind}; give it a class derived from BaseContext")
-        self.context = made
+        self.context = _make(context)
         self.name = check_context(type(self.context).__name__ if name is None else name)
         self.id = f"{re.sub(r'[^A-Za-z0-9]+', '-', socket.gethostname())}-{os.getpid()}-{secrets.token_hex(3)}"
         """Under which it speaks: host, process, and what tells two of one process apart."""
         self._target = target
         self._settings = settings or WorkerSettings()
         self._policies: dict[str, BoundPolicy] = self.context.bound_policies()
-        self._work: dict[str, Work] = {}
+        self._hands = Hands(places=self._settings.concurrency, room=self._settings.waiting)
         self._memory = Memory()
+        self._known = KnownMessages()
         self._subscriptions: list[Subscription] = []
         self._sayings: set[asyncio.Task[None]] = set()
         self._beat: asyncio.TimerHandle | None = None
@@ -96,7 +97,17 @@ class Worker:
     @property
     def requests(self) -> list[str]:
         """The ids of the requests that it works on."""
-        return list(self._work)
+        return list(self._hands.begun)
+
+    @property
+    def waiting(self) -> list[str]:
+        """The ids of the requests that stand in line, the next one first."""
+        return [work.request.id for work in self._hands.line]
+
+    @property
+    def trouble(self) -> str:
+        """Why it has no connection, as far as it knows; empty where nothing went wrong."""
+        return "" if self._connection is None else self._connection.trouble
 
     @property
     def is_listening(self) -> bool:
@@ -164,6 +175,7 @@ class Worker:
         # While the server is away there is nothing to drain, but what stands would be taken up with the connection.
         leave = connection.drain if connection.is_up else connection.unsubscribe
         await asyncio.gather(*(leave(each) for each in taken))
+        self._refuse_all(self._hands.dismiss_line())
         await self._settle(self._settings.drain if connection.is_open else 0.0)
         self._release_all()
         await self._settle(RELEASED_WITHIN)
@@ -180,7 +192,7 @@ class Worker:
         """Wait until nothing is in hand and everything is said, or the time is over."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
-                while tasks := [*(work.task for work in self._work.values()), *self._sayings]:
+                while tasks := [*(work.task for work in self._hands.begun.values() if work.task), *self._sayings]:
                     await asyncio.wait(tasks)
 
     async def _until_stopped(self) -> None:
@@ -199,7 +211,7 @@ class Worker:
             logger.warning("worker %s: a request that names nobody to answer to was dropped", self.id)
             return
         try:
-            request = decode_request(unpack(message.data))
+            request = decode_request(unpack(message.data), self._known)
             if request.context != self.name or request.policy not in self._policies:
                 raise EnvelopeInvalid(
                     f"request is for {request.policy!r} of {request.context!r}, not for {self.name!r}"
@@ -212,23 +224,36 @@ class Worker:
         if answer is not None:
             if answer is not NOTHING:
                 await self._connected().publish(message.reply, answer)
-        elif (known := self._work.get(request.id)) is not None:
+        elif (known := self._hands.find(request.id)) is not None:
             known.reply = message.reply
             if known.is_accepted:
                 await self._say_accepted(known)
-        elif len(self._work) >= self._settings.concurrency:
-            await self._say(message.reply, Busy(id=request.id, worker=self.id))
+        elif self._hands.has_place or request.waited:
+            self._take(request, message.reply)
         else:
-            self._begin(request, message.reply)
+            await self._say(message.reply, Busy(id=request.id, worker=self.id))
 
-    def _begin(self, request: Request, reply: str) -> None:
+    def _take(self, request: Request, reply: str) -> None:
+        """Begin a request, or put it in line."""
         loop = self._connected().loop
-        work = Work(request, reply, ends=loop.time() + request.seconds_left)
-        self._work[request.id] = work
-        first = min(self._settings.accept_after, request.seconds_left)
-        work.timer = loop.call_later(first, self._accept, work)
-        work.task = loop.create_task(self._perform(work))
-        work.task.add_done_callback(lambda _: self._end(work))
+        now = loop.time()
+        work = Work(request, reply, ends=now + request.seconds_left, since=now - request.waited)
+        work.timer = loop.call_later(min(self._settings.accept_after, request.seconds_left), self._accept, work)
+        if self._hands.has_place:
+            self._hands.begin(work)
+            self._begin(work)
+        elif (youngest := self._hands.line_up(work)) is not None:
+            self._refuse_all([youngest])
+
+    def _begin(self, work: Work) -> None:
+        work.task = self._connected().loop.create_task(self._perform(work))
+        work.task.add_done_callback(lambda task: self._end(work, task))
+
+    def _refuse_all(self, dismissed: list[Work]) -> None:
+        """Tell the callers of those who stood in line that they ask again."""
+        for work in dismissed:
+            work.timer.cancel()
+            self._later(self._say(work.reply, Busy(id=work.request.id, worker=self.id)))
 
     async def _perform(self, work: Work) -> None:
         connection = self._connected()
@@ -240,13 +265,15 @@ class Worker:
         except NoServer as error:
             logger.warning("worker %s could not answer: %s", self.id, error)
 
-    def _end(self, work: Work) -> None:
-        """Put a request away, also one that was cancelled before its policy began."""
+    def _end(self, work: Work, task: asyncio.Task[None]) -> None:
+        """Put a request away, also one that was cancelled before its policy began, and begin the next."""
         id = work.request.id
-        del self._work[id]
         work.timer.cancel()
-        if not work.task.cancelled():
-            fault = work.task.exception()
+        following = self._hands.put_away(work)
+        if following is not None:
+            self._begin(following)
+        if not task.cancelled():
+            fault = task.exception()
             if fault is not None:
                 logger.error("worker %s failed at request %s", self.id, id, exc_info=fault)
         elif work.is_released:
@@ -268,25 +295,30 @@ class Worker:
     def _would_take(self, id: str) -> bool:
         """Whether it has a place for a request, or has it already; not while it stops."""
         assert self._stop is not None
-        known = id in self._work or self._memory.recall(id) is not None
-        return known or (len(self._work) < self._settings.concurrency and not self._stop.is_set())
+        known = self._hands.find(id) is not None or self._memory.recall(id) is not None
+        return known or (self._hands.has_place and not self._stop.is_set())
 
     def _cancel(self, id: str) -> None:
-        work = self._work.get(id)
-        if work is not None:
+        work = self._hands.find(id)
+        if work is not None and work.task is not None:
             work.stop()
-        elif self._memory.recall(id) is None:
+            return
+        if work is not None:
+            work.timer.cancel()
+            self._hands.put_away(work)
+        if self._memory.recall(id) is None:
             self._memory.keep(id, NOTHING)
 
     def _release_all(self) -> None:
-        for work in self._work.values():
+        self._refuse_all(self._hands.dismiss_line())
+        for work in self._hands.begun.values():
             work.is_released = True
             work.stop()
 
     def _accept(self, work: Work) -> None:
         """Say that a request takes longer, and stop it when nobody waits for it any more."""
         loop = self._connected().loop
-        work.timer = loop.call_at(work.ends, work.stop)
+        work.timer = loop.call_at(work.ends, self._cancel, work.request.id)
         work.is_accepted = True
         self._later(self._say_accepted(work))
         if self._beat is None:
@@ -297,8 +329,9 @@ class Worker:
 
     def _tell_alive(self) -> None:
         """One beat: to each caller, the requests of its that were accepted and are not done."""
+        self._refuse_all(self._hands.dismiss_tired())
         callers: dict[str, list[str]] = {}
-        for work in self._work.values():
+        for work in self._hands.all():
             if work.is_accepted:
                 callers.setdefault(beats_for(work.reply), []).append(work.request.id)
         for subject, requests in callers.items():
@@ -318,3 +351,23 @@ class Worker:
     def _connected(self) -> Connection:
         assert self._connection is not None, "start it first"
         return self._connection
+
+
+def _make(context: Callable[[InMemoryRunner], BaseContext]) -> BaseContext:
+    """The context, made with a runner of this process; RuntimeFault where it is none, or needs more than a runner."""
+    runner = InMemoryRunner()
+    called = getattr(context, "__qualname__", type(context).__name__)
+    if isinstance(context, type) and not issubclass(context, BaseContext):
+        raise RuntimeFault(f"a worker serves contexts, not the class {called!r}; {REMEDY}")
+    if inspect.iscoroutinefunction(context):
+        raise RuntimeFault(f"a worker serves contexts, not the async function {called!r}; {REMEDY}")
+    try:
+        inspect.signature(context).bind(runner)
+    except TypeError as error:
+        raise RuntimeFault(f"a worker cannot make {called!r} with a runner alone: {error}; {REMEDY}") from None
+    except ValueError:
+        pass  # what is built in may show no signature
+    made: object = context(runner)
+    if not isinstance(made, BaseContext):
+        raise RuntimeFault(f"a worker serves contexts, not a {type(made).__name__}; {REMEDY}")
+    return made

@@ -1,0 +1,215 @@
+"""Many requests and few places: who is told that a worker is busy, who stands in line, who comes first (RN-30)."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+import sabir
+from sabir_distributed import CallSettings, DistributedRunner, Worker, WorkerSettings
+from sabir_distributed.envelopes import Accepted, Alive, Answered, Busy, Request, Willing, encode
+from sabir_distributed.work import Work
+
+from tests.distributed.contexts import Desk
+from tests.distributed.support import DEADLINE, Caller, Gate, Gated, soon, until
+
+ONE = WorkerSettings(concurrency=1, accept_after=1000)
+"""Works on one request at a time, and does not speak of it."""
+CALLERS, CALLS, NEARLY = 40, 10, 10
+BUSY_FOR_LONG = CallSettings(timeout=DEADLINE)
+
+
+async def test_a_full_worker_says_so_at_once(url: str, name: str, caller: Caller, gate: Gate) -> None:
+    """Back-pressure: what is sent for the first time stands in no line, because another worker may have a place."""
+    full = WorkerSettings(concurrency=1, accept_after=1000)
+    async with Worker(gate.context, url, name=name, settings=full) as worker:
+        await caller.ask("r1", "first")
+        await caller.ask("r2", "second")
+        busy = await caller.first(Busy)
+        gate.opened.set()
+        await caller.first(Answered)
+
+    assert (busy.id, busy.worker) == ("r2", worker.id)
+    assert gate.began == ["first"]
+
+
+async def test_workers_that_live_and_have_a_place_are_willing(url: str, name: str, caller: Caller, gate: Gate) -> None:
+    """Who is full says nothing, unless it has that very request; and then it may be asked alone."""
+    full = WorkerSettings(concurrency=1, accept_after=1000)
+    async with Worker(gate.context, url, name=name, settings=full) as worker:
+        await caller.ask("r1")
+        await until(lambda: gate.began)
+        async with Worker(Gate().context, url, name=name) as other:
+            await caller.seek("r2")
+            await until(lambda: caller.of(Willing))
+            await caller.seek("r1")
+            await until(lambda: len(caller.of(Willing)) == 3)
+        gate.opened.set()
+        await caller.first(Answered)
+
+        request = Request(id="r3", context=name, policy="wait", observations=(sabir.user("y"),), seconds_left=5)
+        await caller.client.publish(f"sabir-worker.{worker.id}", encode(request), reply=f"{caller.inbox}.r3.1")
+        await until(lambda: len(caller.of(Answered)) == 2)
+
+    told = [(willing.id, willing.worker) for willing in caller.of(Willing)]
+    assert told[0] == ("r2", other.id)
+    assert set(told[1:]) == {("r1", other.id), ("r1", worker.id)}
+
+
+async def test_workers_of_one_context_share_its_requests(url: str, name: str) -> None:
+    """A queue group: each request goes to one of them."""
+    gates = [Gate(), Gate()]
+    for each in gates:
+        each.opened.set()
+    async with Worker(gates[0].context, url, name=name), Worker(gates[1].context, url, name=name):
+        async with DistributedRunner(url, name=name) as runner:
+            ctx = Gated(runner)
+            await soon(asyncio.gather(*(ctx.wait(str(number)) for number in range(100))))
+
+    counts = [len(each.began) for each in gates]
+    assert sum(counts) == 100
+    assert min(counts) > 0
+
+
+async def test_who_asks_again_stands_in_line_the_longest_on_its_way_first(
+    url: str, name: str, caller: Caller, gate: Gate
+) -> None:
+    """In the order in which they were called for, whichever comes first here; and nobody has to ask a third time."""
+    async with Worker(gate.context, url, name=name, settings=ONE) as worker:
+        await caller.ask("r1", "first")
+        await caller.ask("r2", "younger", waited=1.0, sending=2)
+        await caller.ask("r3", "older", waited=2.0, sending=2)
+        await until(lambda: worker.waiting == ["r3", "r2"])
+        assert worker.requests == ["r1"]
+        gate.opened.set()
+        await until(lambda: len(caller.of(Answered)) == 3)
+
+    assert gate.began == ["first", "older", "younger"]
+    assert caller.of(Busy) == []
+
+
+async def test_a_full_line_has_no_room_for_younger_ones(url: str, name: str, caller: Caller, gate: Gate) -> None:
+    """The older takes the younger one's place in line."""
+    short = ONE.model_copy(update={"waiting": 1})
+    async with Worker(gate.context, url, name=name, settings=short):
+        await caller.ask("r1", "first")
+        await caller.ask("r2", "younger", waited=1.0, sending=2)
+        await caller.ask("r3", "older", waited=2.0, sending=2)
+        busy = await caller.first(Busy)
+        gate.opened.set()
+        await until(lambda: len(caller.of(Answered)) == 2)
+
+    assert busy.id == "r2"
+    assert gate.began == ["first", "older"]
+
+
+async def test_who_stands_in_line_hears_beats_and_then_to_ask_again(
+    url: str, name: str, caller: Caller, gate: Gate
+) -> None:
+    """Its caller knows that the worker lives; after a beat in vain another worker may have a place."""
+    eager = WorkerSettings(concurrency=1, accept_after=0.0, beat=0.05)
+    async with Worker(gate.context, url, name=name, settings=eager) as worker:
+        await caller.ask("r1")
+        await until(lambda: gate.began)
+        await caller.ask("r2", waited=1.0, sending=2)
+        await until(lambda: [beat for beat in caller.of(Alive) if "r2" in beat.requests])
+        busy = await caller.first(Busy)
+        assert (busy.id, worker.waiting) == ("r2", [])
+        assert "r2" in [accepted.id for accepted in caller.of(Accepted)]
+        gate.opened.set()
+        await caller.first(Answered)
+
+    assert len(gate.began) == 1
+
+
+async def test_what_stands_in_line_can_be_cancelled(url: str, name: str, caller: Caller, gate: Gate) -> None:
+    """It never begins, also when its time is over while it stands there."""
+    async with Worker(gate.context, url, name=name, settings=ONE.model_copy(update={"accept_after": 0.0})) as worker:
+        await caller.ask("r1", "first")
+        await until(lambda: gate.began)
+        await caller.ask("r2", "cancelled", waited=1.0, sending=2)
+        await caller.ask("r3", "too late", waited=2.0, sending=2, left=0.02)
+        await caller.ask("r4", "patient", waited=3.0, sending=2)
+        await caller.give_up("r2")
+        await until(lambda: worker.waiting == ["r4"])
+        gate.opened.set()
+        await until(lambda: len(caller.of(Answered)) == 2)
+
+    assert gate.began == ["first", "patient"]
+
+
+async def test_a_worker_that_stops_sends_its_line_to_others(url: str, name: str, caller: Caller, gate: Gate) -> None:
+    """It finishes what it began; who stands in line is told at once to ask again."""
+    leaving = Worker(gate.context, url, name=name, settings=ONE)
+    running = asyncio.ensure_future(leaving.run())
+    await until(lambda: leaving._subscriptions)
+    await leaving._connected().flush()
+    await caller.ask("r1")
+    await caller.ask("r2", waited=1.0, sending=2)
+    await until(lambda: leaving.waiting)
+    leaving.stop()
+    busy = await caller.first(Busy)
+    assert not running.done()
+    gate.opened.set()
+    await soon(running)
+
+    assert (busy.id, len(gate.began)) == ("r2", 1)
+
+
+async def test_a_worker_that_is_added_takes_over_what_stands_in_line_elsewhere(url: str, name: str, gate: Gate) -> None:
+    """However long the other one works on what it has; nothing counts as lost for it."""
+    other = Gate()
+    other.opened.set()
+    stuck = WorkerSettings(concurrency=1, accept_after=0.0, beat=0.05)
+    settings = CallSettings(timeout=DEADLINE, attempts=1)
+    async with Worker(gate.context, url, name=name, settings=stuck) as worker:
+        async with DistributedRunner(url, name=name, settings=settings) as runner:
+            ctx = Gated(runner)
+            first = asyncio.ensure_future(ctx.wait("first"))
+            await until(lambda: gate.began)
+            asked = [asyncio.ensure_future(ctx.wait(str(number))) for number in range(5)]
+            await until(lambda: len(worker.waiting) == 5)
+            async with Worker(other.context, url, name=name):
+                said = await soon(asyncio.gather(*asked))
+            assert not first.done()
+            gate.opened.set()
+            await soon(first)
+
+    assert [message.text for (message,) in said] == list("01234")
+    assert (gate.began, sorted(other.began)) == (["first"], list("01234"))
+
+
+@pytest.mark.parametrize("runners", [1, 2])
+async def test_under_lasting_overload_calls_are_served_nearly_in_their_order(url: str, name: str, runners: int) -> None:
+    """One place and forty callers, each with a next call at once: newcomers pass nobody who was told Busy.
+
+    Two runners are as two processes: they share nothing but the worker.
+    """
+    called: list[int] = []
+    served: list[int] = []
+    async with (
+        Worker(Desk, url, name=name, settings=WorkerSettings(concurrency=1)) as worker,
+        AsyncExitStack() as stack,
+    ):
+        began = worker._begin
+
+        def begin(work: Work) -> None:
+            served.append(int(work.request.observations[0].text))
+            began(work)
+
+        worker._begin = begin  # type: ignore[method-assign]
+        desks = [
+            Desk(await stack.enter_async_context(DistributedRunner(url, name=name, settings=BUSY_FOR_LONG)))
+            for _ in range(runners)
+        ]
+
+        async def ask(desk: Desk) -> None:
+            for _ in range(CALLS):
+                called.append(len(called))
+                await desk.work(str(called[-1]), number=0)
+
+        await soon(asyncio.gather(*(ask(desks[number % runners]) for number in range(CALLERS))))
+
+    assert sorted(served) == called
+    passed = [sum(other > each for other in served[: served.index(each)]) for each in called]
+    assert max(passed[:CALLERS]) < 2 * CALLERS  # they all called in the same moment, and come in any order
+    assert max(passed[CALLERS:]) <= NEARLY

@@ -135,7 +135,7 @@ def _hang(store: str, folder: Path, line: str) -> None:
 
 def _child(store: str, folder: Path, until: int | None, program: str) -> None:
     points = Points(until)
-    points.around(Ledger, "create", "claim", "begin", "decide", "answer", "finish")
+    points.around(Ledger, "create", "claim", "begin", "decide", "answer", "finish", "release")
     points.around(SystemDatabase, "init_workflow", "update_workflow_outcome")
     points.around(assistant, "ask", "work")
     try:

@@ -120,6 +120,28 @@ def test_runs_are_steered(told: Command) -> None:
     assert told("show", "again").splitlines()[1] == "state     queued"
 
 
+def test_runs_that_ended_are_deleted(told: Command) -> None:
+    """By name, or by their age; others stay."""
+    told("fork", "greeting", "--name", "again")
+    told("cancel", "again")
+    assert told("delete", "greeting", "again") == "deleted: greeting, again\n"
+    told("fork", "order-7", "--name", "more")
+    told("cancel", "more")
+    assert told("delete", "--older-than", "1d") == "deleted: 0\n"
+    assert json.loads(told("delete", "--older-than", "0s", "--json")) == {"deleted": 1}
+    assert [each["run"] for each in json.loads(told("--json"))] == ["order-7"]
+
+
+def test_a_run_says_which_worker_it_waits_for(told: Command) -> None:
+    """In the list, which stays at 80 columns, and whole where it is shown alone."""
+    told("fork", "greeting", "--name", "later", "--for-version", "2")
+    (line,) = told("list", "--state", "queued").splitlines()
+
+    assert "later  Program.other waits for a worker of version '2'" in line
+    assert len(line) <= 80
+    assert "waits     for a worker of version '2', of which none is there" in told("show", "later").splitlines()
+
+
 def test_runs_of_the_dead_are_given_back(told: Command) -> None:
     """The worker of the waiting run is gone."""
     assert json.loads(told("recover", "--json")) == {"requeued": ["order-7"]}
@@ -139,6 +161,17 @@ def test_what_is_missing_is_said_in_one_line(told: Command) -> None:
         ("show",): "`sabir runs show` needs the name of a run; `sabir runs list` shows them",
         ("show", "x"): "there is no run 'x'; `sabir runs list` shows those that there are",
         ("decide", "order-7"): "`sabir runs decide RUN PATH TEXT` needs all three",
+        ("decide", "order-7", "0:main", "yes", "no"): "`sabir runs decide RUN PATH TEXT` needs all three",
+        ("cancel", "order-7", "x"): "`sabir runs cancel` takes one run, not 'x' too; call it once for each",
+        ("delete",): "`sabir runs delete RUN...` needs the names of runs, or `sabir runs delete --older-than 30d`",
+        ("delete", "greeting", "--older-than", "1d"): "needs the names of runs, or `sabir runs delete --older-than",
+        ("delete", "--older-than", "soon"): "'soon' is no age; give a number of days, hours, minutes or seconds: 30d",
+        ("delete", "--older-than", "1.5d"): "'1.5d' is no age",
+        ("delete", "greeting", "order-7"): "run 'order-7' is waiting, and is kept; cancel it before it is deleted",
+        ("delete", "greeting", "x"): "there is no run 'x'",
+        ("list", "--limit", "0"): "limit is 0; give the number of runs to list, 1 or more",
+        ("fork", "greeting", "--name", "a\nb"): "'a\\nb' is no name of a run; give 1 to 200 printable characters",
+        ("list", "--store", ""): "'' is no URL of a store; give sqlite:///file.db or postgresql://user@host/database",
         ("cancel", "greeting"): "run 'greeting' is done, and cannot be ended; fork it to run it again",
         ("list", "--store", "sqlite:///none.db"): "holds no runs; give the store that a DurableRunner was made with",
     }.items():

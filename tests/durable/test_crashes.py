@@ -14,7 +14,7 @@ from sabir_durable.ledger import Call
 from tests.durable.assistant import TURNS, Journal
 from tests.durable.children import Finished, perform, two_at_once
 
-POINTS = 66
+POINTS = 68
 EFFECTS = {
     **{f"0:main/{turn}:model": f"asked {turn}" for turn in range(len(TURNS) + 1)},
     **{f"/[add-{turn}]/0:add": f"add {number}" for turn, (_, number) in enumerate(TURNS)},
@@ -35,7 +35,7 @@ def test_the_points_are_all_writes_provider_calls_and_options(uninterrupted: Fin
 
     assert passed == {
         "create": 2, "init_workflow": 2, "claim": 2, "begin": 16, "decide": 4, "answer": 8, "finish": 16,
-        "ask": 6, "work": 8, "update_workflow_outcome": 2,
+        "ask": 6, "work": 8, "release": 2, "update_workflow_outcome": 2,
     }  # fmt: skip
     assert len(uninterrupted.points) == POINTS
     assert uninterrupted.messages[-1].text == "done"

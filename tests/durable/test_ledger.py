@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from sabir_durable import RunNotFound, RunTaken
-from sabir_durable.ledger import Hold, Ledger, Run
+from sabir_durable.ledger import Call, Hold, Ledger, Run
 from sabir_durable.records import Request
 from sabir_durable.stores import open_store, parse_store
 from sabir_durable.tables import make_tables
@@ -26,7 +26,13 @@ def ledger(store: str) -> Iterator[Ledger]:
 @pytest.fixture
 def hold(ledger: Ledger) -> Hold:
     ledger.create(Run("r", "app", "1", "Context", "main", "digest", "{}"))
-    return ledger.claim("r", "worker")[1]
+    return claimed(ledger, "worker")[1]
+
+
+def claimed(ledger: Ledger, worker: str) -> tuple[Run, Hold, dict[str, Call]]:
+    taken = ledger.claim("r", worker)
+    assert taken is not None
+    return taken
 
 
 def test_a_call_begins_once(ledger: Ledger, hold: Hold) -> None:
@@ -81,7 +87,7 @@ def test_an_answer_is_written_once(ledger: Ledger, hold: Hold) -> None:
 def test_who_lost_the_run_writes_no_more(ledger: Ledger, hold: Hold) -> None:
     """Every write names the epoch in which the run was taken; each of them is refused in a later one."""
     ledger.begin(hold, PATH, 0, ASKED)
-    run, later, known = ledger.claim("r", "another")
+    run, later, known = claimed(ledger, "another")
     writes = (
         lambda: ledger.begin(hold, "0:main/0:new", 1, ASKED),
         lambda: ledger.decide(hold, PATH, "[1]"),

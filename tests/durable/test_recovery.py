@@ -9,7 +9,8 @@ import sabir
 from sabir import Message
 from sabir_durable import DurableRunner, RunConflict
 from sabir_durable.leases import ServerLease, make_lease
-from sabir_durable.recovery import MOST_DEATHS, Roster, recover_store
+from sabir_durable.recovery import MOST_DEATHS, recover_store
+from sabir_durable.roster import Roster
 from sabir_durable.runs import Runs
 from sabir_durable.stores import open_store, parse_store
 from sqlalchemy import text
@@ -61,7 +62,8 @@ async def test_a_worker_that_lost_its_run_stops_it_and_writes_no_more(store: str
     async with working(store, main=main) as (runner, program):
         performing = asyncio.ensure_future(runner.run(program.main, "Hi.", run_id="r"))
         await gate.reached.wait()
-        run, _, _ = await asyncio.to_thread(runner.runs.ledger.claim, "r", "another worker")
+        run = await asyncio.to_thread(runner.runs.ledger.run, "r")
+        await asyncio.to_thread(lambda: runner.runs.ledger.fence("r", worker="another worker"))
         await cancelled.wait()
         gate.opened.set()
         await asyncio.to_thread(runner.runs.requeue, run)
@@ -134,7 +136,7 @@ async def test_workers_that_were_seen_lately_are_left_alone(sqlite: str) -> None
         pass
     engine = open_store(parse_store(sqlite))
     roster = Roster(engine)
-    roster.sign_on("somebody", "sabir", "host", 1)
+    roster.sign_on("somebody", "sabir", "1", "host", 1)
 
     assert roster.unseen(60.0) == []
     assert roster.unseen(0.0) == ["somebody"]

@@ -304,7 +304,7 @@ async def test_a_store_of_a_newer_version_is_refused(sqlite: str, tmp_path: Path
     connection.commit()
     connection.close()
 
-    with pytest.raises(StoreInvalid, match="has layout 9, this version reads up to 1; install a newer one"):
+    with pytest.raises(StoreInvalid, match="has layout 9, this version reads up to 2; install a newer one"):
         Runs(sqlite)
     with pytest.raises(StoreInvalid, match="has layout 9"):
         await DurableRunner(sqlite).launch()

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,13 @@ def test_what_the_engine_keeps_is_json() -> None:
     assert serializer.deserialize(serializer.serialize({"args": [], "kwargs": {}})) == {"args": [], "kwargs": {}}
     assert isinstance(failure, DurableFault)
     assert str(failure) == "ValueError: no"
+
+
+def test_every_sqlite_knows_the_time_as_the_engine_asks_for_it(sqlite: str) -> None:
+    """Under Python 3.12 and later it asks `unixepoch('subsec')`, which an older SQLite answers with NULL."""
+    engine = open_store(parse_store(sqlite))
+    with engine.connect() as connection:
+        told = connection.execute(text("SELECT unixepoch('subsec')")).scalar_one()
+    engine.dispose()
+
+    assert told == pytest.approx(time.time(), abs=60)

@@ -5,25 +5,25 @@ runner ─▶ execution ─▶ ledger         what each bound call chose and gav
           └─▶ recovery ─▶ leases      whose worker is dead
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sabir_durable.decisions import decision
-from sabir_durable.errors import (
-    DurableFault,
-    RunCancelled,
-    RunConflict,
-    RunnerInUse,
-    RunNotFound,
-    RunPaused,
-    RunStopped,
-    RunTaken,
-    StoreInvalid,
-)
-from sabir_durable.runner import DurableRunner
-from sabir_durable.views import CallRecord, CallState, RunDetails, RunState, RunSummary
-
 if TYPE_CHECKING:
+    from sabir_durable.decisions import decision
+    from sabir_durable.errors import (
+        DurableFault,
+        RunCancelled,
+        RunConflict,
+        RunnerInUse,
+        RunNotFound,
+        RunPaused,
+        RunStopped,
+        RunTaken,
+        StoreInvalid,
+    )
+    from sabir_durable.runner import DurableRunner
     from sabir_durable.runs import Runs
+    from sabir_durable.views import CallRecord, CallState, RunDetails, RunState, RunSummary
 
 __all__ = [
     "CallRecord",
@@ -46,10 +46,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """`Runs`, whose engine is not imported before somebody asks for it."""
-    if name == "Runs":
-        from sabir_durable.runs import Runs
+_ELSEWHERE = {
+    "decision": "decisions",
+    "DurableRunner": "runner",
+    "Runs": "runs",
+    **dict.fromkeys(("CallRecord", "CallState", "RunDetails", "RunState", "RunSummary"), "views"),
+}
+"""Where the public names are that are not errors."""
 
-        return Runs
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    """A public name; its module is loaded when somebody asks for it, for to look at runs takes no engine."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_ELSEWHERE.get(name, 'errors')}"), name)

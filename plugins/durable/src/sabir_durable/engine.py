@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from dbos import DBOS, DBOSConfig, Serializer, SetWorkflowID, WorkflowHandleAsync
+from dbos import DBOS, DBOSClient, DBOSConfig, Serializer, SetWorkflowID, WorkflowHandleAsync
 from sabir.errors import one_line
 from sqlalchemy import Engine
 
@@ -66,6 +66,13 @@ async def run_workflow() -> None:
     """Any run; its workflow id is its name."""
     assert _execute is not None and DBOS.workflow_id is not None
     await _execute(DBOS.workflow_id)
+
+
+def make_client(engine: Engine) -> DBOSClient:
+    """What asks DBOS for changes of runs, worker or not; a store that is away is told, and not waited for."""
+    return DBOSClient(
+        system_database_engine=engine, serializer=ReadableJSON(), lazy=True, retry_connection_errors=False
+    )
 
 
 def launch(engine: Engine, service: Service, queues: list[str], execute: Callable[[str], Awaitable[None]]) -> None:

@@ -14,6 +14,7 @@ What is wrong with the run itself stops it, whoever catches the error on the way
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -68,9 +69,14 @@ class Execution:
         self._numbers = max((call.number for call in known.values()), default=-1) + 1
         self._stopped: Exception | None = None
         self._task: asyncio.Task[Batch] | None = None
+        self._at_work = 0
+        self._at_rest = asyncio.Event()
+        self.ended: Future[None] = Future()
+        self.ended.set_running_or_notify_cancel()  # whoever stops waiting for it does not cancel it
+        """Done when nothing of it runs any more, and its worker has let go of the run."""
 
     async def perform(self, call: BoundCall) -> Batch:
-        """Perform the call that the run is about."""
+        """Perform the call that the run is about; one that is stopped has stopped, all of it, before this ends."""
         token = current.set(self)
         try:
             self._task = asyncio.create_task(self.record(f"0:{call.name}", call))
@@ -80,6 +86,9 @@ class Execution:
             return await self._task
         except asyncio.CancelledError:
             self._task.cancel()
+            while self._at_work:  # branches that a policy left behind when it was cancelled
+                self._at_rest.clear()
+                await self._at_rest.wait()
             self.check()
             raise
 
@@ -96,6 +105,15 @@ class Execution:
 
     async def record(self, path: str, call: BoundCall) -> Batch:
         """A bound call at its path: from the ledger, or performed and written down there."""
+        self._at_work += 1
+        try:
+            return await self._record(path, call)
+        finally:
+            self._at_work -= 1
+            if not self._at_work:
+                self._at_rest.set()
+
+    async def _record(self, path: str, call: BoundCall) -> Batch:
         self.check()
         request = request_of(call)
         row = self._known.get(path)

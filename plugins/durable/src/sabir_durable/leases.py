@@ -18,7 +18,7 @@ from typing import TypeAlias
 from sqlalchemy import URL, Connection, NullPool, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from sabir_durable.stores import is_sqlite
+from sabir_durable.stores import bounds_of, is_sqlite
 
 _KEEPALIVE = ("tcp_keepalives_idle = 5", "tcp_keepalives_interval = 2", "tcp_keepalives_count = 3")
 """What the server is told for the connection that holds the lock: a machine that is gone is noticed within 11 s."""
@@ -67,7 +67,7 @@ class ServerLease:
     """An advisory lock of the server, held by a connection that does nothing else."""
 
     def __init__(self, url: URL, worker: str) -> None:
-        self._engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        self._engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=bounds_of(url))
         self._worker = worker
         self._connection: Connection | None = None
         self._one_at_a_time = threading.Lock()

@@ -12,6 +12,7 @@ All of this blocks; `execution` calls it in threads.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
 from sabir import Message
@@ -20,21 +21,23 @@ from sqlalchemy import (
     Engine,
     Float,
     Integer,
+    Select,
     Text,
     and_,
     bindparam,
+    delete,
     exists,
     func,
+    not_,
     or_,
     select,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.types import TypeEngine
 
-from sabir_durable.errors import RunNotFound, RunTaken
+from sabir_durable.errors import RunConflict, RunNotFound, RunTaken
 from sabir_durable.records import Request, decode_batch, decode_failure
-from sabir_durable.tables import calls, runs
+from sabir_durable.tables import calls, runs, workers
 
 OPEN = ("started", "waiting")
 """States of a call that has neither result nor failure."""
@@ -92,8 +95,17 @@ class Run:
     wish: Wish = "run"
     fault: str | None = None
     worker: str | None = None
+    holder: str | None = None
+    """Who is at it, stopped or not, until nothing of it runs there any more."""
     forked_from: str | None = None
     created_at: float = 0.0
+
+
+def check_name(run: str) -> str:
+    """The name, if it is one; RunConflict if it is not, for it must stand in a line of a list."""
+    if not (run.strip() and len(run) <= 200 and run.isprintable()):
+        raise RunConflict(f"{run[:20]!r} is no name of a run; give 1 to 200 printable characters")
+    return run
 
 
 @dataclass(frozen=True)
@@ -105,23 +117,14 @@ class Hold:
     worker: str
 
 
+HELD = exists().where(workers.c.worker == runs.c.holder)
+"""Whether a run's holder is still on the roster: one that is gone holds nothing."""
 _COLUMNS = tuple(column.name for column in calls.columns)
 _held = exists(select(runs.c.run).where(runs.c.run == bindparam("of_run"), runs.c.epoch == bindparam("in_epoch")))
 _this = and_(calls.c.run == bindparam("of_run"), calls.c.path == bindparam("at_path"))
 _agreed = or_(calls.c.batch.is_(None), calls.c.batch == bindparam("given"))
 _types: dict[str, TypeEngine[Any]] = {"number": Integer(), "started_at": Float(), "ended_at": Float()}
 _values = [bindparam(name, type_=_types.get(name, Text())).label(name) for name in _COLUMNS]
-_BEGIN = {
-    dialect.dialect.name: dialect.insert(calls)
-    .from_select(_COLUMNS, select(*_values).where(_held))
-    .on_conflict_do_nothing()
-    .returning(calls.c.path)
-    for dialect in (sqlite, postgresql)
-}
-_CREATE = {
-    dialect.dialect.name: dialect.insert(runs).on_conflict_do_nothing().returning(runs.c.run)
-    for dialect in (sqlite, postgresql)
-}
 _READ = select(calls).where(_this)
 _DECIDE = update(calls).where(_this, calls.c.state.in_(OPEN), calls.c.batch.is_(None)).values(batch=bindparam("given"))
 _CLOSE = (
@@ -137,6 +140,8 @@ _CLOSE = (
 )
 _WAIT = update(calls).where(_this, calls.c.state == "started", _held).values(state="waiting")
 _DECIDE_HELD = _DECIDE.where(_held)
+_AT_ONCE = 400
+"""So many calls are looked up in one query: each takes two of SQLite's parameters, of which there may be 999."""
 
 
 class Ledger:
@@ -144,7 +149,11 @@ class Ledger:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._begin, self._create = _BEGIN[engine.dialect.name], _CREATE[engine.dialect.name]
+        # The dialect that the engine has loaded: to load the others too takes a tenth of a second.
+        insert = import_module(f"sqlalchemy.dialects.{engine.dialect.name}").insert
+        begun = insert(calls).from_select(_COLUMNS, select(*_values).where(_held))
+        self._begin = begun.on_conflict_do_nothing().returning(calls.c.path)
+        self._create = insert(runs).on_conflict_do_nothing().returning(runs.c.run)
 
     def create(self, run: Run, then: Callable[[Connection], object] | None = None, kept: Sequence[Call] = ()) -> Run:
         """Write a run down with the calls that it begins with; the one that is there if there is one of that name.
@@ -164,16 +173,32 @@ class Ledger:
         with self._engine.connect() as connection:
             return self._run(connection, run)
 
-    def claim(self, run: str, worker: str) -> tuple[Run, Hold, dict[str, Call]]:
-        """Take a run: whoever had it before is fenced off. Its calls so far, by path."""
+    def claim(self, run: str, worker: str) -> tuple[Run, Hold, dict[str, Call]] | None:
+        """Take a run: whoever had it before is fenced off. Its calls so far, by path.
+
+        None while another worker is at it: what it was at when the run was paused may have an effect yet. RunTaken if
+        the run was stopped meanwhile.
+        """
         with self._engine.begin() as connection:
-            connection.execute(
-                update(runs).where(runs.c.run == run).values(epoch=runs.c.epoch + 1, worker=worker, fault=None)
+            is_free = or_(runs.c.holder.is_(None), runs.c.holder == worker, not_(HELD))
+            changed = connection.execute(
+                update(runs)
+                .where(runs.c.run == run, runs.c.wish == "run", is_free)
+                .values(epoch=runs.c.epoch + 1, worker=worker, holder=worker, fault=None)
             )
             taken = self._run(connection, run)
+            if not changed.rowcount:
+                if taken.wish == "run":
+                    return None
+                raise RunTaken(f"run {run!r} was stopped before it was taken up; resume it once more")
             is_new = taken.epoch == 1 and taken.forked_from is None
             known = {} if is_new else {call.path: call for call in self._calls(connection, run)}
         return taken, Hold(run, taken.epoch, worker), known
+
+    def release(self, run: str, worker: str) -> None:
+        """Let go of a run: nothing of it runs at this worker any more."""
+        with self._engine.begin() as connection:
+            connection.execute(update(runs).where(runs.c.run == run, runs.c.holder == worker).values(holder=None))
 
     def calls(self, run: str) -> list[Call]:
         """All calls of a run, in the order in which they began."""
@@ -242,10 +267,15 @@ class Ledger:
             return bool(connection.execute(waiting, _at(run, path) | {"given": batch}).rowcount)
 
     def decided(self, waiting: list[tuple[str, str]]) -> list[Call]:
-        """Those of the waiting calls that have been decided."""
+        """Those of the waiting calls that have been decided, others of the same runs perhaps among them."""
+        found: list[Call] = []
         with self._engine.connect() as connection:
-            rows = [self._call(connection, _at(run, path)) for run, path in waiting]
-        return [row for row in rows if row is not None and (row.batch is not None or row.state not in OPEN)]
+            for start in range(0, len(waiting), _AT_ONCE):
+                names, at = zip(*waiting[start : start + _AT_ONCE], strict=True)
+                decided = or_(calls.c.batch.is_not(None), calls.c.state.not_in(OPEN))
+                these = select(calls).where(calls.c.run.in_(names), calls.c.path.in_(at), decided)
+                found += [Call(**row) for row in connection.execute(these).mappings()]
+        return found
 
     def epochs(self, names: list[str]) -> dict[str, int]:
         """The epoch of each of these runs."""
@@ -257,6 +287,18 @@ class Ledger:
         """End the hold that anybody has on a run; `changed` are further columns: wish, fault, deaths, worker."""
         with self._engine.begin() as connection:
             connection.execute(update(runs).where(runs.c.run == run).values(epoch=runs.c.epoch + 1, **changed))
+
+    def condemn(self, over: Select[tuple[str]]) -> list[str]:
+        """Mark the selected runs as cancelled, so that nobody takes them any more; their names."""
+        with self._engine.begin() as connection:
+            marked = update(runs).where(runs.c.run.in_(over)).values(epoch=runs.c.epoch + 1, wish="cancel")
+            return [*connection.execute(marked.returning(runs.c.run)).scalars()]
+
+    def forget(self, names: Sequence[str]) -> None:
+        """Delete runs and their calls."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(calls).where(calls.c.run.in_(names)))
+            connection.execute(delete(runs).where(runs.c.run.in_(names)))
 
     def _close(self, hold: Hold, path: str, **values: str | None) -> Call | None:
         with self._engine.begin() as connection:

@@ -5,16 +5,14 @@ workers that were not seen lately ─▶ is its lock free? ─ no ─▶ it live
 """
 
 import logging
-from contextlib import suppress
 
-from sqlalchemy import URL, ColumnElement, Engine, Float, delete, insert, literal, literal_column, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import URL
 
 from sabir_durable.leases import Lease, make_lease
 from sabir_durable.ledger import Run
+from sabir_durable.roster import Roster
 from sabir_durable.runs import Runs
 from sabir_durable.stores import is_sqlite, parse_store
-from sabir_durable.tables import workers
 
 log = logging.getLogger("sabir.durable")
 
@@ -22,45 +20,6 @@ MOST_DEATHS = 20
 """After so many workers that died while they had a run, it is paused: it may be what kills them."""
 BEATS_UNSEEN = 3
 """So many beats may a worker on Postgres miss, to take its lock again after a lost connection."""
-
-
-_SECONDS = {
-    "sqlite": "(julianday('now') - 2440587.5) * 86400.0",
-    "postgresql": "CAST(extract(epoch FROM clock_timestamp()) AS double precision)",
-}
-"""Seconds since 1970, by the clock of the store."""
-
-
-class Roster:
-    """The workers of a store."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        # The store's clock, so that those of the workers' machines need not agree.
-        self._now: ColumnElement[float] = literal_column(_SECONDS[engine.dialect.name], Float())
-
-    def sign_on(self, worker: str, application: str, host: str, process: int) -> None:
-        """Write a worker down, which has its lock already."""
-        row = {"worker": worker, "application": application, "host": host, "process": process}
-        with self._engine.begin() as connection, suppress(IntegrityError):
-            connection.execute(insert(workers).values(**row, started_at=self._now, seen_at=self._now))
-
-    def seen(self, worker: str) -> bool:
-        """Write down that a worker has its lock now; False if somebody took it for dead since."""
-        with self._engine.begin() as connection:
-            changed = connection.execute(update(workers).where(workers.c.worker == worker).values(seen_at=self._now))
-            return bool(changed.rowcount)
-
-    def sign_off(self, worker: str) -> None:
-        """Forget a worker."""
-        with self._engine.begin() as connection:
-            connection.execute(delete(workers).where(workers.c.worker == worker))
-
-    def unseen(self, seconds: float) -> list[str]:
-        """The workers that were not seen for so long."""
-        with self._engine.connect() as connection:
-            age = self._now - workers.c.seen_at
-            return list(connection.execute(select(workers.c.worker).where(age >= literal(seconds))).scalars())
 
 
 def patience_of(url: URL, beat: float = 1.0) -> float:

@@ -9,6 +9,7 @@ What was unfinished when a process ended goes on as soon as one with the same co
 """
 
 import asyncio
+import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
@@ -17,6 +18,7 @@ from uuid import uuid4
 
 from sabir import Message
 from sabir.closing import AsyncClosing
+from sabir.errors import SettingsInvalid
 from sabir_runtime import paths
 from sabir_runtime.bound import BoundCall, BoundPolicy
 from sabir_runtime.errors import ReplayMismatch
@@ -25,8 +27,9 @@ from sabir_runtime.runners import Runner
 
 from sabir_durable.errors import DurableFault, RunCancelled, RunConflict, RunnerInUse, RunPaused, RunTaken, StoreInvalid
 from sabir_durable.execution import current
-from sabir_durable.ledger import OPEN, Run
+from sabir_durable.ledger import OPEN, Run, check_name
 from sabir_durable.records import request_of, whole_request
+from sabir_durable.runs import check_one_class
 from sabir_durable.stores import Durability, parse_store
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from sabir_durable.runs import Runs
     from sabir_durable.worker import Settings, Worker
 
+log = logging.getLogger("sabir.durable")
 _FAULTS = {"ReplayMismatch": ReplayMismatch}
 _asked_name: ContextVar[str | None] = ContextVar("sabir_durable.run_id", default=None)
 
@@ -64,14 +68,22 @@ class DurableRunner(Runner, AsyncClosing):
     ) -> None:
         if not re.fullmatch(r"[a-z0-9_-]{3,200}", application):
             raise StoreInvalid(f"application {application!r} is no name; use 3 or more of a-z, 0-9, - and _")
+        for name, seconds in {"beat": beat, "poll": poll}.items():
+            if not 0 < seconds < float("inf"):
+                raise SettingsInvalid(f"{name}={seconds} is no time between two looks; give seconds, more than 0")
         self._arguments = (parse_store(store), application, version, durability, beat, poll)
         self._contexts: dict[str, BaseContext] = {}
         self._worker: Worker | None = None
         self._launching: asyncio.Lock | None = None
 
     def create_bind_function(self, ctx: "BaseContext") -> Callable[..., BoundPolicy]:
-        """The function that binds policies to the context; runs of its class are carried on with it from now on."""
-        self._contexts[type(ctx).__qualname__] = ctx
+        """The function that binds policies to the context; runs of its class are carried on with it from now on.
+
+        Raises DurableFault where a class of another module has that name: their runs would be mixed up.
+        """
+        name = type(ctx).__qualname__
+        check_one_class(self._contexts.get(name), ctx)
+        self._contexts[name] = ctx
         return super().create_bind_function(ctx)
 
     def perform(self, call: BoundCall) -> Awaitable[Batch]:
@@ -94,7 +106,8 @@ class DurableRunner(Runner, AsyncClosing):
         """Perform a run here, and give what it gave. A run of that name is not performed twice: its result is given.
 
         Raises PolicyFailed if the policy failed, RunPaused or RunCancelled if somebody stopped the run, ReplayMismatch
-        if a run of that name was asked something else, or its code no longer does what it did. To stop waiting is not
+        if a run of that name was asked something else, or its code no longer does what it did, and RunConflict if it
+        waits for another version, of which no worker is there. To stop waiting is not
         to stop the run: it goes on until `runs.cancel`.
         """
         if current.get() is not None:
@@ -116,18 +129,30 @@ class DurableRunner(Runner, AsyncClosing):
         **arguments: Any,
     ) -> str:
         """Give a run to whichever worker is free, this one included; its name, for `result`."""
-        call = bound.prepare(observations, options, arguments)
+        call = BoundCall(bound, observations, options, arguments)
         worker = await self.launch()
         asked = self._asked(call, _checked(run_id) or uuid4().hex)
-        _check_same(await worker.store(worker.runs.enqueue, asked), asked)
+        stored = await worker.store(worker.runs.enqueue, asked)
+        _check_same(stored, asked)
+        await self._check_served(worker, stored)
         return asked.run
 
     async def result(self, run_id: str) -> Batch:
-        """Wait for a run, wherever it is performed, and give what it gave; raises as `run` does."""
+        """Wait for a run, wherever it is performed, and give what it gave; raises as `run` does.
+
+        A run of a version of which no worker is there is waited for too, with a warning in the log.
+        """
         from sabir_durable import engine
 
         worker = await self.launch()
-        await worker.store(worker.ledger.run, run_id)
+        stored = await worker.store(worker.ledger.run, run_id)
+        try:
+            await self._check_served(worker, stored)
+        except RunConflict as unserved:
+            log.warning("%s", unserved)
+        while stored.wish == "run" and not await worker.store(worker.runs.is_begun, run_id):
+            await asyncio.sleep(worker.settings.poll)  # it is written down, and the engine does not know it yet
+            stored = await worker.store(worker.ledger.run, run_id)
         return await self._result(worker, run_id, engine.find(run_id))
 
     async def recover(self, *contexts: "BaseContext") -> list[str]:
@@ -184,7 +209,9 @@ class DurableRunner(Runner, AsyncClosing):
         """Write a run down and start it: whoever cancels its caller in between must not leave a run that nobody has."""
         from sabir_durable import engine
 
-        _check_same(await worker.store(worker.ledger.create, asked), asked)
+        stored = await worker.store(worker.ledger.create, asked)
+        _check_same(stored, asked)
+        await self._check_served(worker, stored)
         return asyncio.ensure_future(engine.start(asked.run))
 
     async def _result(self, worker: "Worker", name: str, handle: "Awaitable[WorkflowHandleAsync[None]]") -> Batch:
@@ -204,6 +231,18 @@ class DurableRunner(Runner, AsyncClosing):
         if recorded is None or recorded.state in OPEN:
             raise _stopped(run) from ended
         return recorded.outcome()
+
+    async def _check_served(self, worker: "Worker", stored: Run) -> None:
+        """RunConflict for a run that waits for another version, of which no worker is there: for good, maybe."""
+        _, _, version, *_ = self._arguments
+        if stored.version == version:
+            return
+        summary = await worker.store(worker.runs.summary, stored.run)
+        if summary.state == "queued" and summary.waits_for:
+            remedy = f"start one, or `sabir runs fork {stored.run} --for-version {version}`, or cancel it"
+            raise RunConflict(
+                f"run {stored.run!r} waits for {summary.waits_for}, and this is version {version!r}; {remedy}"
+            )
 
     def _asked(self, call: BoundCall, name: str, worker: str | None = None) -> Run:
         _, application, version, *_ = self._arguments
@@ -254,9 +293,7 @@ async def _release(worker: "Worker") -> None:
 
 
 def _checked(run_id: str | None) -> str | None:
-    if run_id is not None and not (run_id.strip() and len(run_id) <= 200):
-        raise RunConflict(f"{run_id[:20]!r} is no name of a run; give 1 to 200 characters")
-    return run_id
+    return None if run_id is None else check_name(run_id)
 
 
 def _check_same(stored: Run, asked: Run) -> None:

@@ -3,6 +3,7 @@
     Runs("sqlite:///runs.db") ─┬─ list, show                   nothing is changed
                                ├─ cancel, pause, resume        whoever has the run loses its hold, and stops
                                ├─ fork                         a run that begins with what another one recorded
+                               ├─ delete, delete_ended         runs that have ended are forgotten
                                ├─ decide                       a person's answer for a call that waits for it
                                └─ recover                      runs of dead workers go back to the queue
 
@@ -10,38 +11,33 @@ The engine need not run here: workers see what was asked for within a beat.
 """
 
 import builtins
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import sabir
-from dbos import DBOSClient, EnqueueOptions, WorkflowStatus
 from sabir import Message
 from sabir.closing import SyncClosing
 from sabir.constructors import as_messages
-from sqlalchemy import Connection, Engine, select
+from sabir.errors import SettingsInvalid
+from sqlalchemy import Connection, Engine
 
-from sabir_durable.engine import WORKFLOW, ReadableJSON
-from sabir_durable.errors import RunConflict
-from sabir_durable.ledger import OPEN, Call, Ledger, Run
+from sabir_durable.errors import DurableFault, RunConflict, RunNotFound
+from sabir_durable.ledger import OPEN, Call, Ledger, Run, check_name
 from sabir_durable.records import encode_batch
+from sabir_durable.statuses import ENDED, Statuses, check_store
 from sabir_durable.stores import close_store, open_store, parse_store
-from sabir_durable.tables import calls, check_tables, runs
 from sabir_durable.views import CallRecord, RunDetails, RunState, RunSummary
 
-_STATES: dict[str, RunState] = {
-    "PENDING": "running",
-    "ENQUEUED": "queued",
-    "DELAYED": "queued",
-    "SUCCESS": "done",
-    "ERROR": "failed",
-    "CANCELLED": "cancelled",
-    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "cancelled",
-}
-_OPEN = ["PENDING", "ENQUEUED", "DELAYED"]
-_ENDED = ("done", "failed")
-PAGE = 200
+if TYPE_CHECKING:
+    from dbos import DBOSClient, EnqueueOptions
+
+BATCH = 200
+"""So many runs are deleted at once."""
 
 
 def queue_of(application: str, context: str) -> str:
@@ -54,6 +50,21 @@ def version_of(application: str, version: str) -> str:
     return f"{application}.{version}"
 
 
+def check_one_class(known: object, context: object) -> None:
+    """DurableFault where contexts of two classes of one name would take each other's runs.
+
+    Runs go by the class's name alone, for its module is `__main__` in a script and another one where that is imported.
+    """
+    classes = [type(known), type(context)] if known is not None else []
+    if len({_file_of(each) for each in classes}) > 1:
+        shown = " and ".join(f"{each.__module__}.{each.__qualname__}" for each in classes)
+        raise DurableFault(f"{shown} have one name, and would take each other's runs; rename one of them")
+
+
+def _file_of(context: type) -> str:
+    return getattr(sys.modules.get(context.__module__), "__file__", None) or context.__module__
+
+
 class Runs(SyncClosing):
     """The runs in a store. `with Runs(…) as runs` closes its connections at the end."""
 
@@ -62,47 +73,54 @@ class Runs(SyncClosing):
         self.engine = open_store(parse_store(store)) if isinstance(store, str) else store
         if self._owned:
             try:
-                check_tables(self.engine)
+                check_store(self.engine)
             except BaseException:
                 close_store(self.engine)
                 raise
-        self.ledger = Ledger(self.engine)
-        self._client = DBOSClient(system_database_engine=self.engine, serializer=ReadableJSON(), lazy=True)
+        self.ledger, self._statuses = Ledger(self.engine), Statuses(self.engine)
+
+    @cached_property
+    def _client(self) -> "DBOSClient":
+        """What changes runs at the engine, which takes a second to import."""
+        from sabir_durable.engine import make_client
+
+        return make_client(self.engine)
 
     def close(self) -> None:
         """Close the connections, if they are its own."""
-        self._client.destroy()
+        if "_client" in vars(self):
+            self._client.destroy()
         if self._owned:
             close_store(self.engine)
 
     def list(self, *, state: RunState | None = None, limit: int = 100) -> tuple[RunSummary, ...]:
         """Runs, the newest first; those in one state if that is given."""
-        with self.engine.connect() as connection:
-            waiting = set(connection.execute(select(calls.c.run).where(calls.c.state == "waiting")).scalars())
-        summaries: list[RunSummary] = []
-        for page in self._pages(limit if state is None else PAGE):
-            known = self._statuses([run.run for run in page])
-            shown = (_summary(run, known.get(run.run), is_waiting=run.run in waiting) for run in page)
-            summaries += [summary for summary in shown if state in (None, summary.state)]
-            if len(summaries) >= limit:
-                break
-        return tuple(summaries[:limit])
+        if limit < 1:
+            raise SettingsInvalid(f"limit is {limit}; give the number of runs to list, 1 or more")
+        return tuple(self._statuses.newest(state, limit))
 
     def unfinished(self, application: str) -> "builtins.list[str]":
         """The names of an application's runs that are queued, running or waiting; the oldest first."""
-        found = self._client.list_workflows(
-            name=WORKFLOW, status=_OPEN, application_name=application, load_input=False, load_output=False
-        )
-        return [status.workflow_id for status in found]
+        return self._statuses.unfinished(application)
+
+    def stranded(self, application: str) -> Mapping[str, int]:
+        """How many queued runs of an application wait for a version of which no worker is there: version → number."""
+        return self._statuses.stranded(application)
+
+    def summary(self, run: str) -> RunSummary:
+        """A run without its calls; RunNotFound if there is none of that name."""
+        for found in self._statuses.find([run]):
+            return found
+        raise no_run(run)
+
+    def is_begun(self, run: str) -> bool:
+        """Whether the engine knows a run, which is written down before that."""
+        return self._statuses.is_known(run)
 
     def show(self, run: str) -> RunDetails:
         """A run and its calls; RunNotFound if there is none of that name."""
-        stored, recorded = self.ledger.run(run), self.ledger.calls(run)
-        is_waiting = any(call.state == "waiting" for call in recorded)
-        summary = _summary(stored, self._statuses([run]).get(run), is_waiting=is_waiting)
-        return RunDetails(
-            summary=summary, request=stored.request, calls=tuple(CallRecord.of(each) for each in recorded)
-        )
+        recorded = tuple(CallRecord.of(each) for each in self.ledger.calls(run))
+        return RunDetails(summary=self.summary(run), request=self.ledger.run(run).request, calls=recorded)
 
     def cancel(self, run: str) -> None:
         """End a run without a result; its worker stops within a beat. RunConflict if it has ended."""
@@ -113,17 +131,46 @@ class Runs(SyncClosing):
         self._end(run, "pause", reason)
 
     def resume(self, run: str) -> None:
-        """Carry a paused or cancelled run on, on any worker that has its code; RunConflict if it is neither."""
-        summary = self.show(run).summary
+        """Carry a paused or cancelled run on, on any worker that has its code; RunConflict if it is neither.
+
+        A worker that is still at it, for it has not seen yet that it was stopped, lets go of it first.
+        """
+        summary = self.summary(run)
         if summary.state not in ("paused", "cancelled"):
             raise RunConflict(
                 f"run {run!r} is {summary.state}: there is nothing to resume; only paused runs wait for it"
             )
         self.ledger.fence(run, wish="run", fault=None, deaths=0)
-        self._client.resume_workflow(run, queue_name=queue_of(summary.application, summary.context))
+        self.requeue(self.ledger.run(run))
 
-    def fork(self, run: str, *, at: str | None = None, name: str | None = None) -> str:
-        """Begin a new run of the same request; its name.
+    def delete(self, *names: str) -> None:
+        """Forget runs that have ended, with all that was recorded of them; none, if one of them has not ended.
+
+        A fork was given what it begins with, and stays whole when its origin is deleted. A name that was deleted can
+        be given again, to a new run. Raises RunNotFound for a name that there is not, and RunConflict for a run that
+        is not done, failed or cancelled, or that a worker has not let go of yet.
+        """
+        for name in names:
+            state = self.summary(name).state
+            if state not in ENDED:
+                raise RunConflict(f"run {name!r} is {state}, and is kept; cancel it before it is deleted")
+        for start in range(0, len(names), BATCH):
+            these = names[start : start + BATCH]
+            gone = self._delete(these)
+            kept = [name for name in these if name not in gone]
+            if kept:
+                remedy = "delete it in a moment, or after `sabir runs recover` if its worker is gone"
+                raise RunConflict(f"run {kept[0]!r} is kept, for a worker is still at it; {remedy}")
+
+    def delete_ended(self, seconds: float) -> int:
+        """Forget all runs that ended so many seconds ago or earlier; how many these were. See `delete`."""
+        if not 0 <= seconds < float("inf"):
+            raise SettingsInvalid(f"{seconds} is no age of runs; give seconds, 0 or more")
+        names = self._statuses.ended_before(time.time() - seconds)
+        return sum(len(self._delete(names[start : start + BATCH])) for start in range(0, len(names), BATCH))
+
+    def fork(self, run: str, *, at: str | None = None, name: str | None = None, version: str | None = None) -> str:
+        """Begin a new run of the same request, for workers of the same version if no other is given; its name.
 
         It is given what the other one recorded before the call at the path `at` began, so that this call and all that
         depends on it are performed anew; without a path, nothing. RunNotFound for a run or a path that is not there.
@@ -133,7 +180,8 @@ class Runs(SyncClosing):
         if at is not None:
             self.ledger.call(run, at)
         forked = replace(
-            origin, run=name or uuid4().hex, epoch=0, deaths=0, wish="run", fault=None, worker=None,
+            origin, run=uuid4().hex if name is None else check_name(name), version=version or origin.version,
+            epoch=0, deaths=0, wish="run", fault=None, worker=None, holder=None,
             forked_from=f"{run} at {at}" if at else run,
         )  # fmt: skip
         made = self.enqueue(forked, kept)
@@ -162,27 +210,26 @@ class Runs(SyncClosing):
 
     def requeue(self, run: Run) -> None:
         """Give a run, which nobody works on, to any worker that has its code."""
-        if run.epoch == 0 and not self._statuses([run.run]):
-            self._enqueue(run)
-        else:
+        from dbos import error
+
+        try:
             self._client.resume_workflow(run.run, queue_name=queue_of(run.application, run.context))
+        except error.DBOSNonExistentWorkflowError:  # its worker died before it told the engine
+            self._enqueue(run)
 
     def unfinished_of(self, worker: str) -> Sequence[Run]:
         """The runs that a worker has, and those that it wrote down and did not come to start."""
-        held = self._client.list_workflows(
-            executor_id=worker, status="PENDING", name=WORKFLOW, load_input=False, load_output=False
-        )
-        found = [self.ledger.run(status.workflow_id) for status in held]
-        with self.engine.connect() as connection:
-            begun = connection.execute(select(runs).where(runs.c.worker == worker, runs.c.epoch == 0)).mappings()
-            written = [Run(**row) for row in begun]
-        known = self._statuses([run.run for run in written])
-        return [*found, *(run for run in written if run.run not in known)]
+        return self._statuses.left_by(worker)
 
     def park(self, run: str, reason: str) -> None:
         """Pause a run that cannot go on, and say why."""
         self.ledger.fence(run, wish="pause", fault=reason)
         self._client.cancel_workflow(run)
+
+    def stay_stopped(self, run: str) -> None:
+        """Tell the engine of a run that was stopped before the engine knew of it."""
+        if self.ledger.run(run).wish != "run":
+            self._client.cancel_workflow(run)
 
     def open_queues(self, queues: Iterable[str], poll: float) -> None:
         """Make the queues that are missing; their workers look every `poll` seconds."""
@@ -190,13 +237,15 @@ class Runs(SyncClosing):
             self._client.register_queue(queue, polling_interval_sec=poll, on_conflict="always_update")
 
     def _end(self, run: str, wish: str, reason: str | None = None) -> None:
-        state = self.show(run).summary.state
-        if state in _ENDED:
+        state = self.summary(run).state
+        if state in ("done", "failed"):
             raise RunConflict(f"run {run!r} is {state}, and cannot be ended; fork it to run it again")
         self.ledger.fence(run, wish=wish, fault=reason)
         self._client.cancel_workflow(run)
 
     def _enqueue(self, run: Run, connection: Connection | None = None) -> None:
+        from sabir_durable.engine import WORKFLOW
+
         options: EnqueueOptions = {
             "workflow_name": WORKFLOW,
             "queue_name": queue_of(run.application, run.context),
@@ -209,22 +258,21 @@ class Runs(SyncClosing):
         else:
             self._client.enqueue_in_transaction(connection, options)
 
-    def _pages(self, size: int) -> Iterator[Sequence[Run]]:
-        """All runs, the newest first, so many at once."""
-        newest_first = select(runs).order_by(runs.c.created_at.desc(), runs.c.run)
-        for start in itertools.count(0, size):
-            with self.engine.connect() as connection:
-                page = [Run(**row) for row in connection.execute(newest_first.limit(size).offset(start)).mappings()]
-            yield page
-            if len(page) < size:
-                return
+    def _delete(self, names: Sequence[str]) -> "builtins.list[str]":
+        """Delete those that have ended: first marked, then gone at the engine, then here.
 
-    def _statuses(self, names: Iterable[str]) -> dict[str, WorkflowStatus]:
-        wanted = list(names)
-        if not wanted:
-            return {}
-        found = self._client.list_workflows(workflow_ids=wanted, load_input=False, load_output=False)
-        return {status.workflow_id: status for status in found}
+        Whatever ends this process in between, what is left is a cancelled run, which can be deleted.
+        """
+        over = self.ledger.condemn(self._statuses.over(names))
+        if over:
+            self._client.delete_workflows(over)
+            self.ledger.forget(over)
+        return over
+
+
+def no_run(run: str) -> RunNotFound:
+    """What says that a store has no run of a name."""
+    return RunNotFound(f"there is no run {run!r}; `sabir runs list` shows those that there are")
 
 
 def _before(path: str, recorded: Sequence[Call]) -> Sequence[Call]:
@@ -235,16 +283,3 @@ def _before(path: str, recorded: Sequence[Call]) -> Sequence[Call]:
         for call in recorded
         if call.number < number and call.state not in OPEN and not path.startswith(f"{call.path}/")
     ]
-
-
-def _summary(run: Run, status: WorkflowStatus | None, *, is_waiting: bool) -> RunSummary:
-    state = _STATES[status.status] if status else "queued"
-    if state == "cancelled" and run.wish != "cancel":
-        state = "paused"
-    if state == "running" and is_waiting:
-        state = "waiting"
-    updated = (status.updated_at or 0) / 1000 if status else run.created_at
-    return RunSummary(
-        run=run.run, state=state, application=run.application, version=run.version, context=run.context, name=run.name,
-        worker=run.worker, fault=run.fault, forked_from=run.forked_from, created_at=run.created_at, updated_at=updated,
-    )  # fmt: skip

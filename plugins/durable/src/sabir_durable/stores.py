@@ -7,6 +7,9 @@
 setting for this (synchronous_commit), which stays as the server has it.
 """
 
+import os
+import sqlite3
+import time
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -21,9 +24,22 @@ Durability: TypeAlias = Literal["process", "power"]
 
 BUSY_MILLISECONDS = 30_000
 """How long a writer waits for another process's write to SQLite."""
+KNOWS_SUBSECONDS = (3, 42)
+"""The first SQLite that knows `unixepoch('subsec')` (https://sqlite.org/changes.html)."""
 POOL = 20
 """Connections to Postgres that stay open; as many more are opened under load."""
 _SYNCHRONOUS: dict[Durability, str] = {"process": "NORMAL", "power": "FULL"}
+_BOUNDS = {
+    "connect_timeout": 10,
+    "keepalives": 1,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}
+"""What is asked of each connection to Postgres where its URL says nothing else: a network that swallows packets ends it
+within 15 s, whichever side is to speak (https://www.postgresql.org/docs/current/libpq-connect.html)."""
+_VARIABLES = {"connect_timeout": "PGCONNECT_TIMEOUT"}
 _FORMS = "give sqlite:///file.db or postgresql://user@host/database"
 
 
@@ -48,10 +64,19 @@ def is_sqlite(url: URL) -> bool:
     return url.drivername == "sqlite"
 
 
+def bounds_of(url: URL) -> dict[str, int]:
+    """Parameters for connections to Postgres, apart from those that the URL or libpq's own variable gives."""
+    return {
+        name: bound
+        for name, bound in _BOUNDS.items()
+        if name not in url.query and _VARIABLES.get(name, "") not in os.environ
+    }
+
+
 def open_store(url: URL, durability: Durability = "process") -> Engine:
     """An engine of that store; nothing is connected to yet."""
     if not is_sqlite(url):
-        return create_engine(url, pool_size=POOL, max_overflow=POOL, pool_pre_ping=True)
+        return create_engine(url, pool_size=POOL, max_overflow=POOL, pool_pre_ping=True, connect_args=bounds_of(url))
     engine = create_engine(url)
     synchronous = _SYNCHRONOUS[durability]
 
@@ -62,8 +87,17 @@ def open_store(url: URL, durability: Durability = "process") -> Engine:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute(f"PRAGMA synchronous={synchronous}")
         connection.execute("PRAGMA foreign_keys=ON")
+        if sqlite3.sqlite_version_info < KNOWS_SUBSECONDS:
+            connection.create_function("unixepoch", 1, _unixepoch)
 
     return engine
+
+
+def _unixepoch(modifier: str) -> float:
+    """What the engine asks of SQLite; it takes newer Pythons for a sign of a newer SQLite, which theirs need not be."""
+    if modifier != "subsec":
+        raise ValueError(f"unixepoch: {modifier!r} is not known here; it takes 'subsec'")
+    return time.time()
 
 
 def reach_store(engine: Engine) -> None:

@@ -1,6 +1,7 @@
 """The tables beside the engine's own: runs, their calls, and the workers.
 
-    sabir_runs      one row a run       what was asked; the epoch that fences off who lost it; what somebody wishes
+    sabir_runs      one row a run       what was asked; the epoch that fences off who lost it; its holder, who has not
+                                        let go of it yet; what somebody wishes
     sabir_calls     one row a call      path, digest, request, state, batch, result or failure (D-11): JSON, readable
     sabir_workers   one row a worker    when it was last seen; its lock says whether it lives
 
@@ -13,6 +14,7 @@ from sqlalchemy import (
     Column,
     Engine,
     Float,
+    Index,
     Integer,
     MetaData,
     PrimaryKeyConstraint,
@@ -26,8 +28,17 @@ from sqlalchemy import (
 from sabir_durable.errors import StoreInvalid
 from sabir_durable.stores import reach_store
 
-SCHEMA = 1
+SCHEMA = 2
 """The number of the layout that this version writes."""
+_SINCE = {
+    2: (
+        "ALTER TABLE sabir_runs ADD COLUMN holder TEXT",
+        "ALTER TABLE sabir_workers ADD COLUMN version TEXT",
+        "CREATE INDEX sabir_runs_newest ON sabir_runs (created_at)",
+        "CREATE INDEX sabir_runs_new ON sabir_runs (worker) WHERE epoch = 0",
+    ),
+}
+"""What each layout added to the one before it; a store of an older one is brought up when it is opened."""
 SETUP_LOCK = 0x5AB1_D0AB
 """The advisory lock under which Postgres tables are made: two workers may start at once."""
 
@@ -50,8 +61,11 @@ runs = Table(
     Column("wish", Text, nullable=False),
     Column("fault", Text),
     Column("worker", Text),
+    Column("holder", Text),
     Column("forked_from", Text),
     Column("created_at", Float, nullable=False),
+    Index("sabir_runs_newest", "created_at"),
+    Index("sabir_runs_new", "worker", sqlite_where=text("epoch = 0"), postgresql_where=text("epoch = 0")),
 )
 
 calls = Table(
@@ -79,6 +93,7 @@ workers = Table(
     metadata,
     Column("worker", Text, primary_key=True),
     Column("application", Text, nullable=False),
+    Column("version", Text),
     Column("host", Text, nullable=False),
     Column("process", Integer, nullable=False),
     Column("started_at", Float, nullable=False),
@@ -87,7 +102,7 @@ workers = Table(
 
 
 def make_tables(engine: Engine) -> None:
-    """Make the tables that are missing; StoreInvalid for a store of a newer version."""
+    """Make the tables that are missing, and bring older ones up; StoreInvalid for a store of a newer version."""
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SETUP_LOCK})
@@ -95,22 +110,35 @@ def make_tables(engine: Engine) -> None:
             connection.execute(text("BEGIN IMMEDIATE"))
         metadata.create_all(connection)
         written = connection.execute(select(versions.c.version)).scalar()
+        _refuse_newer(written)
         if written is None:
             connection.execute(versions.insert(), {"version": SCHEMA})
-        _refuse_newer(written)
+        elif written < SCHEMA:
+            for layout in range(written + 1, SCHEMA + 1):
+                for statement in _SINCE[layout]:
+                    connection.execute(text(statement))
+            connection.execute(versions.update(), {"version": SCHEMA})
 
 
 def check_tables(engine: Engine) -> None:
-    """Change nothing; StoreInvalid where the tables are missing or of a newer version."""
-    shown = engine.url.render_as_string(hide_password=True)
+    """Bring older tables up, make none; StoreInvalid where they are missing or of a newer version."""
     path = engine.url.database or ""
     is_missing = engine.dialect.name == "sqlite" and not Path(path).exists()  # SQLite would make the file
     if not is_missing:
         reach_store(engine)
     if is_missing or not inspect(engine).has_table(versions.name):
-        raise StoreInvalid(f"{shown} holds no runs; give the store that a DurableRunner was made with")
+        raise no_runs(engine)
     with engine.connect() as connection:
-        _refuse_newer(connection.execute(select(versions.c.version)).scalar())
+        written = connection.execute(select(versions.c.version)).scalar()
+    if written is not None and written < SCHEMA:
+        make_tables(engine)
+    _refuse_newer(written)
+
+
+def no_runs(engine: Engine) -> StoreInvalid:
+    """What says that a store was made by something else."""
+    shown = engine.url.render_as_string(hide_password=True)
+    return StoreInvalid(f"{shown} holds no runs; give the store that a DurableRunner was made with")
 
 
 def _refuse_newer(written: int | None) -> None:

@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Sequence
-from typing import Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from sabir import Message
 from sabir.errors import one_line
+from sabir.history import loads
 from sabir.models import Frozen
 
-from sabir_durable.ledger import Call
-from sabir_durable.records import decode_batch
+if TYPE_CHECKING:
+    from sabir_durable.ledger import Call
 
 RunState: TypeAlias = Literal["queued", "running", "waiting", "paused", "cancelled", "done", "failed"]
 CallState: TypeAlias = Literal["started", "waiting", "done", "failed"]
@@ -28,6 +29,8 @@ class RunSummary(Frozen):
     """Who has it, or had it last."""
     fault: str | None = None
     """Why it is paused."""
+    waits_for: str | None = None
+    """Which worker it waits for, where that is not just any that is free."""
     forked_from: str | None = None
     created_at: float
     updated_at: float
@@ -51,12 +54,12 @@ class CallRecord(Frozen):
     ended_at: float | None = None
 
     @classmethod
-    def of(cls, call: Call) -> Self:
+    def of(cls, call: "Call") -> Self:
         """What a row of the ledger says."""
         return cls(
             path=call.path, number=call.number, kind="answer" if call.kind == "answer" else "call", name=call.name,
             state=_state(call.state), request=call.request, failure=call.failure, worker=call.worker,
-            messages=tuple(decode_batch(call.given)),
+            messages=tuple(loads(call.given)),
             started_at=call.started_at, ended_at=call.ended_at,
         )  # fmt: skip
 

@@ -34,9 +34,10 @@ from sabir_durable.execution import Execution
 from sabir_durable.leases import make_lease
 from sabir_durable.ledger import Ledger, Run
 from sabir_durable.records import unpack_request
-from sabir_durable.recovery import Roster, patience_of, recover
-from sabir_durable.runs import Runs, queue_of, version_of
-from sabir_durable.stores import Durability, close_store, is_sqlite, open_store, reach_store
+from sabir_durable.recovery import patience_of, recover
+from sabir_durable.roster import Roster
+from sabir_durable.runs import Runs, check_one_class, queue_of, version_of
+from sabir_durable.stores import Durability, bounds_of, close_store, is_sqlite, open_store, reach_store
 from sabir_durable.tables import make_tables
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 Parameters = ParamSpec("Parameters")
 Given = TypeVar("Given")
 log = logging.getLogger("sabir.durable")
+
+CLOSING = 20.0
+"""Seconds for which a worker that closes waits for what it stops, and for its last beat."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ class Worker:
         self._live: dict[str, BoundPolicy] = {}
         self._executions: set[Execution] = set()
         self._loops: dict[Execution, asyncio.AbstractEventLoop] = {}
+        self._stranded: dict[str, int] = {}
         self._waiting: dict[asyncio.Future[str], tuple[str, str]] = {}
         self._ended = threading.Event()
         self._beating = threading.Thread(target=self._beat, name="sabir-durable-beat", daemon=True)
@@ -93,20 +98,21 @@ class Worker:
         settings = self.settings
         version = version_of(settings.application, settings.version)
         service = engine.Service(settings.application, version, self.name, settings.poll)
-        self._contexts = {type(context).__qualname__: context for context in contexts}
+        for context in contexts:
+            self._know(context)
         queues = [queue_of(settings.application, name) for name in self._contexts]
         await self.store(self.runs.open_queues, queues, settings.poll)
         engine.launch(self.engine, service, queues, self._execute)
         await self.store(self._recover)
+        await self.store(self._tell_stranded)
         self._beating.start()
 
     async def add(self, context: "BaseContext") -> None:
         """Take runs of this context's class too; of two contexts of a class, the later one takes them."""
-        name = type(context).__qualname__
-        is_new = name not in self._contexts
-        self._contexts[name] = context
+        is_new = type(context).__qualname__ not in self._contexts
+        self._know(context)
         if is_new:
-            queue = queue_of(self.settings.application, name)
+            queue = queue_of(self.settings.application, type(context).__qualname__)
             await self.store(self.runs.open_queues, [queue], self.settings.poll)
             engine.listen(queue)
 
@@ -120,11 +126,19 @@ class Worker:
         return self._contexts.get(name)
 
     async def close(self) -> None:
-        """Stop what runs here, unfinished, and let go of the lock: other workers take it from there."""
+        """Stop what runs here, unfinished, and let go of the lock: other workers take it from there.
+
+        What does not stop within `CLOSING` seconds, and a store that does not answer, are waited for no longer.
+        """
         self._ended.set()
-        for execution in list(self._executions):
+        here = [execution for execution in list(self._executions) if self._runs(execution)]
+        for execution in here:
             self._stop(execution, "was left unfinished: its runner was closed")
-        await asyncio.to_thread(self._beating.join)
+        if here:
+            _, late = await asyncio.wait([asyncio.wrap_future(each.ended) for each in here], timeout=CLOSING)
+            if late:
+                log.warning("worker %s ends while %d of its runs have not stopped", self.name, len(late))
+        await asyncio.to_thread(self._beating.join, CLOSING)
         await engine.shut_down()
         await asyncio.to_thread(self._leave)
 
@@ -150,6 +164,8 @@ class Worker:
             except DBAPIError as error:
                 if not _is_away(error):
                     raise StoreInvalid(f"the store refused to be written: {error.orig}; see what it says") from error
+                if self.is_closed:
+                    raise StoreInvalid(f"the store is away: {error.orig}; the run goes on when it is back") from error
                 log.warning("the store is away, waiting for it: %s", error.orig)
                 await asyncio.sleep(self.settings.beat)
 
@@ -165,18 +181,25 @@ class Worker:
     def _prepare(self) -> None:
         reach_store(self.engine)
         make_tables(self.engine)
-        DBOS.migrate(self.settings.url.set(drivername=self.engine.dialect.name).render_as_string(hide_password=False))
+        url = self.settings.url.set(drivername=self.engine.dialect.name)
+        bounds = {} if is_sqlite(url) else {name: str(bound) for name, bound in bounds_of(url).items()}
+        DBOS.migrate(url.update_query_dict(bounds).render_as_string(hide_password=False))
         if not self._lease.hold():
             raise StoreInvalid("the store gives no lock to this worker; see whether it takes connections")
         self._sign_on()
 
     def _sign_on(self) -> None:
-        self._roster.sign_on(self.name, self.settings.application, socket.gethostname(), os.getpid())
+        settings = self.settings
+        self._roster.sign_on(self.name, settings.application, settings.version, socket.gethostname(), os.getpid())
 
     def _leave(self) -> None:
-        if not self.runs.unfinished_of(self.name):
-            self._roster.sign_off(self.name)
-        self._let_go()
+        try:
+            if not self.runs.unfinished_of(self.name):
+                self._roster.sign_off(self.name)
+        except DBAPIError as error:  # who takes the lock, once it is back, signs this worker off
+            log.warning("worker %s ends while the store is away: %s", self.name, error.orig)
+        finally:
+            self._let_go()
 
     def _let_go(self) -> None:
         self._lease.release()
@@ -186,25 +209,72 @@ class Worker:
 
     async def _execute(self, name: str) -> None:
         """What the engine runs: one run, to its end."""
-        run, hold, known = await self.store(self.ledger.claim, name, self.name)
-        for earlier in list(self._executions):
-            if earlier.hold.run == name:  # paused and resumed within a beat
-                self._stop(earlier, "was taken up again")
-        execution = Execution(self, hold, known)
-        self._loops[execution] = asyncio.get_running_loop()
-        self._executions.add(execution)
+        execution: Execution | None = None
         try:
+            run, execution = await self._take(name)
             await execution.perform(self._call_of(run))
         except (RunStopped, asyncio.CancelledError) as stopped:
             if isinstance(stopped, asyncio.CancelledError) or self.is_closed:
                 raise asyncio.CancelledError from None  # nothing is written down: another worker carries it on
+            if execution is None:
+                await self.store(self.runs.stay_stopped, name)
             raise DBOSWorkflowCancelledError(str(stopped)) from None  # the engine waits for whoever has it now
         except (ReplayMismatch, PolicyInvalid, DurableFault) as fault:
+            if self.is_closed:
+                raise asyncio.CancelledError from None
             await self.store(self.runs.park, name, f"{type(fault).__name__}: {fault}")
             raise DBOSWorkflowCancelledError(str(fault)) from None
         finally:
+            if execution is not None:
+                await asyncio.shield(asyncio.ensure_future(self._release(execution)))
+
+    async def _take(self, name: str) -> tuple[Run, Execution]:
+        """Take a run, once nobody is at it any more: who was when it was paused may be in the middle of an effect."""
+        while True:
+            await self._end_earlier(name)
+            taken = await self.store(self.ledger.claim, name, self.name)
+            if taken is not None and not self._here(name):
+                break
+            if self.is_closed:
+                raise RunTaken(f"run {name!r} was left unfinished: its runner was closed")
+            log.info("run %s waits for the worker that has not let go of it yet", name)
+            await asyncio.sleep(self.settings.beat if taken is None else 0)
+        run, hold, known = taken
+        execution = Execution(self, hold, known)
+        self._loops[execution] = asyncio.get_running_loop()
+        self._executions.add(execution)
+        if self.is_closed:
+            execution.stop(RunTaken(f"run {name!r} was left unfinished: its runner was closed"))
+        return run, execution
+
+    def _here(self, name: str) -> list[Execution]:
+        return [each for each in list(self._executions) if each.hold.run == name and self._runs(each)]
+
+    def _runs(self, execution: Execution) -> bool:
+        """Whether it can come to an end: its event loop has not ended before it."""
+        loop = self._loops.get(execution)
+        return loop is not None and loop.is_running()
+
+    async def _end_earlier(self, name: str) -> None:
+        """Paused and resumed within a beat, a run may be taken by the worker that is at it."""
+        for execution in self._here(name):
+            self._stop(execution, "was taken up again")
+            await asyncio.shield(asyncio.wrap_future(execution.ended))
+
+    async def _release(self, execution: Execution) -> None:
+        try:
+            await self.store(self.ledger.release, execution.hold.run, self.name)
+        except (DurableFault, RuntimeError) as fault:  # closed meanwhile: the worker's lock says that it is gone
+            log.warning("run %s was not let go of: %s", execution.hold.run, fault)
+        finally:
             self._executions.discard(execution)
             self._loops.pop(execution, None)
+            execution.ended.set_result(None)
+
+    def _know(self, context: "BaseContext") -> None:
+        name = type(context).__qualname__
+        check_one_class(self._contexts.get(name), context)
+        self._contexts[name] = context
 
     def _call_of(self, run: Run) -> BoundCall:
         bound = self._live.get(run.run) or self._bound(run)
@@ -226,13 +296,24 @@ class Worker:
                     self._sign_on()
                 self._tell_taken()
                 self._hand_over()
-                self._recover()
+                if self._recover():
+                    self._tell_stranded()
             except Exception:  # whatever it is, the lock is kept and the next beat looks again
                 log.warning("a beat of worker %s failed", self.name, exc_info=True)
 
     def _recover(self) -> list[str]:
         unseen = patience_of(self.settings.url, self.settings.beat)
         return recover(self.runs, self._roster, self._lease, unseen=unseen, apart_from=self.name)
+
+    def _tell_stranded(self) -> None:
+        """Warn of runs that wait for another version, once while they are as many."""
+        found = dict(self.runs.stranded(self.settings.application))
+        if found and found != self._stranded:
+            shown = ", ".join(f"{number} of version {version!r}" for version, number in found.items())
+            fork = f"`sabir runs fork RUN --for-version {self.settings.version}`"
+            remedy = f"start workers of those versions, fork these runs ({fork}), or cancel them"
+            log.warning("queued runs wait, for no worker of their version is there: %s; %s", shown, remedy)
+        self._stranded = found
 
     def _tell_taken(self) -> None:
         held = list(self._executions)

@@ -1,0 +1,53 @@
+"""The workers of a store: who they are, and when each was last seen. Whether one lives, its lock says (`leases`)."""
+
+from contextlib import suppress
+
+from sqlalchemy import ColumnElement, Engine, Float, delete, insert, literal, literal_column, select, update
+from sqlalchemy.exc import IntegrityError
+
+from sabir_durable.tables import workers
+
+_SECONDS = {
+    "sqlite": "(julianday('now') - 2440587.5) * 86400.0",
+    "postgresql": "CAST(extract(epoch FROM clock_timestamp()) AS double precision)",
+}
+"""Seconds since 1970, by the clock of the store."""
+
+
+class Roster:
+    """The workers of a store."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        # The store's clock, so that those of the workers' machines need not agree.
+        self._now: ColumnElement[float] = literal_column(_SECONDS[engine.dialect.name], Float())
+
+    def sign_on(self, worker: str, application: str, version: str, host: str, process: int) -> None:
+        """Write a worker down, which has its lock already."""
+        row = {"worker": worker, "application": application, "version": version, "host": host, "process": process}
+        with self._engine.begin() as connection, suppress(IntegrityError):
+            connection.execute(insert(workers).values(**row, started_at=self._now, seen_at=self._now))
+
+    def seen(self, worker: str) -> bool:
+        """Write down that a worker has its lock now; False if somebody took it for dead since."""
+        with self._engine.begin() as connection:
+            changed = connection.execute(update(workers).where(workers.c.worker == worker).values(seen_at=self._now))
+            return bool(changed.rowcount)
+
+    def sign_off(self, worker: str) -> None:
+        """Forget a worker, which holds no run from then on."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(workers).where(workers.c.worker == worker))
+
+    def unseen(self, seconds: float) -> list[str]:
+        """The workers that were not seen for so long."""
+        with self._engine.connect() as connection:
+            age = self._now - workers.c.seen_at
+            return list(connection.execute(select(workers.c.worker).where(age >= literal(seconds))).scalars())
+
+    def live(self, seconds: float) -> frozenset[tuple[str, str | None]]:
+        """The applications and versions of the workers that were seen within so many seconds."""
+        with self._engine.connect() as connection:
+            age = self._now - workers.c.seen_at
+            found = connection.execute(select(workers.c.application, workers.c.version).where(age < literal(seconds)))
+            return frozenset((application, version) for application, version in found)

@@ -1,0 +1,86 @@
+"""What is asked at each beat, and to list runs, is found by an index: many runs cost as little as few."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from sabir import Message
+from sabir_durable import Runs, decision
+from sabir_durable.roster import Roster
+from sabir_runtime import human_policy
+from sqlalchemy import event
+
+from tests.durable.support import Program, saying, working
+
+ASKED: dict[str, Callable[[Runs], object]] = {
+    "what was decided": lambda runs: runs.ledger.decided([("r", "0:main"), ("s", "0:main/0:llm")]),
+    "who has the runs": lambda runs: runs.ledger.epochs(["r", "s"]),
+    "what a worker left": lambda runs: runs.unfinished_of("worker"),
+    "who was not seen": lambda runs: Roster(runs.engine).unseen(1.0),
+    "the newest runs": lambda runs: runs.list(limit=20),
+    "those that wait": lambda runs: runs.list(state="waiting", limit=20),
+    "one run": lambda runs: runs.show("r"),
+}
+
+
+@pytest.fixture
+def runs(sqlite: str) -> Iterator[Runs]:
+    asyncio.run(one_run(sqlite))
+    with Runs(sqlite) as runs:
+        yield runs
+
+
+async def one_run(store: str) -> None:
+    async with working(store, main=saying("hello")) as (runner, program):
+        await runner.run(program.main, "Hi.", run_id="r")
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_no_query_looks_through_all_runs_or_calls(runs: Runs, asked: str) -> None:
+    """By SQLite's own plan: a SCAN of a table of which there is a row for each run is one in the order of an index."""
+    plans = explained(runs, ASKED[asked])
+
+    assert plans
+    whole = [step for step in plans if step.startswith(("SCAN sabir_runs", "SCAN sabir_calls"))]
+    assert [step for step in whole if "USING INDEX sabir_runs_newest" not in step] == []
+
+
+def explained(runs: Runs, ask: Callable[[Runs], object]) -> list[str]:
+    asked: list[tuple[str, Any]] = []
+
+    def note(connection: Any, cursor: Any, statement: str, parameters: Any, *_: object) -> None:
+        asked.append((statement, parameters))
+
+    event.listen(runs.engine, "before_cursor_execute", note)
+    ask(runs)
+    event.remove(runs.engine, "before_cursor_execute", note)
+    with runs.engine.connect() as connection:
+        return [
+            row[-1]
+            for statement, parameters in asked
+            for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+        ]
+
+
+async def test_many_calls_wait_at_once(store: str) -> None:
+    """More than are looked up in one query; each gets its own word."""
+    people = 450
+
+    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        given = await asyncio.gather(*(ctx.person(observations) for _ in range(people)))
+        return [message for batch in given for message in batch]
+
+    async with working(store, main=main, person=human_policy(decision)) as (runner, program):
+        await runner.start(program.main, "Well?", run_id="r")
+        while len(paths := await asyncio.to_thread(open_paths, runner.runs)) < people:
+            await asyncio.sleep(0)
+        for path in paths:
+            await asyncio.to_thread(runner.runs.decide, "r", path, path)
+        messages = await runner.result("r")
+
+    assert [message.text for message in messages] == [f"0:main/{index}:person" for index in range(people)]
+
+
+def open_paths(runs: Runs) -> list[str]:
+    return [call.path for call in runs.ledger.calls("r") if call.state == "waiting"]

@@ -105,13 +105,16 @@ def test_what_was_heard_is_forgotten_beyond_a_number(monkeypatch: pytest.MonkeyP
 
 
 def test_the_oldest_messages_are_forgotten_beyond_a_size() -> None:
-    """What was sent again last is remembered."""
+    """A conversation that goes on has its own kept anew; a line that stands twice in one request is counted once."""
     one, two, three = (lines_of([sabir.user(text)]) for text in ("one", "two", "333"))
     known = KnownMessages(size=len(one) + len(two))
-    for line in (one, two, one, two, one, three, three):
+    for line in (one, two, one, two, three, three):
         known.read([line])
+    assert list(known._messages) == [two, three]
+    known.read([one, one])
 
-    assert list(known._messages) == [one, three]
+    assert list(known._messages) == [three, one]
+    assert known._held == len(three) + len(one)
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,12 @@ class Calls(Asking):
     async def connect(self) -> Ask:
         """By a runner."""
         self.remote = DistributedRunner(self.given.url)
-        ctx, observations = Desk(self.remote), messages_of(self.messages)
-        return lambda: ctx.llm(observations)
+        ctx, (*earlier, self.last) = Desk(self.remote), messages_of(self.messages)
+        return lambda: ctx.llm([*earlier, self.new.pop()])
+
+    def renew(self) -> None:
+        """As in a conversation, the last message of each call is a new one; the program has it before it calls."""
+        self.new = [sabir.user(*self.last.parts) for _ in range(self.units)]
 
     async def disconnect(self) -> None:
         """Close the runner."""

@@ -8,8 +8,9 @@ from tests.benchmarks.work import Given
 ROW = Row(
     name="remote",
     title="Call of a remote policy",
-    what="A bound call with N observations, whose policy runs at the one worker, one by one or 32 at once; the limit "
-    "sends and answers the same bytes by NATS's own client, and neither reads nor writes them.",
+    what="A bound call with N observations, the last one new each time, whose policy runs at the one worker, one by "
+    "one or 32 at once; the limit sends and answers the same bytes by NATS's own client, and neither reads nor writes "
+    "them.",
     task="remote",
     unit="ms a call, with waiting",
     figure=lambda record: record["wall"] / 1e6,

@@ -1,7 +1,7 @@
 """The messages of a request: a conversation sends the same ones every turn, and they are not written and read anew.
 
     caller    message ──by identity──▶ its line       kept from the second time on, while it lives
-    worker    line ────by its bytes──▶ the message    kept from the second time on, the most recent
+    worker    line ────by its bytes──▶ the message    kept from the second time on, within a size
 
 Each message is one line of the request. To JSON that is white space, so others may write and read requests as they
 like. A worker has the same object again for the same message: what core keeps with it, rendered prefixes above all,
@@ -9,7 +9,6 @@ serves the next turn there as it does in one process. What is sent but once is n
 """
 
 import weakref
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
 from sabir import Message
@@ -70,32 +69,32 @@ def _forget(written: "weakref.ref[Message]") -> None:
 
 
 class KnownMessages:
-    """Line → message, of the most recent of those that were heard more than once."""
+    """Line → message, of those that were heard more than once; those that are kept longest are forgotten first.
+
+    A conversation's messages come again with each of its turns, and are kept anew with the next.
+    """
 
     def __init__(self, *, size: int = MOST_BYTES) -> None:
         self._size = size
         self._held = 0
         self._heard: set[int] = set()
-        self._messages: OrderedDict[bytes, Message] = OrderedDict()
+        self._messages: dict[bytes, Message] = {}
 
     def read(self, lines: Sequence[bytes]) -> tuple[Message, ...] | None:
         """The messages of some lines; None where all are new: to read them together is quicker.
 
         Raises pydantic.ValidationError where a line is no message that this version knows.
         """
-        if self._heard.isdisjoint(map(hash, lines)) and not any(line in self._messages for line in lines):
+        found = list(map(self._messages.get, lines))
+        if not any(found) and self._heard.isdisjoint(map(hash, lines)):
             for line in lines:
                 _is_heard(self._heard, line)
             return None
-        return tuple([self._read(line) for line in lines])
+        return tuple([message or self._read(line) for message, line in zip(found, lines, strict=True)])
 
     def _read(self, line: bytes) -> Message:
-        known = self._messages.get(line)
-        if known is not None:
-            self._messages.move_to_end(line)
-            return known
         message: Message = Message.__pydantic_validator__.validate_json(line)  # alone: two halves would pass as one
-        if _is_heard(self._heard, line) and len(line) <= LARGEST_LINE:
+        if _is_heard(self._heard, line) and len(line) <= LARGEST_LINE and line not in self._messages:
             self._keep(line, message)
         return message
 
@@ -104,5 +103,6 @@ class KnownMessages:
         self._messages[line] = message
         self._held += len(line)
         while self._held > self._size:
-            forgotten, _ = self._messages.popitem(last=False)
-            self._held -= len(forgotten)
+            oldest = next(iter(self._messages))
+            del self._messages[oldest]
+            self._held -= len(oldest)

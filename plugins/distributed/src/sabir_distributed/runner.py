@@ -8,14 +8,17 @@ PolicyFailed that names it (RN-31).
 """
 
 import asyncio
+from itertools import count
 
 from sabir import SabirError
 from sabir.closing import AsyncClosing
+from sabir.constructors import check_messages
 from sabir.messages import new_ids
+from sabir.models import assemble
 from sabir_runtime import Batch, BoundCall, PolicyFailed, PolicyInvalid, Runner, RuntimeFault, UnknownOption
 
 from sabir_distributed.connection import Target, shown
-from sabir_distributed.envelopes import Failed, Request
+from sabir_distributed.envelopes import SCHEMA, Failed, Request
 from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge, RunnerClosed
 from sabir_distributed.line import Line
 from sabir_distributed.settings import CallSettings
@@ -25,6 +28,8 @@ _REFUSALS: dict[str, type[SabirError]] = {
     error.__name__: error for error in (EnvelopeInvalid, PayloadTooLarge, PolicyInvalid, UnknownOption)
 }
 """What a worker refuses, by its name in the envelope → what the caller gets."""
+
+_GIVEN = {"id", "context", "policy", "observations", "options", "arguments", "seconds_left"}
 
 
 class DistributedRunner(Runner, AsyncClosing):
@@ -39,6 +44,7 @@ class DistributedRunner(Runner, AsyncClosing):
         self._target = target
         self._name = None if name is None else check_context(name)
         self._settings = settings or CallSettings()
+        self._id, self._numbers = new_ids(1)[0], count(1)
         self._line: Line | None = None
         self._opening: asyncio.Lock | None = None
 
@@ -67,16 +73,21 @@ class DistributedRunner(Runner, AsyncClosing):
             await line.close()
 
     def _request(self, call: BoundCall) -> Request:
+        """The request of a call, in which all but the observations was checked; Misnamed for one that is no message."""
         bound = call.bound
-        return Request(
-            id=new_ids(1)[0],
-            context=self._name or check_context(type(bound.context).__name__),
-            policy=bound.name,
-            observations=tuple(call.observations),
-            options=None if call.options is None else tuple(call.options),
-            arguments=bound.signature.encode(call.arguments) if call.arguments else "{}",
-            seconds_left=self._settings.timeout,
-        )
+        check_messages(call.observations, 0)
+        values = {
+            "schema_number": SCHEMA,
+            "id": f"{self._id}-{next(self._numbers)}",
+            "context": self._name or check_context(type(bound.context).__name__),
+            "policy": bound.name,
+            "observations": tuple(call.observations),
+            "options": None if call.options is None else tuple(call.options),
+            "arguments": bound.signature.encode(call.arguments) if call.arguments else "{}",
+            "seconds_left": self._settings.timeout,
+            "waited": 0.0,
+        }
+        return assemble(Request, values, set(_GIVEN))
 
     async def _open(self) -> Line:
         """The line of this event loop, made by the first who asks."""

@@ -7,9 +7,10 @@ Request ──arguments, options──▶ bound policy ──batch──▶ Answ
 import asyncio
 from dataclasses import dataclass, field
 
+from sabir.models import assemble
 from sabir_runtime import Batch, BoundPolicy, PolicyFailed, RuntimeFault
 
-from sabir_distributed.envelopes import Answered, Failed, Fault, Request, encode
+from sabir_distributed.envelopes import SCHEMA, Answered, Failed, Fault, Request, encode
 from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge
 from sabir_distributed.packing import pack
 
@@ -75,7 +76,8 @@ async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered |
         if work.is_stopped and isinstance(error, asyncio.CancelledError):
             raise
         return Failed(id=request.id, worker=worker, error=_fault_of(error))
-    return Answered(id=request.id, worker=worker, result=tuple(batch))
+    answered = {"schema_number": SCHEMA, "kind": "answered", "id": request.id, "worker": worker, "result": tuple(batch)}
+    return assemble(Answered, answered, set(answered))  # of messages, as bound calls give them
 
 
 def refusal_of(error: RuntimeFault) -> Fault:

@@ -1,6 +1,6 @@
 """What holds for every conversation: one state whichever way it is reached, and nothing lost on the way."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 
 import pytest
@@ -165,9 +165,10 @@ def test_neither_of_a_clone_and_its_original_sees_what_the_other_takes(
 
 
 @pytest.fixture(scope="module")
-def store() -> SQLiteStore:
+def store() -> Iterator[SQLiteStore]:
     """One for all examples, each of which has journals of its own."""
-    return SQLiteStore(":memory:")
+    with SQLiteStore(":memory:") as opened:
+        yield opened
 
 
 @settings(max_examples=EXAMPLES)

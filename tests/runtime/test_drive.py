@@ -16,27 +16,12 @@ from sabir_runtime.progress import (
     RequestStarted,
     TextArrived,
 )
-from sabir_runtime.prompt import Prompt
 from sabir_runtime.tool_context import ToolContext
 from sabir_session import InnerMessage, RecordingFailed, Session, get_inner_messages, get_pending_tool_calls
 from sabir_testing.scripted import ScriptedAdapter, call, calls
 
 from tests.runtime.crash.journals import ListJournal, numbers_of
-
-PROMPT: Prompt[None] = Prompt(ns="trips", key="umbrella", system="Be brief.", messages=[sabir.user("Umbrella today?")])
-PARIS, ROME = {"city": "Paris"}, {"city": "Rome"}
-
-
-@sabir.option
-def weather(city: str) -> str:
-    "Current weather in a city."
-    return f"rain in {city}"
-
-
-@sabir.option
-async def tide(city: str) -> str:
-    "The tide in a city."
-    return f"low in {city}"
+from tests.runtime.towns import PARIS, PROMPT, weather
 
 
 @pytest.mark.parametrize("is_awaited", [True, False])

@@ -16,21 +16,7 @@ from sabir_session import InnerMessage, RecordingFailed, Session, Snapshot, get_
 from sabir_testing.scripted import ScriptedAdapter, call, calls, reply
 
 from tests.runtime.crash.journals import ListJournal, numbers_of, records_of, session_of
-
-PROMPT: Prompt[None] = Prompt(ns="trips", key="umbrella", system="Be brief.", messages=[sabir.user("Umbrella today?")])
-PARIS, ROME = {"city": "Paris"}, {"city": "Rome"}
-
-
-@sabir.option
-def weather(city: str) -> str:
-    "Current weather in a city."
-    return f"rain in {city}"
-
-
-@sabir.option
-async def tide(city: str) -> str:
-    "The tide in a city."
-    return f"low in {city}"
+from tests.runtime.towns import PARIS, PROMPT, ROME, tide, weather
 
 
 def both_calls() -> ScriptedAdapter:

@@ -1,4 +1,4 @@
-"""A town with one option, in which an evaluation can be interrupted."""
+"""A prompt, options for it, and a town in which its evaluation can be interrupted."""
 
 from typing import Any
 
@@ -15,6 +15,18 @@ from tests.runtime.crash.journals import ListJournal, session_of
 
 PROMPT: Prompt[None] = Prompt(ns="trips", key="umbrella", system="Be brief.", messages=[sabir.user("Umbrella today?")])
 PARIS, ROME = {"city": "Paris"}, {"city": "Rome"}
+
+
+@sabir.option
+def weather(city: str) -> str:
+    "Current weather in a city."
+    return f"rain in {city}"
+
+
+@sabir.option
+async def tide(city: str) -> str:
+    "The tide in a city."
+    return f"low in {city}"
 
 
 class Stopped(BaseException):

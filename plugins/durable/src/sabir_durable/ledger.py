@@ -108,6 +108,11 @@ def check_name(run: str) -> str:
     return run
 
 
+def no_run(run: str) -> RunNotFound:
+    """What says that a store has no run of a name."""
+    return RunNotFound(f"there is no run {run!r}; `sabir runs list` shows those that there are")
+
+
 @dataclass(frozen=True)
 class Hold:
     """A worker's hold on a run: valid until the epoch moves on."""
@@ -326,7 +331,7 @@ class Ledger:
     def _run(self, connection: Connection, run: str) -> Run:
         row = connection.execute(select(runs).where(runs.c.run == run)).mappings().one_or_none()
         if row is None:
-            raise RunNotFound(f"there is no run {run!r}; `sabir runs list` shows those that there are")
+            raise no_run(run)
         return Run(**row)
 
     def _call(self, connection: Connection, key: dict[str, Any]) -> Call | None:

@@ -26,8 +26,8 @@ from sabir.constructors import as_messages
 from sabir.errors import SettingsInvalid
 from sqlalchemy import Connection, Engine
 
-from sabir_durable.errors import DurableFault, RunConflict, RunNotFound
-from sabir_durable.ledger import OPEN, Call, Ledger, Run, check_name
+from sabir_durable.errors import DurableFault, RunConflict
+from sabir_durable.ledger import OPEN, Call, Ledger, Run, check_name, no_run
 from sabir_durable.records import encode_batch
 from sabir_durable.statuses import ENDED, Statuses, check_store
 from sabir_durable.stores import close_store, open_store, parse_store
@@ -268,11 +268,6 @@ class Runs(SyncClosing):
             self._client.delete_workflows(over)
             self.ledger.forget(over)
         return over
-
-
-def no_run(run: str) -> RunNotFound:
-    """What says that a store has no run of a name."""
-    return RunNotFound(f"there is no run {run!r}; `sabir runs list` shows those that there are")
 
 
 def _before(path: str, recorded: Sequence[Call]) -> Sequence[Call]:

@@ -104,17 +104,13 @@ class Statuses:
 
     def ended_before(self, moment: float) -> list[str]:
         """The names of runs that ended before that time, and that nobody is still at."""
-        ended = or_(*(self._states[state] for state in ENDED))
         at = func.coalesce(self._table.c.updated_at / 1000.0, runs.c.created_at)
-        found = select(runs.c.run).select_from(self._joined).where(ended, at < moment, not_(HELD))
         with self._engine.connect() as connection:
-            return [*connection.execute(found).scalars()]
+            return [*connection.execute(self._over().where(at < moment)).scalars()]
 
     def over(self, names: Sequence[str]) -> Select[tuple[str]]:
         """Selects those of these runs that have ended, and that nobody is still at."""
-        ended = or_(*(self._states[state] for state in ENDED))
-        found = select(runs.c.run).select_from(self._joined).where(runs.c.run.in_(names), ended, not_(HELD))
-        return found.correlate(None)
+        return self._over().where(runs.c.run.in_(names)).correlate(None)
 
     def stranded(self, application: str) -> Mapping[str, int]:
         """How many queued runs of an application wait for a version of which no worker is there: version → number."""
@@ -138,6 +134,10 @@ class Statuses:
         with self._engine.connect() as connection:
             found = select(self._table.c.workflow_uuid).where(self._table.c.workflow_uuid == run)
             return connection.execute(found).first() is not None
+
+    def _over(self) -> Select[tuple[str]]:
+        ended = or_(*(self._states[state] for state in ENDED))
+        return select(runs.c.run).select_from(self._joined).where(ended, not_(HELD))
 
     def _is(self, state: RunState) -> ColumnElement[bool]:
         """The condition of a state; a run that waits for a person is running as far as the engine knows."""

@@ -52,9 +52,9 @@ def check_batch(bound: "BoundPolicy", returned: object) -> Batch:
     if not isinstance(returned, list | tuple):
         remedy = "return a list of messages; a reply's are reply.messages"
         raise PolicyInvalid(f"policy {bound.name!r} returned a {type(returned).__name__}, not a batch; {remedy}")
-    for message in returned:
+    for index, message in enumerate(returned):
         if not isinstance(message, Message):
             remedy = "return messages, for example sabir.assistant(…)"
-            place = f"a {type(message).__name__} at [{returned.index(message)}] of its batch"
+            place = f"a {type(message).__name__} at [{index}] of its batch"
             raise PolicyInvalid(f"policy {bound.name!r} returned {place}; {remedy}")
     return returned if isinstance(returned, list) else list(returned)

@@ -81,7 +81,7 @@ Hoist: TypeAlias = Callable[[], tuple[list[Turn], list[Loss]]]
 
 
 class HeadMaker:
-    """Makes the heads of one target's requests. Its owner's lock guards it."""
+    """Makes the heads of one target's requests; safe to share between threads, of which two may make the same one."""
 
     def __init__(
         self, dialect: Dialect, target: Target, model_info: ModelInfo, quirks: frozenset[str], tables: Tables
@@ -96,12 +96,13 @@ class HeadMaker:
 
     def offer(self, options: Sequence[Option]) -> Offer:
         """Options with the names that this wire takes."""
-        if self._offer.options != (listed := tuple(options)):
+        offer = self._offer
+        if offer.options != (listed := tuple(options)):
             given = Identifiers(self._rule)
             names = {option.name: given.name(option.name) for option in listed}
             declared = tuple(names) if any(name != wire for name, wire in names.items()) else ()
-            self._offer = Offer(listed, names, declared)
-        return self._offer
+            self._offer = offer = Offer(listed, names, declared)
+        return offer
 
     def make(self, offer: Offer, settings: Settings, system: Sequence[Message], tail: Tail, hoist: Hoist) -> Head:
         """The head of a request with these options, settings, hoisted messages and end."""

@@ -43,65 +43,55 @@ class Identifiers:
     """Which wire identifiers a conversation has used, in order.
 
     `name` maps equal strings to equal identifiers; `fresh` gives every call its own, so that a provider that reuses
-    call ids in a later turn confuses nothing (UP-13). A fork writes to itself and reads through to its parent.
+    call ids in a later turn confuses nothing (UP-13). A fork sees the first so many of the identifiers that it was
+    forked from, whatever these gain later, and writes to itself; it is never forked again.
     """
 
-    __slots__ = ("_is_valid", "_names", "_parent", "_used", "rule")
+    __slots__ = ("_is_valid", "_names", "_seen", "_seen_count", "_seen_names", "_used", "rule")
 
-    def __init__(self, rule: IdentifierRule, parent: "Identifiers | None" = None) -> None:
+    def __init__(self, rule: IdentifierRule, seen: "Identifiers | None" = None, count: int = 0) -> None:
         self.rule = rule
         self._is_valid = _pattern(rule).fullmatch
-        self._parent = parent
-        self._used: dict[str, str] = {}
-        """Wire identifier → what was given, in order."""
+        self._seen: dict[str, int] = seen._used if seen else {}
+        self._seen_names: dict[str, str] = seen._names if seen else {}
+        self._seen_count = count
+        self._used: dict[str, int] = {}
+        """Wire identifier → its number, counted from 0."""
         self._names: dict[str, str] = {}
 
     def __len__(self) -> int:
-        return len(self._used)
+        return self._seen_count + len(self._used)
 
-    def fork(self) -> "Identifiers":
-        """A scratch copy that leaves this one as it is."""
-        return Identifiers(self.rule, self)
+    def fork(self, count: int) -> "Identifiers":
+        """Identifiers that go on after the first `count` of these, and leave these as they are."""
+        return Identifiers(self.rule, self, count)
 
-    def cut(self, length: int) -> "Identifiers":
-        """The state after the first `length` identifiers."""
+    def cut(self, count: int) -> "Identifiers":
+        """A copy of the first `count`."""
         earlier = Identifiers(self.rule)
-        earlier._used = dict(islice(self._used.items(), length))
+        earlier._used = dict(islice(self._used.items(), count))
         earlier._names = {given: wire for given, wire in self._names.items() if wire in earlier._used}
         return earlier
 
+    def absorb(self, fork: "Identifiers", count: int) -> None:
+        """Take what a fork of these added, up to `count` identifiers in all."""
+        self._used.update(islice(fork._used.items(), count - len(self._used)))
+        self._names.update((given, wire) for given, wire in fork._names.items() if wire in self._used)
+
     def name(self, given: str) -> str:
         """The identifier of a name: the same for the same name."""
-        known = self._find(given)
+        known = self._names.get(given)
         if known is None:
-            self._names[given] = known = self.fresh(given)
+            known = self._seen_names.get(given)
+            if known is None or self._seen[known] >= self._seen_count:
+                self._names[given] = known = self.fresh(given)
         return known
 
     def fresh(self, given: str) -> str:
         """An identifier of its own for one more call with that id."""
         wire, occurrence = given if self._is_valid(given) else derive(given, self.rule), 0
-        while self._is_used(wire):
+        while wire in self._used or self._seen.get(wire, self._seen_count) < self._seen_count:
             occurrence += 1
             wire = derive(given, self.rule, occurrence)
-        self._used[wire] = given
+        self._used[wire] = self._seen_count + len(self._used)
         return wire
-
-    def keeps(self, given: str) -> bool:
-        """Whether `fresh` would give it as it is."""
-        return not self._is_used(given) and self._is_valid(given) is not None
-
-    def keeps_name(self, given: str) -> bool:
-        """Whether `name` would give it as it is."""
-        known = self._names.get(given) or self._find(given)
-        return known == given if known is not None else self.keeps(given)
-
-    def keep(self, given: str) -> None:
-        """Use one that `keeps` found; what `fresh` would do."""
-        self._used[given] = given
-
-    def _find(self, given: str) -> str | None:
-        known = self._names.get(given)
-        return known if known is not None or self._parent is None else self._parent._find(given)
-
-    def _is_used(self, wire: str) -> bool:
-        return wire in self._used or (self._parent is not None and self._parent._is_used(wire))

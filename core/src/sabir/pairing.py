@@ -9,8 +9,7 @@ final. A run is option calls with no other message between them, so that no role
 (law 7). State that outlives a rendering holds positions, never messages.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -23,15 +22,17 @@ NO_RESULT = "the option call has no result; only complete pairs are sent"
 HALF_PAIR = "the provider's own call and its output are sent only together; the other half is missing"
 
 
-@dataclass(slots=True)
 class Block:
     """One turn being gathered: positions of its messages and, for calls that have one, of their results."""
 
-    side: Side
-    positions: list[int] = field(default_factory=list)
-    answers: dict[int, int] = field(default_factory=dict)
-    omitted: set[tuple[int, int]] = field(default_factory=set)
-    """(position, part index) of opaque parts whose other half is missing."""
+    __slots__ = ("answers", "omitted", "positions", "side")
+
+    def __init__(self, side: Side, positions: list[int] | None = None) -> None:
+        self.side = side
+        self.positions: list[int] = positions or []
+        self.answers: dict[int, int] = {}
+        self.omitted: set[tuple[int, int]] = set()
+        """(position, part index) of opaque parts whose other half is missing."""
 
 
 class Waiting(NamedTuple):
@@ -42,12 +43,23 @@ class Waiting(NamedTuple):
     """Whether nothing but system messages has come yet."""
 
 
+_NONE_WAITING = Waiting({}, is_leading=False)
+
+
 class Closed(NamedTuple):
     """Blocks that are final, the losses that belong to them, and what they leave behind."""
 
     blocks: list[Block]
     losses: list[Loss]
     waiting: Waiting
+
+
+class _OpenCall(NamedTuple):
+    """A call that has no result yet: where it stands, in which run of calls, in which block."""
+
+    position: int
+    run: int
+    block: Block
 
 
 def side_of(message: Message, speaks_as: str) -> Side:
@@ -80,10 +92,8 @@ class Pairing:
         self._speaks_as = speaks_as
         self._abandoned = dict(waiting.abandoned)
         self._is_leading = waiting.is_leading
-        self._open_calls: dict[str, list[int]] = {}
-        self._homes: dict[int, Block] = {}
+        self._open_calls: dict[str, list[_OpenCall]] = {}
         self._run = 0
-        self._runs: dict[int, int] = {}
         self._open_pairs: dict[str | None, tuple[Block, int, int]] = {}
         self._blocks: list[Block] = []
         self._log = LossLog()
@@ -91,74 +101,80 @@ class Pairing:
     def take(self, position: int) -> Closed | None:
         """Take the message at a position; returns what it closes, which never includes itself."""
         message = self._messages[position]
-        self._run += message.payload.kind != "option_call"
-        side = side_of(message, self._speaks_as)
-        if side == "results":
-            return self._take_result(position, message)
-        is_late = side == "system" and not self._is_leading and self._tables.later_system == "user"
-        joins_user = side == "system" and not self._is_leading and self._tables.later_system == "after_user"
-        side = "user" if is_late or joins_user else side
-        waiting = len(self._open_pairs)
-        unmatched = self._match_closers(message, side)
-        is_answer = len(self._open_pairs) < waiting
-        if side != "assistant":
-            self._abandon()
-        closed = self._place(position, side, is_answer=is_answer)
-        if is_late:
-            reason = "a system message after the start renders as user on this wire"
-            self._log.add("downgraded", reason, message=message)
-        if message.role_hint_for_llm == "tool" and message.payload.kind == "parts":
-            self._log.add("downgraded", "parts with the hint 'tool' render as user", message=message)
-        self._open(position, message, unmatched)
-        return closed
+        payload = message.payload
+        if payload.kind == "option_call":
+            closed = self._place(position, "assistant")
+            call = _OpenCall(position, self._run, self._blocks[-1])
+            self._open_calls.setdefault(payload.invocation_id, []).append(call)
+            return closed
+        self._run += 1
+        if payload.kind == "option_result":
+            return self._take_result(position, message, payload.invocation_id)
+        return self._take_parts(position, message)
 
     def finish(self) -> Closed:
         """The blocks that are still open, with every loss that a later message could undo."""
         self._keep_paused()
         self._omit_open_pairs()
-        dropped = [at for calls in self._open_calls.values() for at in calls]
+        dropped = [call.position for calls in self._open_calls.values() for call in calls]
         dropped += [at for runs in self._abandoned.values() for calls in runs for at in calls]
         for position in sorted(dropped):
             self._log.add("dropped", NO_RESULT, message=self._messages[position])
         return Closed(self._blocks, self._log.losses, Waiting(self._abandoned, self._is_leading))
 
-    def _place(self, position: int, side: Side, *, is_answer: bool = False) -> Closed | None:
-        """Put a message into its block; returns what it closes, which is nothing where it answers what stands there."""
-        last = self._blocks[-1] if self._blocks else None
-        closed = None
-        if last is None or last.side != side or last.answers:
-            if last is not None and not (self._open_calls or self._open_pairs or is_answer):
-                closed = Closed(self._blocks, self._log.losses, Waiting(dict(self._abandoned), self._is_leading))
-                self._blocks, self._log, self._homes = [], LossLog(), {}
-            last = Block(side)
-            self._blocks.append(last)
-        last.positions.append(position)
+    def _take_parts(self, position: int, message: Message) -> Closed | None:
+        side, hint = side_of(message, self._speaks_as), message.role_hint_for_llm
+        is_late = False
+        if side == "system" and not self._is_leading and self._tables.later_system != "inline":
+            side, is_late = "user", self._tables.later_system == "user"
+        halves = self._halves(message, side)
+        waiting = len(self._open_pairs)
+        unmatched = self._match_closers(halves) if halves else ()
+        is_answer = len(self._open_pairs) < waiting
+        if side != "assistant" and (self._open_calls or self._open_pairs):
+            self._abandon()
+        closed = self._place(position, side, is_answer=is_answer)
+        if is_late:
+            reason = "a system message after the start renders as user on this wire"
+            self._log.add("downgraded", reason, message=message)
+        if hint == "tool":
+            self._log.add("downgraded", "parts with the hint 'tool' render as user", message=message)
+        if halves:
+            self._open(position, halves, unmatched)
         return closed
 
-    def _open(self, position: int, message: Message, unmatched: Sequence[int]) -> None:
+    def _place(self, position: int, side: Side, *, is_answer: bool = False) -> Closed | None:
+        """Put a message into its block; returns what it closes, which is nothing where it answers what stands there."""
+        blocks = self._blocks
+        if blocks and blocks[-1].side == side and not blocks[-1].answers:
+            blocks[-1].positions.append(position)
+            return None
+        closed = None
+        if blocks and not (self._open_calls or self._open_pairs or is_answer):
+            is_plain = not (self._abandoned or self._is_leading)
+            waiting = _NONE_WAITING if is_plain else Waiting(dict(self._abandoned), self._is_leading)
+            closed = Closed(blocks, self._log.losses, waiting)
+            self._blocks, self._log = [], LossLog()
+        self._blocks.append(Block(side, [position]))
+        self._is_leading = self._is_leading and side == "system"
+        return closed
+
+    def _open(self, position: int, halves: list[tuple[int, OpaquePart]], unmatched: Sequence[int]) -> None:
+        """Open the pairs that a message begins, and leave out the halves that close none."""
         block = self._blocks[-1]
-        self._is_leading = self._is_leading and block.side == "system"
-        payload = message.payload
-        if payload.kind == "option_call":
-            self._open_calls.setdefault(payload.invocation_id, []).append(position)
-            self._homes[position] = block
-            self._runs[position] = self._run
-            return
         for index in unmatched:
             self._omit(block, position, index)
-        for index, part in self._halves(message, block.side):
+        for index, part in halves:
             earlier = self._open_pairs.pop(part.pair_id, None)
             if part.pair == "opens":
                 if earlier is not None:
                     self._omit(*earlier)
                 self._open_pairs[part.pair_id] = block, position, index
 
-    def _take_result(self, position: int, message: Message) -> Closed | None:
-        invocation_id = message.payload.invocation_id if message.payload.kind == "option_result" else ""
+    def _take_result(self, position: int, message: Message, invocation_id: str) -> Closed | None:
         closed = None
         if invocation_id in self._open_calls:
-            call = self._pop_open(invocation_id)
-            block = self._homes.pop(call)
+            call, _, block = self._pop_open(invocation_id)
         elif invocation_id in self._abandoned:
             call = self._abandoned[invocation_id][-1][0]
             closed = self._place(call, "assistant")
@@ -175,10 +191,9 @@ class Pairing:
         block.answers[call] = position
         return closed
 
-    def _pop_open(self, invocation_id: str) -> int:
+    def _pop_open(self, invocation_id: str) -> _OpenCall:
         calls = self._open_calls[invocation_id]
-        latest = self._runs[calls[-1]]
-        call = next(at for at in calls if self._runs[at] == latest)
+        call = next(each for each in calls if each.run == calls[-1].run)
         calls.remove(call)
         if not calls:
             del self._open_calls[invocation_id]
@@ -194,15 +209,15 @@ class Pairing:
 
     def _abandon(self) -> None:
         for invocation_id, calls in self._open_calls.items():
-            runs = tuple(tuple(run) for _, run in groupby(calls, key=self._runs.__getitem__))
+            runs = tuple(tuple(call.position for call in run) for _, run in groupby(calls, key=lambda call: call.run))
             self._abandoned[invocation_id] = (*self._abandoned.get(invocation_id, ()), *runs)
         self._open_calls = {}
         self._omit_open_pairs()
 
-    def _match_closers(self, message: Message, side: Side) -> list[int]:
+    def _match_closers(self, halves: list[tuple[int, OpaquePart]]) -> list[int]:
         unmatched = []
         opened_here: set[str | None] = set()
-        for index, part in self._halves(message, side):
+        for index, part in halves:
             if part.pair == "opens":
                 if part.pair_id in self._open_pairs:
                     self._omit(*self._open_pairs.pop(part.pair_id))
@@ -213,11 +228,13 @@ class Pairing:
                 unmatched.append(index)
         return unmatched
 
-    def _halves(self, message: Message, side: Side) -> Iterator[tuple[int, OpaquePart]]:
+    def _halves(self, message: Message, side: Side) -> list[tuple[int, OpaquePart]]:
         """The halves of pairs that go back to where they came from; to the others the wire is closed anyway."""
+        halves = []
         for index, part in enumerate(message.parts):
             if part.kind == "opaque" and part.pair_id is not None and self._goes_back(part, message, side):
-                yield index, part
+                halves.append((index, part))
+        return halves
 
     def _keep_paused(self) -> None:
         """Let openers stand, where the wire takes them, in which their maker may have paused."""

@@ -54,8 +54,8 @@ def goes_back(part: OpaquePart, message: Message, side: Side, scope: TurnScope, 
     return takes and part.dialect == scope.target.dialect and (is_home or message.origin is None)
 
 
-class Sieve:
-    """Sifts messages for one target, numbering media over the whole request (PJ-51)."""
+class PartFilter:
+    """Takes from messages what one target takes of them, numbering media over the whole request (PJ-51)."""
 
     __slots__ = ("_losses", "_scope", "media_count")
 
@@ -68,33 +68,35 @@ class Sieve:
     def _takes_bare_reasoning(self) -> bool:
         return self._scope.tables.reasoning == "any"
 
-    def sift(self, message: Message, side: Side, is_home: bool, omitted: Collection[int] = ()) -> tuple[KnownPart, ...]:
+    def take(self, message: Message, side: Side, is_home: bool, omitted: Collection[int] = ()) -> tuple[KnownPart, ...]:
         """The parts of a message that this side of the wire takes, in order; `is_home` if its state goes back."""
         parts = message.parts
         if len(parts) == 1 and type(part := parts[0]) is TextPart and part.text and not part.citations:
-            return (part,)
+            return parts  # type: ignore[return-value]  # one TextPart
         pieces: list[KnownPart] = []
         for index, part in enumerate(parts):
-            if index not in omitted:
-                pieces.extend(self._sift_part(part, message, f"parts[{index}]", side, is_home))
+            if type(part) is TextPart and part.text and not part.citations:
+                pieces.append(part)
+            elif index not in omitted:
+                pieces += self._take_part(part, message, f"parts[{index}]", side, is_home)
         return tuple(pieces)
 
-    def _sift_part(self, part: Part, message: Message, path: str, side: Side, is_home: bool) -> tuple[KnownPart, ...]:
+    def _take_part(self, part: Part, message: Message, path: str, side: Side, is_home: bool) -> tuple[KnownPart, ...]:
         match part:
             case TextPart():
-                return self._sift_text(part, message, path, is_home)
+                return self._take_text(part, message, path, is_home)
             case MediaPart():
-                return self._sift_media(part, message, path, side)
+                return self._take_media(part, message, path, side)
             case ReasoningPart() | OpaquePart():
-                return self._sift_bound(part, message, path, side, is_home)
+                return self._take_bound(part, message, path, side, is_home)
             case RefusalPart():
-                return self._sift_refusal(part, message, path, side)
+                return self._take_refusal(part, message, path, side)
             case UnknownPart():
                 reason = f"parts of the kind {part.document['kind']!r} are unknown to this version"
                 self._losses.add("dropped", reason, message=message, path=path)
                 return ()
 
-    def _sift_text(self, part: TextPart, message: Message, path: str, is_home: bool) -> tuple[KnownPart, ...]:
+    def _take_text(self, part: TextPart, message: Message, path: str, is_home: bool) -> tuple[KnownPart, ...]:
         if not part.text and not (is_home and part.state_json is not None):
             self._losses.add("dropped", "the text is empty", message=message, path=path)
             return ()
@@ -103,7 +105,7 @@ class Sieve:
             self._losses.add("dropped", reason, message=message, path=f"{path}.citations")
         return (part,)
 
-    def _sift_refusal(self, part: RefusalPart, message: Message, path: str, side: Side) -> tuple[KnownPart, ...]:
+    def _take_refusal(self, part: RefusalPart, message: Message, path: str, side: Side) -> tuple[KnownPart, ...]:
         if not part.text:
             self._losses.add("dropped", "the refusal is empty", message=message, path=path)
             return ()
@@ -112,7 +114,7 @@ class Sieve:
         self._losses.add("downgraded", "the refusal renders as text", message=message, path=path)
         return (TextPart(text=part.text),)
 
-    def _sift_bound(
+    def _take_bound(
         self, part: ReasoningPart | OpaquePart, message: Message, path: str, side: Side, is_home: bool
     ) -> tuple[KnownPart, ...]:
         scope = self._scope
@@ -129,7 +131,7 @@ class Sieve:
         self._losses.add("dropped", reason, message=message, path=path)
         return ()
 
-    def _sift_media(self, part: MediaPart, message: Message, path: str, side: Side) -> tuple[KnownPart, ...]:
+    def _take_media(self, part: MediaPart, message: Message, path: str, side: Side) -> tuple[KnownPart, ...]:
         refusal = self._refusal_of_media(part, side)
         if refusal is None:
             self.media_count += 1

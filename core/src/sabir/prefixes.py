@@ -6,9 +6,13 @@
 A prefix is found by its closer's identity and by every message before it, so that a hit costs one identity comparison
 a message. It lives as long as its last closer does, and keeps until then what stands before that; when the closer is
 gone, it falls back to the latest boundary whose closer is alive without it. Equal bytes with or without it are law 5.
+
+A rendering looks a prefix up, works beside it, and enters what it closed when it is done: what is kept up to a boundary
+never changes, so that only the two ends need a lock.
 """
 
 import weakref
+from threading import Lock
 from typing import NamedTuple
 
 from sabir.identifiers import Identifiers
@@ -17,6 +21,9 @@ from sabir.messages import Message
 from sabir.pairing import Waiting
 from sabir.scope import Side
 
+LEAST_FORK = 16
+"""Closed messages from which on a fork of a kept prefix is kept too; a shorter one is rendered again."""
+
 
 class Boundary(NamedTuple):
     """The state of a rendering between two turns."""
@@ -24,7 +31,7 @@ class Boundary(NamedTuple):
     position: int
     """How many messages the closed prefix has."""
     offset: int
-    """How many bytes of the body it rendered to."""
+    """How many bytes of the messages it rendered to."""
     losses: int
     call_ids: int
     names: int
@@ -36,27 +43,30 @@ class Boundary(NamedTuple):
     """The side of the last turn that came to an item."""
 
 
-START = Boundary(0, 0, 0, 0, 0, 0, Waiting({}), (), None)
+class Closing(NamedTuple):
+    """What a rendering closed after the boundary that it started from."""
+
+    body: memoryview
+    """All closed turns as JSON, those before that boundary included."""
+    boundaries: list[Boundary]
+    losses: list[Loss]
+    call_ids: Identifiers
+    names: Identifiers
 
 
 class Prefix:
     """One conversation's closed turns for one target: bytes, losses, identifiers, and its boundaries."""
 
     def __init__(self, call_ids: Identifiers, names: Identifiers) -> None:
-        self.body = bytearray()
+        self.body = memoryview(b"")
         self.losses: list[Loss] = []
         self.call_ids = call_ids
         self.names = names
-        self.boundaries = [START._replace(names=len(names))]
+        self.boundaries = [Boundary(0, 0, 0, 0, len(names), 0, Waiting({}), (), None)]
         self.closers: list[int] = []
         """The identity of each boundary's closer, but for the start's."""
         self.messages: list[Message] = []
         """Those before the last closer."""
-
-    @property
-    def last(self) -> Boundary:
-        """The latest boundary."""
-        return self.boundaries[-1]
 
     def holds(self, messages: list[Message], count: int) -> bool:
         """Whether the first `count` messages are those that this prefix was made of."""
@@ -64,21 +74,40 @@ class Prefix:
         kept = self.messages if count == len(self.messages) else self.messages[:count]
         return kept == messages[:count]
 
-    def ends_at(self, boundary: Boundary) -> bool:
-        """Whether a boundary is the end of all that is kept; it is not where a rendering failed midway."""
-        kept = (len(self.body), len(self.losses), len(self.call_ids), len(self.names))
-        return boundary is self.last and kept == boundary[1:5]
-
     def cut(self, number: int) -> "Prefix":
         """A prefix of its own that ends at boundary `number`."""
         boundary = self.boundaries[number]
         earlier = Prefix(self.call_ids.cut(boundary.call_ids), self.names.cut(boundary.names))
-        earlier.body = self.body[: boundary.offset]
+        earlier.body = self.body
         earlier.losses = self.losses[: boundary.losses]
         earlier.boundaries = self.boundaries[: number + 1]
         earlier.closers = self.closers[:number]
         earlier.messages = self.messages[: boundary.position]
         return earlier
+
+    def extend(self, closing: Closing) -> None:
+        """Take what was closed after the last boundary, but for the messages and the boundaries.
+
+        What is left of boundaries whose closers are gone makes place for it.
+        """
+        start, last = self.boundaries[-1], closing.boundaries[-1]
+        del self.losses[start.losses :]
+        if (len(self.call_ids), len(self.names)) != (start.call_ids, start.names):
+            self.call_ids, self.names = self.call_ids.cut(start.call_ids), self.names.cut(start.names)
+        self.body = closing.body
+        self.losses += closing.losses[: last.losses - start.losses]
+        self.call_ids.absorb(closing.call_ids, last.call_ids)
+        self.names.absorb(closing.names, last.names)
+
+
+class Found(NamedTuple):
+    """Where a rendering starts: a boundary of a kept prefix, or the start of an empty one."""
+
+    prefix: Prefix
+    number: int
+    boundary: Boundary
+    body: memoryview
+    """The bytes up to that boundary."""
 
 
 class _Kept(NamedTuple):
@@ -90,44 +119,61 @@ class _Kept(NamedTuple):
 
 
 class PrefixIndex:
-    """Finds the longest kept prefix of a history. Its owner's lock guards everything but the closers' end."""
+    """Finds the longest kept prefix of a history; safe to share between threads."""
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self._by_closer: dict[int, _Kept] = {}
         self._owned: dict[int, Prefix] = {}
         """A prefix, by its last closer: what keeps it alive."""
 
-    def find(self, messages: list[Message]) -> Prefix | None:
-        """The longest kept prefix, ready to be extended: cut to its boundary where it goes on otherwise."""
+    def find(self, messages: list[Message]) -> Found | None:
+        """The longest kept prefix."""
         by_closer = self._by_closer
-        for closer in filter(by_closer.__contains__, map(id, reversed(messages))) if by_closer else ():
-            kept = by_closer.get(closer)
-            prefix = kept.prefix() if kept else None
-            if kept is None or prefix is None:
-                continue
-            boundary = prefix.boundaries[kept.number]
-            at = boundary.position
-            if at < len(messages) and id(messages[at]) == closer and prefix.holds(messages, at):
-                return prefix if prefix.ends_at(boundary) else prefix.cut(kept.number)
+        if not by_closer:
+            return None
+        with self._lock:
+            for closer in filter(by_closer.__contains__, map(id, reversed(messages))):
+                kept = by_closer.get(closer)
+                prefix = kept.prefix() if kept else None
+                if kept is None or prefix is None:
+                    continue
+                boundary = prefix.boundaries[kept.number]
+                at = boundary.position
+                if at < len(messages) and id(messages[at]) == closer and prefix.holds(messages, at):
+                    return Found(prefix, kept.number, boundary, prefix.body[: boundary.offset])
         return None
 
-    def enter(self, prefix: Prefix, messages: list[Message], boundary: Boundary) -> None:
-        """Keep one more boundary of a prefix; its closer is `messages[boundary.position]`."""
+    def enter(self, found: Found, messages: list[Message], closing: Closing) -> None:
+        """Keep what a rendering closed: beside what it started from, or as a prefix of its own where that went on."""
+        with self._lock:
+            prefix, start = found.prefix, found.boundary
+            if prefix.boundaries[-1] is not start:
+                if closing.boundaries[-1].position - start.position < LEAST_FORK:
+                    return
+                prefix = prefix.cut(found.number)
+            prefix.extend(closing)
+            for boundary in closing.boundaries:
+                self._enter_boundary(prefix, messages, boundary)
+            if len(prefix.closers) > len(closing.boundaries):
+                before = prefix.closers[-len(closing.boundaries) - 1]
+                if self._owned.get(before) is prefix:
+                    del self._owned[before]
+            self._owned[prefix.closers[-1]] = prefix
+
+    def _enter_boundary(self, prefix: Prefix, messages: list[Message], boundary: Boundary) -> None:
         prefix.messages += messages[len(prefix.messages) : boundary.position]
         prefix.boundaries.append(boundary)
-        if prefix.closers and self._owned.get(prefix.closers[-1]) is prefix:
-            del self._owned[prefix.closers[-1]]
         closer = messages[boundary.position]
         key = id(closer)
         prefix.closers.append(key)
         ended = weakref.ref(closer, lambda dead: self._forget(key, dead))
         self._by_closer[key] = _Kept(ended, weakref.ref(prefix), len(prefix.closers))
-        self._owned[key] = prefix
 
     def _forget(self, key: int, dead: weakref.ref[Message]) -> None:
         """A closer is gone: its prefix falls back to the last one that lives without it.
 
-        No rendering is at work there meanwhile: one that extends a prefix has all its messages in its hands.
+        No rendering starts there meanwhile: one that does has all its messages in its hands.
         """
         kept = self._by_closer.get(key)
         if kept is None or kept.closer is not dead:
@@ -137,7 +183,7 @@ class PrefixIndex:
         while prefix is not None:
             prefix.boundaries.pop()
             prefix.closers.pop()
-            del prefix.messages[prefix.last.position :]
+            del prefix.messages[prefix.boundaries[-1].position :]
             # What ended with the messages was forgotten within that deletion.
             if not prefix.closers:
                 return

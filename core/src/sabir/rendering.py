@@ -21,11 +21,10 @@ from sabir.identifiers import Identifiers
 from sabir.losses import Loss
 from sabir.messages import Message
 from sabir.options import Option
-from sabir.pairing import Block, Closed, Pairing
+from sabir.pairing import Block, Closed, Pairing, Waiting
 from sabir.parts import OpaquePart
 from sabir.pieces import goes_back, home_of
-from sabir.plain import MOST_MESSAGES, PlainTurns
-from sabir.prefixes import Boundary, Prefix, PrefixIndex
+from sabir.prefixes import Boundary, Closing, Found, Prefix, PrefixIndex
 from sabir.rendered import Rendering
 from sabir.scope import LossLog, ModelInfo, Place, Side, Splice, Tables, Target, Turn, TurnScope
 from sabir.settings import Settings, UnsupportedMedia
@@ -33,153 +32,153 @@ from sabir.turns import TurnMaker
 
 __all__ = ["Renderer", "Rendering"]
 
-MOST_COURSES = 16
+MOST_SCOPES = 16
 """How many scopes keep what was rendered: combinations of settings and names that turns depend on."""
+MOST_APART = 64
+"""Messages from one boundary of a kept prefix to the next."""
+LATEST = 8
+"""Last messages among which each closed turn ends at a boundary: callers that share a history begin there."""
 _NO_SETTINGS = Settings()
 
 
-class _Made(NamedTuple):
-    """What some blocks rendered to: their bytes, with a leading comma where they continue others, and what is known."""
-
-    body: bytes
-    system: tuple[int, ...]
-    tail: Tail
-
-
-class _Course:
-    """What all renderings of equal scope share: who is at home, what was kept, and what plain turns render to."""
+class _Kept:
+    """What all renderings of equal scope share: who is at home, and the prefixes that were kept."""
 
     def __init__(self, dialect: Dialect, scope: TurnScope) -> None:
         self.dialect = dialect
         self.scope = scope
         self.index = PrefixIndex()
         self.is_home = home_of(scope, dialect.family)
-        fills_in = scope.tables.plain_turns == "filled_in"
-        self.plain = PlainTurns(dialect, scope, self.is_home) if fills_in else None
 
-    def new_names(self) -> Identifiers:
-        """Names of options, those that are offered under another name given first."""
-        names = Identifiers(self.scope.tables.option_names)
-        for name in self.scope.declared_names:
-            names.name(name)
-        return names
+    def find(self, messages: list[Message]) -> Found:
+        """Where the rendering of a history starts: at the end of the longest kept prefix, or of an empty one."""
+        found = self.index.find(messages)
+        if found is None:
+            names = Identifiers(self.scope.tables.option_names)
+            for name in self.scope.declared_names:
+                names.name(name)
+            empty = Prefix(Identifiers(self.scope.tables.call_ids), names)
+            found = Found(empty, 0, empty.boundaries[0], empty.body)
+        return found
 
-    def prefix_of(self, messages: list[Message]) -> Prefix:
-        """The longest kept prefix of a history; an empty one where there is none."""
-        return self.index.find(messages) or Prefix(Identifiers(self.scope.tables.call_ids), self.new_names())
+
+class _Messages(NamedTuple):
+    """What the messages of a history rendered to, as JSON without brackets."""
+
+    closed: bytes
+    """What closed after the kept prefix."""
+    open: bytes
+    losses: list[Loss]
+    """Those of all messages that are not hoisted."""
+    system: tuple[int, ...]
+    """Positions of the hoisted ones."""
+    tail: Tail
 
 
 class _Pass:
-    """One rendering of one history: extends the kept prefix by what closed, and makes the open tail beside it."""
+    """One rendering of one history: what closes after the kept prefix, and what is still open."""
 
-    def __init__(self, course: _Course, messages: list[Message]) -> None:
-        self.course = course
-        self.dialect = course.dialect
-        self.scope = course.scope
+    def __init__(self, kept: _Kept, messages: list[Message]) -> None:
+        self.kept = kept
         self.messages = messages
-        self.prefix = course.prefix_of(messages)
-        check_messages(messages, self.prefix.last.position)
+        self.found = kept.find(messages)
+        self._start = start = self.found.boundary
+        check_messages(messages, start.position)
+        prefix = self.found.prefix
+        self._call_ids = prefix.call_ids.fork(start.call_ids)
+        self._names = prefix.names.fork(start.names)
+        self._log = LossLog()
+        self._maker = self._new_maker(self._log, start.media_count)
+        self._boundaries: list[Boundary] = []
+        self._items: list[bytes] = []
+        self._measured = self._length = 0
+        self._is_first = not start.position
+        self._system, self._side = start.system, start.last_side
+        self._last_turn: Turn | None = None
 
-    def scratch_maker(self, media_count: int) -> TurnMaker:
-        """A maker of turns that leaves the prefix as it is."""
-        prefix = self.prefix
-        return self._maker(prefix.call_ids.fork(), prefix.names.fork(), media_count)
+    def _new_maker(self, log: LossLog, media_count: int) -> TurnMaker:
+        kept = self.kept
+        return TurnMaker(self.messages, kept.scope, kept.is_home, self._call_ids, self._names, log, media_count)
 
-    def _maker(self, call_ids: Identifiers, names: Identifiers, media_count: int) -> TurnMaker:
-        return TurnMaker(self.messages, self.scope, self.course.is_home, call_ids, names, media_count)
+    def render(self) -> tuple[_Messages, list[Loss]]:
+        """What the messages render to; the losses of those that closed here."""
+        tail = self._close()
+        closed, closed_losses = b",".join(self._items), self._log.losses
+        self._items, self._log.losses, self._last_turn = [], [], None
+        self._encode(tail.blocks)
+        kept = self.found.prefix.losses[: self._start.losses]
+        losses = [*kept, *closed_losses, *tail.losses, *self._log.losses]
+        ending = Tail(self._side, self._last_turn)
+        return _Messages(closed, b",".join(self._items), losses, self._system, ending), closed_losses
 
-    def finish(self) -> tuple[_Made, list[Loss]]:
-        """What follows the prefix, when all is closed that can be; the losses of all messages that are not hoisted."""
-        tail, prefix = self.extend(), self.prefix
-        maker = self.scratch_maker(prefix.last.media_count)
-        made = self.encode(maker, tail.blocks, prefix.last)
-        return made, [*prefix.losses[: prefix.last.losses], *tail.losses, *maker.log.losses]
+    def keep(self, body: memoryview, losses: list[Loss]) -> None:
+        """Keep what closed, with the bytes of all that is closed and the losses of what closed here."""
+        if self._boundaries:
+            closing = Closing(body, self._boundaries, losses, self._call_ids, self._names)
+            self.kept.index.enter(self.found, self.messages, closing)
 
     def hoist(self, system: tuple[int, ...]) -> tuple[list[Turn], list[Loss]]:
         """The turns of the hoisted messages, and what they lose."""
-        maker = self.scratch_maker(0)
-        turns = maker.make(Block("system", list(system)), None) if system else []
-        return turns, maker.log.losses
+        log = LossLog()
+        turns = self._new_maker(log, 0).make(Block("system", list(system)), None) if system else []
+        return turns, log.losses
 
-    def extend(self) -> Closed:
-        """Close what can be closed; returns what is still open."""
-        tables, speaks_as = self.scope.tables, self.scope.speaks_as
-        while True:
-            self._fill()
-            start = self.prefix.last
-            pairing = Pairing(self.messages, tables, speaks_as, start.waiting, self._goes_back)
-            for position in range(start.position, len(self.messages)):
-                closed = pairing.take(position)
-                if closed is not None:
-                    self._keep(self._commit(closed, position))
-                    if self.course.plain is not None:
-                        break
-            else:
-                return pairing.finish()
+    def _close(self) -> Closed:
+        """Encode what can be closed; returns what is still open."""
+        scope, start, count = self.kept.scope, self._start, len(self.messages)
+        pairing = Pairing(self.messages, scope.tables, scope.speaks_as, start.waiting, self._goes_back)
+        due, unmarked = start.position + MOST_APART, None
+        for position in range(start.position, count):
+            closed = pairing.take(position)
+            if closed is None:
+                continue
+            self._log.losses += closed.losses
+            self._encode(closed.blocks)
+            unmarked = position, closed.waiting
+            if position >= due or position >= count - LATEST:
+                self._mark(*unmarked)
+                due, unmarked = position + MOST_APART, None
+        if unmarked is not None:
+            self._mark(*unmarked)
+        return pairing.finish()
 
-    def _fill(self) -> None:
-        """Close the plain turns that come next."""
-        plain, prefix = self.course.plain, self.prefix
-        is_more = plain is not None and not prefix.last.waiting.is_leading
-        while plain is not None and is_more:
-            last = prefix.last
-            filled = plain.fill(self.messages, last.position, last.last_side, prefix.call_ids, prefix.names)
-            if filled.end == last.position:
-                return
-            prefix.body += b",".join([b""] * bool(last.offset) + filled.items)
-            self._keep(
-                last._replace(
-                    position=filled.end,
-                    offset=len(prefix.body),
-                    call_ids=len(prefix.call_ids),
-                    names=len(prefix.names),
-                    last_side=filled.last_side,
-                )
+    def _mark(self, position: int, waiting: Waiting) -> None:
+        """Note the boundary where all that was encoded so far ends."""
+        start, items = self._start, self._items
+        self._length += sum(map(len, items[self._measured :])) + len(items) - self._measured
+        self._measured = len(items)
+        first_comma = bool(items and not start.offset)
+        self._boundaries.append(
+            Boundary(
+                position=position,
+                offset=start.offset + self._length - first_comma,
+                losses=start.losses + len(self._log.losses),
+                call_ids=len(self._call_ids),
+                names=len(self._names),
+                media_count=self._maker.media_count,
+                waiting=waiting,
+                system=self._system,
+                last_side=self._side,
             )
-            is_more = filled.end - last.position >= MOST_MESSAGES
-
-    def _keep(self, boundary: Boundary) -> None:
-        self.course.index.enter(self.prefix, self.messages, boundary)
-
-    def _goes_back(self, part: OpaquePart, message: Message, side: Side) -> bool:
-        return goes_back(part, message, side, self.scope, is_home=self.course.is_home(message.origin))
-
-    def _commit(self, closed: Closed, position: int) -> Boundary:
-        prefix, last = self.prefix, self.prefix.last
-        maker = self._maker(prefix.call_ids, prefix.names, last.media_count)
-        made = self.encode(maker, closed.blocks, last)
-        prefix.body += made.body
-        prefix.losses += [*closed.losses, *maker.log.losses]
-        return Boundary(
-            position=position,
-            offset=len(prefix.body),
-            losses=len(prefix.losses),
-            call_ids=len(prefix.call_ids),
-            names=len(prefix.names),
-            media_count=maker.media_count,
-            waiting=closed.waiting,
-            system=made.system,
-            last_side=made.tail.last_side,
         )
 
-    def encode(self, maker: TurnMaker, blocks: list[Block], last: Boundary) -> _Made:
-        """What blocks after a boundary render to; a leading system block is set apart where the dialect hoists it."""
-        items: list[bytes] = []
-        system, side, last_turn = last.system, last.last_side, None
+    def _encode(self, blocks: list[Block]) -> None:
+        """Add the items of blocks; a leading system block is set apart where the dialect hoists it."""
+        encode_turn, scope, log, items = self.kept.dialect.encode_turn, self.kept.scope, self._log, self._items
         for block in blocks:
-            if last.position == 0 and block is blocks[0] and self._is_hoisted(block):
-                system = tuple(block.positions)
+            is_first, self._is_first = self._is_first, False
+            if is_first and block.side == "system" and scope.tables.leading_system == "hoisted":
+                self._system = tuple(block.positions)
                 continue
-            for turn in maker.make(block, side):
-                following = turn._replace(follows=side)
-                found = self.dialect.encode_turn(following, self.scope, maker.log)
+            for turn in self._maker.make(block, self._side):
+                following = Turn(turn.side, turn.entries, self._side)
+                found = encode_turn(following, scope, log)
                 if found:
                     items += map(to_json, found)
-                    side, last_turn = turn.side, following
-        return _Made(b",".join([b""] * bool(last.offset) + items), system, Tail(side, last_turn))
+                    self._side, self._last_turn = turn.side, following
 
-    def _is_hoisted(self, block: Block) -> bool:
-        return block.side == "system" and self.scope.tables.leading_system == "hoisted"
+    def _goes_back(self, part: OpaquePart, message: Message, side: Side) -> bool:
+        return goes_back(part, message, side, self.kept.scope, is_home=self.kept.is_home(message.origin))
 
 
 class Renderer:
@@ -203,7 +202,7 @@ class Renderer:
         self._speaks_as = speaks_as
         self._quirks = quirks
         self._heads = HeadMaker(dialect, target, self._model_info, quirks, self._tables)
-        self._courses: dict[tuple[bool, UnsupportedMedia, tuple[str, ...]], _Course] = {}
+        self._kept: dict[tuple[bool, UnsupportedMedia, tuple[str, ...]], _Kept] = {}
         self._lock = Lock()
 
     def new(self, tables: Tables | None = None) -> "Renderer":
@@ -232,34 +231,34 @@ class Renderer:
     ) -> Rendering:
         """The request for a history; RenderingRefused where nothing of it is left to send."""
         settings, listed = settings or _NO_SETTINGS, messages if type(messages) is list else list(messages)
-        with self._lock:
-            offer = self._heads.offer(options)
-            one_pass = _Pass(self._course(settings, offer.declared), listed)
-            made, losses = one_pass.finish()
-            kept = memoryview(one_pass.prefix.body)[: one_pass.prefix.last.offset]
-            if not (kept or made.body):
-                self._refuse_nothing(one_pass, made, losses)
-            system = [listed[position] for position in made.system]
-            head = self._heads.make(offer, settings, system, made.tail, lambda: one_pass.hoist(made.system))
-            body, unmarked = _joined(head, kept, made.body)
-        losses = [*head.system_losses, *losses, *head.losses, *unmarked]
-        return head.around(body, tuple(losses))
+        offer = self._heads.offer(options)
+        one_pass = _Pass(self._kept_for(settings, offer.declared), listed)
+        made, closed_losses = one_pass.render()
+        kept = one_pass.found.body
+        if not (kept or made.closed or made.open):
+            self._refuse_nothing(one_pass, made)
+        system = [listed[position] for position in made.system]
+        head = self._heads.make(offer, settings, system, made.tail, lambda: one_pass.hoist(made.system))
+        body, closed, unmarked = _joined(head, kept, made)
+        one_pass.keep(closed, closed_losses)
+        return head.around(body, (*head.system_losses, *made.losses, *head.losses, *unmarked))
 
-    def _refuse_nothing(self, one_pass: _Pass, made: _Made, losses: list[Loss]) -> None:
+    def _refuse_nothing(self, one_pass: _Pass, made: _Messages) -> None:
         """Raise RenderingRefused where no instructions are left either."""
         turns, lost = one_pass.hoist(made.system)
         if not turns:
             given = len(one_pass.messages)
             reason = f"nothing is left to send to {self._target}: {given} messages given, none rendered"
-            raise RenderingRefused(f"{reason}; give at least one user message", [*lost, *losses])
+            raise RenderingRefused(f"{reason}; give at least one user message", [*lost, *made.losses])
 
-    def _course(self, settings: Settings, declared: tuple[str, ...]) -> _Course:
+    def _kept_for(self, settings: Settings, declared: tuple[str, ...]) -> _Kept:
         key = (bool(settings.media_labels), settings.unsupported_media or "placeholder", declared)
-        course = self._courses.pop(key, None) or _Course(self._dialect, self._turn_scope(*key))
-        self._courses[key] = course
-        while len(self._courses) > MOST_COURSES:
-            del self._courses[next(iter(self._courses))]
-        return course
+        with self._lock:
+            kept = self._kept.pop(key, None) or _Kept(self._dialect, self._turn_scope(*key))
+            self._kept[key] = kept
+            if len(self._kept) > MOST_SCOPES:
+                del self._kept[next(iter(self._kept))]
+        return kept
 
     def _turn_scope(self, media_labels: bool, media: UnsupportedMedia, declared: tuple[str, ...]) -> TurnScope:
         return TurnScope(
@@ -275,17 +274,24 @@ class Renderer:
         )
 
 
-def _joined(head: Head, prefix: memoryview, ending: bytes) -> tuple[bytes, list[Loss]]:
-    """The body, and the losses of markers that found no place."""
+def _joined(head: Head, kept: memoryview, made: _Messages) -> tuple[bytes, memoryview, list[Loss]]:
+    """The body; the bytes of all that is closed, without markers; the losses of markers that found no place."""
     log = LossLog()
-    regions: dict[Place, list[bytes | memoryview]] = {"closed": [prefix], "end": [memoryview(ending)]}
+    closed: list[bytes | memoryview] = [kept, b"," if kept and made.closed else b"", made.closed]
+    length = sum(map(len, closed))
+    regions: dict[Place, list[bytes | memoryview]] = {"closed": closed, "end": [made.open]}
+    if head.splices:
+        regions["closed"] = [b"".join(closed)]
     for splice in head.splices:
-        at: Place = splice.at if ending else "closed"
+        at: Place = splice.at if made.open else "closed"
         regions[at] = _spliced(regions[at], splice, log)
-    messages = [*regions["closed"], *regions["end"]]
+    messages = [*regions["closed"], b"," if length and made.open else b"", *regions["end"]]
     for item in head.closing:
         messages += [b"," if any(messages) else b"", item]
-    return b"".join((head.opening, *messages, b"]}")), log.losses
+    body = b"".join((head.opening, *messages, b"]}"))
+    start = len(head.opening)
+    unmarked = b"".join(closed) if head.splices else memoryview(body)[start : start + length]
+    return body, memoryview(unmarked), log.losses
 
 
 def _spliced(region: list[bytes | memoryview], splice: Splice, losses: LossLog) -> list[bytes | memoryview]:

@@ -112,9 +112,6 @@ class Tables:
     A system turn that is not leading renders as user where `later_system` is "user"; where it is "after_user", one
     that ends the user's side stands for itself, and another renders as user. `unfinished_pairs` says whether an opaque
     part that opens a pair may end a request without its other half, as where a provider paused in mid-turn.
-
-    `plain_turns` is "filled_in" where a turn of texts, calls and results alone is encoded alike whatever these say, but
-    for empty ones and for white space at their ends: core then encodes one turn of each shape and fills in the others.
     """
 
     media: Mapping[tuple[Side, Modality], MediaRule]
@@ -126,7 +123,6 @@ class Tables:
     later_system: Literal["inline", "user", "after_user"] = "inline"
     reasoning: Literal["any", "with_state"] = "any"
     unfinished_pairs: Literal["dropped", "kept_at_the_end"] = "dropped"
-    plain_turns: Literal["encoded_each", "filled_in"] = "encoded_each"
     variants: Mapping[str, "Tables"] = field(default_factory=dict)
 
     def at(self, quirks: frozenset[str], info: ModelInfo) -> "Tables":

@@ -8,13 +8,14 @@ Reasoning that nothing follows any more, because its call was left out or its re
 vendors refuse reasoning without the item that it led to.
 """
 
+import itertools
 from collections.abc import Sequence
 
 from sabir.identifiers import Identifiers
 from sabir.messages import Message
 from sabir.pairing import Block, side_of
 from sabir.parts import KnownPart
-from sabir.pieces import IsHome, Sieve
+from sabir.pieces import IsHome, PartFilter
 from sabir.scope import Entry, LossLog, Side, Turn, TurnScope
 
 
@@ -28,20 +29,21 @@ class TurnMaker:
         is_home: IsHome,
         call_ids: Identifiers,
         names: Identifiers,
+        log: LossLog,
         media_count: int,
     ) -> None:
         self._messages = messages
         self._scope = scope
         self._is_home = is_home
-        self._call_ids = call_ids
-        self._names = names
-        self.log = LossLog()
-        self._sieve = Sieve(scope, self.log, media_count)
+        self.call_ids = call_ids
+        self.names = names
+        self._log = log
+        self._filter = PartFilter(scope, log, media_count)
 
     @property
     def media_count(self) -> int:
         """How many media the request holds so far."""
-        return self._sieve.media_count
+        return self._filter.media_count
 
     def make(self, block: Block, follows: Side | None) -> list[Turn]:
         """The turns of a block, which follows a turn of that side: none, one, or two.
@@ -55,75 +57,79 @@ class TurnMaker:
 
     def _part_system(self, turn: Turn, follows: Side | None) -> list[Turn]:
         """The user's turn, and the system messages at its end that may stand for themselves."""
-        entries, count = turn.entries, len(turn.entries)
-        while count and self._is_system(entries[count - 1]):
+        entries, speaks_as = turn.entries, self._scope.speaks_as
+        is_system = [side_of(entry.message, speaks_as) == "system" for entry in entries]
+        if True not in is_system:
+            return [turn]
+        count = len(entries)
+        while count and is_system[count - 1] and all(part.kind == "text" for part in entries[count - 1].message.parts):
             count -= 1
         if not count and follows in (None, "assistant"):
             count = len(entries)
-        for entry in entries[:count]:
-            if side_of(entry.message, self._scope.speaks_as) == "system":
-                reason = "a system message renders as user, but for one between the user and the assistant"
-                self.log.add("downgraded", reason, message=entry.message)
+        for entry in itertools.compress(entries[:count], is_system):
+            reason = "a system message renders as user, but for one between the user and the assistant"
+            self._log.add("downgraded", reason, message=entry.message)
         parted = Turn("user", entries[:count]), Turn("system", entries[count:])
         return [each for each in parted if each.entries]
 
-    def _is_system(self, entry: Entry) -> bool:
-        is_text = all(part.kind == "text" for part in entry.message.parts)
-        return is_text and side_of(entry.message, self._scope.speaks_as) == "system"
-
     def _make(self, block: Block) -> list[Turn]:
+        messages, answers, side, is_home = self._messages, block.answers, block.side, self._is_home
         slots: list[Entry | None] = []
         results: list[tuple[int, Entry]] = []
         for position in block.positions:
-            message = self._messages[position]
-            call = message.call
-            if call is None:
-                slots.append(self._entry(message, position, block))
-            elif position not in block.answers:
-                slots.append(None)
-            else:
-                entry = self._call_entry(message, call.invocation_id, call.option_name)
+            message = messages[position]
+            origin = message.origin
+            keeps_state = origin is not None and is_home(origin)
+            if message.payload.kind == "parts":
+                omitted = {index for at, index in block.omitted if at == position} if block.omitted else ()
+                pieces = self._filter.take(message, side, keeps_state, omitted)
+                slots.append(Entry(message, pieces, "", "", keeps_state))
+            elif position in answers:
+                entry = self._call_entry(message, keeps_state)
                 slots.append(entry)
-                results.append((block.answers[position], entry))
-        if block.side == "assistant":
+                results.append((answers[position], entry))
+            else:
+                slots.append(None)
+        if side == "assistant" and self._may_unbind(slots, block):
             slots = self._unbind(slots, block)
-        entries = tuple(slot for slot in slots if slot is not None and (slot.pieces or slot.wire_id))
-        turns = [Turn(block.side, entries)] if entries else []
+        entries = tuple([slot for slot in slots if slot is not None and (slot.pieces or slot.wire_id)])
+        turns = [Turn(side, entries)] if entries else []
         if results:
-            turns.append(Turn("results", tuple(self._result_entry(at, call) for at, call in results)))
+            turns.append(Turn("results", tuple([self._result_entry(at, call) for at, call in results])))
         return turns
 
-    def _entry(self, message: Message, position: int, block: Block) -> Entry:
-        omitted = {index for at, index in block.omitted if at == position} if block.omitted else ()
-        is_home = self._is_home(message.origin)
-        return Entry(message, self._sieve.sift(message, block.side, is_home, omitted), keeps_state=is_home)
+    def _call_entry(self, message: Message, keeps_state: bool) -> Entry:
+        call = message.call
+        assert call is not None
+        wire_id = self.call_ids.fresh(call.invocation_id)
+        wire_name = self.names.name(call.option_name)
+        if wire_id != call.invocation_id:
+            self._rewrite(message, "invocation_id", call.invocation_id, wire_id)
+        if wire_name != call.option_name:
+            self._rewrite(message, "option_name", call.option_name, wire_name)
+        return Entry(message, (), wire_id, wire_name, keeps_state)
 
-    def _call_entry(self, message: Message, invocation_id: str, option_name: str) -> Entry:
-        wire_id = self._call_ids.fresh(invocation_id)
-        wire_name = self._names.name(option_name)
-        dialect = self._scope.target.dialect
-        for path, given, wire in (
-            ("invocation_id", invocation_id, wire_id),
-            ("option_name", option_name, wire_name),
-        ):
-            if given != wire:
-                reason = f"{dialect} takes {wire!r} for {given!r}"
-                self.log.add("rewritten", reason, message=message, path=f"payload.{path}")
-        return Entry(message, (), wire_id, wire_name, self._is_home(message.origin))
+    def _rewrite(self, message: Message, path: str, given: str, wire: str) -> None:
+        reason = f"{self._scope.target.dialect} takes {wire!r} for {given!r}"
+        self._log.add("rewritten", reason, message=message, path=f"payload.{path}")
 
     def _result_entry(self, position: int, call: Entry) -> Entry:
         message = self._messages[position]
-        is_home = self._is_home(message.origin)
-        pieces = self._sieve.sift(message, "results", is_home) if message.parts else ()
-        return Entry(message, pieces, call.wire_id, call.wire_name, is_home, call)
+        keeps_state = message.origin is not None and self._is_home(message.origin)
+        pieces = self._filter.take(message, "results", keeps_state) if message.parts else ()
+        return Entry(message, pieces, call.wire_id, call.wire_name, keeps_state, call)
+
+    def _may_unbind(self, slots: list[Entry | None], block: Block) -> bool:
+        """Whether reasoning may have lost what it led to: something was left out, or the turn ends with it."""
+        last = self._messages[block.positions[-1]].parts
+        ends_with_reasoning = bool(last) and last[-1].kind == "reasoning"
+        return ends_with_reasoning or None in slots or bool(block.omitted)
 
     def _unbind(self, slots: list[Entry | None], block: Block) -> list[Entry | None]:
         """Without the reasoning that a step left out, or the end of the turn, leaves with nothing to lead to.
 
         Reasoning leads to all that follows it up to the next reasoning: of several calls one that is kept is enough.
         """
-        if not any(slot is not None and any(piece.kind == "reasoning" for piece in slot.pieces) for slot in slots):
-            return slots
         follower = _Follower()
         kept: list[Entry | None] = []
         for position, slot in zip(reversed(block.positions), reversed(slots), strict=True):
@@ -142,7 +148,7 @@ class TurnMaker:
                 follower.pass_step(is_kept=index not in omitted)
             elif any(piece is part for piece in entry.pieces) and not follower.pass_reasoning():
                 reason = "nothing that this reasoning led to is left in its turn"
-                self.log.add("dropped", reason, message=entry.message, path=f"parts[{index}]")
+                self._log.add("dropped", reason, message=entry.message, path=f"parts[{index}]")
                 unbound.append(part)
         left = tuple(piece for piece in entry.pieces if not any(piece is part for part in unbound))
         return entry._replace(pieces=left)

@@ -3,56 +3,73 @@
 call     arguments_text   the text as it came to its own dialect, canonical elsewhere
          arguments_value  the object, for wires that take one
 result   result_text · error_text   for wires that take text
+         result_value     any JSON value, for wires that take one
+both     state_of         what their maker wants back with them, or with a part
 piece    lose             a loss that names the part
          stand_in         what stands for a medium that came from elsewhere
+
+Values are plain dicts, lists and strings, which the serialiser writes faster than the immutable views of messages.
 """
 
+from sabir.authoring.bodies import Fields, fields
 from sabir.losses import LossKind
-from sabir.messages import OptionResultPayload
-from sabir.parts import KnownPart, MediaPart
+from sabir.messages import Message, OptionCallPayload, OptionResultPayload
+from sabir.parts import KnownPart, MediaPart, Stateful
 from sabir.pieces import placeholder
 from sabir.scope import Entry, LossLog, TurnScope
-from sabir.values import FrozenDict, encode_json
+from sabir.values import FrozenDict, JSONValue, encode_json, parse_json
 
+_NO_FIELDS: Fields = FrozenDict()
 NO_MEDIA = "(its media are not shown)"
+
+
+def state_of(stated: Stateful, entry: Entry) -> Fields:
+    """The state of a part or of a call, where it goes back to its maker; else an empty object."""
+    if stated.state_json is None or not entry.keeps_state:
+        return _NO_FIELDS
+    return fields(parse_json(stated.state_json))
 
 
 def arguments_text(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
     """The argument text of a call: as it came to its own dialect, canonical elsewhere."""
-    call = entry.message.call
-    assert call is not None
-    origin = "" if entry.message.origin is None else entry.message.origin.dialect
+    message, call = entry.message, entry.message.payload
+    assert isinstance(call, OptionCallPayload)
     # Empty text, which some models give for no arguments, is refused on the way back: it becomes "{}".
-    if origin == scope.target.dialect and call.raw_arguments:
+    if call.raw_arguments and message.origin is not None and message.origin.dialect == scope.target.dialect:
         return call.raw_arguments
-    _lose_text(entry, losses)
-    canonical: str = call.arguments_json
+    _lose_text(call, message, losses)
+    canonical: str = call.arguments_json[:]
     return canonical
 
 
-def arguments_value(entry: Entry, losses: LossLog) -> FrozenDict:
+def arguments_value(entry: Entry, losses: LossLog) -> Fields:
     """The arguments of a call as an object; those that came as a text that is none are lost."""
-    call = entry.message.call
-    assert call is not None
-    _lose_text(entry, losses)
-    return call.arguments
+    call = entry.message.payload
+    assert isinstance(call, OptionCallPayload)
+    _lose_text(call, entry.message, losses)
+    return fields(parse_json(call.arguments_json))
 
 
-def _lose_text(entry: Entry, losses: LossLog) -> None:
-    call = entry.message.call
-    if call is not None and call.invalid_arguments and call.raw_arguments:
+def _lose_text(call: OptionCallPayload, message: Message, losses: LossLog) -> None:
+    if call.invalid_arguments and call.raw_arguments:
         reason = "the arguments' text is no JSON object; only the dialect that it came from takes it back"
-        losses.add("rewritten", reason, message=entry.message, path="payload.arguments")
+        losses.add("rewritten", reason, message=message, path="payload.arguments")
 
 
 def result_text(entry: Entry, result: OptionResultPayload, losses: LossLog) -> str:
     """A result of which no part is left, as text; one whose media were all left out says so, for it is not null."""
-    has_media = any(isinstance(part, MediaPart) for part in entry.message.parts)
-    if result.result is None and has_media and not entry.pieces:
+    if result.parts and not entry.pieces and any(isinstance(part, MediaPart) for part in result.parts):
         losses.add("synthesized", "no part is left; a text says so", message=entry.message, path="payload.result")
         return NO_MEDIA
+    value = result_value(result)
     # Empty content is none; an empty result is the JSON text of what it is.
-    return result.result if isinstance(result.result, str) and result.result else result.result_json
+    return value if isinstance(value, str) and value else result.result_json[:]
+
+
+def result_value(result: OptionResultPayload) -> JSONValue:
+    """What an option returned."""
+    text: str = result.result_json[:]
+    return text[1:-1] if text[0] == '"' and "\\" not in text else parse_json(text)
 
 
 def error_text(result: OptionResultPayload) -> str:

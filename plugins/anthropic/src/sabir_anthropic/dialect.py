@@ -54,7 +54,6 @@ _TABLES = Tables(
     citations="native",
     leading_system="hoisted",
     later_system="after_user",
-    plain_turns="filled_in",
     reasoning="with_state",
     unfinished_pairs="kept_at_the_end",
 )

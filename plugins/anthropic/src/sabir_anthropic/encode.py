@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sabir.authoring.bodies import Fields, fields, text
-from sabir.authoring.leaves import arguments_value, error_text, lose, result_text, stand_in
+from sabir.authoring.leaves import arguments_value, error_text, lose, result_text, stand_in, state_of
 from sabir.media import data_url_base64, data_url_bytes, form_of, split_provider_file
-from sabir.messages import OptionResultPayload
+from sabir.messages import OptionCallPayload, OptionResultPayload
 from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
 from sabir.scope import Entry, LossLog, Side, Turn, TurnScope
 from sabir.values import JSONValue
@@ -38,44 +38,49 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
 class _Content:
     """The content of one wire message being put together: each block with the piece that it came from."""
 
+    __slots__ = ("_has_blanks", "_has_words", "_losses", "_scope", "_sources", "blocks")
+
     def __init__(self, scope: TurnScope, losses: LossLog) -> None:
         self._scope = scope
         self._losses = losses
-        self._blocks: list[tuple[Any, KnownPart | None, Entry]] = []
+        self.blocks: list[Any] = []
+        self._sources: list[tuple[KnownPart | None, Entry]] = []
+        self._has_words = self._has_blanks = False
+        """Whether a text says something; whether one is of white space alone."""
 
     def add(self, block: JSONValue, piece: KnownPart | None, entry: Entry) -> None:
         """Add the next block."""
-        self._blocks.append((block, piece, entry))
+        self.blocks.append(block)
+        self._sources.append((piece, entry))
+        if said := text(fields(block).get("text")):
+            is_blank = said.isspace()
+            self._has_blanks = self._has_blanks or is_blank
+            self._has_words = self._has_words or not is_blank
 
     def add_shown(self, entry: Entry, pieces: Sequence[KnownPart]) -> None:
         """Add what anyone but the model says or shows."""
         for piece in pieces:
-            if isinstance(piece, OpaquePart):
-                self.add(piece.block, piece, entry)
-            elif isinstance(piece, MediaPart):
-                if block := _MEDIA[piece.modality](piece, entry, self._scope, self._losses):
-                    self.add(block, piece, entry)
-            elif isinstance(piece, TextPart):
+            if isinstance(piece, TextPart):
                 if piece.citations and entry.keeps_state:
                     lose(self._losses, "dropped", "only an assistant's text is cited", piece, entry, ".citations")
                 self.add({"type": "text", "text": piece.text}, piece, entry)
-
-    @property
-    def blocks(self) -> list[Any]:
-        """The blocks so far."""
-        return [block for block, _, _ in self._blocks]
+            elif isinstance(piece, MediaPart):
+                if block := _MEDIA[piece.modality](piece, entry, self._scope, self._losses):
+                    self.add(block, piece, entry)
+            elif isinstance(piece, OpaquePart):
+                self.add(piece.block, piece, entry)
 
     def drop_blank(self) -> None:
         """Leave out texts of white space alone, which the wire takes only beside another text."""
-        texts = [text(fields(block).get("text")) for block in self.blocks]
-        if not any(each.strip() for each in texts):
-            for index in reversed([index for index, each in enumerate(texts) if each]):
+        if self._has_blanks and not self._has_words:
+            said = [text(fields(block).get("text")) for block in self.blocks]
+            for index in reversed([index for index, each in enumerate(said) if each]):
                 self._lose(index, BLANK)
 
     def end_well(self) -> None:
         """Leave out what no assistant's message may end with: white space of the user's making, thinking."""
-        while self._blocks:
-            block, piece, entry = self._blocks[-1]
+        while self.blocks:
+            piece, entry = self._sources[-1]
             if isinstance(piece, ReasoningPart):
                 self._lose(-1, "nothing that this thinking led to is left in its turn")
                 continue
@@ -84,12 +89,13 @@ class _Content:
             if trimmed := piece.text.rstrip():
                 if trimmed != piece.text:
                     lose(self._losses, "rewritten", WHITE_END, piece, entry)
-                self._blocks[-1] = {**fields(block), "text": trimmed}, piece, entry
+                    self.blocks[-1] = {**self.blocks[-1], "text": trimmed}
                 return
             self._lose(-1, WHITE_END)
 
     def _lose(self, index: int, reason: str) -> None:
-        _, piece, entry = self._blocks.pop(index)
+        self.blocks.pop(index)
+        piece, entry = self._sources.pop(index)
         if piece is not None:
             lose(self._losses, "dropped", reason, piece, entry)
 
@@ -198,7 +204,7 @@ def _fits_result(piece: KnownPart, entry: Entry, losses: LossLog) -> bool:
 def _plain(entry: Entry, result: OptionResultPayload, losses: LossLog) -> str:
     """A result as text; one of white space alone as the JSON text of what it is."""
     said = result_text(entry, result, losses)
-    return said if said.strip() else result.result_json
+    return said if said.strip() else result.result_json[:]
 
 
 def _texts(entry: Entry, scope: TurnScope, losses: LossLog) -> list[KnownPart]:
@@ -230,19 +236,15 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 
 def _own(piece: KnownPart, entry: Entry, losses: LossLog) -> JSONValue:
     """What the model itself said, as the block that it came from; else as a new one."""
-    match piece:
-        case OpaquePart():
-            return piece.block
-        case ReasoningPart():
-            return _thinking(piece, entry, losses)
-        case TextPart():
-            return _text(piece, entry, losses)
-    return None
+    if isinstance(piece, TextPart):
+        return _text(piece, entry, losses)
+    if isinstance(piece, ReasoningPart):
+        return _thinking(piece, entry, losses)
+    return piece.block if isinstance(piece, OpaquePart) else None
 
 
 def _text(piece: TextPart, entry: Entry, losses: LossLog) -> Item:
-    state = fields(piece.state) if entry.keeps_state else {}
-    found: Item = {**state, "type": "text", "text": piece.text}
+    found: Item = {**state_of(piece, entry), "type": "text", "text": piece.text}
     if not (piece.citations and entry.keeps_state):
         return found
     sources = [citation.source for citation in piece.citations if citation.source is not None]
@@ -253,7 +255,7 @@ def _text(piece: TextPart, entry: Entry, losses: LossLog) -> Item:
 
 def _thinking(piece: ReasoningPart, entry: Entry, losses: LossLog) -> Item | None:
     """A thinking block as it came; nothing without the signature or the data that shows that it did."""
-    state = fields(piece.state)
+    state = state_of(piece, entry)
     if state.get("type") == "redacted_thinking" and state.get("data"):
         return dict(state)
     if state.get("type") == "thinking" and state.get("signature"):
@@ -264,18 +266,13 @@ def _thinking(piece: ReasoningPart, entry: Entry, losses: LossLog) -> Item | Non
 
 def _call(entry: Entry, losses: LossLog) -> Item:
     arguments = arguments_value(entry, losses)
-    return {
-        **_state_of_call(entry),
-        "type": "tool_use",
-        "id": entry.wire_id,
-        "name": entry.wire_name,
-        "input": arguments,
-    }
+    said = {"type": "tool_use", "id": entry.wire_id, "name": entry.wire_name, "input": arguments}
+    return {**_state_of_call(entry), **said}
 
 
 def _state_of_call(entry: Entry | None) -> Fields:
-    call = entry.message.call if entry and entry.keeps_state else None
-    return fields(call.state) if call else {}
+    call = entry.message.payload if entry else None
+    return state_of(call, entry) if entry and isinstance(call, OptionCallPayload) else {}
 
 
 _SIDES: Mapping[Side, Callable[[Turn, TurnScope, LossLog], list[Item]]] = {

@@ -61,7 +61,6 @@ TABLES = Tables(
     option_names=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=128, first=r"[A-Za-z_]"),
     leading_system="hoisted",
     later_system="user",
-    plain_turns="filled_in",
 )
 """A model's own media go back to it; one from elsewhere becomes a placeholder. Ids are made for pairing alone: those of
 other makers are not sent, so that they need no rule."""

@@ -16,16 +16,17 @@ one: a call from elsewhere gets the documented dummy. https://ai.google.dev/gemi
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from sabir.authoring.bodies import Fields, fields
-from sabir.authoring.leaves import arguments_value, lose, result_text, stand_in
+from sabir.authoring.leaves import arguments_value, lose, result_text, result_value, stand_in, state_of
 from sabir.media import data_url_base64, form_of, split_provider_file
-from sabir.messages import OptionResultPayload
+from sabir.messages import OptionCallPayload, OptionResultPayload
 from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 from sabir.scope import Entry, LossLog, Turn, TurnScope
-from sabir.values import FrozenDict, JSONValue
+from sabir.values import JSONValue
 
 Item = dict[str, Any]
 """A content or a part of one: a JSON object of the wire."""
@@ -57,6 +58,7 @@ _ENDINGS: Mapping[str, str] = {
 """Ending of a URL's path → MIME type, where nothing else tells it. A wrong type is refused, so that none is guessed."""
 
 
+@lru_cache(maxsize=256)
 def generation(model: str) -> int:
     """The number after `gemini-`: 3 for `gemini-3.5-flash` and for `latest`; 0 for another model."""
     found = _GENERATION.search(model)
@@ -66,11 +68,14 @@ def generation(model: str) -> int:
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
     """The contents of one turn, in order."""
     parts = _PARTS[turn.side](turn, scope, losses)
-    role = "model" if turn.side == "assistant" else "user"
-    contents: list[JSONValue] = [{"role": role, "parts": parts}] if parts else []
-    calls = any(entry.wire_id for entry in turn.entries)
-    wants_user = turn.follows is None or (calls and turn.follows not in ("user", "results"))
-    if contents and turn.side == "assistant" and wants_user:
+    if not parts:
+        return []
+    if turn.side != "assistant":
+        return [{"role": "user", "parts": parts}]
+    contents: list[JSONValue] = [{"role": "model", "parts": parts}]
+    if turn.follows in ("user", "results"):
+        return contents
+    if turn.follows is None or any(entry.wire_id for entry in turn.entries):
         reason = "a conversation starts with the user, and calls stand after the user or after results"
         losses.add("synthesized", reason, message=turn.entries[0].message)
         return [FILLER, *contents]
@@ -113,7 +118,8 @@ def _models(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
     is_signed = generation(scope.target.model) < 3
     for entry in turn.entries:
         if not entry.wire_id:
-            parts += [part for piece in entry.pieces for part in _piece(piece, entry, scope, losses)]
+            for piece in entry.pieces:
+                parts += _piece(piece, entry, scope, losses)
             continue
         part = _call(entry, losses)
         if not is_signed and "thoughtSignature" not in part:
@@ -125,30 +131,33 @@ def _models(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
     return parts
 
 
-def _piece(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) -> Iterator[JSONValue]:
-    """One piece as the part that it came from, with its state if it came from here."""
+def _piece(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
+    """One piece as the part that it came from, with its state if it came from here; or nothing."""
     if isinstance(piece, OpaquePart):
-        yield piece.block
-        return
-    state = fields(piece.state) if entry.keeps_state else {}
+        return [piece.block]
+    if isinstance(piece, RefusalPart):
+        return [{"text": piece.text}]
+    state = state_of(piece, entry)
     beside = fields(state.get("part"))
-    match piece:
-        case TextPart() | ReasoningPart() if not piece.text and "thoughtSignature" not in beside:
-            lose(losses, "dropped", "the text is empty, and carries no signature of the vendor's", piece, entry)
-        case TextPart():
-            yield {"text": piece.text, **beside}
-        case ReasoningPart():
-            yield {"text": piece.text, "thought": True, **beside}
-        case MediaPart() if entry.keeps_state:
-            part = media_part(piece)
-            blob = part.get("inlineData", {})
-            yield {"inlineData": {**blob, **fields(state.get("blob"))}, **beside}
-        case MediaPart():
-            reason = f"{scope.target.dialect} takes a model's media only back to where they came from"
-            if said := stand_in(reason, piece, entry, scope, losses):
-                yield {"text": said}
-        case RefusalPart():
-            yield {"text": piece.text}
+    if isinstance(piece, MediaPart):
+        return _own_media(piece, state, entry, scope, losses)
+    if not piece.text and "thoughtSignature" not in beside:
+        lose(losses, "dropped", "the text is empty, and carries no signature of the vendor's", piece, entry)
+        return []
+    if isinstance(piece, ReasoningPart):
+        return [{"text": piece.text, "thought": True, **beside}]
+    return [{"text": piece.text, **beside}]
+
+
+def _own_media(piece: MediaPart, state: Fields, entry: Entry, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
+    """A medium of the model's; what came from elsewhere is told in words."""
+    if entry.keeps_state:
+        part = media_part(piece)
+        blob = part.get("inlineData", {})
+        return [{"inlineData": {**blob, **fields(state.get("blob"))}, **fields(state.get("part"))}]
+    reason = f"{scope.target.dialect} takes a model's media only back to where they came from"
+    said = stand_in(reason, piece, entry, scope, losses)
+    return [{"text": said}] if said else []
 
 
 def _call(entry: Entry, losses: LossLog) -> Item:
@@ -158,8 +167,8 @@ def _call(entry: Entry, losses: LossLog) -> Item:
 
 
 def _call_state(entry: Entry) -> Fields:
-    call = entry.message.call
-    return fields(call.state) if call is not None and entry.keeps_state else {}
+    call = entry.message.payload
+    return state_of(call, entry) if isinstance(call, OptionCallPayload) else {}
 
 
 def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
@@ -168,21 +177,23 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
 
 def _result(entry: Entry, losses: LossLog) -> Item:
     """A result under `output`, an error under `error` (UP-09); an object that has neither key stands for itself."""
-    result = entry.message.result
-    assert result is not None
+    result = entry.message.payload
+    assert isinstance(result, OptionResultPayload)
     made = _call_state(entry.call).get("call") if entry.call is not None else None
     wire_id = fields(made).get("id")
     found: Item = {"id": wire_id} if wire_id else {}
-    texts = [piece.text for piece in entry.pieces if isinstance(piece, TextPart)]
+    found |= {"name": entry.wire_name, "response": _response(entry, result, losses)}
     media = [piece for piece in entry.pieces if isinstance(piece, MediaPart)]
-    order = [isinstance(piece, MediaPart) for piece in entry.pieces]
-    if order != sorted(order):
-        losses.add("relocated", "a result's media stand after its texts", message=entry.message, path="payload.parts")
-    found |= {"name": entry.wire_name, "response": _response(entry, result, texts, losses)}
-    return {**found, "parts": [media_part(piece) for piece in media]} if media else found
+    if media:
+        found["parts"] = [media_part(piece) for piece in media]
+        if any(isinstance(piece, MediaPart) for piece in entry.pieces[: -len(media)]):
+            reason = "a result's media stand after its texts"
+            losses.add("relocated", reason, message=entry.message, path="payload.parts")
+    return found
 
 
-def _response(entry: Entry, result: OptionResultPayload, texts: list[str], losses: LossLog) -> Item:
+def _response(entry: Entry, result: OptionResultPayload, losses: LossLog) -> Item:
+    texts = [piece.text for piece in entry.pieces if isinstance(piece, TextPart)]
     said: JSONValue = texts[0] if len(texts) == 1 else texts
     if result.is_error:
         whole = {"type": result.error_type, "message": result.error_message, "retryable": result.retryable}
@@ -191,14 +202,15 @@ def _response(entry: Entry, result: OptionResultPayload, texts: list[str], losse
         return {"error": error, **({"output": said} if texts else {})}
     if texts or entry.pieces:
         return {"output": said} if texts else {}
-    if result.result is None or isinstance(result.result, str):
-        return {"output": result_text(entry, result, losses) if result.parts or entry.message.parts else result.result}
-    if _refers(result.result):
+    if result.parts:
+        return {"output": result_text(entry, result, losses)}
+    value = result_value(result)
+    if isinstance(value, dict | list) and _refers(value):
         reason = "a `$ref` in a result names a part of it on this wire; the result goes as JSON text"
         losses.add("rewritten", reason, message=entry.message, path="payload.result")
-        return {"output": str(result.result_json)}
-    is_whole = isinstance(result.result, Mapping) and not result.result.keys() & {"output", "error"}
-    return dict(result.result) if is_whole and isinstance(result.result, FrozenDict) else {"output": result.result}
+        return {"output": result.result_json[:]}
+    is_whole = isinstance(value, dict) and not value.keys() & {"output", "error"}
+    return value if is_whole else {"output": value}
 
 
 def _refers(value: JSONValue) -> bool:

@@ -36,7 +36,6 @@ TABLES = Tables(
     native={"assistant": frozenset({"reasoning", "refusal", "opaque"})},
     call_ids=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=64),
     option_names=IdentifierRule(longest=64),
-    plain_turns="filled_in",
 )
 """Assistant audio is taken because its id goes back; a sound from elsewhere becomes a placeholder."""
 

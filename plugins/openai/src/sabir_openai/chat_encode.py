@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sabir.authoring.bodies import fields, items, text
-from sabir.authoring.leaves import arguments_text, error_text, lose, result_text, stand_in
+from sabir.authoring.leaves import arguments_text, error_text, lose, result_text, stand_in, state_of
 from sabir.media import form_of
-from sabir.messages import OptionCallPayload
+from sabir.messages import OptionCallPayload, OptionResultPayload
 from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
 from sabir.scope import Entry, LossLog, Side, Turn, TurnScope
-from sabir.values import JSONValue
+from sabir.values import JSONValue, freeze
 
 from sabir_openai.media import base64_url, file_id, file_name, sound
 
@@ -49,10 +49,11 @@ def _speakers(role: str, turn: Turn, scope: TurnScope) -> list[Wire]:
 
 def _content(parts: list[Wire], scope: TurnScope, separator: str = "\n\n") -> str | list[Wire]:
     """One text is a string, which every endpoint takes; more are an array, unless all is text and must be one."""
+    if len(parts) > 1 and "plain_text" not in scope.quirks:
+        return parts
     # A block of the wire's own, which goes back as it came, is a FrozenDict: its type says nothing here.
     texts = [part["text"] for part in parts if type(part) is dict and part["type"] == "text"]
-    is_one = len(parts) == 1 or "plain_text" in scope.quirks
-    return separator.join(texts) if is_one and len(texts) == len(parts) else parts
+    return separator.join(texts) if len(texts) == len(parts) else parts
 
 
 def _part(piece: KnownPart) -> Wire:
@@ -87,8 +88,8 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
 
 
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Wire]:
-    result = entry.message.result
-    assert result is not None
+    result = entry.message.payload
+    assert isinstance(result, OptionResultPayload)
     texts = [piece.text for piece in entry.pieces if isinstance(piece, TextPart)]
     if result.is_error:
         texts.insert(0, error_text(result))
@@ -110,6 +111,8 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
 class _Answer:
     """One assistant message being put together."""
 
+    __slots__ = ("calls", "further", "losses", "parts", "refusals", "scope")
+
     def __init__(self, scope: TurnScope, losses: LossLog) -> None:
         self.scope = scope
         self.losses = losses
@@ -123,26 +126,33 @@ class _Answer:
         """Put one piece where it belongs."""
         if self.calls and piece.kind != "reasoning":
             lose(self.losses, "relocated", "calls come last in a message", piece, entry)
-        state = fields(piece.state) if entry.keeps_state and not isinstance(piece, OpaquePart) else {}
-        chunk = piece.block if isinstance(piece, OpaquePart) else state.get("chunk")
-        if chunk is not None and "echoes_reasoning" in self.scope.quirks:
-            self.parts.append(chunk)
-        elif isinstance(piece, OpaquePart):
-            lose(self.losses, "dropped", f"{self.scope.target} takes back no block of this kind", piece, entry)
+        if isinstance(piece, OpaquePart):
+            self._chunk(piece.block, piece, entry)
+            return
+        state = state_of(piece, entry)
+        if state.get("chunk") is not None and "echoes_reasoning" in self.scope.quirks:
+            self.parts.append(freeze(state["chunk"]))
+        elif isinstance(piece, TextPart):
+            sound_id = fields(self.further.get("audio")).get("id") if self.further else None
+            if sound_id is None or state.get("transcript_of") != sound_id:
+                self._text(piece.text)
         elif isinstance(piece, MediaPart):
             self._audio(piece, text(fields(state.get("audio")).get("id")), entry)
         elif isinstance(piece, ReasoningPart):
             self._reasoning(piece, state, entry)
-        elif isinstance(piece, TextPart):
-            sound_id = fields(self.further.get("audio")).get("id")
-            if sound_id is None or state.get("transcript_of") != sound_id:
-                self._text(piece.text)
         elif "plain_text" in self.scope.quirks:
             lose(self.losses, "downgraded", "the refusal renders as text", piece, entry)
             self._text(piece.text)
         else:
             self.parts.append({"type": "refusal", "refusal": piece.text})
             self.refusals.append((self.parts[-1], piece, entry))
+
+    def _chunk(self, chunk: JSONValue, piece: KnownPart, entry: Entry) -> None:
+        """A block of the wire's own, where the endpoint takes it back."""
+        if chunk is not None and "echoes_reasoning" in self.scope.quirks:
+            self.parts.append(chunk)
+        else:
+            lose(self.losses, "dropped", f"{self.scope.target} takes back no block of this kind", piece, entry)
 
     def _text(self, said: str) -> None:
         if said:
@@ -190,9 +200,9 @@ class _Answer:
 
 
 def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:
-    call = entry.message.call
-    assert call is not None
-    state = fields(call.state) if entry.keeps_state else {}
+    call = entry.message.payload
+    assert isinstance(call, OptionCallPayload)
+    state = state_of(call, entry)
     if state.get("type") == "custom":
         custom = {"name": entry.wire_name, "input": text(call.arguments.get("input"))}
         return {"id": entry.wire_id, "type": "custom", "custom": custom, **fields(state.get("further"))}
@@ -202,8 +212,9 @@ def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:
 
 def call_arguments(entry: Entry, call: OptionCallPayload, scope: TurnScope, losses: LossLog) -> str:
     """The argument text of a function call; a custom call's, which is free text, in an object."""
-    origin = "" if entry.message.origin is None else entry.message.origin.dialect
-    if origin == CUSTOM_CALLS and fields(call.state).get("type") == "custom":
+    origin = entry.message.origin
+    is_chat = call.state_json is not None and origin is not None and origin.dialect == CUSTOM_CALLS
+    if is_chat and fields(call.state).get("type") == "custom":
         losses.add("downgraded", "the custom call renders as a function call", message=entry.message, path="payload")
     return arguments_text(entry, scope, losses)
 

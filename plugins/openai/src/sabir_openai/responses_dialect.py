@@ -44,7 +44,6 @@ TABLES = Tables(
     call_ids=IdentifierRule(longest=64),
     option_names=IdentifierRule(longest=128),
     citations="native",
-    plain_turns="filled_in",
 )
 """Assistant images are taken because the call that made them goes back; one from elsewhere becomes a placeholder."""
 

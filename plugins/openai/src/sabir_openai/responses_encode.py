@@ -10,13 +10,13 @@ vendor reads it as `developer` where a model wants that, and compatible endpoint
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 from sabir.authoring.bodies import Fields, fields, items, text, without
-from sabir.authoring.leaves import error_text, lose, result_text, stand_in
+from sabir.authoring.leaves import error_text, lose, result_text, stand_in, state_of
 from sabir.media import data_url_base64, form_of
-from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
+from sabir.messages import OptionCallPayload, OptionResultPayload
+from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
 from sabir.scope import Entry, LossLog, Side, Turn, TurnScope
 from sabir.values import JSONValue
 
@@ -36,12 +36,18 @@ def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     return [item for entry in turn.entries for item in _said(turn.side, entry.pieces)]
 
 
-def _said(role: str, pieces: Iterable[KnownPart]) -> Iterable[Item]:
-    for is_opaque, group in groupby(pieces, lambda piece: isinstance(piece, OpaquePart)):
-        if is_opaque:
-            yield from (piece.block for piece in group if isinstance(piece, OpaquePart))
-        else:
-            yield {"type": "message", "role": role, "content": [_part(piece) for piece in group]}
+def _said(role: str, pieces: Iterable[KnownPart]) -> list[Item]:
+    said: list[Item] = []
+    content: list[Item] = []
+    for piece in pieces:
+        if isinstance(piece, OpaquePart):
+            said.append(piece.block)
+            content = []
+            continue
+        if not content:
+            said.append({"type": "message", "role": role, "content": content})
+        content.append(_part(piece))
+    return said
 
 
 def _part(piece: KnownPart) -> Item:
@@ -79,8 +85,8 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 
 def _output(entry: Entry, losses: LossLog) -> str | list[Item]:
     """A result as text, or as content parts where it has some; an error says what it is in JSON (UP-09)."""
-    result = entry.message.result
-    assert result is not None
+    result = entry.message.payload
+    assert isinstance(result, OptionResultPayload)
     parts = [_part(piece) for piece in entry.pieces]
     if result.is_error:
         said = error_text(result)
@@ -101,6 +107,8 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 class _Answer:
     """The items of one assistant turn being put together."""
 
+    __slots__ = ("items", "lacks_reasoning", "losses", "scope")
+
     def __init__(self, scope: TurnScope, losses: LossLog) -> None:
         self.scope = scope
         self.losses = losses
@@ -112,41 +120,37 @@ class _Answer:
         if isinstance(piece, OpaquePart):
             self._append(piece.block)
             return
-        state = fields(piece.state) if entry.keeps_state else {}
+        state = state_of(piece, entry)
         head, part = fields(state.get("item")), fields(state.get("part"))
-        match piece:
-            case ReasoningPart():
-                self._reasoning(piece, state, entry)
-            case MediaPart() if head:
+        if isinstance(piece, TextPart):
+            self._text(piece, head, part, entry)
+        elif isinstance(piece, ReasoningPart):
+            self._reasoning(piece, state, entry)
+        elif isinstance(piece, MediaPart):
+            if head:
                 self._append({**head, "result": data_url_base64(piece.url)[1]})
-            case MediaPart():
+            else:
                 self._stray(piece, entry)
-            case TextPart():
-                self._text(piece, head, part, entry)
-            case RefusalPart() if head:
-                self._append({**head, "content": [{**part, "refusal": piece.text}]})
-            case RefusalPart():
-                lose(
-                    self.losses,
-                    "downgraded",
-                    "only a refusal of its own goes back as one; it renders as text",
-                    piece,
-                    entry,
-                )
-                self._say(piece.text)
+        elif head:
+            self._append({**head, "content": [{**part, "refusal": piece.text}]})
+        else:
+            reason = "only a refusal of its own goes back as one; it renders as text"
+            lose(self.losses, "downgraded", reason, piece, entry)
+            self._say(piece.text)
 
     def _append(self, item: JSONValue) -> None:
         """One more item; a further part of the message that came last joins it."""
         found, last = fields(item), fields(self.items[-1] if self.items else None)
-        contents = [each.get("content") for each in (last, found)]
-        if found.get("id") and all(isinstance(each, list) for each in contents) and _head(found) == _head(last):
-            self.items[-1] = {**found, "content": [*items(contents[0]), *items(contents[1])]}
-        else:
-            self.items.append(item)
+        if found.get("id") and found.get("id") == last.get("id"):
+            contents = [each.get("content") for each in (last, found)]
+            if all(isinstance(each, list) for each in contents) and _head(found) == _head(last):
+                self.items[-1] = {**found, "content": [*items(contents[0]), *items(contents[1])]}
+                return
+        self.items.append(item)
 
     def _text(self, piece: TextPart, head: Fields, part: Fields, entry: Entry) -> None:
         sources = [citation.source for citation in piece.citations if head and citation.source is not None]
-        if entry.keeps_state and len(sources) < len(piece.citations):
+        if len(sources) < len(piece.citations) and entry.keeps_state:
             lose(self.losses, "dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
         if head:
             self._append({**head, "content": [{**part, "text": piece.text, "annotations": sources}]})
@@ -189,10 +193,10 @@ def _head(message: Fields) -> Item:
 
 
 def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
-    call = entry.message.call
-    assert call is not None
-    state = fields(call.state) if entry.keeps_state else {}
-    if not text(state.get("id")).startswith("fc"):
+    call = entry.message.payload
+    assert isinstance(call, OptionCallPayload)
+    state = state_of(call, entry)
+    if state and not text(state.get("id")).startswith("fc"):
         state = without(state, "id")
     arguments = call_arguments(entry, call, scope, losses)
     return {

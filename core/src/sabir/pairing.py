@@ -25,11 +25,13 @@ HALF_PAIR = "the provider's own call and its output are sent only together; the 
 class Block:
     """One turn being gathered: positions of its messages and, for calls that have one, of their results."""
 
-    __slots__ = ("answers", "omitted", "positions", "side")
+    __slots__ = ("answers", "holds_system", "omitted", "positions", "side")
 
-    def __init__(self, side: Side, positions: list[int] | None = None) -> None:
+    def __init__(self, side: Side, positions: list[int]) -> None:
         self.side = side
-        self.positions: list[int] = positions or []
+        self.positions = positions
+        self.holds_system = False
+        """Whether a system message after the start is among the user's."""
         self.answers: dict[int, int] = {}
         self.omitted: set[tuple[int, int]] = set()
         """(position, part index) of opaque parts whose other half is missing."""
@@ -123,11 +125,10 @@ class Pairing:
         return Closed(self._blocks, self._log.losses, Waiting(self._abandoned, self._is_leading))
 
     def _take_parts(self, position: int, message: Message) -> Closed | None:
-        side, hint = side_of(message, self._speaks_as), message.role_hint_for_llm
-        is_late = False
-        if side == "system" and not self._is_leading and self._tables.later_system != "inline":
-            side, is_late = "user", self._tables.later_system == "user"
-        halves = self._halves(message, side)
+        side, parts = side_of(message, self._speaks_as), message.parts
+        is_late = side == "system" and not self._is_leading and self._tables.later_system != "inline"
+        side = "user" if is_late else side
+        halves = self._halves(message, side) if len(parts) > 1 or parts[0].kind == "opaque" else ()
         waiting = len(self._open_pairs)
         unmatched = self._match_closers(halves) if halves else ()
         is_answer = len(self._open_pairs) < waiting
@@ -135,9 +136,11 @@ class Pairing:
             self._abandon()
         closed = self._place(position, side, is_answer=is_answer)
         if is_late:
-            reason = "a system message after the start renders as user on this wire"
-            self._log.add("downgraded", reason, message=message)
-        if hint == "tool":
+            self._blocks[-1].holds_system = True
+            if self._tables.later_system == "user":
+                reason = "a system message after the start renders as user on this wire"
+                self._log.add("downgraded", reason, message=message)
+        if message.role_hint_for_llm == "tool":
             self._log.add("downgraded", "parts with the hint 'tool' render as user", message=message)
         if halves:
             self._open(position, halves, unmatched)
@@ -159,7 +162,7 @@ class Pairing:
         self._is_leading = self._is_leading and side == "system"
         return closed
 
-    def _open(self, position: int, halves: list[tuple[int, OpaquePart]], unmatched: Sequence[int]) -> None:
+    def _open(self, position: int, halves: Sequence[tuple[int, OpaquePart]], unmatched: Sequence[int]) -> None:
         """Open the pairs that a message begins, and leave out the halves that close none."""
         block = self._blocks[-1]
         for index in unmatched:
@@ -193,10 +196,11 @@ class Pairing:
 
     def _pop_open(self, invocation_id: str) -> _OpenCall:
         calls = self._open_calls[invocation_id]
+        if len(calls) == 1:
+            del self._open_calls[invocation_id]
+            return calls[0]
         call = next(each for each in calls if each.run == calls[-1].run)
         calls.remove(call)
-        if not calls:
-            del self._open_calls[invocation_id]
         return call
 
     def _pop_abandoned(self, invocation_id: str) -> None:
@@ -214,7 +218,7 @@ class Pairing:
         self._open_calls = {}
         self._omit_open_pairs()
 
-    def _match_closers(self, halves: list[tuple[int, OpaquePart]]) -> list[int]:
+    def _match_closers(self, halves: Sequence[tuple[int, OpaquePart]]) -> list[int]:
         unmatched = []
         opened_here: set[str | None] = set()
         for index, part in halves:
@@ -228,7 +232,7 @@ class Pairing:
                 unmatched.append(index)
         return unmatched
 
-    def _halves(self, message: Message, side: Side) -> list[tuple[int, OpaquePart]]:
+    def _halves(self, message: Message, side: Side) -> Sequence[tuple[int, OpaquePart]]:
         """The halves of pairs that go back to where they came from; to the others the wire is closed anyway."""
         halves = []
         for index, part in enumerate(message.parts):

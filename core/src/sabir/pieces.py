@@ -72,7 +72,7 @@ class PartFilter:
         """The parts of a message that this side of the wire takes, in order; `is_home` if its state goes back."""
         parts = message.parts
         if len(parts) == 1 and type(part := parts[0]) is TextPart and part.text and not part.citations:
-            return parts  # type: ignore[return-value]  # one TextPart
+            return (part,)
         pieces: list[KnownPart] = []
         for index, part in enumerate(parts):
             if type(part) is TextPart and part.text and not part.citations:

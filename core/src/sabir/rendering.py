@@ -120,8 +120,8 @@ class _Pass:
     def hoist(self, system: tuple[int, ...]) -> tuple[list[Turn], list[Loss]]:
         """The turns of the hoisted messages, and what they lose."""
         log = LossLog()
-        turns = self._new_maker(log, 0).make(Block("system", list(system)), None) if system else []
-        return turns, log.losses
+        made = self._new_maker(log, 0).make(Block("system", list(system)), None) if system else ()
+        return [Turn(side, entries) for side, entries in made], log.losses
 
     def _close(self) -> Closed:
         """Encode what can be closed; returns what is still open."""
@@ -170,12 +170,12 @@ class _Pass:
             if is_first and block.side == "system" and scope.tables.leading_system == "hoisted":
                 self._system = tuple(block.positions)
                 continue
-            for turn in self._maker.make(block, self._side):
-                following = Turn(turn.side, turn.entries, self._side)
-                found = encode_turn(following, scope, log)
+            for side, entries in self._maker.make(block, self._side):
+                turn = Turn(side, entries, self._side)
+                found = encode_turn(turn, scope, log)
                 if found:
                     items += map(to_json, found)
-                    self._side, self._last_turn = turn.side, following
+                    self._side, self._last_turn = side, turn
 
     def _goes_back(self, part: OpaquePart, message: Message, side: Side) -> bool:
         return goes_back(part, message, side, self.kept.scope, is_home=self.kept.is_home(message.origin))

@@ -8,15 +8,19 @@ Reasoning that nothing follows any more, because its call was left out or its re
 vendors refuse reasoning without the item that it led to.
 """
 
-import itertools
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from sabir.identifiers import Identifiers
 from sabir.messages import Message
 from sabir.pairing import Block, side_of
 from sabir.parts import KnownPart
 from sabir.pieces import IsHome, PartFilter
-from sabir.scope import Entry, LossLog, Side, Turn, TurnScope
+from sabir.scope import Entry, LossLog, Side, TurnScope
+
+
+Gathered: TypeAlias = tuple[Side, tuple[Entry, ...]]
+"""A turn of which nobody knows yet what it follows: a turn before it may come to nothing on the wire."""
 
 
 class TurnMaker:
@@ -45,58 +49,54 @@ class TurnMaker:
         """How many media the request holds so far."""
         return self._filter.media_count
 
-    def make(self, block: Block, follows: Side | None) -> list[Turn]:
-        """The turns of a block, which follows a turn of that side: none, one, or two.
-
-        What each of them follows is for whoever encodes them to say: one of them may come to nothing.
-        """
-        turns = self._make(block)
-        if turns and block.side == "user" and self._scope.tables.later_system == "after_user":
-            turns = self._part_system(turns[0], follows)
-        return turns
-
-    def _part_system(self, turn: Turn, follows: Side | None) -> list[Turn]:
-        """The user's turn, and the system messages at its end that may stand for themselves."""
-        entries, speaks_as = turn.entries, self._scope.speaks_as
-        is_system = [side_of(entry.message, speaks_as) == "system" for entry in entries]
-        if True not in is_system:
-            return [turn]
-        count = len(entries)
-        while count and is_system[count - 1] and all(part.kind == "text" for part in entries[count - 1].message.parts):
-            count -= 1
-        if not count and follows in (None, "assistant"):
-            count = len(entries)
-        for entry in itertools.compress(entries[:count], is_system):
-            reason = "a system message renders as user, but for one between the user and the assistant"
-            self._log.add("downgraded", reason, message=entry.message)
-        parted = Turn("user", entries[:count]), Turn("system", entries[count:])
-        return [each for each in parted if each.entries]
-
-    def _make(self, block: Block) -> list[Turn]:
+    def make(self, block: Block, follows: Side | None) -> list[Gathered]:
+        """What a block, which follows a turn of that side, makes: no turn, one, or two."""
         messages, answers, side, is_home = self._messages, block.answers, block.side, self._is_home
         slots: list[Entry | None] = []
-        results: list[tuple[int, Entry]] = []
+        results: list[Entry] = []
         for position in block.positions:
             message = messages[position]
             origin = message.origin
             keeps_state = origin is not None and is_home(origin)
             if message.payload.kind == "parts":
                 omitted = {index for at, index in block.omitted if at == position} if block.omitted else ()
-                pieces = self._filter.take(message, side, keeps_state, omitted)
-                slots.append(Entry(message, pieces, "", "", keeps_state))
+                slots.append(
+                    Entry(message, self._filter.take(message, side, keeps_state, omitted), "", "", keeps_state)
+                )
             elif position in answers:
                 entry = self._call_entry(message, keeps_state)
                 slots.append(entry)
-                results.append((answers[position], entry))
+                results.append(entry)
             else:
                 slots.append(None)
         if side == "assistant" and self._may_unbind(slots, block):
             slots = self._unbind(slots, block)
         entries = tuple([slot for slot in slots if slot is not None and (slot.pieces or slot.wire_id)])
-        turns = [Turn(side, entries)] if entries else []
+        if block.holds_system and self._scope.tables.later_system == "after_user":
+            return self._part_system(entries, follows)
+        made: list[Gathered] = [(side, entries)] if entries else []
         if results:
-            turns.append(Turn("results", tuple([self._result_entry(at, call) for at, call in results])))
-        return turns
+            positions = [answers[at] for at in block.positions if at in answers]
+            made.append(("results", tuple(map(self._result_entry, positions, results))))
+        return made
+
+    def _part_system(self, entries: tuple[Entry, ...], follows: Side | None) -> list[Gathered]:
+        """The user's turn, and the system messages at its end that may stand for themselves."""
+        count = len(entries)
+        while count and self._is_system_text(entries[count - 1]):
+            count -= 1
+        if not count and follows in (None, "assistant"):
+            count = len(entries)
+        for entry in entries[:count]:
+            if side_of(entry.message, self._scope.speaks_as) == "system":
+                reason = "a system message renders as user, but for one between the user and the assistant"
+                self._log.add("downgraded", reason, message=entry.message)
+        parted: list[Gathered] = [("user", entries[:count]), ("system", entries[count:])]
+        return [each for each in parted if each[1]]
+
+    def _is_system_text(self, entry: Entry) -> bool:
+        is_text = all(part.kind == "text" for part in entry.message.parts)
+        return is_text and side_of(entry.message, self._scope.speaks_as) == "system"
 
     def _call_entry(self, message: Message, keeps_state: bool) -> Entry:
         call = message.call

@@ -21,13 +21,14 @@ from tests.laws.histories import SPEAKERS, bound, texts
 MessageTurn: TypeAlias = list[Message]
 HOME = Origin(provider="home", dialect="home")
 """Stands for the target itself until `at_home` puts in who that is: one conversation is tried on many targets."""
+AWAY = HOME.model_copy(update={"endpoint": "https://elsewhere.invalid"})
 IDS = ("a", "b", "c", "d", "e|f", "g")
 NAMES = ("weather", "add", "my.tool/with a name")
 
 words = st.one_of(
     texts,
     st.text(min_size=1, max_size=12),
-    st.sampled_from(["%s", " a", "a\u2028", "\x1f", "ä", '{"output": 1}', "\ud83c\udf27".encode("utf-16", "surrogatepass").decode("utf-16")]),
+    st.sampled_from(["%s", " a", "a\u2028", "\x1f", "ä", '{"output": 1}', "🌧"]),
 )
 whole_parts: Strategy[Part] = st.one_of(
     SPEAKERS.plain_parts(), bound.filter(lambda part: getattr(part, "pair_id", None) is None)
@@ -100,16 +101,16 @@ def opened(turns: Sequence[MessageTurn]) -> list[MessageTurn]:
     return [[said("system", "Be brief."), said("user", "Hi")], *turns]
 
 
-ORIGINS = (None, HOME, HOME, HOME.model_copy(update={"endpoint": "https://elsewhere.invalid"}), Origin(provider="x", dialect="y"))
+ORIGINS = (None, HOME, HOME, AWAY, Origin(provider="x", dialect="y"))
 whole_turns: Strategy[list[MessageTurn]] = st.lists(turns_of(ORIGINS), min_size=1, max_size=5).map(opened)
 conversations: Strategy[list[Message]] = whole_turns.map(lambda turns: list(chain.from_iterable(turns)))
 
 
-def at_home(history: Sequence[Message], home: Origin) -> list[Message]:
-    """The messages, with that maker for HOME; elsewhere it speaks the same wire from another endpoint."""
-    return [
-        each
-        if each.origin is None or each.origin.provider != HOME.provider
-        else each.model_copy(update={"origin": home.model_copy(update={"endpoint": each.origin.endpoint or home.endpoint})})
-        for each in history
-    ]
+def at_home(turns: Sequence[MessageTurn], home: Origin) -> list[MessageTurn]:
+    """The turns, with that maker for HOME; elsewhere it speaks the same wire from another endpoint."""
+    makers = {HOME: home, AWAY: home.model_copy(update={"endpoint": AWAY.endpoint})}
+    return [[_said_by(makers.get(each.origin, each.origin), each) for each in turn] for turn in turns]
+
+
+def _said_by(maker: Origin | None, message: Message) -> Message:
+    return message if maker is message.origin else message.model_copy(update={"origin": maker})

@@ -1,6 +1,6 @@
 """One model of each behaviour: of every provider's dialects, each distinct row of what is known, and an unknown name.
 
-    sabir.providers() ─▶ its dialects ─▶ its rows, each once whatever their prefixes ─▶ a target
+sabir.providers() ─▶ its dialects ─▶ its rows, each once whatever their prefixes ─▶ a target
 """
 
 from functools import cache

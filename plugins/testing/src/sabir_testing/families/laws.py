@@ -347,8 +347,8 @@ def _check_final(subject: Subject, before: list[Message], more: list[Message]) -
 
 def _ends_of_turns(history: Sequence[Message], speaks_as: str) -> list[int]:
     """Where a request is sent: after what the user said, and after all results of a turn; others speak next."""
-    spoke = [each.policy == speaks_as for each in history]
-    return [at for at in range(1, len(history)) if spoke[at] and not spoke[at - 1] and history[at - 1].policy != "system"]
+    others = {speaks_as, "system"}
+    return [at for at, each in enumerate(history) if each.policy == speaks_as and history[at - 1].policy not in others]
 
 
 def _check_alike(subject: Subject, history: Sequence[Message], end: int, later: Rendering) -> None:

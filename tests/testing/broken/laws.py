@@ -109,6 +109,25 @@ class MarkingResults(Delegate):
         return found
 
 
+class Bare(Delegate):
+    """A result that is no text goes out as the value that it is, where the wire wants a text."""
+
+    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Items:
+        found: Items = self.base.encode_turn(turn, scope, losses)
+        if turn.side == "results":
+            for entry, sent in zip(turn.entries, found[0]["parts"], strict=True):
+                if not (entry.pieces or entry.message.result.is_error):
+                    sent["parts"][0]["text"] = entry.message.result.result
+        return found
+
+
+def refuses_bare_values(suite: Suite, body: bytes) -> None:
+    """What a vendor's own types would say of a result."""
+    for sent in [part for item in json.loads(body)["turns"] for part in item["parts"] if part["type"] == "result"]:
+        for part in sent["parts"]:
+            assert isinstance(part.get("text", ""), str), f"a text of type {type(part['text']).__name__}"
+
+
 class MarkingForUsers(Marking):
     side = "user"
 
@@ -289,3 +308,5 @@ BROKEN: Mapping[str, Breakage] = {
     "test_what_is_no_request_is_refused": Breakage(dialect=ReadingNothing),
     "test_what_was_decoded_loads_again": Breakage(dialect=Trusting),
 }  # fmt: skip
+BARE = Breakage(dialect=Bare, attributes={"check_request": refuses_bare_values})
+"""Stopped by every case that shows whole requests to the suite."""

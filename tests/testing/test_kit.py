@@ -40,6 +40,14 @@ def test_a_broken_adapter_fails_the_case_that_is_named_for_it_alone(
         assert failed_cases(pytester, breakage, family, MANY if family in PROPERTIES else FEW) == [case]
 
 
+@pytest.mark.parametrize(
+    "case", ["test_a_turn_renders_alike_as_the_tail_and_closed", "test_every_history_is_a_valid_request"]
+)
+def test_results_of_every_kind_are_shown_to_the_suite(pytester: pytest.Pytester, case: str) -> None:
+    """An adapter whose results are only sometimes what the vendor takes is stopped where they are checked at all."""
+    assert fails(pytester, laws.BARE, case, MANY)
+
+
 def test_every_case_has_an_adapter_that_only_it_stops(pytester: pytest.Pytester) -> None:
     """The sound adapter passes all cases, there are no others than these, and there are enough of them."""
     outcomes = run(pytester, sound())

@@ -15,6 +15,8 @@ from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Orig
 from sabir.parts import Citation, MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
 from sabir.scope import Target
 
+from sabir_testing.samples import JSON_KINDS, WIRE_KEYS
+
 Strategy: TypeAlias = st.SearchStrategy
 
 IDS = ("a", "b", "call_c|call_c", "ü")
@@ -35,11 +37,13 @@ FOREIGN = (
 
 texts = st.text(alphabet='abcé✓ \n"\\', max_size=6)
 hints: Strategy[RoleHint | None] = st.sampled_from([None, None, "user", "assistant", "system", "tool"])
-json_values = st.recursive(
+_keys = texts | st.sampled_from(WIRE_KEYS)
+json_values: Strategy[Any] = st.sampled_from(list(JSON_KINDS.values())) | st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_keys, inner, max_size=2),
     max_leaves=4,
 )
+"""JSON of every kind: the odd ones by name, and others at random, some of them under keys that wires know."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +228,8 @@ def _answers(draw: Any, origin: Origin, speaks_as: str, number: int, words: Stra
         call = OptionCallPayload(arguments=arguments, **names)
         calls.append(Message(policy=speaks_as, origin=origin, payload=call))
         failed = {"is_error": True, "error_type": "Boom", "error_message": draw(words)}
-        outcome = draw(st.sampled_from([{"result": draw(words)}, {"result": {"n": draw(st.integers(0, 9))}}, failed]))
+        told = {"parts": (TextPart(text=draw(words)),)}
+        outcome = draw(st.sampled_from([{"result": draw(words)}, {"result": draw(json_values)}, told, failed]))
         results.append(Message(policy=call.option_name, payload=OptionResultPayload(**names, **outcome)))
     return [*calls, *results, said]
 

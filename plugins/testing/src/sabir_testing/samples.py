@@ -25,6 +25,47 @@ SUFFIXES: Mapping[Modality, str] = {"image": "jpg", "audio": "wav", "video": "mp
 FILE_ID = "kit-file-1"
 
 
+WIRE_KEYS = ("output", "error", "result", "content", "type", "$ref", "parts", "name", "text")
+"""Keys that wires know: where a result is written among them, one that holds them may be taken for something else."""
+JSON_KINDS: Mapping[str, Any] = {
+    "whole number": 18,
+    "zero": 0,
+    "negative number": -3,
+    "fraction": 18.25,
+    "negative zero": -0.0,
+    "large exponent": 1e16,
+    "small exponent": -1e-7,
+    "big integer": 2**70,
+    "true": True,
+    "false": False,
+    "nothing": None,
+    "empty text": "",
+    "empty object": {},
+    "empty list": [],
+    "list of one": [1],
+    "list of all": [None, True, -1.5, "two", [], {}],
+    "nested": {"a": {"b": [{"c": [[1], {"d": None}]}]}},
+    "word": "sunny",
+    "white space": " \n\t",
+    "ends of white space": "\nso ",
+    "escapes": '"quoted" \\ back\\n and \x1f',
+    "other scripts": "żółć ✓ 🌧\u2028 e\u0301",
+    "text of JSON": '{"output": 18}',
+    "text of a number": "18",
+    "percent": "%s {0}",
+    "output": {"output": 18},
+    "error": {"error": "no", "code": 1},
+    "output and error": {"output": 1, "error": None},
+    "result": {"result": [1]},
+    "content": {"type": "text", "text": "x", "content": []},
+    "reference": {"$ref": "#/x"},
+    "reference within": [{"a": {"$ref": "#/$defs/x"}}],
+    "parts": {"parts": [{"text": "x"}], "name": "weather"},
+    "odd keys": {"": 1, " ": 2, "é✓": 3, 'a"b': 4},
+}
+"""Kind ─▶ a JSON value of it: what an option may give back, and what an argument may be."""
+
+
 def medium(modality: Modality, form: str, provider: str) -> tuple[MediaPart, str]:
     """A medium in that form, and the text by which it is found in a request."""
     mime, data = BYTES[modality]

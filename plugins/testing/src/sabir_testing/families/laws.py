@@ -1,7 +1,7 @@
 """The laws, tried on random histories and settings: what holds for the examples of other families holds always."""
 
+import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -226,28 +226,20 @@ class LawCases(DecodingLaws):
 
         for_all(subject, st.tuples(histories(subject), _edits(subject)), check)
 
-    def test_a_plain_turn_is_filled_in_as_it_is_encoded(self, subject: Subject) -> None:
-        """With `plain_turns="filled_in"`, what texts, calls and results say changes nothing else in their turn.
+    def test_a_turn_renders_alike_as_the_tail_and_closed(self, subject: Subject) -> None:
+        """A whole turn has the same items and losses as the end of a request and once others came after it (law 4).
 
-        Core then fills a turn into what another of its shape rendered to, which must be what `encode_turn` gives.
+        Results are JSON of every kind, and `check_request` takes both requests: what it takes of a turn at the end
+        only may be another thing in the middle.
         """
-        each = replace(subject.tables, plain_turns="encoded_each")
-        some = tidy_histories(subject.target, subject.adapter.speaks_as, ODD_WORDS)
 
         def check(history: list[Message]) -> None:
-            filled_in = rendered(subject, history)
-            encoded = rendered(subject, history, subject.renderer().new(each))
-            expect(
-                filled_in.body == encoded.body and filled_in.losses == encoded.losses,
-                "a turn that is filled into what its shape renders to is not what encode_turn makes of it: "
-                'leave `plain_turns` at "encoded_each"',
-                history=history,
-                rendering=encoded.rendering,
-                losses=encoded.losses,
-                shown={"filled in": filled_in.body},
-            )
+            later = subject.rendered(history)
+            check_body(subject, history, later)
+            for end in _ends_of_turns(history, subject.adapter.speaks_as):
+                _check_alike(subject, history, end, later)
 
-        for_all(subject, some, check)
+        for_all(subject, tidy_histories(subject.target, subject.adapter.speaks_as, ODD_WORDS), check)
 
     def test_rendering_asks_for_nothing(self, subject: Subject) -> None:
         """Rendering asks for no time, no chance, no network and no disk (law 6)."""
@@ -350,6 +342,38 @@ def _check_final(subject: Subject, before: list[Message], more: list[Message]) -
         history=[*before, *more],
         rendering=long,
         shown={"the item, when it was sent": closed[at], "now": later[at] if at < len(later) else "not there"},
+    )
+
+
+def _ends_of_turns(history: Sequence[Message], speaks_as: str) -> list[int]:
+    """Where a request is sent: after what the user said, and after all results of a turn; others speak next."""
+    others = {speaks_as, "system"}
+    return [at for at, each in enumerate(history) if each.policy == speaks_as and history[at - 1].policy not in others]
+
+
+def _check_alike(subject: Subject, history: Sequence[Message], end: int, later: Rendering) -> None:
+    """Broken unless what a history's beginning renders to by itself stands so in the request of the whole."""
+    sent = subject.rendered(history[:end])
+    check_body(subject, history[:end], sent)
+    items, now = subject.items(sent), subject.items(later)
+    at = next((at for at, item in enumerate(items) if json.dumps(item) != json.dumps(now[at : at + 1])[1:-1]), None)
+    if at is not None:
+        raise Broken(
+            f"item {at + 1} of {subject.dialect.messages_field!r} was sent in a request that ended with message {end}, "
+            "all of it said, and is another one now that others came after it",
+            history=history,
+            rendering=later,
+            shown={"the item, when it was sent": items[at], "now": now[at] if at < len(now) else "not there"},
+        )
+    named = {each.id for each in history[:end]}
+    told = [loss for loss in later.losses if loss.message_id in named]
+    expect(
+        [loss for loss in sent.losses if loss.message_id in named] == told,
+        f"the losses of the first {end} messages are others now that more came after them",
+        history=history,
+        rendering=later,
+        losses=told,
+        shown={"the losses, when they were sent": list(map(str, sent.losses))},
     )
 
 

@@ -1,0 +1,158 @@
+"""What is kept of a conversation: it renders as afresh however it grew, and dies with its messages."""
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sabir.errors import RenderingRefused
+from sabir.losses import Loss
+from sabir.messages import Message, Origin
+from sabir.rendering import Renderer
+from sabir_testing.samples import said
+from sabir_testing.toys import INLINE, toy_target
+
+from tests.laws import conversations
+from tests.laws.conversations import answer, at_home
+from tests.laws.every import on_every
+from tests.laws.histories import messages
+from tests.laws.test_dialect_laws import DIALECTS, MODELS, pure
+from tests.laws.test_dialect_laws import renderer as renderer_of
+
+EACH = settings().max_examples // 3
+"""Examples of each wire: together they are more than the usual number."""
+WIRES = (*DIALECTS, INLINE.name)
+"""And a toy that puts values as they are into its items, and takes any text."""
+
+
+def fresh(name: str) -> Renderer:
+    """A renderer with nothing kept."""
+    return Renderer(INLINE, toy_target(INLINE)) if name == INLINE.name else renderer_of(name)
+
+
+def grown(name: str) -> st.SearchStrategy[list[Message]]:
+    """Conversations in which the target itself spoke, too."""
+    target = toy_target(INLINE) if name == INLINE.name else pure(name).target
+    model = MODELS.get(name, target.model)
+    home = Origin(provider=target.provider, dialect=target.dialect, endpoint=target.endpoint, model=model)
+    return conversations.conversations.map(lambda history: at_home([history], home)[0])
+
+
+def rendered(renderer: Renderer, history: Sequence[Message]) -> tuple[bytes, tuple[Loss, ...]] | None:
+    try:
+        rendering = renderer.render(history)
+    except RenderingRefused:
+        return None
+    return rendering.body_bytes, rendering.losses
+
+
+def call(invocation_id: str, **arguments: Any) -> Message:
+    return conversations.call(invocation_id, arguments)
+
+
+def answered(outcome: Any, invocation_id: str = "a", **arguments: Any) -> list[Message]:
+    chosen = call(invocation_id, **arguments)
+    return [chosen, answer(chosen, {"result": outcome})]
+
+
+ODD_TURNS: dict[str, list[Message]] = {
+    "a number with an exponent": answered("x", n=1e16),
+    "a small number": answered("x", n=1e-7),
+    "a result with an exponent": answered({"n": 1e-7}),
+    "a result that ends with white space": answered("so\n"),
+    "a result that ends with a control character": answered("so\x1f"),
+    "a result that begins with white space": answered("\nso"),
+    "a result of white space": answered(" "),
+    "a result of a line's end": answered("\n"),
+    "an empty result": answered(""),
+    "a result that is a reference": answered({"$ref": "#/x"}),
+    "a result with a key of the wire": answered({"output": 1}),
+    "a result that is nothing": answered(None),
+    "calls of one id": [
+        call("a"), call("a"), answer(call("a"), {"result": "1"}), answer(call("a"), {"result": "2"}),
+    ],
+    "an id that was used": [*answered("x"), *answered("y")],
+    "a result for nobody": [answer(call("z"), {"result": "1"}), said("user", "again")],
+    "a result twice": [*answered("x"), answer(call("a"), {"result": "2"})],
+    "results in another order": [
+        call("a"), call("b"), answer(call("b"), {"result": "1"}), answer(call("a"), {"result": "2"}),
+    ],
+    "a text after a call": [call("a"), said("llm", "so"), answer(call("a"), {"result": "1"})],
+    "a late result": [call("a"), said("user", "?"), said("llm", "!"), answer(call("a"), {"result": "1"})],
+    "a late system message": [said("llm", "x"), said("system", "And be kind.")],
+    "white space at an end": [said("llm", "x "), said("user", " y")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ODD_TURNS)
+@on_every(WIRES)
+def test_a_conversation_renders_as_it_grows_as_it_does_at_once(name: str, case: str) -> None:
+    """Message by message, with odd turns among usual ones: late results, ids used again, texts of white space."""
+    usual = [
+        said("system", "s"),
+        said("user", "Hi"),
+        *answered("fine", "p", city="Paris"),
+        said("llm", "so"),
+        said("user", "?"),
+    ]
+    ending = [said("llm", "well"), said("user", "!"), said("llm", "yes"), said("user", "?")]
+    history = [*usual, *ODD_TURNS[case], *ending]
+    kept = fresh(name)
+
+    for end in range(1, len(history) + 1):
+        assert rendered(kept, history[:end]) == rendered(fresh(name), history[:end])
+
+
+@pytest.mark.parametrize("name", WIRES)
+@settings(max_examples=EACH)
+@given(data=st.data())
+def test_what_was_kept_and_forked_renders_as_afresh(name: str, data: st.DataObject) -> None:
+    """Law 5, over random appends, forks, truncations and edits of conversations that share their messages."""
+    kept = fresh(name)
+    branches: list[list[Message]] = [data.draw(grown(name))]
+    for _ in range(data.draw(st.integers(1, 6))):
+        branch = data.draw(st.sampled_from(branches))
+        match data.draw(st.sampled_from(["append", "append", "truncate", "fork", "edit"])):
+            case "append":
+                branch += data.draw(grown(name))[2:]
+            case "truncate":
+                del branch[data.draw(st.integers(1, len(branch))) :]
+            case "fork":
+                branches.append(branch[: data.draw(st.integers(1, len(branch)))])
+            case "edit":
+                branch[data.draw(st.integers(0, len(branch) - 1))] = data.draw(messages)
+        assert rendered(kept, branch) == rendered(fresh(name), branch)
+
+
+def test_a_prefix_falls_back_to_the_last_closer_that_lives() -> None:
+    """What is kept dies with its messages, from the end: a conversation that is cut short keeps what it still has."""
+    renderer = fresh("openai.chat")
+    history = [said("user" if number % 2 == 0 else "llm", f"{number}") for number in range(300)]
+    renderer.render(history)
+    (course,) = renderer._courses.values()
+    entered = len(course.index)
+
+    del history[150:]
+
+    assert 0 < len(course.index) < entered
+    found = course.index.find(history)
+    assert found is not None
+    assert 80 < found.last.position <= 150
+    del found
+    history.clear()
+    assert len(course.index) == 0
+
+
+def test_a_message_without_its_conversation_is_kept_by_no_prefix() -> None:
+    """Whoever keeps one message of a conversation that is gone keeps that alone, unless it is the last that closed."""
+    renderer = fresh("openai.chat")
+    history = [said("user" if number % 2 == 0 else "llm", f"{number}") for number in range(40)]
+    renderer.render(history)
+    kept, other = history[20], weakref.ref(history[3])
+
+    history.clear()
+
+    assert kept.text == "20"
+    assert other() is None

@@ -131,18 +131,18 @@ def test_a_prefix_falls_back_to_the_last_closer_that_lives() -> None:
     renderer = fresh("openai.chat")
     history = [said("user" if number % 2 == 0 else "llm", f"{number}") for number in range(300)]
     renderer.render(history)
-    (course,) = renderer._courses.values()
-    entered = len(course.index)
+    (kept,) = renderer._kept.values()
+    entered = len(kept.index)
 
     del history[150:]
 
-    assert 0 < len(course.index) < entered
-    found = course.index.find(history)
+    assert 0 < len(kept.index) < entered
+    found = kept.index.find(history)
     assert found is not None
-    assert 80 < found.last.position <= 150
+    assert 80 < found.boundary.position <= 150
     del found
     history.clear()
-    assert len(course.index) == 0
+    assert len(kept.index) == 0
 
 
 def test_a_message_without_its_conversation_is_kept_by_no_prefix() -> None:

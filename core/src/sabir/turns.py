@@ -18,7 +18,6 @@ from sabir.parts import KnownPart
 from sabir.pieces import IsHome, PartFilter
 from sabir.scope import Entry, LossLog, Side, TurnScope
 
-
 Gathered: TypeAlias = tuple[Side, tuple[Entry, ...]]
 """A turn of which nobody knows yet what it follows: a turn before it may come to nothing on the wire."""
 

@@ -127,6 +127,26 @@ def test_callers_that_share_a_history_share_what_it_rendered_to(monkeypatch: pyt
     assert len(encoded) == 2 * 200
 
 
+def test_a_thread_that_renders_makes_no_other_wait(monkeypatch: pytest.MonkeyPatch, tiny: Tiny) -> None:
+    """While one rendering is in the middle of a turn, another of the same history by the same adapter ends."""
+    llm, history = sabir.adapter("tiny:m"), [*SHARED, sabir.user("and?")]
+    encode_turn, others = TinyDialect.encode_turn, list[bytes]()
+
+    def render_beside(self: TinyDialect, turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
+        monkeypatch.setattr(TinyDialect, "encode_turn", encode_turn)
+        other = threading.Thread(target=lambda: others.append(llm.render(history).body_bytes), daemon=True)
+        other.start()
+        other.join(30)
+        return encode_turn(self, turn, scope, losses)
+
+    expected = sabir.adapter("tiny:m").render(history).body_bytes
+    monkeypatch.setattr(TinyDialect, "encode_turn", render_beside)
+
+    assert llm.render(history).body_bytes == expected
+    assert others == [expected]
+    assert llm.render([*history, sabir.assistant("so")]).body_bytes.startswith(expected[:-3])
+
+
 def test_threads_that_fetch_the_same_medium_share_what_was_derived(tiny: Tiny) -> None:
     """Two may fetch at once, but only one message comes of it, so that kept prefixes hold for both."""
     barrier = threading.Barrier(THREADS)

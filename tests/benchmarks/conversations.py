@@ -198,6 +198,21 @@ def start() -> list[Entry]:
     return conversation(2)
 
 
+def turns(given: Given) -> list[list[Entry]]:
+    """The turns of an agent's loop: a call and its result.
+
+    As agents have it, two calls of five were thought about, and after five turns the user shows an image.
+    """
+    made = [[call(number), result(number)] for number in range(given.size)]
+    if given.talk == AGENTS:
+        for number, entries in enumerate(made):
+            if number % 5 in (0, 2):
+                entries[0] = adapted(given, {**entries[0], "reasoning": reasoning(number)})
+            if number % 5 == 4:
+                entries.append({"kind": "user", "text": said(number), "image": image(number)})
+    return made
+
+
 def stored(count: int) -> bytes:
     """A conversation at rest: a JSON array of sabir's documented message schema."""
     made = {

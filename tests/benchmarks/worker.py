@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from tests.benchmarks.checks import differs
+from tests.benchmarks.checks import differs, refused
 from tests.benchmarks.work import Given
 
 Answer = dict[str, Any]
@@ -56,6 +56,8 @@ class Worker:
             for key in ("held", "json", "turns", "bytes", "written")
             if isinstance(evidence, dict) and key in evidence
         }
+        if count := refused(task, wanted, evidence):
+            kept["refused"] = count
         return {"evidence": kept, "cold": cold}
 
     def begin(self, task: str, given: Given) -> None:

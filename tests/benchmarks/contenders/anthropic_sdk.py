@@ -32,15 +32,29 @@ def client_of(given: Given, transport: Transport) -> anthropic.Anthropic:
 
 def item_of(entry: Entry) -> Entry:
     """An entry of the conversation as the SDK's dictionaries."""
+    thought = [_thinking(entry["reasoning"])] if "reasoning" in entry else []
     match entry["kind"]:
         case "call":
             block = {"type": "tool_use", "id": entry["id"], "name": entry["name"], "input": entry["arguments"]}
-            return {"role": "assistant", "content": [block]}
+            return {"role": "assistant", "content": [*thought, block]}
         case "result":
             block = {"type": "tool_result", "tool_use_id": entry["id"], "content": entry["text"]}
             return {"role": "user", "content": [block]}
         case kind:
-            return {"role": {"text": "assistant"}.get(kind, kind), "content": entry["text"]}
+            role = {"text": "assistant"}.get(kind, kind)
+            shown = [_image(entry["image"])] if "image" in entry else []
+            if not thought and not shown:
+                return {"role": role, "content": entry["text"]}
+            return {"role": role, "content": [*thought, {"type": "text", "text": entry["text"]}, *shown]}
+
+
+def _thinking(told: Entry) -> Entry:
+    return {"type": "thinking", "thinking": told["text"], "signature": told["seal"]}
+
+
+def _image(url: str) -> Entry:
+    mime, _, data = url.removeprefix("data:").partition(";base64,")
+    return {"type": "image", "source": {"type": "base64", "media_type": mime, "data": data}}
 
 
 def arguments_of(entries: list[Entry]) -> dict[str, Any]:
@@ -63,7 +77,7 @@ def text_of(reply: Message) -> str:
 def call(given: Given) -> Callable[[], tuple[bytes, str]]:
     """One typed call."""
     transport = Transport(work.reply(given.wire))
-    client, arguments = client_of(given, transport), arguments_of(work.conversation(given.size))
+    client, arguments = client_of(given, transport), arguments_of(work.entries_of(given))
 
     def run() -> tuple[bytes, str]:
         reply = client.messages.create(**arguments)
@@ -90,7 +104,7 @@ def loop(given: Given) -> Callable[[], object]:
 
         return history, take_turn
 
-    return looping(given, transport, begin, hoisted=1)
+    return looping(given, transport, begin, hoisted=1, message=item_of)
 
 
 def decode(given: Given) -> Callable[[], Message]:
@@ -114,7 +128,7 @@ def stream(given: Given) -> Callable[[], Message]:
 
 def loopback(given: Given) -> Callable[[], object]:
     """Typed calls to the stub."""
-    one, arguments = call(given), arguments_of(work.conversation(given.size))
+    one, arguments = call(given), arguments_of(work.entries_of(given))
     if given.concurrency == 1:
         return lambda: one()[1]
 

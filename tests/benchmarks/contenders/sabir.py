@@ -169,7 +169,11 @@ def loop(given: Given) -> Callable[[], object]:
 
         return history, take_turn
 
-    return looping(given, in_process(), begin)
+    def message(entry: work.Entry) -> Message:
+        (made,) = agents_messages(given, adapter.target, entry)
+        return made
+
+    return looping(given, in_process(), begin, message=message)
 
 
 def decode(given: Given) -> Callable[[], sabir.Reply]:

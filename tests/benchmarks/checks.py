@@ -93,6 +93,7 @@ _CHECKS: dict[str, Callable[[Given, Any], str]] = {
     "decode": lambda given, found: _same("reply", work.answered(given.wire), found),
     "stream": lambda given, found: _same("reply", work.streamed(given.wire, given.size), found),
     "loopback": _texts,
+    "send": lambda given, found: "" if work.reply_text() in found["text"] else "the answer was not read",
     "memory": lambda given, found: _same("fields", {"held", "json"}, set(found)),
     "history": lambda given, count: _same("number of messages", given.size, count),
     "policy": _texts,

@@ -134,12 +134,15 @@ def takes_at_most(
     return Goal(text, figures, bound, unit="µs")
 
 
-def adds_at_most(bound: float, against: str, text: str, *, clock: str = "cpu") -> Goal:
+def adds_at_most(
+    bound: float, against: str, text: str, *, clock: str = "cpu", wires: Sequence[str] = ()
+) -> Goal:
     """sabir takes at most so many microseconds more than another takes, wherever both were measured."""
 
     def figures(records: Sequence[Record]) -> Iterator[Figure]:
         for one, other in _pairs(records, (against,)):
-            yield (one[clock] - other[clock]) / 1e3, _place(one)
+            if not wires or one["wire"] in wires:
+                yield (one[clock] - other[clock]) / 1e3, _place(one)
 
     return Goal(text, figures, bound, unit="µs")
 

@@ -20,7 +20,7 @@ from tests.benchmarks.checks import differs, refused
 from tests.benchmarks.work import Given
 
 Answer = dict[str, Any]
-BEGUN_SMALL = ("call", "loop", "loopback")
+BEGUN_SMALL = ("call", "loop", "loopback", "send")
 """Tasks whose first run imports what sends."""
 
 
@@ -98,7 +98,7 @@ class Worker:
             ready, answer = self.module.imports(Given(*given))
         except ValueError:
             return {"absent": ""}
-        return {"ready": ready, "answer": answer}
+        return {"ready": ready, "answer": answer, "alone": getattr(self.module, "IMPORTED", "")}
 
     def obey(self, command: Answer) -> Answer:
         """Do what a command says; what goes wrong is told, and ends nothing."""

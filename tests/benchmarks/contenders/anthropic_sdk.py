@@ -14,6 +14,7 @@ from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("anthropic>=2",)
+IMPORTED = "import anthropic\nanthropic.Anthropic"
 
 TOOLS: list[Any] = [
     {"name": each["name"], "description": each["description"], "input_schema": each["parameters"]}
@@ -98,7 +99,7 @@ def loop(given: Given) -> Callable[[], object]:
         def take_turn(text: str) -> None:
             reply = client.messages.create(**arguments)
             history.append({"role": "assistant", "content": reply.content})
-            (block,) = reply.content
+            block = reply.content[-1]
             assert block.type == "tool_use"
             history.append(item_of({"kind": "result", "id": block.id, "text": text}))
 

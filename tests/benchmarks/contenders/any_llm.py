@@ -26,6 +26,7 @@ from tests.benchmarks.contenders.doing import InProcess, at_once, came, looping,
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("any-llm-sdk[openai,anthropic,gemini]>=1.40", "httpx2")
+IMPORTED = "import any_llm\nany_llm.AnyLLM"
 RUNNER = asyncio.Runner()
 
 PROVIDERS = {

@@ -16,6 +16,7 @@ from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("google-genai>=3",)
+IMPORTED = "from google import genai\ngenai.Client"
 
 
 NO_SIGNATURE = b"skip_thought_signature_validator"

@@ -30,6 +30,7 @@ from tests.benchmarks.contenders.doing import InProcess, at_once, looping
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("langchain-openai>=1.7", "langchain-anthropic>=1.7", "langchain-google-genai>=4.4", "httpx2")
+IMPORTED = "from langchain_core import messages, language_models\nlanguage_models.BaseChatModel"
 
 CLASSES: dict[str, tuple[Any, str]] = {
     "openai.chat": (ChatOpenAI, "/v1"),

@@ -31,6 +31,7 @@ from tests.benchmarks.contenders.doing import InProcess, at_once, came, looping,
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("litellm[mcp]>=1.106",)
+IMPORTED = "import os\nos.environ['LITELLM_LOCAL_MODEL_COST_MAP'] = 'True'\nimport litellm\nlitellm.completion"
 RUNNER = asyncio.Runner()
 
 NAMES = {"openai.chat": "openai/", "anthropic.messages": "anthropic/", "google.generate_content": "gemini/"}

@@ -32,6 +32,7 @@ from tests.benchmarks.contenders.doing import InProcess, at_once, looping
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("mirascope[openai,anthropic,google]>=2.8",)
+IMPORTED = "from mirascope import llm\nllm.Model"
 SDKS = {"openai", "anthropic", "google.genai"}
 
 

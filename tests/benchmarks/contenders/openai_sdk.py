@@ -15,6 +15,7 @@ from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("openai>=3",)
+IMPORTED = "import openai\nopenai.OpenAI"
 
 CHAT = "openai.chat"
 REPLIES: dict[str, Any] = {CHAT: ChatCompletion, "openai.responses": Response}
@@ -130,7 +131,7 @@ def loop(given: Given) -> Callable[[], object]:
                 identifier = message.tool_calls[0].id
             else:
                 history.extend(reply.output)
-                identifier = reply.output[0].call_id
+                identifier = reply.output[-1].call_id
             history.append(item_of(given.wire, {"kind": "result", "id": identifier, "text": text}))
 
         return history, take_turn

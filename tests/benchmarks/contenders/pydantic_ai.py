@@ -42,6 +42,7 @@ from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("pydantic-ai-slim[openai,anthropic,google]>=2.68",)
+IMPORTED = "import pydantic_ai\npydantic_ai.Agent"
 RUNNER = asyncio.Runner()
 
 MODELS: dict[str, tuple[Any, Any, str]] = {

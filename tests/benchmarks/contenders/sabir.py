@@ -16,7 +16,7 @@ from sabir.messages import Message
 
 from tests.benchmarks import work
 from tests.benchmarks.contenders.agents import agents_messages, messages_of
-from tests.benchmarks.contenders.doing import at_once, looping
+from tests.benchmarks.contenders.doing import SENT, at_once, looping, timed
 from tests.benchmarks.contenders.messages import message_of
 from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Given
@@ -31,6 +31,8 @@ ADAPTERS = {
 }
 """What the adapter's name begins with, and what its base URL ends with."""
 SETTINGS = {"anthropic.messages": sabir.Settings(max_output_tokens=work.MAX_TOKENS)}
+IMPORTED = "import sabir"
+"""What is imported before anything is made ready."""
 IN_PROCESS = "http://in.process"
 
 
@@ -152,6 +154,31 @@ class Calling:
         return self.transport.body, reply.text
 
 
+class Sending:
+    """Calls to the stub, and what is left of each without its rendering, and without its decoding as well."""
+
+    units = SENT
+
+    def __init__(self, given: Given) -> None:
+        self.given, self.options = given, [option()]
+        self.adapter, self.body = adapter_of(given), work.reply(given.wire)
+        self.decode = sabir.dialect(given.wire).decode
+        self.renew()
+
+    def renew(self) -> None:
+        """New messages for each call, and others for each rendering."""
+        target = self.adapter.target
+        self.called, self.rendered = ([messages_of(self.given, target) for _ in range(SENT)] for _ in range(2))
+
+    def __call__(self) -> dict[str, Any]:
+        """Calls, then renderings, then decodings."""
+        whole, reply = timed(lambda each: self.adapter.complete_sync(each, options=self.options), self.called)
+        rendering, _ = timed(lambda each: self.adapter.render(each, options=self.options), self.rendered)
+        decoding, _ = timed(lambda _: self.decode(self.body), range(SENT))
+        figures = {"beyond": whole - rendering, "sending": whole - rendering - decoding}
+        return {"text": reply.text, "figures": figures}
+
+
 def loop(given: Given) -> Callable[[], object]:
     """An agent loop as the documentation writes it."""
     adapter = adapter_of(given)
@@ -249,7 +276,7 @@ def _evidence(given: Given, reply: sabir.Reply) -> object:
 
 
 TASKS: dict[str, Callable[[Given], Callable[[], Any]]] = {
-    "render": Afresh, "render_warm": Appending, "shared": Sharing, "call": Calling, "loop": loop, "decode": decode, "stream": stream,
+    "render": Afresh, "render_warm": Appending, "shared": Sharing, "send": Sending, "call": Calling, "loop": loop, "decode": decode, "stream": stream,
     "loopback": loopback, "memory": memory, "history": history,
 }  # fmt: skip
 EVIDENCE = {"decode": _evidence, "stream": _evidence}

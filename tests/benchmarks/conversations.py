@@ -18,7 +18,7 @@ Entry = dict[str, Any]
 WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "google.generate_content")
 MODELS = {
     "openai.chat": "gpt-4.1",
-    "openai.responses": "gpt-4.1",
+    "openai.responses": "gpt-5",
     "anthropic.messages": "claude-sonnet-4-5",
     "google.generate_content": "gemini-2.5-flash",
 }

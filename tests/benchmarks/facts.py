@@ -13,8 +13,8 @@ from tests.benchmarks.conversations import Entry, compact
 
 Fact = tuple[Any, ...]
 
-NO_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I"
-"""What Google documents for a signature that there is not; it says nothing."""
+NO_SIGNATURES = ("", "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I", "skip/thought/signature/validator")
+"""What Google documents for a signature that there is not, as bytes or as a text; it says nothing."""
 _REFUSED = {
     "openai.chat": re.compile(r".{65,}"),
     "openai.responses": re.compile(r".{65,}"),
@@ -141,7 +141,7 @@ def _google_facts(body: Mapping[str, Any]) -> Iterator[Fact]:
             came = part.get("functionResponse") or part.get("function_response")
             shown = part.get("inlineData") or part.get("inline_data")
             seal = _standard(part.get("thoughtSignature") or part.get("thought_signature") or "")
-            if seal not in ("", NO_SIGNATURE):
+            if seal not in NO_SIGNATURES:
                 yield "reasoning", "", seal
             if made:
                 yield "call", None, made["name"], made["args"]

@@ -9,7 +9,7 @@ import httpx2
 from anthropic.types import Message
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import at_once, looping
+from tests.benchmarks.contenders.doing import at_once, looping, picture
 from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Entry, Given
 
@@ -43,7 +43,7 @@ def item_of(entry: Entry) -> Entry:
             return {"role": "user", "content": [block]}
         case kind:
             role = {"text": "assistant"}.get(kind, kind)
-            shown = [_image(entry["image"])] if "image" in entry else []
+            shown = [_image(entry)] if "image" in entry else []
             if not thought and not shown:
                 return {"role": role, "content": entry["text"]}
             return {"role": role, "content": [*thought, {"type": "text", "text": entry["text"]}, *shown]}
@@ -53,8 +53,8 @@ def _thinking(told: Entry) -> Entry:
     return {"type": "thinking", "thinking": told["text"], "signature": told["seal"]}
 
 
-def _image(url: str) -> Entry:
-    mime, _, data = url.removeprefix("data:").partition(";base64,")
+def _image(entry: Entry) -> Entry:
+    mime, data = picture(entry)
     return {"type": "image", "source": {"type": "base64", "media_type": mime, "data": data}}
 
 

@@ -60,6 +60,12 @@ def role_dictionary(entry: Entry) -> dict[str, Any]:
             return {"role": "assistant", "content": entry["text"]}
 
 
+def picture(entry: Entry) -> tuple[str, str]:
+    """The image beside an entry: its type, and its bytes in base64."""
+    mime, _, data = entry["image"].removeprefix("data:").partition(";base64,")
+    return mime, data
+
+
 def came(identifier: str, text: str) -> dict[str, Any]:
     """What came of the call with that id, by name too: Google's calls have no ids but those that a library gives."""
     return {"role": "tool", "tool_call_id": identifier, "name": work.OPTIONS[0]["name"], "content": text}

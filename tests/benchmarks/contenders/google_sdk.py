@@ -11,7 +11,7 @@ from google.genai import types
 from google.genai.models import _GenerateContentResponse_from_mldev
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import at_once, looping
+from tests.benchmarks.contenders.doing import at_once, looping, picture
 from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Entry, Given
 
@@ -52,7 +52,7 @@ def content_of(entry: Entry, unsigned: bytes | None = None) -> types.Content:
         case kind:
             parts = [types.Part(text=entry["text"], thought_signature=seal)]
             if "image" in entry:
-                mime, _, data = entry["image"].removeprefix("data:").partition(";base64,")
+                mime, data = picture(entry)
                 parts.append(types.Part(inline_data=types.Blob(mime_type=mime, data=b64decode(data))))
             return types.Content(role="model" if kind == "text" else "user", parts=parts)
 

@@ -1,8 +1,8 @@
 """The conversations that every contender renders, the option that it offers, and the models that it asks.
 
-    conversation(10)      system · user · call · result · text · user · call · result · text · user
-    AGENTS, as well       an image beside every tenth message, signed reasoning with every fifth, and now and then an id
-                          of another maker and another provider's reply
+conversation(10)      system · user · call · result · text · user · call · result · text · user
+AGENTS, as well       an image beside every tenth message, signed reasoning with every fifth, and now and then an id
+                      of another maker and another provider's reply
 """
 
 import json

@@ -134,9 +134,7 @@ def takes_at_most(
     return Goal(text, figures, bound, unit="µs")
 
 
-def adds_at_most(
-    bound: float, against: str, text: str, *, clock: str = "cpu", wires: Sequence[str] = ()
-) -> Goal:
+def adds_at_most(bound: float, against: str, text: str, *, clock: str = "cpu", wires: Sequence[str] = ()) -> Goal:
     """sabir takes at most so many microseconds more than another takes, wherever both were measured."""
 
     def figures(records: Sequence[Record]) -> Iterator[Figure]:

@@ -11,7 +11,6 @@ from functools import cache
 
 import sabir
 from sabir.messages import Message
-from sabir.parts import TextPart
 from sabir.scope import DecodeScope, Target
 
 from tests.benchmarks import work

@@ -72,7 +72,9 @@ def _signed(wire: str, entry: Entry) -> dict[str, Any]:
     if wire == "anthropic.messages":
         return {"reasoning": {"content": told["text"]}, "extra_content": {"anthropic": {"signature": told["seal"]}}}
     sealed = {"extra_content": {"google": {"thought_signature": told["seal"]}}}
-    return {"tool_calls": [{**role_dictionary(entry)["tool_calls"][0], **sealed}]} if entry["kind"] == "call" else sealed
+    return (
+        {"tool_calls": [{**role_dictionary(entry)["tool_calls"][0], **sealed}]} if entry["kind"] == "call" else sealed
+    )
 
 
 def render(given: Given) -> Callable[[], object]:

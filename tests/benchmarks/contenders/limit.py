@@ -166,7 +166,11 @@ def policy(given: Given) -> Callable[[], Any]:
 
 def imports(given: Given) -> tuple[str, str]:
     """The loops and the HTTP client; then one call."""
-    ready = "from tests.benchmarks.contenders.hand import HAND\nfrom tests.benchmarks.contenders.hand_messages import Text\nimport httpx2"
+    ready = (
+        "from tests.benchmarks.contenders.hand import HAND\n"
+        "from tests.benchmarks.contenders.hand_messages import Text\n"
+        "import httpx2"
+    )
     url = given.url + work.PATHS[given.wire]
     answer = (
         f"wire = HAND[{given.wire!r}]\n"
@@ -184,7 +188,7 @@ def _evidence(given: Given, reply: Reply) -> object:
 
 
 TASKS = {
-    "render": render, "render_warm": render_warm, "shared": shared, "call": call, "loop": loop, "decode": decode, "stream": stream,
-    "loopback": loopback, "history": history, "policy": policy,
+    "render": render, "render_warm": render_warm, "shared": shared, "call": call, "loop": loop,
+    "decode": decode, "stream": stream, "loopback": loopback, "history": history, "policy": policy,
 }  # fmt: skip
 EVIDENCE = {"decode": _evidence, "stream": _evidence, "policy": lambda given, batch: batch[-1].text}

@@ -58,7 +58,9 @@ def message(wire: str, entry: Entry) -> llm.Message:
             return llm.system(entry["text"])
         case "user" if "image" in entry:
             mime, data = picture(entry)
-            return llm.user(entry["text"], AttachmentPart(attachment=llm.Attachment(type=mime, content=b64decode(data))))
+            return llm.user(
+                entry["text"], AttachmentPart(attachment=llm.Attachment(type=mime, content=b64decode(data)))
+            )
         case "user":
             return llm.user(entry["text"])
         case "call":

@@ -84,7 +84,9 @@ def message(wire: str, entry: Entry) -> ModelMessage:
             return ModelRequest(parts=[SystemPromptPart(entry["text"])])
         case "user" if "image" in entry:
             mime, data = picture(entry)
-            return ModelRequest(parts=[UserPromptPart([entry["text"], BinaryContent(b64decode(data), media_type=mime)])])
+            return ModelRequest(
+                parts=[UserPromptPart([entry["text"], BinaryContent(b64decode(data), media_type=mime)])]
+            )
         case "user":
             return ModelRequest(parts=[UserPromptPart(entry["text"])])
         case "call":

@@ -265,7 +265,9 @@ def history(given: Given) -> Callable[[], int]:
 def imports(given: Given) -> tuple[str, str]:
     """An adapter; then one call."""
     name, ending = ADAPTERS[given.wire]
-    ready = f"import sabir\nllm = sabir.adapter('{name}:{given.model}', api_key='none', base_url={given.url + ending!r})"
+    ready = (
+        f"import sabir\nllm = sabir.adapter('{name}:{given.model}', api_key='none', base_url={given.url + ending!r})"
+    )
     return ready, "assert llm.complete_sync([sabir.system('Be brief.'), sabir.user('Umbrella?')]).text"
 
 
@@ -276,7 +278,7 @@ def _evidence(given: Given, reply: sabir.Reply) -> object:
 
 
 TASKS: dict[str, Callable[[Given], Callable[[], Any]]] = {
-    "render": Afresh, "render_warm": Appending, "shared": Sharing, "send": Sending, "call": Calling, "loop": loop, "decode": decode, "stream": stream,
-    "loopback": loopback, "memory": memory, "history": history,
+    "render": Afresh, "render_warm": Appending, "shared": Sharing, "send": Sending, "call": Calling,
+    "loop": loop, "decode": decode, "stream": stream, "loopback": loopback, "memory": memory, "history": history,
 }  # fmt: skip
 EVIDENCE = {"decode": _evidence, "stream": _evidence}

@@ -88,7 +88,8 @@ def _rounds(case: Given, sources: dict[tuple[str, str], str], pace: Pace, absent
 
 def _record(case: Given, contender: str, stage: str, found: list[Cost]) -> Record:
     record: Record = {
-        "task": "imports", "contender": contender, "wire": stage if stage == ALONE else f"{case.wire}, {stage}", "size": 0, "concurrency": 1,
+        "task": "imports", "contender": contender, "wire": stage if stage == ALONE else f"{case.wire}, {stage}",
+        "size": 0, "concurrency": 1,
         "rounds": len(found), "runs": 1, "resident": statistics.median(cost.resident for cost in found),
     }  # fmt: skip
     for clock in ("cpu", "wall"):
@@ -106,8 +107,8 @@ READY = tuple(f"{wire}, {STAGES[0]}" for wire in ("openai.chat", "anthropic.mess
 ROW = Row(
     name="imports",
     title="Import, provider ready, first answer",
-    what="A fresh process until the library is imported; until the provider is ready; on one wire also until a server on "
-    "this machine has answered.",
+    what="A fresh process until the library is imported; until the provider is ready; on one wire also until a server "
+    "on this machine has answered.",
     task="imports",
     unit="ms CPU",
     figure=lambda record: record["cpu"] / 1e6,

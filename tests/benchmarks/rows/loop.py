@@ -13,8 +13,8 @@ LONG = (500,)
 ROW = Row(
     name="loop",
     title="Agent loop",
-    what="From two messages on, so many turns of two messages each, through an in-process transport. As agents have it, "
-    "two replies of five bring reasoning, and the user shows an image after five turns; that loop is of the limits, "
+    what="From two messages on, so many turns of two messages each, through an in-process transport. As agents have "
+    "it, two replies of five bring reasoning, and the user shows an image after five turns; that loop is of the limits, "
     "sabir and the SDKs alone, since each takes a minute on most SDKs.",
     task="loop",
     unit="ms CPU in all",
@@ -26,7 +26,11 @@ ROW = Row(
     curve="turns",
     pace=Pace(round_seconds=0.2, rounds=5, most_seconds=4.0),
     goals=(
-        gate(faster(320, {"openai.chat": OPENAI["openai.chat"]}, "≥ 320 × faster than OpenAI's SDK, 500 turns", sizes=LONG)),
+        gate(
+            faster(
+                320, {"openai.chat": OPENAI["openai.chat"]}, "≥ 320 × faster than OpenAI's SDK, 500 turns", sizes=LONG
+            )
+        ),
         gate(faster(11, ANTHROPIC, "≥ 11 × faster than Anthropic's SDK, 500 turns", sizes=LONG)),
         gate(faster(290, GOOGLE, "≥ 290 × faster than Google's SDK, 500 turns", sizes=LONG)),
         field_at_most(2, "turn 500 ≤ 2 × turn 50", turns_ratio),

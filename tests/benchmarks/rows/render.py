@@ -31,7 +31,9 @@ ROW = Row(
     goals=(
         takes_at_most(7, "≤ 7 µs a message for OpenAI's wires, N=1000", sizes=LARGE, wires=OPENAI, by_message=True),
         gate(takes_at_most(8, "≤ 8 µs there", sizes=LARGE, wires=OPENAI, by_message=True)),
-        takes_at_most(8, "≤ 8 µs a message for Anthropic and Google, N=1000", sizes=LARGE, wires=OTHERS, by_message=True),
+        takes_at_most(
+            8, "≤ 8 µs a message for Anthropic and Google, N=1000", sizes=LARGE, wires=OTHERS, by_message=True
+        ),
         gate(takes_at_most(9.5, "≤ 9.5 µs there", sizes=LARGE, wires=OTHERS, by_message=True)),
     ),
 )

@@ -14,8 +14,8 @@ ROW = Row(
     name="loop",
     title="Agent loop",
     what="From two messages on, so many turns of two messages each, through an in-process transport. As agents have "
-    "it, two replies of five bring reasoning, and the user shows an image after five turns; that loop is of the limits, "
-    "sabir and the SDKs alone, since each takes a minute on most SDKs.",
+    "it, two replies of five bring reasoning, and the user shows an image after five turns; that loop is of sabir, the "
+    "SDKs and the limits alone, since each takes a minute on most SDKs.",
     task="loop",
     unit="ms CPU in all",
     figure=lambda record: record["cpu"] / 1e6,

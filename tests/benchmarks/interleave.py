@@ -160,21 +160,15 @@ def _noted(contender: str, absent: dict[str, str]) -> Iterator[None]:
 
 
 def measured(
-    task: str,
-    cases: Sequence[Given],
-    contenders: Sequence[str],
-    pace: Pace,
-    absent: dict[str, str],
-    too_long: Mapping[str, Sequence[str]],
+    task: str, cases: Sequence[Given], contenders: Sequence[str], pace: Pace, absent: dict[str, str]
 ) -> list[Record]:
-    """The records of a task: each case by each contender that does it; `too_long` names those left out of a wire."""
+    """The records of a task: each case by each contender that does it."""
     records: list[Record] = []
     with workers(contenders, absent) as ready:
         for case in cases:
             _say(f"  {task} {place_of(case._asdict())} {case.size}{at_once(case.concurrency)}")
-            able = {name: worker for name, worker in ready.items() if name not in too_long.get(case.wire, ())}
             with _noted(f"{task}, {case.wire}", absent), _served(case) as served:
-                pairs = {(name, served): worker for name, worker in able.items()}
+                pairs = {(name, served): worker for name, worker in ready.items()}
                 records += _interleaved(task, pairs, pace, absent)
     return records
 

@@ -87,10 +87,11 @@ def _by_size(row: Row, records: Sequence[Record], panel: Any) -> None:
 
 def _by_turn(row: Row, records: Sequence[Record], panel: Any) -> None:
     for contender in LABELS:
-        for record in records:
-            if record["contender"] == contender and "turns" in record:
-                turns = [(int(turn), cost / 1e6) for turn, cost in record["turns"].items()]
-                panel.plot(*zip(*turns, strict=True), label=LABELS[contender], **look_of(contender))
+        own = [each for each in records if each["contender"] == contender and "turns" in each]
+        if own:
+            longest = max(own, key=lambda each: each["size"])
+            turns = [(int(turn), cost / 1e6) for turn, cost in longest["turns"].items()]
+            panel.plot(*zip(*turns, strict=True), label=LABELS[contender], **look_of(contender))
     panel.set(yscale="log", xlabel="turn", ylabel="ms CPU of that turn")
     _in_plain_numbers(panel.yaxis)
 

@@ -69,9 +69,14 @@ def setting(stored: dict[str, Any]) -> str:
     days = sorted({found["date"] for found in stored["rows"].values()})
     versions = {name: version for held in stored["versions"].values() for name, version in held.items()}
     listed = ", ".join(f"{name} {versions[name]}" for name in results.SHOWN if name in versions)
+    speed = (
+        f" A Python loop of a million additions takes {machine['additions']} ms there."
+        if "additions" in machine
+        else ""
+    )
     return (
         f"Measured {' to '.join(dict.fromkeys((days[0], days[-1])))} on {machine['cores']} cores "
-        f"({machine['processor']}, {machine['system']}), Python {machine['python']}. {listed}."
+        f"({machine['processor']}, {machine['system']}), Python {machine['python']}.{speed} {listed}."
     )
 
 

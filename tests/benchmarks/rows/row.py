@@ -6,8 +6,7 @@ Row ──measure──▶ records ──▶ table at 80 columns, goals met or N
 import argparse
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tests.benchmarks import results
@@ -27,9 +26,7 @@ def by_interleaving(
     row: "Row", cases: Sequence[Given], contenders: Sequence[str], pace: Pace, absent: Absence
 ) -> list[Record]:
     """As most rows are measured."""
-    for wire, names in row.too_long.items():
-        absent.update({f"{name} ({wire})": "left out: its run takes too long" for name in names if name in contenders})
-    return measured(row.task, cases, contenders, pace, absent, row.too_long)
+    return measured(row.task, cases, contenders, pace, absent)
 
 
 def all_together(
@@ -59,8 +56,6 @@ class Row(NamedTuple):
     measure: Measure = by_interleaving
     pace: Pace = Pace()
     concurrencies: bool = False
-    too_long: Mapping[str, Sequence[str]] = MappingProxyType({})
-    """Wire → who is left out there, because it takes so long."""
     also: tuple[tuple[str, Callable[[Record], float]], ...] = ()
     """Further figures, each with its unit: shown in tables of their own."""
 

@@ -326,10 +326,10 @@ def test_the_page_shows_the_stored_profiles() -> None:
 
 
 def test_a_profile_names_the_modules_that_take_the_time() -> None:
-    """Shares add up to at most all, and the plain turns are among what renders."""
+    """Shares add up to at most all, and what renders is among them."""
     case = profiles.Case("Render", "render", Given("openai.chat", 100), 2, 100, "message")
 
     found = profiles.profiled(case)
 
     assert 0 < sum(share for _, share, _ in found["modules"]) <= 1
-    assert "`sabir.plain`" in [module for module, _, _ in found["modules"]]
+    assert any(module.startswith("`sabir.") for module, _, _ in found["modules"])

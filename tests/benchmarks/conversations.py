@@ -215,7 +215,7 @@ def turns(given: Given) -> list[list[Entry]]:
 
 def stored(count: int) -> bytes:
     """A conversation at rest: a JSON array of sabir's documented message schema."""
-    made = {
+    made: dict[str, Callable[[Entry], tuple[str, Entry]]] = {
         "system": lambda entry: ("system", _parts(entry["text"])),
         "user": lambda entry: ("user", _parts(entry["text"])),
         "text": lambda entry: ("llm", _parts(entry["text"])),

@@ -114,7 +114,8 @@ def _anthropic_facts(body: Mapping[str, Any]) -> Iterator[Fact]:
         yield "system", _joined(body["system"])
     for message in body["messages"]:
         content = message["content"]
-        for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+        blocks: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        for block in blocks:
             match block["type"]:
                 case "text":
                     yield message["role"], block["text"]

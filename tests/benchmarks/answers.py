@@ -62,6 +62,34 @@ def found(wire: str, text: str, calls: Iterable[tuple[str | None, str, Mapping[s
     return {"text": text, "calls": listed}
 
 
+def reply_that_says(wire: str, entry: Entry) -> bytes:
+    """An assistant's message of the conversation as the wire's server answers, with the reasoning that it has."""
+    calls = [entry] if entry["kind"] == "call" else []
+    return dumped(_reasoned(wire, _ANSWERS[wire](entry.get("text", ""), calls), entry.get("reasoning")))
+
+
+def _reasoned(wire: str, answer: Entry, told: Entry | None) -> Entry:
+    """The answer with what was thought before it: an item, a block, or a signature of the last part."""
+    if told is None or wire == "openai.chat":
+        return answer
+    if wire == "openai.responses":
+        answer["output"].insert(0, reasoning_item(told))
+    elif wire == "anthropic.messages":
+        block = {"type": "thinking", "thinking": told["text"], "signature": told["seal"]}
+        answer["content"].insert(0, block)
+    else:
+        answer["candidates"][0]["content"]["parts"][-1]["thoughtSignature"] = told["seal"]
+    return answer
+
+
+def reasoning_item(told: Entry) -> Entry:
+    """Reasoning as the Responses wire has it."""
+    return {
+        "id": f"rs_{told['seal'][:24]}", "type": "reasoning", "encrypted_content": told["seal"],
+        "summary": [{"type": "summary_text", "text": told["text"]}],
+    }  # fmt: skip
+
+
 def _chat_answer(text: str, calls: list[Entry]) -> Entry:
     message: Entry = {"role": "assistant", "content": text or None, "refusal": None, "annotations": []}
     if calls:

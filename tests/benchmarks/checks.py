@@ -17,8 +17,14 @@ def differs(task: str, given: Given, evidence: Any) -> str:
     return _CHECKS[task](given, evidence)
 
 
+def refused(task: str, given: Given, evidence: Any) -> int:
+    """How many ids a request has that the wire refuses: it is measured, and the page says so."""
+    body = evidence[0] if task == "call" else evidence
+    return work.refused_ids(given.wire, body) if task in ("render", "call") and body else 0
+
+
 def _request(given: Given, body: Any) -> str:
-    return _facts(given, work.conversation(given.size), body)
+    return _facts(given, work.entries_of(given), body)
 
 
 def _call(given: Given, evidence: Any) -> str:
@@ -26,14 +32,18 @@ def _call(given: Given, evidence: Any) -> str:
     return (body and _request(given, body)) or _same("reply", work.reply_text(), text)
 
 
+def _shared(given: Given, bodies: Any) -> str:
+    asked = [[*work.entries_of(given), entry] for entry in work.last_messages()]
+    wrong = (_facts(given, entries, body) for entries, body in zip(asked, bodies, strict=True))
+    return next(filter(None, wrong), "")
+
+
 def _loop(given: Given, evidence: Any) -> str:
-    entries = work.start()
-    for turn in range(given.size):
-        entries += [work.call(turn), work.result(turn)]
-    wrong = _same("number of messages", len(entries), evidence["messages"])
-    if not evidence["body"]:
-        return wrong
-    return wrong or _facts(given, entries[:-2], evidence["body"])
+    *earlier, last = work.turns(given)
+    sent = [*work.start(), *(entry for entries in earlier for entry in entries)]
+    is_plain = given.talk != work.AGENTS
+    wrong = is_plain and _same("number of messages", len(sent) + len(last), evidence["messages"])
+    return wrong or (_facts(given, sent, evidence["body"]) if evidence["body"] else "")
 
 
 def _facts(given: Given, entries: list[work.Entry], body: Any) -> str:
@@ -77,11 +87,13 @@ def _same(what: str, right: object, found: object) -> str:
 _CHECKS: dict[str, Callable[[Given, Any], str]] = {
     "render": _request,
     "render_warm": lambda given, body: _request(given._replace(size=given.size + 2), body),
+    "shared": _shared,
     "call": _call,
     "loop": _loop,
     "decode": lambda given, found: _same("reply", work.answered(given.wire), found),
     "stream": lambda given, found: _same("reply", work.streamed(given.wire, given.size), found),
     "loopback": _texts,
+    "send": lambda given, found: "" if work.reply_text() in found["text"] else "the answer was not read",
     "memory": lambda given, found: _same("fields", {"held", "json"}, set(found)),
     "history": lambda given, count: _same("number of messages", given.size, count),
     "policy": _texts,

@@ -2,27 +2,25 @@
 
     records ──goal──▶ Verdict: the worst figure found, where, met or not
 
-A goal compares medians of one case: the same task, wire, size and concurrency, in the same interleaved run. The worst
-case decides. What was not measured is neither met nor missed, and says so.
+A goal compares medians of one case: the same task, wire, model, conversation, size and concurrency, in the same
+interleaved run. The worst case decides. A gate must be met; an aim that is missed is told with its figure. What was not
+measured is neither met nor missed, and says so.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from tests.benchmarks.interleave import LABELS, OWN
+from tests.benchmarks.interleave import LABELS, OWN, place_of
 
 Record = dict[str, Any]
 Figure: TypeAlias = tuple[float, str]
 """A figure, and where it was found."""
 
-PEERS = ("mirascope", "pydantic_ai", "langchain", "litellm", "any_llm", "llm")
-ON_SLOW_SDKS = {
-    "openai.chat": ("openai_sdk", *PEERS),
-    "openai.responses": ("openai_sdk", *PEERS),
-    "google.generate_content": ("google_sdk", "mirascope", "pydantic_ai", "langchain", "any_llm"),
-}
-"""Who calls through the openai SDK's or google-genai's typed methods."""
-ON_ANTHROPIC_SDK = {"anthropic.messages": ("anthropic_sdk", "mirascope", "pydantic_ai", "langchain", "any_llm", "llm")}
+_SAME = ("task", "wire", "other_model", "talk", "size", "concurrency")
+OPENAI = {"openai.chat": ("openai_sdk",), "openai.responses": ("openai_sdk",)}
+GOOGLE = {"google.generate_content": ("google_sdk",)}
+ANTHROPIC = {"anthropic.messages": ("anthropic_sdk",)}
+"""Wire → the vendor's SDK, whose typed methods are called."""
 
 
 class Verdict(NamedTuple):
@@ -31,11 +29,17 @@ class Verdict(NamedTuple):
     text: str
     found: str
     met: bool | None
+    is_gate: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What it is: a gate or an aim."""
+        return "gate" if self.is_gate else "aim"
 
     @property
     def word(self) -> str:
-        """Met, NOT met, not measured."""
-        return {True: "met", False: "NOT met", None: "not measured"}[self.met]
+        """Met, missed, not measured; a gate is NOT met."""
+        return {True: "met", False: "NOT met" if self.is_gate else "missed", None: "not measured"}[self.met]
 
 
 class Goal(NamedTuple):
@@ -46,17 +50,23 @@ class Goal(NamedTuple):
     bound: float
     is_ceiling: bool = True
     unit: str = "×"
+    is_gate: bool = False
 
     def judge(self, records: Sequence[Record], absent: Iterable[str] = ()) -> Verdict:
         """The worst figure against the bound; nothing is met where a case of sabir's own is absent."""
         if missing := [place for place in absent if place.partition(" ")[0] in OWN]:
-            return Verdict(self.text, f"absent: {missing[0]}", None)
+            return Verdict(self.text, f"absent: {missing[0]}", None, self.is_gate)
         found = list(self.figures(records))
         if not found:
-            return Verdict(self.text, "", None)
+            return Verdict(self.text, "", None, self.is_gate)
         worst, where = max(found) if self.is_ceiling else min(found)
         met = worst <= self.bound if self.is_ceiling else worst >= self.bound
-        return Verdict(self.text, f"{significant(worst)} {self.unit} ({where})", met)
+        return Verdict(self.text, f"{significant(worst)} {self.unit} ({where})", met, self.is_gate)
+
+
+def gate(goal: Goal) -> Goal:
+    """The goal, which must be met."""
+    return goal._replace(is_gate=True)
 
 
 def at_most(
@@ -111,12 +121,26 @@ def field_at_most(bound: float, text: str, figure: Callable[[Record], float | No
     return Goal(text, figures, bound, unit=unit)
 
 
-def adds_at_most(bound: float, against: str, text: str, *, clock: str = "cpu") -> Goal:
+def takes_at_most(
+    bound: float, text: str, *, sizes: Sequence[int], wires: Sequence[str] = (), by_message: bool = False
+) -> Goal:
+    """sabir takes at most so many microseconds of the processor, in all or for each message."""
+
+    def figures(records: Sequence[Record]) -> Iterator[Figure]:
+        for record in records:
+            if record["contender"] in OWN and record["size"] in sizes and (not wires or record["wire"] in wires):
+                yield record["cpu"] / 1e3 / (record["size"] if by_message else 1), _place(record)
+
+    return Goal(text, figures, bound, unit="µs")
+
+
+def adds_at_most(bound: float, against: str, text: str, *, clock: str = "cpu", wires: Sequence[str] = ()) -> Goal:
     """sabir takes at most so many microseconds more than another takes, wherever both were measured."""
 
     def figures(records: Sequence[Record]) -> Iterator[Figure]:
         for one, other in _pairs(records, (against,)):
-            yield (one[clock] - other[clock]) / 1e3, _place(one)
+            if not wires or one["wire"] in wires:
+                yield (one[clock] - other[clock]) / 1e3, _place(one)
 
     return Goal(text, figures, bound, unit="µs")
 
@@ -127,9 +151,9 @@ def grows_at_most(bound: float, sizes: tuple[int, int], text: str, *, field: str
 
     def figures(records: Sequence[Record]) -> Iterator[Figure]:
         own = [record for record in records if record["contender"] in OWN]
-        at = {(each["wire"], each["concurrency"], each["size"]): each for each in own}
-        for (wire, concurrency, size), record in at.items():
-            first = at.get((wire, concurrency, small))
+        at = {(place_of(each), each["concurrency"], each["size"]): each for each in own}
+        for (place, concurrency, size), record in at.items():
+            first = at.get((place, concurrency, small))
             if size == large and first:
                 yield record[field] / first[field], _place(record)
 
@@ -152,11 +176,12 @@ def significant(figure: float) -> str:
 def _pairs(records: Sequence[Record], others: Sequence[str]) -> Iterator[tuple[Record, Record]]:
     for left in records:
         for right in records:
-            same = all(left[key] == right[key] for key in ("task", "wire", "size", "concurrency"))
+            same = all(left.get(key) == right.get(key) for key in _SAME)
             if left["contender"] in OWN and right["contender"] in others and same:
                 yield left, right
 
 
 def _place(record: Record) -> str:
     concurrent = f", c={record['concurrency']}" if record["concurrency"] > 1 else ""
-    return f"{record['wire']}, {record['size']}{concurrent}" if record["size"] else record["wire"]
+    place = place_of(record)
+    return f"{place}, {record['size']}{concurrent}" if record["size"] else place

@@ -23,12 +23,6 @@ Record = dict[str, Any]
 SERVERS: dict[str, Callable[[int], AbstractContextManager[str]]] = {"stub": stub.running, "nats": broker.running}
 """What a case's URL may stand for; each gives the URL of a server for a case of that size, while it runs."""
 LABELS = {
-    "limit": "limit",
-    "kept": "limit, kept prefix",
-    "floor": "pydantic + httpx2",
-    "bare_row": "bare SQLite row",
-    "bare_step": "the engine's own step",
-    "bare_request": "bare NATS request",
     "sabir": "sabir",
     "sabir_runtime": "sabir",
     "sabir_durable": "sabir",
@@ -43,14 +37,35 @@ LABELS = {
     "any_llm": "any-llm",
     "llm": "llm",
     "dump": "whole-history dump",
+    "limit": "limit",
+    "kept": "limit, kept prefix",
+    "raw": "raw httpx2",
+    "floor": "pydantic + httpx2",
+    "bare_row": "bare SQLite row",
+    "bare_step": "the engine's own step",
+    "bare_request": "bare NATS request",
 }
-"""Every contender, in the order of the tables."""
+"""Every contender, in the order of the tables: whom a reader chooses between comes first, limits come last."""
 OWN = ("sabir", "sabir_runtime", "sabir_durable", "sabir_distributed")
 """sabir, with those of its packages that a row needs: what importing the first of them costs is of that one alone."""
 BARE = ("bare_row", "bare_step", "bare_request")
 """The limits of single rows."""
-APART = (*OWN[1:], *BARE, "dump")
+APART = (*OWN[1:], *BARE, "dump", "raw")
 """Who is of single rows alone."""
+FURTHER = ("talk", "other_model")
+"""What a record says of its case where there is something to say."""
+TALKS = {"agents": "agents' conversation", "plain": "plain conversation"}
+
+
+def place_of(record: Record) -> str:
+    """Where it was measured: the wire, another model than the wire's own, which conversation."""
+    model, talk = record.get("other_model"), record.get("talk")
+    return ", ".join(filter(None, (record["wire"], model, talk and TALKS[talk])))
+
+
+def at_once(concurrency: int) -> str:
+    """How many calls are in flight, where it is more than one."""
+    return f" c={concurrency}" if concurrency > 1 else ""
 
 
 class Pace(NamedTuple):
@@ -145,21 +160,15 @@ def _noted(contender: str, absent: dict[str, str]) -> Iterator[None]:
 
 
 def measured(
-    task: str,
-    cases: Sequence[Given],
-    contenders: Sequence[str],
-    pace: Pace,
-    absent: dict[str, str],
-    too_long: Mapping[str, Sequence[str]],
+    task: str, cases: Sequence[Given], contenders: Sequence[str], pace: Pace, absent: dict[str, str]
 ) -> list[Record]:
-    """The records of a task: each case by each contender that does it; `too_long` names those left out of a wire."""
+    """The records of a task: each case by each contender that does it."""
     records: list[Record] = []
     with workers(contenders, absent) as ready:
         for case in cases:
-            _say(f"  {task} {case.wire} {case.size}" + (f" c={case.concurrency}" if case.concurrency > 1 else ""))
-            able = {name: worker for name, worker in ready.items() if name not in too_long.get(case.wire, ())}
+            _say(f"  {task} {place_of(case._asdict())} {case.size}{at_once(case.concurrency)}")
             with _noted(f"{task}, {case.wire}", absent), _served(case) as served:
-                pairs = {(name, served): worker for name, worker in able.items()}
+                pairs = {(name, served): worker for name, worker in ready.items()}
                 records += _interleaved(task, pairs, pace, absent)
     return records
 
@@ -222,7 +231,7 @@ def _interleaved(
 
 
 def _place(task: str, name: str, case: Given) -> str:
-    return f"{name} ({task}, {case.wire}, {case.size})"
+    return f"{name} ({task}, {place_of(case._asdict())}, {case.size})"
 
 
 def _begun(worker: Worker, found: Record, pace: Pace) -> _Measuring:
@@ -239,6 +248,7 @@ def _record(task: str, case: Given, contender: str, one: _Measuring) -> Record:
     shown = {key: found for key, found in one.evidence.items() if key != "turns"}
     record: Record = {
         "task": task, "contender": contender, "wire": case.wire, "size": case.size, "concurrency": case.concurrency,
+        **{name: getattr(case, name) for name in FURTHER if getattr(case, name)},
         "rounds": len(rounds), "runs": one.runs, **shown,
     }  # fmt: skip
     for clock in ("cpu", "wall"):

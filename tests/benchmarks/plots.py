@@ -18,9 +18,9 @@ from matplotlib.ticker import NullLocator
 
 from tests.benchmarks import results
 from tests.benchmarks.goals import Record, significant
-from tests.benchmarks.interleave import BARE, LABELS, OWN
+from tests.benchmarks.interleave import BARE, LABELS, OWN, place_of
 from tests.benchmarks.rows.row import Row
-from tests.benchmarks.tables import wires_of
+from tests.benchmarks.tables import places_of
 
 REQUIREMENTS = ("matplotlib>=3.10",)
 
@@ -34,7 +34,7 @@ PALETTE = (
     "#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#9c755f", "#76b7b2", "#edc948", "#ff9da7", "#8c8c8c",
 )  # fmt: skip
 SABIR, LIMIT = "#d1001f", "#222222"
-LINES = {"limit": "--", "kept": ":", "floor": "-.", **dict.fromkeys(BARE, "--")}
+LINES = {"raw": "--", "limit": "--", "kept": ":", "floor": "-.", **dict.fromkeys(BARE, "--")}
 
 
 def look_of(contender: str) -> dict[str, Any]:
@@ -49,14 +49,14 @@ def look_of(contender: str) -> dict[str, Any]:
 
 def figure_of(row: Row, records: Sequence[Record]) -> Figure:
     """A row's plot: a panel a wire."""
-    wires = wires_of(records)
+    wires = places_of(records)
     columns = 2 if len(wires) > 1 else 1
     lines = -(-len(wires) // columns)
     drawn = Figure(figsize=(4.6 * columns, _height(row, records) * lines + 0.7), layout="constrained")
     panels = drawn.subplots(lines, columns, squeeze=False).ravel()
     for wire, panel in zip(wires, panels, strict=False):
         panel.set_title(wire, fontsize=9, loc="left")
-        _PANELS[row.curve](row, [record for record in records if record["wire"] == wire], panel)
+        _PANELS[row.curve](row, [record for record in records if place_of(record) == wire], panel)
     for panel in panels[len(wires) :]:
         panel.set_visible(False)
     if row.curve != "bars":
@@ -71,7 +71,7 @@ def _height(row: Row, records: Sequence[Record]) -> float:
     """Inches of a panel: bars take as much as there are."""
     if row.curve != "bars":
         return 2.9
-    most = max(sum(record["wire"] == wire for record in records) for wire in wires_of(records))
+    most = max(sum(place_of(record) == wire for record in records) for wire in places_of(records))
     return 0.8 + 0.2 * most
 
 
@@ -87,10 +87,11 @@ def _by_size(row: Row, records: Sequence[Record], panel: Any) -> None:
 
 def _by_turn(row: Row, records: Sequence[Record], panel: Any) -> None:
     for contender in LABELS:
-        for record in records:
-            if record["contender"] == contender and "turns" in record:
-                turns = [(int(turn), cost / 1e6) for turn, cost in record["turns"].items()]
-                panel.plot(*zip(*turns, strict=True), label=LABELS[contender], **look_of(contender))
+        own = [each for each in records if each["contender"] == contender and "turns" in each]
+        if own:
+            longest = max(own, key=lambda each: each["size"])
+            turns = [(int(turn), cost / 1e6) for turn, cost in longest["turns"].items()]
+            panel.plot(*zip(*turns, strict=True), label=LABELS[contender], **look_of(contender))
     panel.set(yscale="log", xlabel="turn", ylabel="ms CPU of that turn")
     _in_plain_numbers(panel.yaxis)
 

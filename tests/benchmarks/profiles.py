@@ -45,7 +45,26 @@ class Case(NamedTuple):
 
 CASES = (
     Case("Render afresh, `openai.chat`", "render", Given("openai.chat", 1000), 50, 1000, "message"),
+    *(
+        Case(
+            f"Render the agents' conversation afresh, `{wire}`",
+            "render",
+            Given(wire, 1000, talk=work.AGENTS),
+            20,
+            1000,
+            "message",
+        )
+        for wire in work.WIRES
+    ),
     Case("Render warm, `openai.chat`, 1,000 messages", "render_warm", Given("openai.chat", 1000), 500, 1, "request"),
+    Case(
+        "Callers that share a history, `openai.chat`, each",
+        "shared",
+        Given("openai.chat", 1000, talk=work.AGENTS),
+        10,
+        work.CALLERS,
+        "request",
+    ),
     Case("A whole call, `openai.chat`, 10 messages", "call", Given("openai.chat", 10), 500, 1, "call"),
     Case("An agent loop of 100 turns, `openai.chat`", "loop", Given("openai.chat", 100), 5, 100, "turn"),
     Case("Decode a text and five calls, `openai.chat`", "decode", Given("openai.chat", 1), 1000, 1, "reply"),

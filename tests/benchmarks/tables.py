@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tests.benchmarks.goals import Record, significant
-from tests.benchmarks.interleave import LABELS
+from tests.benchmarks.interleave import LABELS, place_of
 
 if TYPE_CHECKING:
     from tests.benchmarks.rows.row import Row
@@ -14,9 +14,9 @@ Line = list[str]
 WIDTH = 80
 
 
-def table(row: "Row", records: Sequence[Record], wire: str) -> list[Line]:
-    """The figures of one wire: a line a contender, a column a size; beside each its ratio to the reference."""
-    here = [record for record in records if record["wire"] == wire]
+def table(row: "Row", records: Sequence[Record], place: str) -> list[Line]:
+    """The figures of one place: a line a contender, a column a size; beside each its ratio to the reference."""
+    here = [record for record in records if place_of(record) == place]
     columns = sorted({(record["size"], record["concurrency"]) for record in here})
     are_many = len({size for size, _ in columns}) > 1
     lines = [[row.unit, *(_heading(row, *column, are_many=are_many) for column in columns)]]
@@ -28,25 +28,36 @@ def table(row: "Row", records: Sequence[Record], wire: str) -> list[Line]:
     return lines
 
 
-def wires_of(records: Iterable[Record]) -> list[str]:
-    """The wires that were measured, in their order."""
-    return list(dict.fromkeys(record["wire"] for record in records))
+def places_of(records: Iterable[Record]) -> list[str]:
+    """Where was measured, in their order: wires, each with the conversations."""
+    return list(dict.fromkeys(place_of(record) for record in records))
+
+
+def refusals(records: Iterable[Record]) -> list[str]:
+    """Who sends ids that a wire refuses, as they came, and where."""
+    found: dict[str, dict[str, None]] = {}
+    for record in records:
+        if record.get("refused"):
+            found.setdefault(LABELS[record["contender"]], {})[record["wire"]] = None
+    return [f"{name} ({', '.join(wires)})" for name, wires in found.items()]
 
 
 def printed(row: "Row", found: Record) -> str:
     """All of a row, at 80 columns."""
     records = found["records"]
     lines = ["", f"{row.title}: {row.unit} (× {LABELS[row.reference]})"]
-    for wire in wires_of(records):
-        lines.append(f"  {wire}")
+    for place in places_of(records):
+        lines.append(f"  {place}")
         for view in row.views():
-            lines += _aligned(table(view, records, wire))
+            lines += _aligned(table(view, records, place))
+    if named := refusals(records):
+        lines += _wrapped(f"ids that the wire refuses go as they came: {'; '.join(named)}")
     for name, reason in found["absent"].items():
         lines += _wrapped(f"absent: {LABELS.get(name, name)}: {reason}")
     for goal in row.goals:
         verdict = goal.judge(records, found["absent"])
         worst = f"; worst: {verdict.found}" if verdict.found else ""
-        lines += _wrapped(f"goal {verdict.text}: {verdict.word}{worst}")
+        lines += _wrapped(f"{verdict.kind} {verdict.text}: {verdict.word}{worst}")
     return "\n".join([*lines, f"  {found['seconds']} s", ""])
 
 

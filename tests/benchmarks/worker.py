@@ -16,11 +16,11 @@ import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from tests.benchmarks.checks import differs
+from tests.benchmarks.checks import differs, refused
 from tests.benchmarks.work import Given
 
 Answer = dict[str, Any]
-BEGUN_SMALL = ("call", "loop", "loopback")
+BEGUN_SMALL = ("call", "loop", "loopback", "send")
 """Tasks whose first run imports what sends."""
 
 
@@ -56,6 +56,8 @@ class Worker:
             for key in ("held", "json", "turns", "bytes", "written")
             if isinstance(evidence, dict) and key in evidence
         }
+        if count := refused(task, wanted, evidence):
+            kept["refused"] = count
         return {"evidence": kept, "cold": cold}
 
     def begin(self, task: str, given: Given) -> None:
@@ -96,7 +98,7 @@ class Worker:
             ready, answer = self.module.imports(Given(*given))
         except ValueError:
             return {"absent": ""}
-        return {"ready": ready, "answer": answer}
+        return {"ready": ready, "answer": answer, "alone": getattr(self.module, "IMPORTED", "")}
 
     def obey(self, command: Answer) -> Answer:
         """Do what a command says; what goes wrong is told, and ends nothing."""

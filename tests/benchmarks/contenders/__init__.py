@@ -10,6 +10,7 @@ A module imports the standard library, its own library and `tests.benchmarks.wor
     EVIDENCE: dict[str, Callable[[Given, Any], object]]
                                       optional: what the timed function returned → the evidence of the table below;
                                       not timed, so that nothing is converted while the clock runs
+    IMPORTED: str                     optional: source that imports it, before anything is made ready
     imports(given) -> tuple[str, str] optional: source that makes the provider ready, and source that goes on to the
                                       first answer of the stub at given.url; both run in a fresh process
 
@@ -17,12 +18,20 @@ What is timed may have three attributes: `renew`, called before each run outside
 `units` (1 where absent) says how many operations one run is: events, calls; `close` ends what was started for it. Where
 a run returns {"figures": {name: figure}, …}, the medians of these over all rounds are kept too.
 
+`given.talk` says which conversation: work.entries_of(given) has it as its wire does. In the agents' one a user's entry
+may have "image", a data URL; a call or a text may have "reasoning", {"text", "seal"}, which must go back, or
+"elsewhere": another provider's reply, whose reasoning (None where it has none) must not. A contender that cannot
+express one of these there sends something else, is noticed by the checks, and is named with what it sent.
+
 Without `given.url` a call goes through an in-process transport, else to the stub at that URL (http://127.0.0.1:port,
 no path: add "/v1" where the SDK wants it). Each call offers work.OPTIONS.
 
 task         size      evidence
 render       messages  the wire's request, or the part of it that holds system and messages: a mapping, or its JSON
 render_warm  messages  the same; limits and sabir alone
+shared       messages  a list of the same, one for each of work.last_messages(); limits and sabir alone
+send         messages  {"text": what the last answer says or is, "figures": {"beyond", "sending"}: nanoseconds of a call
+                       without its rendering, and without its decoding too}; the stub answers; sabir and raw alone
 call         messages  (the body as it reached the transport, the reply's text); the body is b"" where a stub took it
 loop         turns     {"messages": how many there are at the end, "body": the last request's body (b"" with a stub),
                        "turns": the CPU nanoseconds of each turn}; starts with work.start(); turn n, from 0, is

@@ -9,11 +9,12 @@ import httpx2
 from anthropic.types import Message
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import at_once, looping
+from tests.benchmarks.contenders.doing import at_once, looping, picture
 from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("anthropic>=2",)
+IMPORTED = "import anthropic\nanthropic.Anthropic"
 
 TOOLS: list[Any] = [
     {"name": each["name"], "description": each["description"], "input_schema": each["parameters"]}
@@ -32,15 +33,29 @@ def client_of(given: Given, transport: Transport) -> anthropic.Anthropic:
 
 def item_of(entry: Entry) -> Entry:
     """An entry of the conversation as the SDK's dictionaries."""
+    thought = [_thinking(entry["reasoning"])] if "reasoning" in entry else []
     match entry["kind"]:
         case "call":
             block = {"type": "tool_use", "id": entry["id"], "name": entry["name"], "input": entry["arguments"]}
-            return {"role": "assistant", "content": [block]}
+            return {"role": "assistant", "content": [*thought, block]}
         case "result":
             block = {"type": "tool_result", "tool_use_id": entry["id"], "content": entry["text"]}
             return {"role": "user", "content": [block]}
         case kind:
-            return {"role": {"text": "assistant"}.get(kind, kind), "content": entry["text"]}
+            role = {"text": "assistant"}.get(kind, kind)
+            shown = [_image(entry)] if "image" in entry else []
+            if not thought and not shown:
+                return {"role": role, "content": entry["text"]}
+            return {"role": role, "content": [*thought, {"type": "text", "text": entry["text"]}, *shown]}
+
+
+def _thinking(told: Entry) -> Entry:
+    return {"type": "thinking", "thinking": told["text"], "signature": told["seal"]}
+
+
+def _image(entry: Entry) -> Entry:
+    mime, data = picture(entry)
+    return {"type": "image", "source": {"type": "base64", "media_type": mime, "data": data}}
 
 
 def arguments_of(entries: list[Entry]) -> dict[str, Any]:
@@ -63,7 +78,7 @@ def text_of(reply: Message) -> str:
 def call(given: Given) -> Callable[[], tuple[bytes, str]]:
     """One typed call."""
     transport = Transport(work.reply(given.wire))
-    client, arguments = client_of(given, transport), arguments_of(work.conversation(given.size))
+    client, arguments = client_of(given, transport), arguments_of(work.entries_of(given))
 
     def run() -> tuple[bytes, str]:
         reply = client.messages.create(**arguments)
@@ -84,13 +99,13 @@ def loop(given: Given) -> Callable[[], object]:
         def take_turn(text: str) -> None:
             reply = client.messages.create(**arguments)
             history.append({"role": "assistant", "content": reply.content})
-            (block,) = reply.content
+            block = reply.content[-1]
             assert block.type == "tool_use"
             history.append(item_of({"kind": "result", "id": block.id, "text": text}))
 
         return history, take_turn
 
-    return looping(given, transport, begin, hoisted=1)
+    return looping(given, transport, begin, hoisted=1, message=item_of)
 
 
 def decode(given: Given) -> Callable[[], Message]:
@@ -114,7 +129,7 @@ def stream(given: Given) -> Callable[[], Message]:
 
 def loopback(given: Given) -> Callable[[], object]:
     """Typed calls to the stub."""
-    one, arguments = call(given), arguments_of(work.conversation(given.size))
+    one, arguments = call(given), arguments_of(work.entries_of(given))
     if given.concurrency == 1:
         return lambda: one()[1]
 

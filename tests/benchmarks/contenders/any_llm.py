@@ -26,6 +26,7 @@ from tests.benchmarks.contenders.doing import InProcess, at_once, came, looping,
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("any-llm-sdk[openai,anthropic,gemini]>=1.40", "httpx2")
+IMPORTED = "import any_llm\nany_llm.AnyLLM"
 RUNNER = asyncio.Runner()
 
 PROVIDERS = {
@@ -56,20 +57,32 @@ def provider(given: Given, transport: InProcess | None = None) -> Any:
 def settings(given: Given) -> dict[str, Any]:
     """The keyword arguments of a completion."""
     bound = {"max_tokens": work.MAX_TOKENS} if given.wire == "anthropic.messages" else {}
-    return {"model": work.MODELS[given.wire], "tools": OFFERED, **bound}
+    return {"model": given.model, "tools": OFFERED, **bound}
 
 
-def history(entries: list[Entry]) -> list[Any]:
-    """The entries as any-llm's dicts."""
-    return [role_dictionary(entry) for entry in entries]
+def history(given: Given, entries: list[Entry]) -> list[Any]:
+    """The entries as any-llm's dicts, what was signed in the field that any-llm has for it."""
+    return [{**role_dictionary(entry), **_signed(given.wire, entry)} for entry in entries]
+
+
+def _signed(wire: str, entry: Entry) -> dict[str, Any]:
+    told = entry.get("reasoning")
+    if told is None:
+        return {}
+    if wire == "anthropic.messages":
+        return {"reasoning": {"content": told["text"]}, "extra_content": {"anthropic": {"signature": told["seal"]}}}
+    sealed = {"extra_content": {"google": {"thought_signature": told["seal"]}}}
+    return (
+        {"tool_calls": [{**role_dictionary(entry)["tool_calls"][0], **sealed}]} if entry["kind"] == "call" else sealed
+    )
 
 
 def render(given: Given) -> Callable[[], object]:
     """The messages → what the provider gives to the SDK's method."""
-    messages = history(work.conversation(given.size))
+    messages = history(given, work.entries_of(given))
     maps: dict[str, Callable[[list[Any]], object]] = {
         "anthropic.messages": _convert_messages_for_anthropic,
-        "google.generate_content": lambda listed: _convert_messages(listed, model=work.MODELS[given.wire]),
+        "google.generate_content": lambda listed: _convert_messages(listed, model=given.model),
     }
     if given.wire not in maps:
         raise ValueError(f"{given.wire}: any-llm maps nothing there")
@@ -88,7 +101,7 @@ def rendered(given: Given, returned: Any) -> object:
 def call(given: Given) -> Callable[[], tuple[bytes, str]]:
     """One whole completion with the option."""
     transport = in_process(given, work.reply(given.wire))
-    asked, messages = provider(given, transport), history(work.conversation(given.size))
+    asked, messages = provider(given, transport), history(given, work.entries_of(given))
     offered = settings(given)
 
     def run() -> tuple[bytes, str]:
@@ -104,7 +117,7 @@ def loop(given: Given) -> Callable[[], object]:
     asked, offered = provider(given, transport), settings(given)
 
     def begin() -> tuple[list[Any], Callable[[str], object]]:
-        messages = history(work.start())
+        messages = history(given, work.start())
 
         def take_turn(text: str) -> None:
             said = RUNNER.run(asked.acompletion(messages=messages, **offered)).choices[0].message
@@ -138,7 +151,7 @@ def read(given: Given, completion: Any) -> object:
 
 def stream(given: Given) -> Callable[[], object]:
     """A stream of the stub's, every chunk of it, added up."""
-    asked, messages = provider(given), history(work.conversation(10))
+    asked, messages = provider(given), history(given, work.conversation(10))
     offered = settings(given)
 
     async def added_up() -> tuple[str, list[list[str]]]:
@@ -167,7 +180,7 @@ def added(given: Given, found: tuple[str, list[list[str]]]) -> object:
 
 def loopback(given: Given) -> Callable[[], object]:
     """Calls to the stub."""
-    messages, offered = history(work.conversation(given.size)), settings(given)
+    messages, offered = history(given, work.entries_of(given)), settings(given)
     if given.concurrency == 1:
         one = call(given)
         return lambda: one()[1]

@@ -3,14 +3,16 @@
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Sized
+from collections.abc import Awaitable, Callable, Iterable
 from itertools import cycle
 from typing import Any, Protocol, TypeVar
 
 from tests.benchmarks import work
 from tests.benchmarks.work import Entry, Given
 
-History = TypeVar("History", bound=Sized)
+History = TypeVar("History", bound=list[Any])
+MOST_TURNS = 100
+"""Of a loop of those who call by an SDK that is measured itself: it takes a minute and more where it is long."""
 CALLS_EACH = 4
 """So many calls, one after the other, are made by each of the concurrent ones in one run."""
 
@@ -45,6 +47,9 @@ class InProcess:
 def role_dictionary(entry: Entry) -> dict[str, Any]:
     """The entry as the dictionary that Chat Completions takes, and libraries that take it for every vendor."""
     match entry["kind"]:
+        case "user" if "image" in entry:
+            shown = {"type": "image_url", "image_url": {"url": entry["image"]}}
+            return {"role": "user", "content": [{"type": "text", "text": entry["text"]}, shown]}
         case "system" | "user" as role:
             return {"role": role, "content": entry["text"]}
         case "call":
@@ -57,6 +62,12 @@ def role_dictionary(entry: Entry) -> dict[str, Any]:
             return {"role": "assistant", "content": entry["text"]}
 
 
+def picture(entry: Entry) -> tuple[str, str]:
+    """The image beside an entry: its type, and its bytes in base64."""
+    mime, _, data = entry["image"].removeprefix("data:").partition(";base64,")
+    return mime, data
+
+
 def came(identifier: str, text: str) -> dict[str, Any]:
     """What came of the call with that id, by name too: Google's calls have no ids but those that a library gives."""
     return {"role": "tool", "tool_call_id": identifier, "name": work.OPTIONS[0]["name"], "content": text}
@@ -67,27 +78,47 @@ def looping(
     transport: Answers,
     begin: Callable[[], tuple[History, Callable[[str], object]]],
     hoisted: int = 0,
+    message: Callable[[Entry], Any] | None = None,
 ) -> Callable[[], object]:
     """An agent loop of `given.size` turns.
 
     `begin` gives a new history and what does one turn: it calls, appends what was answered, and appends the result
     with the text that it is given. `hoisted` counts messages that stand elsewhere: the system's, where it is apart.
+    `message` makes the user's; who gives none has the plain loop alone, of a hundred turns.
     """
+    if message is None and (given.talk == work.AGENTS or given.size > MOST_TURNS):
+        raise ValueError("it has the short plain loop alone")
     clock = time.process_time_ns
-    answers = [work.reply_with_calls(given.wire, range(turn, turn + 1), "") for turn in range(given.size)]
-    results = [work.result(turn)["text"] for turn in range(given.size)]
+    called, came, *_ = zip(*(entries[:2] for entries in work.turns(given)), strict=True)
+    answers = [work.reply_that_says(given.wire, entry) for entry in called]
+    texts = [entry["text"] for entry in came]
+    shown = [[message(entry) for entry in entries[2:] if message] for entries in work.turns(given)]
 
     def run() -> object:
         transport.begin(answers)
         history, take_turn = begin()
         turns = []
-        for text in results:
+        for text, more in zip(texts, shown, strict=True):
             begun = clock()
             take_turn(text)
             turns.append(clock() - begun)
+            history.extend(more)
         return {"messages": hoisted + len(history), "body": transport.body, "turns": turns}
 
     return run
+
+
+SENT = 50
+"""So many requests are sent in one run."""
+
+
+def timed(call: Callable[[Any], Any], each: Iterable[Any]) -> tuple[float, Any]:
+    """Nanoseconds of the processor that a call takes of each, and what the last gave."""
+    given, last = list(each), None
+    begun = time.process_time_ns()
+    for one in given:
+        last = call(one)
+    return (time.process_time_ns() - begun) / len(given), last
 
 
 def at_once(given: Given, connect: Callable[[], Any], call: Callable[[Any], Awaitable[str]]) -> Callable[[], list[str]]:

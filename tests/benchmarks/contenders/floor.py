@@ -4,6 +4,8 @@ from tests.benchmarks.work import Given
 
 REQUIREMENTS = ("pydantic>=2.14", "orjson>=3", "httpx2>=2")
 
+IMPORTED = "import pydantic\npydantic.BaseModel"
+"""What any library on pydantic imports."""
 TASKS: dict[str, object] = {}
 
 

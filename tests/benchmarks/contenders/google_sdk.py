@@ -1,6 +1,7 @@
 """The google-genai SDK's typed methods, with its types for contents."""
 
 import json
+from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
 
@@ -10,11 +11,16 @@ from google.genai import types
 from google.genai.models import _GenerateContentResponse_from_mldev
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import at_once, looping
+from tests.benchmarks.contenders.doing import at_once, looping, picture
 from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("google-genai>=3",)
+IMPORTED = "from google import genai\ngenai.Client"
+
+
+NO_SIGNATURE = b"skip_thought_signature_validator"
+"""What the documentation says for calls of another maker's, where the model wants a signature."""
 
 
 def client_of(given: Given, transport: Transport) -> genai.Client:
@@ -31,20 +37,27 @@ def client_of(given: Given, transport: Transport) -> genai.Client:
     return genai.Client(api_key="none", http_options=options)
 
 
-def content_of(entry: Entry) -> types.Content:
-    """An entry of the conversation as the SDK's content."""
+def content_of(entry: Entry, unsigned: bytes | None = None) -> types.Content:
+    """An entry of the conversation as the SDK's content; `unsigned` is the signature of a call that has none."""
+    seal = b64decode(entry["reasoning"]["seal"]) if "reasoning" in entry else None
     match entry["kind"]:
         case "call":
             made = types.FunctionCall(name=entry["name"], args=entry["arguments"])
-            return types.Content(role="model", parts=[types.Part(function_call=made)])
+            return types.Content(
+                role="model", parts=[types.Part(function_call=made, thought_signature=seal or unsigned)]
+            )
         case "result":
             came = types.FunctionResponse(name=entry["name"], response={"output": entry["text"]})
             return types.Content(role="user", parts=[types.Part(function_response=came)])
         case kind:
-            return types.Content(role="model" if kind == "text" else "user", parts=[types.Part(text=entry["text"])])
+            parts = [types.Part(text=entry["text"], thought_signature=seal)]
+            if "image" in entry:
+                mime, data = picture(entry)
+                parts.append(types.Part(inline_data=types.Blob(mime_type=mime, data=b64decode(data))))
+            return types.Content(role="model" if kind == "text" else "user", parts=parts)
 
 
-def arguments_of(entries: list[Entry]) -> dict[str, Any]:
+def arguments_of(given: Given, entries: list[Entry]) -> dict[str, Any]:
     """What the typed methods are called with; the contents in it are the history that grows."""
     system, *rest = entries
     declared = [
@@ -58,8 +71,8 @@ def arguments_of(entries: list[Entry]) -> dict[str, Any]:
         tools=[types.Tool(function_declarations=declared)],
         automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
     )
-    contents = [content_of(entry) for entry in rest]
-    return {"model": work.MODELS["google.generate_content"], "contents": contents, "config": config}
+    unsigned = NO_SIGNATURE if given.other_model else None
+    return {"model": given.model, "contents": [content_of(entry, unsigned) for entry in rest], "config": config}
 
 
 def parts_of(reply: types.GenerateContentResponse) -> list[types.Part]:
@@ -76,7 +89,7 @@ def text_of(parts: list[types.Part]) -> str:
 def call(given: Given) -> Callable[[], tuple[bytes, str]]:
     """One typed call."""
     transport = Transport(work.reply(given.wire))
-    client, arguments = client_of(given, transport), arguments_of(work.conversation(given.size))
+    client, arguments = client_of(given, transport), arguments_of(given, work.entries_of(given))
 
     def run() -> tuple[bytes, str]:
         reply = client.models.generate_content(**arguments)
@@ -91,7 +104,7 @@ def loop(given: Given) -> Callable[[], object]:
     client = client_of(given, transport)
 
     def begin() -> tuple[list[Any], Callable[[str], object]]:
-        arguments = arguments_of(work.start())
+        arguments = arguments_of(given, work.start())
         history = arguments["contents"]
 
         def take_turn(text: str) -> None:
@@ -103,7 +116,7 @@ def loop(given: Given) -> Callable[[], object]:
 
         return history, take_turn
 
-    return looping(given, transport, begin, hoisted=1)
+    return looping(given, transport, begin, hoisted=1, message=content_of)
 
 
 def decode(given: Given) -> Callable[[], list[types.Part]]:
@@ -115,7 +128,7 @@ def decode(given: Given) -> Callable[[], list[types.Part]]:
 
 def stream(given: Given) -> Callable[[], list[types.Part]]:
     """The SDK's chunks; it has no accumulation of its own, so the parts are put together by hand."""
-    client, arguments = client_of(given, Transport()), arguments_of(work.conversation(10))
+    client, arguments = client_of(given, Transport()), arguments_of(given, work.conversation(10))
 
     def run() -> list[types.Part]:
         chunks = client.models.generate_content_stream(**arguments)
@@ -127,7 +140,7 @@ def stream(given: Given) -> Callable[[], list[types.Part]]:
 
 def loopback(given: Given) -> Callable[[], object]:
     """Typed calls to the stub."""
-    one, arguments = call(given), arguments_of(work.conversation(given.size))
+    one, arguments = call(given), arguments_of(given, work.entries_of(given))
     if given.concurrency == 1:
         return lambda: one()[1]
 

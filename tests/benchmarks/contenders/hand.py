@@ -7,78 +7,13 @@ other wires, errors) is what a library has to justify.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field
 
-from tests.benchmarks.work import MAX_TOKENS, MODELS, OPTIONS, Entry
-
-
-class Frozen(BaseModel):
-    """Immutable."""
-
-    model_config = ConfigDict(frozen=True)
-
-
-class Text(Frozen):
-    """A text of a role."""
-
-    kind: Literal["text"] = "text"
-    role: Literal["system", "user", "assistant"]
-    text: str
-
-
-class Call(Frozen):
-    """A call; the arguments are JSON text, ready for every wire."""
-
-    kind: Literal["call"] = "call"
-    id: str
-    name: str
-    arguments: str
-
-
-class Result(Frozen):
-    """What came of a call."""
-
-    kind: Literal["result"] = "result"
-    id: str
-    name: str
-    text: str
-
-
-Message = Annotated[Text | Call | Result, Field(discriminator="kind")]
-
-
-class Reply(Frozen):
-    """A whole answer."""
-
-    messages: tuple[Message, ...]
-    finish: str
-    input_tokens: int
-    output_tokens: int
-
-    @property
-    def text(self) -> str:
-        """The texts, joined."""
-        return "".join(message.text for message in self.messages if message.kind == "text")
-
-    @property
-    def calls(self) -> list[Call]:
-        """The calls."""
-        return [message for message in self.messages if message.kind == "call"]
-
-
-def message_of(entry: Entry) -> Text | Call | Result:
-    """An entry of the conversation as a message."""
-    match entry["kind"]:
-        case "call":
-            arguments = orjson.dumps(entry["arguments"]).decode()
-            return Call(id=entry["id"], name=entry["name"], arguments=arguments)
-        case "result":
-            return Result(id=entry["id"], name=entry["name"], text=entry["text"])
-        case kind:
-            return Text(role="assistant" if kind == "text" else kind, text=entry["text"])
+from tests.benchmarks.contenders import hand_items as items
+from tests.benchmarks.contenders.hand_messages import Call, Reply, Result, Text
+from tests.benchmarks.work import MAX_TOKENS, MODELS, OPTIONS, Entry, Given
 
 
 class Delta:
@@ -124,25 +59,6 @@ class Wire(NamedTuple):
 # OpenAI's Chat Completions.
 
 
-def _chat_items(messages: Iterable[Text | Call | Result]) -> list[Entry]:
-    items: list[Entry] = []
-    calls: list[Entry] | None = None
-    for message in messages:
-        if message.kind == "call":
-            function = {"name": message.name, "arguments": message.arguments}
-            if calls is None:
-                calls = []
-                items.append({"role": "assistant", "content": None, "tool_calls": calls})
-            calls.append({"id": message.id, "type": "function", "function": function})
-            continue
-        calls = None
-        if message.kind == "text":
-            items.append({"role": message.role, "content": message.text})
-        else:
-            items.append({"role": "tool", "tool_call_id": message.id, "content": message.text})
-    return items
-
-
 def _chat_decode(body: bytes) -> Reply:
     found = orjson.loads(body)
     choice, usage = found["choices"][0], found["usage"]
@@ -178,20 +94,6 @@ def _chat_fold(events: Iterable[Entry]) -> Reply:
 # OpenAI's Responses.
 
 
-def _responses_items(messages: Iterable[Text | Call | Result]) -> list[Entry]:
-    items: list[Entry] = []
-    for message in messages:
-        if message.kind == "text":
-            items.append({"role": message.role, "content": message.text})
-        elif message.kind == "call":
-            items.append({
-                "type": "function_call", "call_id": message.id, "name": message.name, "arguments": message.arguments,
-            })  # fmt: skip
-        else:
-            items.append({"type": "function_call_output", "call_id": message.id, "output": message.text})
-    return items
-
-
 def _responses_decode(body: bytes) -> Reply:
     return _responses_whole(orjson.loads(body))
 
@@ -221,34 +123,16 @@ def _responses_fold(events: Iterable[Entry]) -> Reply:
 # Anthropic's Messages.
 
 
-def _anthropic_items(messages: Iterable[Text | Call | Result]) -> list[Entry]:
-    items: list[Entry] = []
-    last: tuple[str, list[Entry]] = ("", [])
-    for message in messages:
-        if message.kind == "text":
-            items.append({"role": message.role, "content": message.text})
-            last = ("", [])
-            continue
-        if message.kind == "call":
-            role = "assistant"
-            block: Entry = {
-                "type": "tool_use", "id": message.id, "name": message.name,
-                "input": orjson.Fragment(message.arguments),
-            }  # fmt: skip
-        else:
-            role = "user"
-            block = {"type": "tool_result", "tool_use_id": message.id, "content": message.text}
-        if last[0] == role:
-            last[1].append(block)
-        else:
-            last = (role, [block])
-            items.append({"role": role, "content": last[1]})
-    return items
-
-
 def _anthropic_decode(body: bytes) -> Reply:
     found = orjson.loads(body)
-    made = [_anthropic_block(block, block.get("input")) for block in found["content"]]
+    made: list[Entry] = []
+    thought: Entry | None = None
+    for block in found["content"]:
+        if block["type"] == "thinking":
+            thought = {"is_own": True, "text": block["thinking"], "seal": block["signature"]}
+        else:
+            made.append({**_anthropic_block(block, block.get("input")), "thought": thought})
+            thought = None
     usage = found["usage"]
     return _reply(made, found["stop_reason"], usage["input_tokens"], usage["output_tokens"])
 
@@ -283,29 +167,6 @@ def _anthropic_fold(events: Iterable[Entry]) -> Reply:
 # Google's generateContent.
 
 
-def _google_items(messages: Iterable[Text | Call | Result]) -> list[Entry]:
-    items: list[Entry] = []
-    last: tuple[str, list[Entry]] = ("", [])
-    for message in messages:
-        if message.kind == "text":
-            role = "model" if message.role == "assistant" else "user"
-            items.append({"role": role, "parts": [{"text": message.text}]})
-            last = ("", [])
-            continue
-        if message.kind == "call":
-            role = "model"
-            part: Entry = {"functionCall": {"name": message.name, "args": orjson.Fragment(message.arguments)}}
-        else:
-            role = "user"
-            part = {"functionResponse": {"name": message.name, "response": {"output": message.text}}}
-        if last[0] == role:
-            last[1].append(part)
-        else:
-            last = (role, [part])
-            items.append({"role": role, "parts": last[1]})
-    return items
-
-
 def _google_decode(body: bytes) -> Reply:
     return _google_fold([orjson.loads(body)])
 
@@ -323,7 +184,10 @@ def _google_fold(events: Iterable[Entry]) -> Reply:
             else:
                 made = part["functionCall"]
                 arguments = orjson.dumps(made["args"]).decode()
-                calls.append({"kind": "call", "id": f"call_{len(calls)}", "name": made["name"], "arguments": arguments})
+                call = {"kind": "call", "id": f"call_{len(calls)}", "name": made["name"], "arguments": arguments}
+                if seal := part.get("thoughtSignature"):
+                    call["thought"] = {"is_own": True, "text": "", "seal": seal}
+                calls.append(call)
     said = [{"kind": "text", "role": "assistant", "text": joined(texts)}] if texts else []
     return _reply([*said, *calls], finish, usage["promptTokenCount"], usage["candidatesTokenCount"])
 
@@ -371,10 +235,16 @@ def _google_head(system: str) -> Entry:
 
 
 HAND: dict[str, Wire] = {
-    "openai.chat": Wire("messages", _chat_head, _chat_items, _chat_decode, _chat_fold, hoists=False),
+    "openai.chat": Wire("messages", _chat_head, items.chat, _chat_decode, _chat_fold, hoists=False),
     "openai.responses": Wire(
-        "input", _responses_head, _responses_items, _responses_decode, _responses_fold, hoists=False
+        "input", _responses_head, items.responses, _responses_decode, _responses_fold, hoists=False
     ),
-    "anthropic.messages": Wire("messages", _anthropic_head, _anthropic_items, _anthropic_decode, _anthropic_fold),
-    "google.generate_content": Wire("contents", _google_head, _google_items, _google_decode, _google_fold),
+    "anthropic.messages": Wire("messages", _anthropic_head, items.anthropic, _anthropic_decode, _anthropic_fold),
+    "google.generate_content": Wire("contents", _google_head, items.google, _google_decode, _google_fold),
 }
+
+
+def wire_of(given: Given) -> Wire:
+    """The wire of a task, whose loop may be another for another model."""
+    wire = HAND[given.wire]
+    return wire._replace(items=items.gemini_3) if given.other_model else wire

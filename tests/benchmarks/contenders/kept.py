@@ -5,16 +5,16 @@ from typing import Any
 
 import orjson
 
-from tests.benchmarks.contenders.hand import HAND
+from tests.benchmarks.contenders.hand import wire_of
 from tests.benchmarks.contenders.limit import Appending, appending
 from tests.benchmarks.work import Given
 
 REQUIREMENTS = ("pydantic>=2.14", "orjson>=3", "httpx2>=2")
 
 
-def keeping(wire_name: str, history: list[Any]) -> Callable[[], bytes]:
+def keeping(given: Given, history: list[Any]) -> Callable[[], bytes]:
     """What renders a growing history: only what came since is encoded, and joined to the bytes kept."""
-    wire = HAND[wire_name]
+    wire = wire_of(given)
     skipped = int(wire.hoists)
     head = orjson.dumps(wire.head(history[0].text))[:-1] + b',"' + wire.field.encode() + b'":['
     kept = bytearray()
@@ -36,16 +36,16 @@ def render_warm(given: Given) -> Appending:
     """Two messages encoded, the rest joined."""
 
     def make(history: list[Any]) -> Callable[[], bytes]:
-        render = keeping(given.wire, history)
+        render = keeping(given, history)
         render()
         return render
 
-    return Appending(given.size, make)
+    return Appending(given, make)
 
 
 def loop(given: Given) -> Callable[[], object]:
     """Every turn renders what is new."""
-    return appending(given, lambda history: keeping(given.wire, history))
+    return appending(given, lambda history: keeping(given, history))
 
 
 TASKS = {"render_warm": render_warm, "loop": loop}

@@ -26,10 +26,11 @@ from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import InProcess, at_once, looping
+from tests.benchmarks.contenders.doing import InProcess, at_once, looping, picture
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("langchain-openai>=1.7", "langchain-anthropic>=1.7", "langchain-google-genai>=4.4", "httpx2")
+IMPORTED = "from langchain_core import messages, language_models\nlanguage_models.BaseChatModel"
 
 CLASSES: dict[str, tuple[Any, str]] = {
     "openai.chat": (ChatOpenAI, "/v1"),
@@ -52,7 +53,7 @@ def in_process(given: Given, *answers: bytes) -> InProcess:
 def model(given: Given, transport: InProcess | None = None) -> BaseChatModel:
     """The wire's chat model, at the stub or on the transport."""
     chat_class, path = CLASSES[given.wire]
-    named = {"model": work.MODELS[given.wire], "api_key": "none", **SETTINGS.get(given.wire, {})}
+    named = {"model": given.model, "api_key": "none", **SETTINGS.get(given.wire, {})}
     if transport is None or given.url:
         made: BaseChatModel = chat_class(**named, base_url=(given.url or "http://nowhere.invalid") + path)
         return made
@@ -77,19 +78,43 @@ def offering(given: Given, transport: InProcess | None = None) -> Any:
     return asked.bind_tools([{"type": "function", "function": entry} for entry in offered])
 
 
-def message(entry: Entry) -> BaseMessage:
+def message(wire: str, entry: Entry) -> BaseMessage:
     """The entry as one of langchain's messages."""
     match entry["kind"]:
         case "system":
             return SystemMessage(entry["text"])
+        case "user" if "image" in entry:
+            mime, data = picture(entry)
+            shown = {"type": "image", "base64": data, "mime_type": mime}
+            return HumanMessage([{"type": "text", "text": entry["text"]}, shown])
         case "user":
             return HumanMessage(entry["text"])
         case "call":
-            return AIMessage("", tool_calls=[{"name": entry["name"], "args": entry["arguments"], "id": entry["id"]}])
+            made = {"name": entry["name"], "args": entry["arguments"], "id": entry["id"]}
+            thought, further = _signed(wire, entry)
+            return AIMessage(thought or "", tool_calls=[made], additional_kwargs=further)
         case "result":
             return came(entry["id"], entry["text"])
+        case _ if "reasoning" in entry:
+            thought, _ = _signed(wire, entry)
+            said: dict[str, Any] = {"type": "text", "text": entry["text"]}
+            if wire == "google.generate_content":
+                said["extras"] = {"signature": entry["reasoning"]["seal"]}
+            return AIMessage([*thought, said])
         case _:
             return AIMessage(entry["text"])
+
+
+def _signed(wire: str, entry: Entry) -> tuple[list[Any], dict[str, Any]]:
+    """What was thought, as a block of its own; on Google's wire what a call's message holds beside it."""
+    told = entry.get("reasoning")
+    if told is None:
+        return [], {}
+    if wire == "google.generate_content":
+        return [], {"__gemini_function_call_thought_signatures__": {entry["id"]: told["seal"]}} if "id" in entry else {}
+    if wire == "anthropic.messages":
+        return [{"type": "thinking", "thinking": told["text"], "signature": told["seal"]}], {}
+    return [work.reasoning_item(told)], {}
 
 
 def came(identifier: str | None, text: str) -> BaseMessage:
@@ -97,15 +122,15 @@ def came(identifier: str | None, text: str) -> BaseMessage:
     return ToolMessage(text, tool_call_id=identifier, name=work.OPTIONS[0]["name"])
 
 
-def history(entries: list[Entry]) -> list[BaseMessage]:
+def history(given: Given, entries: list[Entry]) -> list[BaseMessage]:
     """The entries as langchain's messages."""
-    return [message(entry) for entry in entries]
+    return [message(given.wire, entry) for entry in entries]
 
 
 def render(given: Given) -> Callable[[], object]:
     """The messages → what the chat model gives to the SDK's method."""
     asked: Any = model(given)
-    messages = history(work.conversation(given.size))
+    messages = history(given, work.entries_of(given))
     if given.wire == "google.generate_content":
         return lambda: asked._prepare_request(messages)
     return lambda: asked._get_request_payload(messages)
@@ -123,7 +148,7 @@ def rendered(given: Given, returned: Any) -> object:
 def call(given: Given) -> Callable[[], tuple[bytes, str]]:
     """One whole call of a chat model to which the option is bound."""
     transport = in_process(given, work.reply(given.wire))
-    bound, messages = offering(given, transport), history(work.conversation(given.size))
+    bound, messages = offering(given, transport), history(given, work.entries_of(given))
 
     def run() -> tuple[bytes, str]:
         text = bound.invoke(messages).text
@@ -138,7 +163,7 @@ def loop(given: Given) -> Callable[[], object]:
     bound = offering(given, transport)
 
     def begin() -> tuple[list[BaseMessage], Callable[[str], object]]:
-        messages = history(work.start())
+        messages = history(given, work.start())
 
         def take_turn(text: str) -> None:
             reply = bound.invoke(messages)
@@ -165,7 +190,7 @@ def decode(given: Given) -> Callable[[], object]:
 
 def stream(given: Given) -> Callable[[], object]:
     """A stream of the stub's, every chunk of it, added up to one message as the documentation does it."""
-    bound, messages = offering(given), history(work.conversation(10))
+    bound, messages = offering(given), history(given, work.conversation(10))
 
     def run() -> AIMessageChunk:
         chunks = bound.stream(messages)
@@ -185,7 +210,7 @@ def said(given: Given, reply: AIMessage) -> object:
 
 def loopback(given: Given) -> Callable[[], object]:
     """Calls to the stub."""
-    messages = history(work.conversation(given.size))
+    messages = history(given, work.entries_of(given))
     if given.concurrency == 1:
         one = call(given)
         return lambda: one()[1]

@@ -10,7 +10,8 @@ from pydantic import TypeAdapter
 
 from tests.benchmarks import work
 from tests.benchmarks.contenders.doing import OPTIONS_OFFERED, at_once, awaiting, choose, looping
-from tests.benchmarks.contenders.hand import HAND, Reply, Result, Text, events_of, message_of
+from tests.benchmarks.contenders.hand import events_of, wire_of
+from tests.benchmarks.contenders.hand_messages import Reply, Result, Text, message_of, messages_of
 from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Given
 
@@ -26,22 +27,30 @@ def connected(given: Given) -> tuple[httpx2.Client, Transport, str]:
     return client, transport, (given.url or "http://in.process") + work.PATHS[given.wire]
 
 
-def messages_of(size: int) -> list[Any]:
-    """The conversation as this contender's messages."""
-    return [message_of(entry) for entry in work.conversation(size)]
-
-
 def render(given: Given) -> Callable[[], bytes]:
     """Every message, every time."""
-    wire, messages = HAND[given.wire], messages_of(given.size)
+    wire, messages = wire_of(given), messages_of(given)
     return lambda: wire.request(messages)
+
+
+def shared(given: Given) -> Callable[[], list[bytes]]:
+    """Every message of every caller's."""
+    wire, messages = wire_of(given), messages_of(given)
+    histories = [[*messages, message_of(entry)] for entry in work.last_messages()]
+
+    def run() -> list[bytes]:
+        return [wire.request(history) for history in histories]
+
+    run.units = len(histories)  # type: ignore[attr-defined]
+    return run
 
 
 class Appending:
     """A history that grows by one turn a run, and begins again after fifty."""
 
-    def __init__(self, size: int, make: Callable[[list[Any]], Callable[[], bytes]]) -> None:
-        entries = [message_of(entry) for entry in work.conversation(size + 100)]
+    def __init__(self, given: Given, make: Callable[[list[Any]], Callable[[], bytes]]) -> None:
+        size = given.size
+        entries = messages_of(given._replace(size=size + 100))
         self.base, self.more, self.make = entries[:size], entries[size:], make
         self.count = 50
         self.history: list[Any] = []
@@ -62,13 +71,13 @@ class Appending:
 
 def render_warm(given: Given) -> Appending:
     """The same loop over all messages: it keeps nothing."""
-    wire = HAND[given.wire]
-    return Appending(given.size, lambda history: lambda: wire.request(history))
+    wire = wire_of(given)
+    return Appending(given, lambda history: lambda: wire.request(history))
 
 
 def call(given: Given) -> Callable[[], tuple[bytes, str]]:
     """Render, post, decode."""
-    wire, messages = HAND[given.wire], messages_of(given.size)
+    wire, messages = wire_of(given), messages_of(given)
     client, transport, url = connected(given)
 
     def run() -> tuple[bytes, str]:
@@ -80,7 +89,7 @@ def call(given: Given) -> Callable[[], tuple[bytes, str]]:
 
 def appending(given: Given, renders: Callable[[list[Any]], Callable[[], bytes]]) -> Callable[[], object]:
     """An agent loop over what renders a growing history."""
-    wire = HAND[given.wire]
+    wire = wire_of(given)
     client, transport, url = connected(given)
 
     def begin() -> tuple[list[Any], Callable[[str], object]]:
@@ -90,30 +99,30 @@ def appending(given: Given, renders: Callable[[list[Any]], Callable[[], bytes]])
         def take_turn(text: str) -> None:
             reply = wire.decode(client.post(url, content=request()).content)
             history.extend(reply.messages)
-            (made,) = reply.calls
+            made = reply.calls[-1]
             history.append(Result(id=made.id, name=made.name, text=text))
 
         return history, take_turn
 
-    return looping(given, transport, begin)
+    return looping(given, transport, begin, message=message_of)
 
 
 def loop(given: Given) -> Callable[[], object]:
     """Every turn renders everything."""
-    wire = HAND[given.wire]
+    wire = wire_of(given)
     return appending(given, lambda history: lambda: wire.request(history))
 
 
 def decode(given: Given) -> Callable[[], Reply]:
     """An answer to a whole reply, validated once."""
-    wire, body = HAND[given.wire], work.reply_with_calls(given.wire)
+    wire, body = wire_of(given), work.reply_with_calls(given.wire)
     return lambda: wire.decode(body)
 
 
 def stream(given: Given) -> Callable[[], Reply]:
     """The events of the stub's stream, folded."""
-    wire = HAND[given.wire]
-    body = wire.request(messages_of(10), streaming=True)
+    wire = wire_of(given)
+    body = wire.request(messages_of(given._replace(size=10)), streaming=True)
     client, url = httpx2.Client(headers=HEADERS), given.url + work.STREAM_PATHS[given.wire]
 
     def run() -> Reply:
@@ -129,7 +138,7 @@ def loopback(given: Given) -> Callable[[], object]:
     if given.concurrency == 1:
         one = call(given)
         return lambda: one()[1]
-    wire, messages, url = HAND[given.wire], messages_of(given.size), given.url + work.PATHS[given.wire]
+    wire, messages, url = wire_of(given), messages_of(given), given.url + work.PATHS[given.wire]
     limits = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 
     async def one(client: httpx2.AsyncClient) -> str:
@@ -150,13 +159,18 @@ def history(given: Given) -> Callable[[], int]:
 def policy(given: Given) -> Callable[[], Any]:
     """The coroutine function that is a policy, awaited as it is."""
     ctx = SimpleNamespace(batch=[Text(role="assistant", text=work.reply_text())])
-    observations, options = messages_of(given.size), OPTIONS_OFFERED[given.wire]
+    observations = messages_of(Given(next(iter(work.WIRES)), given.size))
+    options = OPTIONS_OFFERED[given.wire]
     return awaiting(lambda: choose(ctx, observations, options))
 
 
 def imports(given: Given) -> tuple[str, str]:
     """The loops and the HTTP client; then one call."""
-    ready = "from tests.benchmarks.contenders.hand import HAND, Text\nimport httpx2"
+    ready = (
+        "from tests.benchmarks.contenders.hand import HAND\n"
+        "from tests.benchmarks.contenders.hand_messages import Text\n"
+        "import httpx2"
+    )
     url = given.url + work.PATHS[given.wire]
     answer = (
         f"wire = HAND[{given.wire!r}]\n"
@@ -174,7 +188,7 @@ def _evidence(given: Given, reply: Reply) -> object:
 
 
 TASKS = {
-    "render": render, "render_warm": render_warm, "call": call, "loop": loop, "decode": decode, "stream": stream,
-    "loopback": loopback, "history": history, "policy": policy,
+    "render": render, "render_warm": render_warm, "shared": shared, "call": call, "loop": loop,
+    "decode": decode, "stream": stream, "loopback": loopback, "history": history, "policy": policy,
 }  # fmt: skip
 EVIDENCE = {"decode": _evidence, "stream": _evidence, "policy": lambda given, batch: batch[-1].text}

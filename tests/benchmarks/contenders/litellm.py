@@ -31,6 +31,7 @@ from tests.benchmarks.contenders.doing import InProcess, at_once, came, looping,
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("litellm[mcp]>=1.106",)
+IMPORTED = "import os\nos.environ['LITELLM_LOCAL_MODEL_COST_MAP'] = 'True'\nimport litellm\nlitellm.completion"
 RUNNER = asyncio.Runner()
 
 NAMES = {"openai.chat": "openai/", "anthropic.messages": "anthropic/", "google.generate_content": "gemini/"}
@@ -44,7 +45,7 @@ def settings(given: Given, transport: InProcess | None = None) -> dict[str, Any]
     """The keyword arguments of a completion, at the stub or on the transport."""
     if given.wire not in NAMES:
         raise ValueError(f"{given.wire}: litellm takes the vendor's own items there")
-    made: dict[str, Any] = {"model": NAMES[given.wire] + work.MODELS[given.wire], "tools": OFFERED, "api_key": "none"}
+    made: dict[str, Any] = {"model": NAMES[given.wire] + given.model, "tools": OFFERED, "api_key": "none"}
     if given.wire == "anthropic.messages":
         made["max_tokens"] = work.MAX_TOKENS
     if transport is None or given.url:
@@ -54,9 +55,21 @@ def settings(given: Given, transport: InProcess | None = None) -> dict[str, Any]
     return {**made, "client": client}
 
 
-def history(entries: list[Entry]) -> list[Any]:
-    """The entries as litellm's dicts."""
-    return [role_dictionary(entry) for entry in entries]
+def history(given: Given, entries: list[Entry]) -> list[Any]:
+    """The entries as litellm's dicts, what was signed in the field that litellm has for it."""
+    return [{**role_dictionary(entry), **_signed(given.wire, entry)} for entry in entries]
+
+
+def _signed(wire: str, entry: Entry) -> dict[str, Any]:
+    told = entry.get("reasoning")
+    if told is None:
+        return {}
+    if wire == "anthropic.messages":
+        return {"thinking_blocks": [{"type": "thinking", "thinking": told["text"], "signature": told["seal"]}]}
+    if entry["kind"] == "call":
+        sealed = {"provider_specific_fields": {"thought_signature": told["seal"]}}
+        return {"tool_calls": [{**role_dictionary(entry)["tool_calls"][0], **sealed}]}
+    return {"provider_specific_fields": {"thought_signatures": [told["seal"]]}}
 
 
 class Mapping:
@@ -64,7 +77,7 @@ class Mapping:
 
     def __init__(self, given: Given) -> None:
         self.model = settings(given)["model"].partition("/")[2]
-        self.messages = history(work.conversation(given.size))
+        self.messages = history(given, work.entries_of(given))
         self.map = {
             "openai.chat": self.openai, "anthropic.messages": self.anthropic, "google.generate_content": self.google,
         }[given.wire]  # fmt: skip
@@ -95,7 +108,7 @@ class Mapping:
 def call(given: Given) -> Callable[[], tuple[bytes, Any]]:
     """One whole completion with the option."""
     transport = InProcess(httpx, work.reply(given.wire))
-    asked, messages = settings(given, transport), history(work.conversation(given.size))
+    asked, messages = settings(given, transport), history(given, work.entries_of(given))
 
     def run() -> tuple[bytes, Any]:
         response: Any = litellm.completion(messages=messages, **asked)
@@ -110,7 +123,7 @@ def loop(given: Given) -> Callable[[], object]:
     asked = settings(given, transport)
 
     def begin() -> tuple[list[Any], Callable[[str], object]]:
-        messages = history(work.start())
+        messages = history(given, work.start())
 
         def take_turn(text: str) -> None:
             response: Any = litellm.completion(messages=messages, **asked)
@@ -154,7 +167,7 @@ def decode(given: Given) -> Callable[[], object]:
 
 def stream(given: Given) -> Callable[[], object]:
     """A stream of the stub's, every chunk of it, to the whole response by litellm's own builder."""
-    asked, messages = settings(given), history(work.conversation(10))
+    asked, messages = settings(given), history(given, work.conversation(10))
 
     async def read() -> Any:
         streamed: Any = await litellm.acompletion(messages=messages, stream=True, **asked)
@@ -178,7 +191,7 @@ def said(given: Given, response: Any) -> object:
 
 def loopback(given: Given) -> Callable[[], object]:
     """Calls to the stub."""
-    messages = history(work.conversation(given.size))
+    messages = history(given, work.entries_of(given))
     if given.concurrency == 1:
         one = call(given)
         return lambda: one()[1]

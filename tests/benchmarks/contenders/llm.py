@@ -7,23 +7,25 @@ their address in the code: `render` alone. `decode` is left out: nothing but a c
 private names are called where no public method holds the mapping. llm-anthropic asks for anthropic<2.
 """
 
+from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
 
 import httpx2
 import llm
 from llm.default_plugins.openai_models import AsyncChat, AsyncResponses, Chat, Responses
-from llm.parts import TextPart, ToolCallPart, ToolResultPart
+from llm.parts import AttachmentPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from llm_anthropic import ClaudeMessages
 from llm_gemini import GeminiPro
 from openai import OpenAI
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import at_once, looping
+from tests.benchmarks.contenders.doing import at_once, looping, picture
 from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("llm>=0.36", "llm-anthropic>=0.30", "llm-gemini>=0.35", "httpx2")
+IMPORTED = "import llm\nllm.Model"
 OPENAI: dict[str, tuple[Any, Any]] = {
     "openai.chat": (Chat, AsyncChat),
     "openai.responses": (Responses, AsyncResponses),
@@ -37,7 +39,7 @@ OFFERED = [
 
 def model(given: Given, transport: Transport | None = None) -> Any:
     """The wire's model, at the stub or on the transport."""
-    name = work.MODELS[given.wire]
+    name = given.model
     if given.wire == "google.generate_content":
         return GeminiPro(name)
     if given.wire == "anthropic.messages":
@@ -49,19 +51,40 @@ def model(given: Given, transport: Transport | None = None) -> Any:
     return made
 
 
-def message(entry: Entry) -> llm.Message:
+def message(wire: str, entry: Entry) -> llm.Message:
     """The entry as one of llm's messages."""
     match entry["kind"]:
         case "system":
             return llm.system(entry["text"])
+        case "user" if "image" in entry:
+            mime, data = picture(entry)
+            return llm.user(
+                entry["text"], AttachmentPart(attachment=llm.Attachment(type=mime, content=b64decode(data)))
+            )
         case "user":
             return llm.user(entry["text"])
         case "call":
-            return llm.assistant(ToolCallPart(entry["name"], entry["arguments"], entry["id"]))
+            thought, sealed = _signed(wire, entry)
+            call = ToolCallPart(entry["name"], entry["arguments"], entry["id"], provider_metadata=sealed)
+            return llm.assistant(*thought, call)
         case "result":
             return came(entry["id"], entry["text"])
         case _:
-            return llm.assistant(TextPart(entry["text"]))
+            thought, sealed = _signed(wire, entry)
+            return llm.assistant(*thought, TextPart(entry["text"], provider_metadata=sealed))
+
+
+def _signed(wire: str, entry: Entry) -> tuple[list[ReasoningPart], dict[str, Any] | None]:
+    """What was thought, as a part of its own, or as metadata of the part that it led to."""
+    told = entry.get("reasoning")
+    if told is None:
+        return [], None
+    if wire == "google.generate_content":
+        return [], {"gemini": {"thoughtSignature": told["seal"]}}
+    if wire == "anthropic.messages":
+        return [ReasoningPart(told["text"], provider_metadata={"anthropic": {"signature": told["seal"]}})], None
+    item = work.reasoning_item(told)
+    return [ReasoningPart(told["text"], provider_metadata={"openai": item})], None
 
 
 def came(identifier: str | None, text: str) -> llm.Message:
@@ -69,16 +92,16 @@ def came(identifier: str | None, text: str) -> llm.Message:
     return llm.tool_message(ToolResultPart(work.OPTIONS[0]["name"], text, identifier))
 
 
-def history(entries: list[Entry]) -> list[llm.Message]:
+def history(given: Given, entries: list[Entry]) -> list[llm.Message]:
     """The entries as llm's messages."""
-    return [message(entry) for entry in entries]
+    return [message(given.wire, entry) for entry in entries]
 
 
 def render(given: Given) -> Callable[[], object]:
     """The messages → the system text and the list that the model sends; Google's model takes the text apart."""
-    asked, entries = model(given), work.conversation(given.size)
+    asked, entries = model(given), work.entries_of(given)
     apart = entries[0]["text"] if given.wire == "google.generate_content" else None
-    prompt = llm.Prompt("", asked, system=apart, messages=history(entries[1:] if apart else entries))
+    prompt = llm.Prompt("", asked, system=apart, messages=history(given, entries[1:] if apart else entries))
     renders: dict[str, Callable[[], object]] = {
         "openai.chat": lambda: {"messages": asked.build_messages(prompt, None)},
         "openai.responses": lambda: asked._build_responses_input(prompt),
@@ -106,7 +129,7 @@ def whole(given: Given, transport: Transport | None = None) -> Any:
 def call(given: Given) -> Callable[[], tuple[bytes, str]]:
     """One whole prompt with the option."""
     transport = Transport(work.reply(given.wire))
-    asked, messages = whole(given, transport), history(work.conversation(given.size))
+    asked, messages = whole(given, transport), history(given, work.entries_of(given))
 
     def run() -> tuple[bytes, str]:
         text = asked.prompt(messages=messages, tools=OFFERED, stream=False, key="none").text()
@@ -121,7 +144,7 @@ def loop(given: Given) -> Callable[[], object]:
     asked = whole(given, transport)
 
     def begin() -> tuple[list[llm.Message], Callable[[str], object]]:
-        messages = history(work.start())
+        messages = history(given, work.start())
 
         def take_turn(text: str) -> None:
             response = asked.prompt(messages=messages, tools=OFFERED, stream=False, key="none")
@@ -136,7 +159,7 @@ def stream(given: Given) -> Callable[[], object]:
     """A stream of the stub's, every piece of it, to the whole response."""
     if given.wire == "google.generate_content":
         raise ValueError(f"{given.wire}: llm's model of it has its address in the code")
-    asked, messages = model(given), history(work.conversation(10))
+    asked, messages = model(given), history(given, work.conversation(10))
 
     def run() -> llm.Response:
         response = asked.prompt(messages=messages, tools=OFFERED, stream=True, key="none")
@@ -161,7 +184,7 @@ def loopback(given: Given) -> Callable[[], object]:
         one = call(given)
         return lambda: one()[1]
     whole(given)
-    name, messages = work.MODELS[given.wire], history(work.conversation(given.size))
+    name, messages = work.MODELS[given.wire], history(given, work.entries_of(given))
 
     def connect() -> Any:
         return OPENAI[given.wire][1](name, model_name=name, api_base=given.url + "/v1", supports_tools=True)

@@ -28,10 +28,11 @@ from openai.types.chat import ChatCompletion
 from openai.types.responses import Response as ResponsesAnswer
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import InProcess, at_once, looping
+from tests.benchmarks.contenders.doing import InProcess, at_once, looping, picture
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("mirascope[openai,anthropic,google]>=2.8",)
+IMPORTED = "from mirascope import llm\nllm.Model"
 SDKS = {"openai", "anthropic", "google.genai"}
 
 
@@ -61,6 +62,8 @@ class Wire(NamedTuple):
     encode: Callable[..., tuple[object, object, Any]]
     decode: Callable[..., tuple[Any, Any, Any]]
     answer: Callable[[Any], object]
+    mode: str = ""
+    """What a model's own name ends with in a message."""
 
 
 SPOKEN = {
@@ -69,12 +72,12 @@ SPOKEN = {
         partial(chat.encode_request, provider_id="openai:completions",
                 feature_info=chat.feature_info_for_openai_model(work.MODELS["openai.chat"])),
         partial(chat.decode_response, provider_id="openai:completions"),
-        lambda fields: ChatCompletion.construct(**fields),
+        lambda fields: ChatCompletion.construct(**fields), ":completions",
     ),
     "openai.responses": Wire(
         "openai:responses", "openai", "openai/", "/v1", openai_client, responses.encode_request,
         partial(responses.decode_response, provider_id="openai:responses", include_thoughts=False),
-        lambda fields: ResponsesAnswer.construct(**fields),
+        lambda fields: ResponsesAnswer.construct(**fields), ":responses",
     ),
     "anthropic.messages": Wire(
         "anthropic", "anthropic", "anthropic/", "", anthropic_client, anthropic.encode_request,
@@ -101,9 +104,9 @@ async def weather_later(city: str, unit: Literal["celsius", "fahrenheit"]) -> st
     raise NotImplementedError(f"{city}, {unit}: results are given")
 
 
-def model_id(wire: str) -> str:
-    """The wire's model as mirascope names it."""
-    return SPOKEN[wire].scope + work.MODELS[wire]
+def model_id(given: Given) -> str:
+    """The model as mirascope names it."""
+    return SPOKEN[given.wire].scope + given.model
 
 
 def model(given: Given, transport: InProcess | None = None) -> llm.Model:
@@ -114,15 +117,24 @@ def model(given: Given, transport: InProcess | None = None) -> llm.Model:
     if transport is not None and not given.url:
         provider.client = wire.client(httpx.Client(transport=httpx.MockTransport(transport)))
     bounds: Any = {"max_tokens": work.MAX_TOKENS} if given.wire == "anthropic.messages" else {}
-    return llm.Model(model_id(given.wire), **bounds)
+    return llm.Model(model_id(given), **bounds)
 
 
-def message(wire: str, entry: Entry) -> llm.Message:
-    """The entry as one of mirascope's messages."""
-    said = partial(llm.messages.assistant, model_id=model_id(wire), provider_id=SPOKEN[wire].provider)
+def message(given: Given, entry: Entry) -> llm.Message:
+    """The entry as one of mirascope's messages; what a model itself said, as agents have it, with what it said raw."""
+    is_own = given.talk == work.AGENTS and entry["kind"] in ("call", "text") and "elsewhere" not in entry
+    wire = SPOKEN[given.wire]
+    said = partial(
+        llm.messages.assistant, model_id=model_id(given), provider_id=wire.provider,
+        provider_model_name=given.model + wire.mode, raw_message=_raw(given.wire, entry) if is_own else None,
+    )  # fmt: skip
     match entry["kind"]:
         case "system":
             return llm.messages.system(entry["text"])
+        case "user" if "image" in entry:
+            mime, data = picture(entry)
+            source = llm.Base64ImageSource(type="base64_image_source", data=data, mime_type=mime)
+            return llm.messages.user([entry["text"], llm.Image(source=source)])
         case "user":
             return llm.messages.user(entry["text"])
         case "call":
@@ -133,21 +145,36 @@ def message(wire: str, entry: Entry) -> llm.Message:
             return said(entry["text"])
 
 
+def _raw(wire: str, entry: Entry) -> Any:
+    """What mirascope keeps of an answer of that wire."""
+    answer = json.loads(work.reply_that_says(wire, entry))
+    match wire:
+        case "openai.chat":
+            kept = {name: value for name, value in answer["choices"][0]["message"].items() if value is not None}
+            return kept
+        case "openai.responses":
+            return answer["output"]
+        case "anthropic.messages":
+            return {"role": "assistant", "content": answer["content"]}
+        case _:
+            return GenerateContentResponse.model_validate(answer).candidates[0].content.model_dump()  # type: ignore
+
+
 def came(identifier: str, text: str) -> llm.Message:
     """What came of the call with that id; Google's calls have none, and mirascope gives them one."""
     return llm.messages.user(llm.ToolOutput(id=identifier, name=weather.name, result=text))
 
 
-def history(wire: str, entries: list[Entry]) -> list[llm.Message]:
+def history(given: Given, entries: list[Entry]) -> list[llm.Message]:
     """The entries as mirascope's messages."""
-    return [message(wire, entry) for entry in entries]
+    return [message(given, entry) for entry in entries]
 
 
 def render(given: Given) -> Callable[[], object]:
     """The messages → the keyword arguments of the SDK's method."""
-    messages = history(given.wire, work.conversation(given.size))
+    messages = history(given, work.entries_of(given))
     encode = partial(
-        SPOKEN[given.wire].encode, model_id=model_id(given.wire), tools=Toolkit([weather]), format=None, params={}
+        SPOKEN[given.wire].encode, model_id=model_id(given), tools=Toolkit([weather]), format=None, params={}
     )
     return lambda: encode(messages=messages)
 
@@ -163,7 +190,7 @@ def rendered(given: Given, returned: tuple[object, object, dict[str, Any]]) -> o
 def call(given: Given) -> Callable[[], object]:
     """One whole call of a model with the option."""
     transport = InProcess(httpx, work.reply(given.wire))
-    asked, messages = model(given, transport), history(given.wire, work.conversation(given.size))
+    asked, messages = model(given, transport), history(given, work.entries_of(given))
 
     def run() -> tuple[bytes, str]:
         text = asked.call(messages, tools=[weather]).text()
@@ -178,7 +205,7 @@ def loop(given: Given) -> Callable[[], object]:
     asked = model(given, transport)
 
     def begin() -> tuple[list[llm.Message], Callable[[str], object]]:
-        messages = history(given.wire, work.start())
+        messages = history(given, work.start())
 
         def take_turn(text: str) -> None:
             response = asked.call(messages, tools=[weather])
@@ -192,7 +219,7 @@ def loop(given: Given) -> Callable[[], object]:
 def decode(given: Given) -> Callable[[], object]:
     """The bytes of a reply → a response of mirascope."""
     wire, name, body, toolkit = (
-        SPOKEN[given.wire], model_id(given.wire), work.reply_with_calls(given.wire), Toolkit([weather]),
+        SPOKEN[given.wire], model_id(given), work.reply_with_calls(given.wire), Toolkit([weather]),
     )  # fmt: skip
 
     def run() -> llm.Response:
@@ -208,7 +235,7 @@ def decode(given: Given) -> Callable[[], object]:
 
 def stream(given: Given) -> Callable[[], object]:
     """A stream of the stub's, read to its end; mirascope folds it as it goes."""
-    asked, messages = model(given), history(given.wire, work.conversation(10))
+    asked, messages = model(given), history(given, work.conversation(10))
 
     def run() -> llm.StreamResponse:
         response = asked.stream(messages, tools=[weather])
@@ -227,7 +254,7 @@ def said(given: Given, response: llm.Response | llm.StreamResponse) -> object:
 
 def loopback(given: Given) -> Callable[[], object]:
     """Calls to the stub."""
-    messages = history(given.wire, work.conversation(given.size))
+    messages = history(given, work.entries_of(given))
     if given.concurrency == 1:
         asked = model(given)
         return lambda: asked.call(messages, tools=[weather]).text()
@@ -247,7 +274,7 @@ def imports(given: Given) -> tuple[str, str]:
         "from mirascope import llm\n"
         f"address = {given.url + wire.path!r}\n"
         f"llm.register_provider({wire.provider!r}, {wire.scope!r}, api_key='none', base_url=address)\n"
-        f"model = llm.Model({model_id(given.wire)!r})\n"
+        f"model = llm.Model({model_id(given)!r})\n"
     )
     return ready, "print(model.call('Umbrella today?').text())\n"
 

@@ -15,6 +15,7 @@ from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("openai>=3",)
+IMPORTED = "import openai\nopenai.OpenAI"
 
 CHAT = "openai.chat"
 REPLIES: dict[str, Any] = {CHAT: ChatCompletion, "openai.responses": Response}
@@ -38,6 +39,8 @@ def client_of(given: Given, transport: Transport) -> openai.OpenAI:
 def item_of(wire: str, entry: Entry) -> Entry:
     """An entry of the conversation as the SDK's dictionaries."""
     kind = entry["kind"]
+    if "image" in entry:
+        return {"role": kind, "content": _shown(wire, entry)}
     if kind in ("system", "user", "text"):
         return {"role": {"text": "assistant"}.get(kind, kind), "content": entry["text"]}
     if wire == CHAT and kind == "call":
@@ -50,6 +53,13 @@ def item_of(wire: str, entry: Entry) -> Entry:
         arguments = json.dumps(entry["arguments"])
         return {"type": "function_call", "call_id": entry["id"], "name": entry["name"], "arguments": arguments}
     return {"type": "function_call_output", "call_id": entry["id"], "output": entry["text"]}
+
+
+def _shown(wire: str, entry: Entry) -> list[Entry]:
+    if wire == CHAT:
+        return [{"type": "text", "text": entry["text"]}, {"type": "image_url", "image_url": {"url": entry["image"]}}]
+    image = {"type": "input_image", "detail": "auto", "image_url": entry["image"]}
+    return [{"type": "input_text", "text": entry["text"]}, image]
 
 
 def tools_of(wire: str) -> list[Any]:
@@ -67,9 +77,16 @@ def arguments_of(wire: str, history: list[Any]) -> dict[str, Any]:
     }
 
 
-def history_of(wire: str, entries: list[Entry]) -> list[Any]:
-    """Entries as the SDK's dictionaries."""
-    return [item_of(wire, entry) for entry in entries]
+def history_of(given: Given, entries: list[Entry]) -> list[Any]:
+    """Entries as the SDK's dictionaries; what its own server said on Responses goes back as it came."""
+    history: list[Any] = []
+    for entry in entries:
+        is_own = given.talk == work.AGENTS and entry["kind"] in ("call", "text") and "elsewhere" not in entry
+        if is_own and given.wire != CHAT:
+            history += json.loads(work.reply_that_says(given.wire, entry))["output"]
+        else:
+            history.append(item_of(given.wire, entry))
+    return history
 
 
 def create_of(client: Any, wire: str) -> Any:
@@ -88,7 +105,7 @@ def call(given: Given) -> Callable[[], tuple[bytes, str]]:
     """One typed call."""
     transport = Transport(work.reply(checked(given).wire))
     create = create_of(client_of(given, transport), given.wire)
-    arguments = arguments_of(given.wire, history_of(given.wire, work.conversation(given.size)))
+    arguments = arguments_of(given.wire, history_of(given, work.entries_of(given)))
 
     def run() -> tuple[bytes, str]:
         reply = create(**arguments)
@@ -103,7 +120,7 @@ def loop(given: Given) -> Callable[[], object]:
     create = create_of(client_of(checked(given), transport), given.wire)
 
     def begin() -> tuple[list[Any], Callable[[str], object]]:
-        history = history_of(given.wire, work.start())
+        history = history_of(given, work.start())
         arguments = arguments_of(given.wire, history)
 
         def take_turn(text: str) -> None:
@@ -114,12 +131,12 @@ def loop(given: Given) -> Callable[[], object]:
                 identifier = message.tool_calls[0].id
             else:
                 history.extend(reply.output)
-                identifier = reply.output[0].call_id
+                identifier = reply.output[-1].call_id
             history.append(item_of(given.wire, {"kind": "result", "id": identifier, "text": text}))
 
         return history, take_turn
 
-    return looping(given, transport, begin)
+    return looping(given, transport, begin, message=lambda entry: item_of(given.wire, entry))
 
 
 def decode(given: Given) -> Callable[[], object]:
@@ -131,7 +148,7 @@ def decode(given: Given) -> Callable[[], object]:
 def stream(given: Given) -> Callable[[], object]:
     """The SDK's own accumulation."""
     client = client_of(checked(given), Transport())
-    arguments = arguments_of(given.wire, history_of(given.wire, work.conversation(10)))
+    arguments = arguments_of(given.wire, history_of(given, work.conversation(10)))
 
     def run() -> object:
         if given.wire == CHAT:
@@ -149,7 +166,7 @@ def loopback(given: Given) -> Callable[[], object]:
     if given.concurrency == 1:
         one = call(given)
         return lambda: one()[1]
-    arguments = arguments_of(checked(given).wire, history_of(given.wire, work.conversation(given.size)))
+    arguments = arguments_of(checked(given).wire, history_of(given, work.entries_of(given)))
 
     def connect() -> openai.AsyncOpenAI:
         return openai.AsyncOpenAI(api_key="none", base_url=given.url + "/v1", max_retries=0)

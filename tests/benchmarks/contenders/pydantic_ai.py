@@ -7,6 +7,7 @@ names that are not public, since the mapping alone has none: `render` is a model
 
 import asyncio
 import json
+from base64 import b64decode
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -17,11 +18,13 @@ from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
 from pydantic_ai.direct import model_request, model_request_stream, model_request_sync
 from pydantic_ai.messages import (
+    BinaryContent,
     ModelMessage,
     ModelRequest,
     ModelResponse,
     SystemPromptPart,
     TextPart,
+    ThinkingPart,
     ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
@@ -37,11 +40,12 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import at_once, looping
+from tests.benchmarks.contenders.doing import at_once, looping, picture
 from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("pydantic-ai-slim[openai,anthropic,google]>=2.68",)
+IMPORTED = "import pydantic_ai\npydantic_ai.Agent"
 RUNNER = asyncio.Runner()
 
 MODELS: dict[str, tuple[Any, Any, str]] = {
@@ -51,6 +55,7 @@ MODELS: dict[str, tuple[Any, Any, str]] = {
     "google.generate_content": (GoogleModel, GoogleProvider, ""),
 }
 """Each wire's model and provider, and what the stub's address ends with."""
+OPENAI = ("openai.chat", "openai.responses")
 SETTINGS = {"anthropic.messages": ModelSettings(max_tokens=work.MAX_TOKENS)}
 OFFERED = ModelRequestParameters(
     function_tools=[
@@ -68,23 +73,42 @@ def model(given: Given, transport: Transport | None = None) -> Model:
     else:
         http = httpx2.AsyncClient(transport=transport, timeout=60)
         provider = provider_class(api_key="none", http_client=http)
-    made: Model = model_class(work.MODELS[given.wire], provider=provider)
+    made: Model = model_class(given.model, provider=provider)
     return made
 
 
-def message(entry: Entry) -> ModelMessage:
+def message(wire: str, entry: Entry) -> ModelMessage:
     """The entry as one of pydantic-ai's messages."""
     match entry["kind"]:
         case "system":
             return ModelRequest(parts=[SystemPromptPart(entry["text"])])
+        case "user" if "image" in entry:
+            mime, data = picture(entry)
+            return ModelRequest(
+                parts=[UserPromptPart([entry["text"], BinaryContent(b64decode(data), media_type=mime)])]
+            )
         case "user":
             return ModelRequest(parts=[UserPromptPart(entry["text"])])
         case "call":
-            return ModelResponse(parts=[ToolCallPart(entry["name"], entry["arguments"], entry["id"])])
+            thought, sealed = _signed(wire, entry)
+            call = ToolCallPart(entry["name"], entry["arguments"], entry["id"], **sealed)
+            return ModelResponse(parts=[*thought, call])
         case "result":
             return came(entry["id"], entry["text"])
         case _:
-            return ModelResponse(parts=[TextPart(entry["text"])])
+            thought, sealed = _signed(wire, entry)
+            return ModelResponse(parts=[*thought, TextPart(entry["text"], **sealed)])
+
+
+def _signed(wire: str, entry: Entry) -> tuple[list[ThinkingPart], dict[str, Any]]:
+    """What was thought, as a part of its own, or as details of the part that it led to."""
+    told = entry.get("reasoning")
+    if told is None:
+        return [], {}
+    if wire == "google.generate_content":
+        return [], {"provider_name": "google", "provider_details": {"thought_signature": told["seal"]}}
+    identifier, name = (work.reasoning_item(told)["id"], "openai") if wire in OPENAI else (None, "anthropic")
+    return [ThinkingPart(told["text"], id=identifier, signature=told["seal"], provider_name=name)], {}
 
 
 def came(identifier: str, text: str) -> ModelMessage:
@@ -92,9 +116,9 @@ def came(identifier: str, text: str) -> ModelMessage:
     return ModelRequest(parts=[ToolReturnPart(work.OPTIONS[0]["name"], text, identifier)])
 
 
-def history(entries: list[Entry]) -> list[ModelMessage]:
+def history(given: Given, entries: list[Entry]) -> list[ModelMessage]:
     """The entries as pydantic-ai's messages."""
-    return [message(entry) for entry in entries]
+    return [message(given.wire, entry) for entry in entries]
 
 
 def without_waiting(coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -109,7 +133,7 @@ def without_waiting(coroutine: Coroutine[Any, Any, Any]) -> Any:
 def render(given: Given) -> Callable[[], object]:
     """The messages → what the model gives to the SDK's method."""
     asked: Any = model(given)
-    messages, settings = history(work.conversation(given.size)), SETTINGS.get(given.wire, ModelSettings())
+    messages, settings = history(given, work.entries_of(given)), SETTINGS.get(given.wire, ModelSettings())
     if given.wire == "anthropic.messages":
         return lambda: without_waiting(asked._map_message(messages, OFFERED, settings))
     if given.wire == "openai.responses":
@@ -134,7 +158,7 @@ def rendered(given: Given, returned: Any) -> object:
 def call(given: Given) -> Callable[[], tuple[bytes, str | None]]:
     """One whole call with the option."""
     transport = Transport(work.reply(given.wire))
-    asked, messages = model(given, transport), history(work.conversation(given.size))
+    asked, messages = model(given, transport), history(given, work.entries_of(given))
     settings = SETTINGS.get(given.wire)
 
     def run() -> tuple[bytes, str | None]:
@@ -150,7 +174,7 @@ def loop(given: Given) -> Callable[[], object]:
     asked, settings = model(given, transport), SETTINGS.get(given.wire)
 
     def begin() -> tuple[list[ModelMessage], Callable[[str], object]]:
-        messages = history(work.start())
+        messages = history(given, work.start())
 
         def take_turn(text: str) -> None:
             response = model_request_sync(asked, messages, model_settings=settings, model_request_parameters=OFFERED)
@@ -180,7 +204,7 @@ def decode(given: Given) -> Callable[[], object]:
 
 def stream(given: Given) -> Callable[[], object]:
     """A stream of the stub's, every event of it, to the whole response."""
-    asked, messages, settings = model(given), history(work.conversation(10)), SETTINGS.get(given.wire)
+    asked, messages, settings = model(given), history(given, work.conversation(10)), SETTINGS.get(given.wire)
 
     async def read() -> ModelResponse:
         async with model_request_stream(
@@ -205,7 +229,7 @@ def said(given: Given, response: ModelResponse) -> object:
 
 def loopback(given: Given) -> Callable[[], object]:
     """Calls to the stub."""
-    messages, settings = history(work.conversation(given.size)), SETTINGS.get(given.wire)
+    messages, settings = history(given, work.entries_of(given)), SETTINGS.get(given.wire)
     if given.concurrency == 1:
         one = call(given)
         return lambda: one()[1]

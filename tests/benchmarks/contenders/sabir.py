@@ -15,21 +15,24 @@ import sabir
 from sabir.messages import Message
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import at_once, looping
-from tests.benchmarks.contenders.messages import message_of, messages_of
+from tests.benchmarks.contenders.agents import agents_messages, messages_of
+from tests.benchmarks.contenders.doing import SENT, at_once, looping, timed
+from tests.benchmarks.contenders.messages import message_of
 from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Given
 
 REQUIREMENTS = ("{core}", "{openai}", "{anthropic}", "{google}")
 
 ADAPTERS = {
-    "openai.chat": ("openai.chat:gpt-4.1", "/v1"),
-    "openai.responses": ("openai.responses:gpt-4.1", "/v1"),
-    "anthropic.messages": ("anthropic:claude-sonnet-4-5", ""),
-    "google.generate_content": ("google:gemini-2.5-flash", ""),
+    "openai.chat": ("openai.chat", "/v1"),
+    "openai.responses": ("openai.responses", "/v1"),
+    "anthropic.messages": ("anthropic", ""),
+    "google.generate_content": ("google", ""),
 }
-"""The adapter's name, and what its base URL ends with."""
+"""What the adapter's name begins with, and what its base URL ends with."""
 SETTINGS = {"anthropic.messages": sabir.Settings(max_output_tokens=work.MAX_TOKENS)}
+IMPORTED = "import sabir"
+"""What is imported before anything is made ready."""
 IN_PROCESS = "http://in.process"
 
 
@@ -49,7 +52,7 @@ def adapter_of(given: Given) -> sabir.ModelAdapter:
     """The adapter of a wire's model at the stub, or in the process."""
     name, ending = ADAPTERS[given.wire]
     url = (given.url or IN_PROCESS) + ending
-    return sabir.adapter(name, api_key="none", base_url=url, settings=SETTINGS.get(given.wire))
+    return sabir.adapter(f"{name}:{given.model}", api_key="none", base_url=url, settings=SETTINGS.get(given.wire))
 
 
 def option(function: Callable[..., Any] | None = None) -> sabir.Option:
@@ -62,27 +65,31 @@ class Afresh:
     """Renders messages that were never rendered, by a renderer that was in use before: it met other messages."""
 
     def __init__(self, given: Given) -> None:
-        self.size = given.size
+        self.given = given
         self.adapter, self.options = adapter_of(given), [option()]
         self.settings = SETTINGS.get(given.wire)
         self.renew()
 
+    def messages(self, size: int) -> list[Message]:
+        """So many new ones."""
+        return messages_of(self.given._replace(size=size), self.adapter.target)
+
     def renew(self) -> None:
         """New messages, and a renderer that rendered short conversations of others, each of another end."""
-        self.messages, self.renderer = messages_of(self.size), self.adapter.new_renderer()
+        self.history, self.renderer = self.messages(self.given.size), self.adapter.new_renderer()
         for size in (8, 9, 10):
-            self.renderer.render(messages_of(size), self.options, self.settings)
+            self.renderer.render(self.messages(size), self.options, self.settings)
 
     def __call__(self) -> bytes:
         """The request."""
-        return self.renderer.render(self.messages, self.options, self.settings).body_bytes
+        return self.renderer.render(self.history, self.options, self.settings).body_bytes
 
 
 class Appending:
     """A history that grows by one turn a run, by one adapter; after fifty turns another begins."""
 
     def __init__(self, given: Given) -> None:
-        self.size = given.size
+        self.given = given
         self.adapter, self.options = adapter_of(given), [option()]
         self.count = 50
         self.history: list[Message] = []
@@ -90,15 +97,40 @@ class Appending:
     def renew(self) -> None:
         """Append a turn of new messages."""
         if self.count == 50:
-            messages = messages_of(self.size + 100)
-            self.count, self.history, self.more = 0, messages[: self.size], messages[self.size :]
+            given, target = self.given, self.adapter.target
+            entries = work.entries_of(given._replace(size=given.size + 100))
+            each = [list(agents_messages(given, target, entry)) for entry in entries]
+            self.count, self.more = 0, each[given.size :]
+            self.history = [message for messages in each[: given.size] for message in messages]
             self.adapter.render(self.history, options=self.options)
-        self.history += self.more[2 * self.count : 2 * self.count + 2]
+        for messages in self.more[2 * self.count : 2 * self.count + 2]:
+            self.history += messages
         self.count += 1
 
     def __call__(self) -> bytes:
         """The request for the history as it is now."""
         return self.adapter.render(self.history, options=self.options).body_bytes
+
+
+class Sharing:
+    """Many callers, one history that was rendered before, one adapter: each has a last message of its own."""
+
+    units = work.CALLERS
+
+    def __init__(self, given: Given) -> None:
+        self.given = given
+        self.adapter, self.options = adapter_of(given), [option()]
+        self.renew()
+
+    def renew(self) -> None:
+        """Another history, rendered once, and the callers' own."""
+        history = messages_of(self.given, self.adapter.target)
+        self.adapter.render(history, options=self.options)
+        self.histories = [[*history, message_of(entry)] for entry in work.last_messages()]
+
+    def __call__(self) -> list[bytes]:
+        """The requests."""
+        return [self.adapter.render(history, options=self.options).body_bytes for history in self.histories]
 
 
 class Calling:
@@ -113,13 +145,38 @@ class Calling:
 
     def renew(self) -> None:
         """New messages: nothing is kept of them."""
-        self.messages = messages_of(self.given.size)
+        self.messages = messages_of(self.given, self.adapter.target)
         self.transport.begin(self.answers)
 
     def __call__(self) -> tuple[bytes, str]:
         """Render, send, decode."""
         reply = self.adapter.complete_sync(self.messages, options=self.options)
         return self.transport.body, reply.text
+
+
+class Sending:
+    """Calls to the stub, and what is left of each without its rendering, and without its decoding as well."""
+
+    units = SENT
+
+    def __init__(self, given: Given) -> None:
+        self.given, self.options = given, [option()]
+        self.adapter, self.body = adapter_of(given), work.reply(given.wire)
+        self.decode = sabir.dialect(given.wire).decode
+        self.renew()
+
+    def renew(self) -> None:
+        """New messages for each call, and others for each rendering."""
+        target = self.adapter.target
+        self.called, self.rendered = ([messages_of(self.given, target) for _ in range(SENT)] for _ in range(2))
+
+    def __call__(self) -> dict[str, Any]:
+        """Calls, then renderings, then decodings."""
+        whole, reply = timed(lambda each: self.adapter.complete_sync(each, options=self.options), self.called)
+        rendering, _ = timed(lambda each: self.adapter.render(each, options=self.options), self.rendered)
+        decoding, _ = timed(lambda _: self.decode(self.body), range(SENT))
+        figures = {"beyond": whole - rendering, "sending": whole - rendering - decoding}
+        return {"text": reply.text, "figures": figures}
 
 
 def loop(given: Given) -> Callable[[], object]:
@@ -139,7 +196,11 @@ def loop(given: Given) -> Callable[[], object]:
 
         return history, take_turn
 
-    return looping(given, in_process(), begin)
+    def message(entry: work.Entry) -> Message:
+        (made,) = agents_messages(given, adapter.target, entry)
+        return made
+
+    return looping(given, in_process(), begin, message=message)
 
 
 def decode(given: Given) -> Callable[[], sabir.Reply]:
@@ -150,7 +211,8 @@ def decode(given: Given) -> Callable[[], sabir.Reply]:
 
 def stream(given: Given) -> Callable[[], sabir.Reply]:
     """The stub's stream, every event made, to the whole reply."""
-    adapter, options, messages = adapter_of(given), [option()], messages_of(10)
+    adapter, options = adapter_of(given), [option()]
+    messages = messages_of(given._replace(size=10), adapter.target)
 
     def run() -> sabir.Reply:
         return adapter.stream_sync(messages, options=options).reply()
@@ -161,7 +223,8 @@ def stream(given: Given) -> Callable[[], sabir.Reply]:
 
 def loopback(given: Given) -> Callable[[], object]:
     """Calls to the stub: one after the other, or so many at once."""
-    adapter, options, messages = adapter_of(given), [option()], messages_of(given.size)
+    adapter, options = adapter_of(given), [option()]
+    messages = messages_of(given, adapter.target)
     if given.concurrency == 1:
         return lambda: adapter.complete_sync(messages, options=options).text
 
@@ -180,7 +243,7 @@ def memory(given: Given) -> Callable[[], object]:
         adapters = [adapter_of(Given(wire)) for wire in wires]
         for adapter in adapters:
             adapter.render("Ready?", options=options)
-        messages = messages_of(given.size)
+        messages = messages_of(Given(wires[0], given.size), adapters[0].target)
         gc.collect()
         tracemalloc.start()
         before = tracemalloc.get_traced_memory()[0]
@@ -202,7 +265,9 @@ def history(given: Given) -> Callable[[], int]:
 def imports(given: Given) -> tuple[str, str]:
     """An adapter; then one call."""
     name, ending = ADAPTERS[given.wire]
-    ready = f"import sabir\nllm = sabir.adapter({name!r}, api_key='none', base_url={given.url + ending!r})"
+    ready = (
+        f"import sabir\nllm = sabir.adapter('{name}:{given.model}', api_key='none', base_url={given.url + ending!r})"
+    )
     return ready, "assert llm.complete_sync([sabir.system('Be brief.'), sabir.user('Umbrella?')]).text"
 
 
@@ -213,7 +278,7 @@ def _evidence(given: Given, reply: sabir.Reply) -> object:
 
 
 TASKS: dict[str, Callable[[Given], Callable[[], Any]]] = {
-    "render": Afresh, "render_warm": Appending, "call": Calling, "loop": loop, "decode": decode, "stream": stream,
-    "loopback": loopback, "memory": memory, "history": history,
+    "render": Afresh, "render_warm": Appending, "shared": Sharing, "send": Sending, "call": Calling,
+    "loop": loop, "decode": decode, "stream": stream, "loopback": loopback, "memory": memory, "history": history,
 }  # fmt: skip
 EVIDENCE = {"decode": _evidence, "stream": _evidence}

@@ -1,8 +1,11 @@
 """Whole calls through an in-process transport: rendering, sending, decoding, without a network."""
 
-from tests.benchmarks.goals import ON_ANTHROPIC_SDK, ON_SLOW_SDKS, at_most, faster
+from tests.benchmarks.goals import ANTHROPIC, GOOGLE, OPENAI, faster, gate
 from tests.benchmarks.interleave import Pace
 from tests.benchmarks.rows.row import Row, across, main
+from tests.benchmarks.work import AGENTS, PLAIN
+
+SLOW = OPENAI | GOOGLE
 
 ROW = Row(
     name="call",
@@ -11,14 +14,15 @@ ROW = Row(
     task="call",
     unit="ms CPU a call",
     figure=lambda record: record["cpu"] / 1e6,
-    cases=(*across((10, 100, 1000)), *across((5000,), ("openai.chat", "anthropic.messages"))),
-    quick=across((10, 1000)),
+    cases=(*across((10, 100, 1000), talk=AGENTS), *across((10, 100, 1000), talk=PLAIN)),
+    quick=(*across((10, 1000), talk=AGENTS), *across((10, 1000), talk=PLAIN)),
     curve="sizes",
     pace=Pace(most_seconds=2.0),
     goals=(
-        at_most(2, "limit", "≤ 2 × the limit, N=1000", sizes=(1000,)),
-        faster(50, ON_SLOW_SDKS, "≥ 50 × faster than all on the openai or google-genai SDK, N=1000", sizes=(1000,)),
-        faster(4, ON_ANTHROPIC_SDK, "≥ 4 × faster than all on the anthropic SDK, N=1000", sizes=(1000,)),
+        gate(faster(4, SLOW, "≥ 4 × faster than the typed calls of OpenAI and Google, N=10", sizes=(10,))),
+        gate(faster(18, SLOW, "≥ 18 × faster than those, N=1000", sizes=(1000,))),
+        faster(1.1, ANTHROPIC, "≥ 1.1 × faster than Anthropic's typed call, N=10 and 100", sizes=(10, 100)),
+        faster(1, ANTHROPIC, "not slower than Anthropic's typed call, N=1000", sizes=(1000,)),
     ),
 )
 

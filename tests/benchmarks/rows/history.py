@@ -14,6 +14,7 @@ ROW = Row(
     cases=(Given("at rest", 10000),),
     quick=(Given("at rest", 1000),),
     contenders=("limit", "sabir"),
+    reference="limit",
     goals=(at_most(2, "limit", "≤ 2 × one pydantic validation of the same JSON"),),
 )
 

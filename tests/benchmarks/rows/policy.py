@@ -14,6 +14,7 @@ ROW = Row(
     figure=lambda record: record["cpu"] / 1e3,
     cases=(Given("no options", 10), Given("three options", 10)),
     contenders=("limit", "sabir_runtime"),
+    reference="limit",
     goals=(adds_at_most(2, "limit", "adds ≤ 2 µs to a plain await of the same coroutine function"),),
 )
 

@@ -6,13 +6,12 @@ Row ──measure──▶ records ──▶ table at 80 columns, goals met or N
 import argparse
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tests.benchmarks import results
 from tests.benchmarks.goals import Goal, Record
-from tests.benchmarks.interleave import APART, LABELS, QUICK, Pace, measured, measured_together
+from tests.benchmarks.interleave import APART, LABELS, QUICK, TALKS, Pace, measured, measured_together
 from tests.benchmarks.tables import printed
 from tests.benchmarks.work import WIRES, Given
 
@@ -27,9 +26,7 @@ def by_interleaving(
     row: "Row", cases: Sequence[Given], contenders: Sequence[str], pace: Pace, absent: Absence
 ) -> list[Record]:
     """As most rows are measured."""
-    for wire, names in row.too_long.items():
-        absent.update({f"{name} ({wire})": "left out: its run takes too long" for name in names if name in contenders})
-    return measured(row.task, cases, contenders, pace, absent, row.too_long)
+    return measured(row.task, cases, contenders, pace, absent)
 
 
 def all_together(
@@ -53,20 +50,27 @@ class Row(NamedTuple):
     quick: tuple[Given, ...] = ()
     contenders: tuple[str, ...] = EVERYBODY
     column: str = "N"
-    reference: str = "limit"
+    reference: str = "sabir"
     curve: str = ""
     """What is drawn: cost against "sizes", the cost of "turns", "bars", or nothing."""
     measure: Measure = by_interleaving
     pace: Pace = Pace()
     concurrencies: bool = False
-    too_long: Mapping[str, Sequence[str]] = MappingProxyType({})
-    """Wire → who is left out there, because it takes so long."""
     also: tuple[tuple[str, Callable[[Record], float]], ...] = ()
     """Further figures, each with its unit: shown in tables of their own."""
 
     def views(self) -> "list[Row]":
         """The row once for each of its figures."""
         return [self, *(self._replace(unit=unit, figure=figure, also=()) for unit, figure in self.also)]
+
+    def of(self, talk: str, sizes: Sequence[int]) -> "Row":
+        """The row with the cases of that conversation and of those sizes alone, where any are named."""
+
+        def kept(cases: tuple[Given, ...]) -> tuple[Given, ...]:
+            asked = [case for case in cases if not talk or case.talk in ("", talk)]
+            return tuple(case for case in asked if not sizes or case.size in sizes)
+
+        return self._replace(cases=kept(self.cases), quick=kept(self.quick or self.cases))
 
     def run(self, *, quick: bool, contenders: Sequence[str] = ()) -> Record:
         """Measure; the row as it is stored."""
@@ -79,28 +83,39 @@ class Row(NamedTuple):
 
 
 def across(
-    sizes: Sequence[int], wires: Sequence[str] = WIRES, url: str = "", concurrency: int = 1
+    sizes: Sequence[int],
+    wires: Sequence[str] = WIRES,
+    url: str = "",
+    concurrency: int = 1,
+    talk: str = "",
+    other_model: str = "",
 ) -> tuple[Given, ...]:
     """Each wire with each size."""
-    return tuple(Given(wire, size, url, concurrency) for wire in wires for size in sizes)
+    return tuple(Given(wire, size, url, concurrency, talk, other_model) for wire in wires for size in sizes)
 
 
 def arguments(what: str) -> argparse.ArgumentParser:
     """What every run understands."""
     parser = argparse.ArgumentParser(description=what)
     parser.add_argument("--quick", action="store_true", help="fewer sizes and rounds: for a look")
-    parser.add_argument("--contenders", default="", help="only these, with commas between; nothing is stored")
+    parser.add_argument(
+        "--only", default="", metavar="NAMES",
+        help=f"only these contenders, with commas between; nothing is stored. They are {', '.join(LABELS)}",
+    )  # fmt: skip
+    parser.add_argument("--talk", choices=TALKS, default="", help="only this conversation; nothing is stored")
+    parser.add_argument("--sizes", default="", help="only these sizes, with commas between; nothing is stored")
     return parser
 
 
 def run_rows(rows: Sequence[Row], given: Any) -> None:
     """Run, print, store."""
-    chosen = [name for name in given.contenders.split(",") if name]
+    chosen = [name for name in given.only.split(",") if name]
+    sizes = [int(size) for size in given.sizes.split(",") if size]
     for row in rows:
         print(f"{row.name} …", file=sys.stderr, flush=True)
-        found = row.run(quick=given.quick, contenders=chosen)
+        found = row.of(given.talk, sizes).run(quick=given.quick, contenders=chosen)
         print(printed(row, found), flush=True)
-        if not chosen:
+        if not (chosen or given.talk or sizes):
             results.store(row.name, found, quick=given.quick)
 
 

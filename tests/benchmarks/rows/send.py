@@ -1,0 +1,26 @@
+"""What a call takes beyond its rendering, beside raw httpx2."""
+
+from tests.benchmarks.goals import adds_at_most, gate
+from tests.benchmarks.rows.row import STUB, Row, across, main
+from tests.benchmarks.work import PLAIN
+
+ROW = Row(
+    name="send",
+    title="Call beyond its rendering",
+    what="Calls of N messages by the client that the plugin makes, to a server on this machine, less what rendering "
+    "them takes; the same less what decoding the answer takes. Beside it the same bytes, ready made, posted by httpx2.",
+    task="send",
+    unit="µs CPU beyond rendering and decoding",
+    figure=lambda record: record["sending"] / 1e3,
+    cases=across((10,), url=STUB, talk=PLAIN),
+    contenders=("sabir", "raw"),
+    reference="raw",
+    also=(
+        ("µs CPU beyond rendering", lambda record: record["beyond"] / 1e3),
+        ("µs CPU in all", lambda record: record["cpu"] / 1e3),
+    ),
+    goals=(gate(adds_at_most(0, "raw", "not more than raw httpx2", clock="sending")),),
+)
+
+if __name__ == "__main__":
+    main(ROW)

@@ -10,7 +10,7 @@ A row of models.toml may refuse what WORDS names beside wire settings and featur
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sabir.authoring.bodies import Fields, fields, without
+from sabir.authoring.bodies import Fields, fields, first_count, without
 from sabir.authoring.vendor import not_offered, read_vendor, take_setting
 from sabir.losses import LossKind
 from sabir.parts import KnownPart
@@ -19,16 +19,16 @@ from sabir.settings import ResponseFormat
 from sabir.values import JSONValue, encode_json
 
 from sabir_anthropic.encode import WHITE_END, encode_system
+from sabir_anthropic.limits import BEYOND_CONTEXT, answer_limit
 from sabir_anthropic.settings import AnthropicSettings
 
 WORDS = frozenset(
-    {"forced_choice", "temperature_with_top_p", "thinking.adaptive", "thinking.between_tools", "thinking.disabled",
-     "top_k", "xhigh_effort"}
+    {BEYOND_CONTEXT, "forced_choice", "temperature_with_top_p", "thinking.adaptive", "thinking.between_tools",
+     "thinking.disabled", "top_k", "xhigh_effort"}
 )  # fmt: skip
-"""What a row of models.toml may refuse beside wire settings and features: a forced choice of an option, both samplers
-at once, thinking without a budget, thinking between calls alone, not thinking, `top_k`, the effort `xhigh`."""
-DEFAULT_MAX_TOKENS = 4096
-"""What every model can answer with; for one of which nothing is known, as the wire wants a limit."""
+"""What a row of models.toml may refuse beside wire settings and features: a maximum beyond the context, a forced choice
+of an option, both samplers at once, thinking without a budget, thinking between calls alone, not thinking, `top_k`,
+the effort `xhigh`."""
 LEAST_BUDGET = 1024
 """The vendor's own. https://platform.claude.com/docs/en/build-with-claude/extended-thinking"""
 BUDGETS: Mapping[str, int] = {
@@ -78,8 +78,7 @@ class _Request:
         self._vendor = vendor
         self._rejects = scope.model_info.rejects
         self._markers = self._read_breakpoints()
-        most = scope.model_info.output_tokens or DEFAULT_MAX_TOKENS
-        self._limit: int = take_setting(scope, "max_output_tokens") or most
+        self._limit = answer_limit(scope, thinking=self._asked_to_think())
         self._effort: str | None = None
         self.thinking: Fields = self._thinking()
 
@@ -114,6 +113,12 @@ class _Request:
                 scope.splices.append(Splice(place, b"}]}", text, f"settings.{self._own('cache_breakpoints')}"))
         self._close(is_formatted="format" in config)
         return {name: value for name, value in found.items() if value not in (None, [], {})} | vendor
+
+    def _asked_to_think(self) -> int:
+        """Tokens of the budget that was asked for; 0 where the model thinks without one."""
+        given = fields(self._vendor.get("thinking")).get("budget_tokens")
+        by_effort = BUDGETS.get(self._scope.settings.take("reasoning_effort") or "", 0)
+        return max(first_count(given) or 0, by_effort if "thinking.adaptive" in self._rejects else 0)
 
     def _thinking(self) -> Fields:
         effort, given = take_setting(self._scope, "reasoning_effort"), self._vendor.pop("thinking", None)

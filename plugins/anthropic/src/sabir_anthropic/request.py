@@ -55,6 +55,10 @@ FORMATS = frozenset({"date", "date-time", "duration", "email", "hostname", "ipv4
 _ANNOTATIONS = frozenset({"$comment", "$id", "$schema", "deprecated", "examples", "readOnly", "writeOnly"})
 _MAPS = ("properties", "$defs", "definitions")
 _UNIONS = ("allOf", "anyOf", "oneOf")
+_HOLDING = frozenset({"$ref", "allOf", "anyOf", "const", "enum", "type"})
+"""Of these a part of a schema has one: the SDK's typed call refuses any other."""
+_BESIDE_REF = frozenset({"$ref", "$defs", "definitions"})
+"""What the SDK leaves beside a reference; other keywords stand around it here, where they are kept."""
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
@@ -350,6 +354,11 @@ def _fit(schema: JSONValue, reasons: dict[str, None]) -> Any:
         if schema.get("additionalProperties") not in (None, False):
             reasons["an object of free keys is closed"] = None
         found["additionalProperties"] = False
+        found.setdefault("type", "object")
+    if not found.keys() & _HOLDING:
+        reasons["a part without a type holds them to nothing"] = None
+    if "$ref" in found and found.keys() - _BESIDE_REF and "anyOf" not in found:
+        found["anyOf"] = [{"$ref": found.pop("$ref")}]
     return found
 
 

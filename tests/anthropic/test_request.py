@@ -376,9 +376,10 @@ def test_a_breakpoint_at_the_end_marks_a_result() -> None:
 
 def test_a_breakpoint_without_a_place_is_a_loss() -> None:
     """No system text, no option; that nothing is closed yet is none."""
-    assert losses(vendor={"cache_breakpoints": ["options", "system", "closed"]}) == [
-        ("dropped", "vendor.anthropic.cache_breakpoints")
-    ] * 2
+    assert (
+        losses(vendor={"cache_breakpoints": ["options", "system", "closed"]})
+        == [("dropped", "vendor.anthropic.cache_breakpoints")] * 2
+    )
     with pytest.raises(SettingsInvalid, match="cache_breakpoints"):
         render(vendor={"cache_breakpoints": ["middle"]})
 

@@ -58,7 +58,7 @@ _UNIONS = ("allOf", "anyOf", "oneOf")
 _HOLDING = frozenset({"$ref", "allOf", "anyOf", "const", "enum", "type"})
 """Of these a part of a schema has one: the SDK's typed call refuses any other."""
 _BESIDE_REF = frozenset({"$ref", "$defs", "definitions"})
-"""What the SDK leaves beside a reference; other keywords stand around it here, where they are kept."""
+"""What the SDK leaves beside a reference."""
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
@@ -353,10 +353,14 @@ def _fit(schema: JSONValue, reasons: dict[str, None]) -> Any:
     if schema.get("type") == "object" or "properties" in schema:
         if schema.get("additionalProperties") not in (None, False):
             reasons["an object of free keys is closed"] = None
-        found["additionalProperties"] = False
-        found.setdefault("type", "object")
+        found |= {"additionalProperties": False, "type": "object"}
     if not found.keys() & _HOLDING:
         reasons["a part without a type holds them to nothing"] = None
+    return _around_reference(found)
+
+
+def _around_reference(found: dict[str, Any]) -> dict[str, Any]:
+    """The schema with other keywords around its reference, not beside it, where the SDK would leave them out."""
     if "$ref" in found and found.keys() - _BESIDE_REF and "anyOf" not in found:
         found["anyOf"] = [{"$ref": found.pop("$ref")}]
     return found

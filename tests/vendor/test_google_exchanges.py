@@ -154,7 +154,7 @@ def test_an_error_body_is_the_error_that_it_says(exchange: Exchange) -> None:
 
 def renderer(exchange: Exchange) -> Renderer:
     """Of the service that was asked."""
-    target = Target(provider="google", dialect=GENERATE_CONTENT.name)
+    target = sabir.dialect(GENERATE_CONTENT.name).target
     return Renderer(GENERATE_CONTENT, target, quirks=frozenset({VERTEX} if "aiplatform" in exchange.host else ()))
 
 

@@ -42,7 +42,8 @@ def answer(call_id: str = "toolu_1", **fields: Any) -> Message:
 
 
 def render(*messages: Message, model: str = MODEL, **settings: Any) -> Rendering:
-    return sabir.dialect("anthropic.messages").render(messages, model=model, settings=sabir.Settings(**settings))
+    given = sabir.Settings(**{"max_output_tokens": 1024, **settings})
+    return sabir.dialect("anthropic.messages").render(messages, model=model, settings=given)
 
 
 def sent(*messages: Message, **fields: Any) -> list[Any]:
@@ -72,7 +73,7 @@ def test_a_conversation_on_the_wire() -> None:
 
     assert rendering.losses == ()
     assert rendering.body_bytes == (
-        b'{"model":"claude-opus-5-5","max_tokens":128000,"system":[{"type":"text","text":"Be brief."}],"messages":['
+        b'{"model":"claude-opus-5-5","max_tokens":1024,"system":[{"type":"text","text":"Be brief."}],"messages":['
         b'{"role":"user","content":[{"type":"text","text":"Umbrella?"}]},'
         b'{"role":"assistant","content":[{"type":"text","text":"Let me see."},'
         b'{"type":"tool_use","id":"toolu_1","name":"weather","input":{"a":2,"b":1}}]},'
@@ -401,7 +402,8 @@ def test_at_a_cloud_media_are_bytes() -> None:
     renderer = Renderer(MESSAGES, target, quirks=frozenset({"cloud"}))
     picture = said(MediaPart(modality="image", url="https://e.org/a.png"), policy="user")
     late = renderer.render([ASKED, sabir.system("Be brief.")])
+    shown = renderer.render([picture], settings=sabir.Settings(max_output_tokens=1024))
 
-    assert "[image not shown" in renderer.render([picture]).body_bytes.decode()
-    assert [loss.kind for loss in renderer.render([picture]).losses] == ["downgraded"]
+    assert "[image not shown" in shown.body_bytes.decode()
+    assert [loss.kind for loss in shown.losses] == ["downgraded"]
     assert [each["role"] for each in json.loads(late.body_bytes)["messages"]] == ["user", "user"]

@@ -24,6 +24,8 @@ from tests.anthropic.test_stream import START, STOP, begun, delta, done, ended, 
 REQUEST = WireRequest(path="/v1/messages", body=b'{"model":"m" ,"messages":[]}')
 ANSWER = json.dumps(message({"type": "text", "text": "Hello."})).encode()
 WIRE = [START, begun(0, {"type": "text", "text": ""}), delta(0, "text", text="Hello."), done(0), ended(), STOP]
+SHORT = sabir.Settings(max_output_tokens=1024)
+"""An answer that may come at once."""
 VARIABLES = (
     "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_PROFILE",
     "AWS_BEARER_TOKEN_BEDROCK",
@@ -188,7 +190,7 @@ def test_a_clouds_client_puts_the_model_into_the_path(make: Any, path: str, key:
     """And the version into the body; the messages are those that were rendered."""
     with Server([head(), ANSWER]) as server, make(server) as client:
         assert provider.quirks(Access(client=client)) == {"cloud"}
-        reply = sabir.adapter("anthropic:claude-sonnet-4-5", client=client).complete_sync("Hi")
+        reply = sabir.adapter("anthropic:claude-sonnet-4-5", client=client, settings=SHORT).complete_sync("Hi")
         asked = server.asked[0]
 
     body = json.loads(asked.body)
@@ -203,7 +205,7 @@ async def test_an_async_client_of_a_cloud() -> None:
     with Server([head(), ANSWER]) as server:
         client = anthropic.AsyncAnthropicBedrock(api_key="aws", aws_region="eu-west-1", base_url=server.url)
         async with client:
-            reply = await sabir.adapter("anthropic:claude-sonnet-4-5", client=client).complete("Hi")
+            reply = await sabir.adapter("anthropic:claude-sonnet-4-5", client=client, settings=SHORT).complete("Hi")
 
     assert (reply.text, server.asked[0].path) == ("Hello.", "/model/claude-sonnet-4-5/invoke")
 
@@ -233,7 +235,7 @@ def test_a_call_from_end_to_end() -> None:
     """Adapter, SDK, server and back; betas and version are headers."""
     vendor = {"anthropic": {"betas": ["b-1", "b-2"], "version": "2023-06-01"}}
     with Server([head(), ANSWER]) as server:
-        llm = sabir.adapter("anthropic:claude-haiku-4-5", base_url=server.url, api_key="k")
+        llm = sabir.adapter("anthropic:claude-haiku-4-5", base_url=server.url, api_key="k", settings=SHORT)
         reply = llm.complete_sync("Hi", settings=sabir.Settings(vendor=vendor))
         llm.close()
         asked = server.asked[0]

@@ -22,6 +22,12 @@ OPTIONAL = {
 }
 DATA = {"models.toml": "model capabilities as data, by prefix", "py.typed": "its annotations count"}
 ARGUED: dict[str, dict[str, str]] = {
+    "sabir_anthropic": {
+        "limits.py": "the maximum that the wire wants of every answer, and from which on it must be streamed",
+    },
+    "sabir_google": {
+        "services.py": "what one of the vendor's two services takes and the other does not",
+    },
     "sabir_openai": {
         "gateways.toml": "compatible endpoints as rows of data",
         "media.py": "media as both dialects write them",

@@ -42,6 +42,8 @@ from sabir.sse import ServerEvent
 from sabir.values import JSONValue
 
 ERRORS: Mapping[int, type[CallError]] = {400: InvalidRequest, 401: AuthenticationFailed, 429: RateLimited}
+MOST_AT_ONCE = 1_000_000
+"""A longer answer is streamed, whoever asks."""
 SCOPE = DecodeScope(Target(provider="tiny", dialect="tiny.talk", model="m", endpoint="http://tiny"))
 
 
@@ -66,6 +68,7 @@ class TinyDialect:
         return [{"side": turn.side, **_entry(entry)} for entry in turn.entries]
 
     def encode_request(self, scope: RequestScope) -> Mapping[str, JSONValue]:
+        scope.only_as_stream = (scope.settings.take("max_output_tokens") or 0) > MOST_AT_ONCE
         settings = {name: value for name in WIRE_SETTINGS if (value := scope.settings.take(name)) is not None}
         return {"model": scope.target.model, "options": list(scope.option_names.values()), "settings": settings}
 

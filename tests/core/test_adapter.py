@@ -33,7 +33,7 @@ from sabir.scope import ModelInfo
 from sabir.settings import RetryPolicy, Settings
 from sabir.telemetry import redact
 
-from tests.core.support import WORDS, Behaviour, Loopback, Tiny, failing, streamed, whole
+from tests.core.support import MOST_AT_ONCE, WORDS, Behaviour, Loopback, Tiny, failing, streamed, whole
 
 SKY = "https://example.org/sky.png"
 
@@ -195,6 +195,21 @@ def test_a_rendering_for_a_stream_is_streamed_and_folded(tiny: Tiny) -> None:
         assert True is json.loads(rendering.body_bytes)["stream"]
         with pytest.raises(SettingsInvalid, match="no settings beside a rendering"):
             llm.stream_sync(rendering, settings=Settings())
+
+
+def test_an_answer_that_may_take_too_long_is_streamed_whoever_asks(tiny: Tiny) -> None:
+    """The dialect says so; the rendering shows the very bytes, and who asks for the whole gets the whole."""
+    with serving(echo, settings=Settings(max_output_tokens=MOST_AT_ONCE + 1)) as (llm, server):
+        rendering = llm.render("hi")
+
+        assert (rendering.streaming, rendering.path, rendering.body["stream"]) == (True, "/stream", True)
+        assert rendering.for_stream() is rendering
+        assert [llm.complete_sync("hi").text, llm.send_sync(rendering).text] == ["Take one."] * 2
+        assert llm.stream_sync("hi").reply().text == "Take one."
+        assert {received.body for received in server.received} == {rendering.body_bytes}
+        short = llm.render("hi", settings=Settings(max_output_tokens=MOST_AT_ONCE))
+        own_word = llm.render("hi", settings=Settings(extra_body={"stream": False}))
+        assert (short.streaming, own_word.streaming, own_word.path) == (False, False, "/talk")
 
 
 def test_a_reply_carries_attempts_and_losses(tiny: Tiny) -> None:

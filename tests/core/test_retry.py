@@ -17,7 +17,20 @@ from sabir.errors import (
     StreamBroken,
 )
 from sabir.events import BlockDelta, ReplyEnd, ReplyStart
-from sabir.exchange import Close, Emit, Exchange, Failed, Head, Open, Pause, Read, Script, call_script, stream_script
+from sabir.exchange import (
+    Close,
+    Emit,
+    Exchange,
+    Failed,
+    Head,
+    Open,
+    Pause,
+    Read,
+    Script,
+    call_script,
+    folded_script,
+    stream_script,
+)
 from sabir.incoming import StreamState
 from sabir.settings import RetryPolicy, Settings
 
@@ -59,6 +72,10 @@ def call(retries: RetryPolicy = THRICE) -> Script[Any]:
 
 def stream(state: StreamState | None = None, retries: RetryPolicy = THRICE) -> Script[Any]:
     return stream_script(Exchange(REQUEST, DIALECT, SCOPE, retries), state or StreamState(DIALECT, SCOPE))
+
+
+def folded() -> Script[Any]:
+    return folded_script(Exchange(REQUEST, DIALECT, SCOPE, THRICE))
 
 
 def test_a_retryable_failure_is_tried_again(run: Drive) -> None:
@@ -216,6 +233,19 @@ def test_a_stream_is_never_tried_again_after_its_first_event(run: Drive, answer:
 
     assert (caught.value.partial.text, caught.value.retryable) == ("Take ", False)
     assert (len(connection.requests), connection.open_responses) == (1, 0)
+
+
+@pytest.mark.parametrize("broken_off", [ConnectionResetError("reset"), {"error": 429}], ids=["reset", "reported"])
+def test_a_stream_that_nobody_reads_is_tried_again(run: Drive, broken_off: Any) -> None:
+    """Where the whole was asked for, nothing was shown that would have to be taken back."""
+    first = streamed(*WORDS[:2])
+    answer = broken(first, broken_off) if isinstance(broken_off, OSError) else streamed(*WORDS[:2], broken_off)
+    connection = Scripted(answer, streamed(*WORDS))
+
+    reply = run(folded(), connection, [])
+
+    assert (reply.text, reply.attempts) == ("Take one.", 2)
+    assert (len(connection.requests), connection.open_responses) == (2, 0)
 
 
 def test_settings_say_how_often() -> None:

@@ -17,6 +17,7 @@ from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Orig
 from sabir.parts import Citation, KnownPart, MediaPart, RefusalPart, TextPart
 from sabir.registry import default_registry
 from sabir.rendering import Renderer
+from sabir.settings import Settings
 
 from tests.laws.replies import BODIES, ELSEWHERE, MODELS, PICTURE, decoded, said, target_of
 
@@ -27,6 +28,8 @@ MP4 = "data:video/mp4;base64,AAAAGGZ0eXBtcDQy"
 Conversation = Sequence[Message]
 Feature = Callable[[str], Conversation]
 """A dialect's name → a conversation that has the feature as that dialect meets it."""
+BOUNDED = Settings(max_output_tokens=1000)
+"""The matrix is of messages: a wire that wants a maximum has one."""
 
 
 def _media(modality: Any, url: str) -> Feature:
@@ -162,7 +165,9 @@ def losses_of(dialect: str, feature: Feature) -> Sequence[Loss] | None:
     target = target_of(dialect)
     info = find_model(default_registry.models(target.provider), MODELS[dialect])
     try:
-        return Renderer(sabir.dialect(dialect).dialect, target, model_info=info).render(history).losses
+        return (
+            Renderer(sabir.dialect(dialect).dialect, target, model_info=info).render(history, settings=BOUNDED).losses
+        )
     except RenderingRefused as refused:
         return refused.losses
 

@@ -30,6 +30,7 @@ from sabir.parts import TextPart
 from sabir.rendering import Renderer, Rendering
 from sabir.reply import Reply
 from sabir.scope import Target
+from sabir.settings import Settings
 from sabir_anthropic.dialect import MESSAGES
 
 PLACES = {"content", "id", "model", "role", "stop_reason", "type", "usage"}
@@ -159,7 +160,8 @@ def sent_back(reply: Reply) -> Rendering:
         if each.kind == "option_call":
             answer = OptionResultPayload(invocation_id=each.invocation_id, option_name=each.option_name, result="18 °C")
             history.append(Message(policy=each.option_name, payload=answer))
-    return Renderer(MESSAGES, target).render([*history, _user("Go on.")])
+    settings = Settings(max_output_tokens=1024)
+    return Renderer(MESSAGES, target).render([*history, _user("Go on.")], settings=settings)
 
 
 def _user(text: str) -> Message:

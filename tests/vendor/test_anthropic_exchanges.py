@@ -143,7 +143,10 @@ def rendered(history: DecodedHistory) -> tuple[dict[str, Any] | None, tuple[Loss
         )
     except RenderingRefused as refused:
         return None, refused.losses
-    return json.loads(rendering.body_bytes), rendering.losses
+    body = json.loads(rendering.body_bytes)
+    if rendering.streaming:
+        assert body.pop("stream") is True  # a long answer, whoever asks
+    return body, rendering.losses
 
 
 @each(ASKED)

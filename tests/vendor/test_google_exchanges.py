@@ -23,6 +23,7 @@ from sabir.rendering import Renderer
 from sabir.reply import Reply
 from sabir.scope import DecodeScope, Target
 from sabir_google.dialect import GENERATE_CONTENT
+from sabir_google.services import VERTEX
 
 from tests.vendor.google_support import accumulated, bare, camelled, differences, normal, said, supports, without_losses
 from tests.vendor.support import Exchange, exchanges, fold, missing, scope_for
@@ -151,15 +152,19 @@ def test_an_error_body_is_the_error_that_it_says(exchange: Exchange) -> None:
     assert error.retry_after == (34.4 if told["code"] == 429 else None)
 
 
+def renderer(exchange: Exchange) -> Renderer:
+    """Of the service that was asked."""
+    target = sabir.dialect(GENERATE_CONTENT.name).target
+    return Renderer(GENERATE_CONTENT, target, quirks=frozenset({VERTEX} if "aiplatform" in exchange.host else ()))
+
+
 @each(REQUESTS)
 def test_a_stored_request_goes_back_as_it_was(exchange: Exchange) -> None:
     """Laws 2 and 3 for what was stored elsewhere: what is not in the rendering is in the losses."""
     history = sabir.dialect(GENERATE_CONTENT.name).decode_history(exchange.request)
     expected = normal(without_losses(exchange.request, history.losses))
     try:
-        rendering = sabir.dialect(GENERATE_CONTENT.name).render(
-            history.messages, options=history.options, settings=history.settings
-        )
+        rendering = renderer(exchange).render(history.messages, history.options, history.settings)
     except RenderingRefused:
         assert expected["contents"] == []
         return
@@ -176,7 +181,7 @@ def test_a_stored_request_is_read_the_same_twice(exchange: Exchange) -> None:
     dialect = sabir.dialect(GENERATE_CONTENT.name)
     once = dialect.decode_history(exchange.request)
     try:
-        rendering = dialect.render(once.messages, options=once.options, settings=once.settings)
+        rendering = renderer(exchange).render(once.messages, once.options, once.settings)
     except RenderingRefused:
         return
     if any(loss.path == "contents" for loss in rendering.losses):

@@ -23,7 +23,7 @@ from sabir.constructors import as_messages, listed
 from sabir.contracts import Access, ApiKey, Connection, Dialect, Fetcher, Provider, TokenCount, WireRequest
 from sabir.drive import SyncWire, Wire, drive, drive_sync, result_of
 from sabir.errors import SettingsInvalid
-from sabir.exchange import Exchange, Script, call_script, count_script, stream_script
+from sabir.exchange import Exchange, Script, call_script, count_script, folded_script, stream_script
 from sabir.fetching import Derived, MediaFetching
 from sabir.hooks import installed_hooks
 from sabir.incoming import StreamState
@@ -152,17 +152,13 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering as it is; SettingsInvalid for one that was made for another target."""
-        if rendering.streaming:
-            return await self.stream(rendering).reply()
-        watch, exchange = self._exchange(rendering)
-        return result_of(await drive(watch.over(call_script(exchange)), Wire(self._connected(), watch.tell)))
+        watch, script = self._call(rendering)
+        return result_of(await drive(watch.over(script), Wire(self._connected(), watch.tell)))
 
     def send_sync(self, rendering: Rendering) -> Reply:
         """As `send`, waiting."""
-        if rendering.streaming:
-            return self.stream_sync(rendering).reply()
-        watch, exchange = self._exchange(rendering)
-        return result_of(drive_sync(watch.over(call_script(exchange)), SyncWire(self._connected(), watch.tell)))
+        watch, script = self._call(rendering)
+        return result_of(drive_sync(watch.over(script), SyncWire(self._connected(), watch.tell)))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Render and send; the reply as it comes. What is refused is refused here, the request goes out later."""
@@ -267,6 +263,10 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         scope = self._scope(rendering)
         exchange = Exchange(request, self._dialect, scope, rendering.retries, rendering.losses)
         return CallWatch(rendering, installed_hooks()), exchange
+
+    def _call(self, rendering: Rendering) -> tuple[CallWatch, Script[Reply]]:
+        watch, exchange = self._exchange(rendering)
+        return watch, folded_script(exchange) if rendering.streaming else call_script(exchange)
 
     def _count_script(self, rendering: Rendering) -> Script[TokenCount] | TokenCount:
         encoded = self._dialect.encode_count(rendering.body, rendering.target)

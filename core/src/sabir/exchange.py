@@ -126,6 +126,24 @@ def count_script(exchange: Exchange) -> Script[TokenCount]:
     return _repeated(once, exchange)
 
 
+def folded_script(exchange: Exchange) -> Script[Reply]:
+    """A call whose answer comes as a stream that nobody reads: one that breaks off is sent again, as any call is."""
+
+    def once(attempt: int) -> Script[Reply]:
+        scope = yield from _opened(exchange, attempt)
+        state = StreamState(exchange.dialect, scope, exchange.losses)
+        state.begin(scope, attempt)
+        while not state.ended and (chunk := (yield _NEXT)) is not None:
+            assert isinstance(chunk, bytes)
+            for _ in state.feed(chunk):
+                pass
+        for _ in state.close():
+            pass
+        return state.reply()
+
+    return _repeated(once, exchange)
+
+
 def stream_script(exchange: Exchange, state: StreamState) -> Script[Reply]:
     """A call whose answer comes as a stream; `state` shows how far it is."""
 

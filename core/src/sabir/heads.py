@@ -150,22 +150,23 @@ class HeadMaker:
             if name in fields and freeze(fields[name]) != value:
                 reason = "extra_body replaces what the settings and options said"
                 request.losses.add("dropped", reason, path=f"extra_body.{name}")
-        fields |= settings.extra_body
+        streaming = request.only_as_stream and not dialect.streaming_fields.keys() & settings.extra_body.keys()
+        fields |= {**(dialect.streaming_fields if streaming else {}), **settings.extra_body}
         return Head(
             opening=to_json(fields)[:-1] + b"," * bool(fields) + to_json(field) + b":[",
             closing=tuple(map(to_json, request.closing)),
             splices=tuple(request.splices),
             system_losses=system_losses,
             losses=tuple(request.losses.losses),
-            empty=self._empty(request, settings),
+            empty=self._empty(request, settings, streaming=streaming),
         )
 
-    def _empty(self, request: RequestScope, settings: Settings) -> Rendering:
+    def _empty(self, request: RequestScope, settings: Settings, *, streaming: bool) -> Rendering:
         target, dialect = self._target, self._dialect
         fields = {key: value for key, value in dialect.streaming_fields.items() if key not in settings.extra_body}
         return Rendering(
             target=target,
-            path=dialect.path(target, streaming=False),
+            path=dialect.path(target, streaming=streaming),
             body_bytes=b"",
             losses=(),
             headers={**request.headers, **settings.extra_headers},
@@ -173,6 +174,7 @@ class HeadMaker:
             retries=settings.retries or RetryPolicy(),
             option_names={wire: name for name, wire in request.option_names.items() if wire != name},
             unchecked=bool(settings.extra_body or settings.extra_headers),
+            streaming=streaming,
             stream_path=dialect.path(target, streaming=True),
             stream_fields=to_json(fields).decode(),
         )

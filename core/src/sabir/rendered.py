@@ -24,7 +24,8 @@ class Rendering(Frozen, defer_build=True):
 
     `body_bytes` are the very bytes; `body` shows them as JSON. `unchecked` says that `extra_body` or
     `extra_headers` put something in that no dialect looked at. `option_names` maps names on the wire to option
-    names where the wire could not take those.
+    names where the wire could not take those. `streaming` says that it asks for a stream of events, be it because
+    the answer may take too long to come at once; `send` folds them to the whole reply.
     """
 
     target: Target

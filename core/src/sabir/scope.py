@@ -208,6 +208,8 @@ class RequestScope:
     """Wire items to be sent after all turns; the dialect adds to it what no later request holds at that place."""
     headers: dict[str, str] = field(default_factory=dict)
     """Headers that the request needs beside its body; the dialect adds to it, and `extra_headers` come on top."""
+    only_as_stream: bool = False
+    """Set by the dialect where the answer may take too long to come at once: it is streamed, whoever asks."""
 
     @property
     def last_turn(self) -> Turn | None:

@@ -10,7 +10,7 @@ A row of models.toml may refuse what WORDS names beside wire settings and featur
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sabir.authoring.bodies import Fields, fields, without
+from sabir.authoring.bodies import Fields, fields, first_count, without
 from sabir.authoring.vendor import not_offered, read_vendor, take_setting
 from sabir.losses import LossKind
 from sabir.parts import KnownPart
@@ -19,16 +19,16 @@ from sabir.settings import ResponseFormat
 from sabir.values import JSONValue, encode_json
 
 from sabir_anthropic.encode import WHITE_END, encode_system
+from sabir_anthropic.limits import BEYOND_CONTEXT, answer_limit
 from sabir_anthropic.settings import AnthropicSettings
 
 WORDS = frozenset(
-    {"forced_choice", "temperature_with_top_p", "thinking.adaptive", "thinking.between_tools", "thinking.disabled",
-     "top_k", "xhigh_effort"}
+    {BEYOND_CONTEXT, "forced_choice", "temperature_with_top_p", "thinking.adaptive", "thinking.between_tools",
+     "thinking.disabled", "top_k", "xhigh_effort"}
 )  # fmt: skip
-"""What a row of models.toml may refuse beside wire settings and features: a forced choice of an option, both samplers
-at once, thinking without a budget, thinking between calls alone, not thinking, `top_k`, the effort `xhigh`."""
-DEFAULT_MAX_TOKENS = 4096
-"""What every model can answer with; for one of which nothing is known, as the wire wants a limit."""
+"""What a row of models.toml may refuse beside wire settings and features: a maximum beyond the context, a forced choice
+of an option, both samplers at once, thinking without a budget, thinking between calls alone, not thinking, `top_k`,
+the effort `xhigh`."""
 LEAST_BUDGET = 1024
 """The vendor's own. https://platform.claude.com/docs/en/build-with-claude/extended-thinking"""
 BUDGETS: Mapping[str, int] = {
@@ -55,6 +55,10 @@ FORMATS = frozenset({"date", "date-time", "duration", "email", "hostname", "ipv4
 _ANNOTATIONS = frozenset({"$comment", "$id", "$schema", "deprecated", "examples", "readOnly", "writeOnly"})
 _MAPS = ("properties", "$defs", "definitions")
 _UNIONS = ("allOf", "anyOf", "oneOf")
+_HOLDING = frozenset({"$ref", "allOf", "anyOf", "const", "enum", "type"})
+"""Of these a part of a schema has one: the SDK's typed call refuses any other."""
+_BESIDE_REF = frozenset({"$ref", "$defs", "definitions"})
+"""What the SDK leaves beside a reference."""
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
@@ -78,8 +82,7 @@ class _Request:
         self._vendor = vendor
         self._rejects = scope.model_info.rejects
         self._markers = self._read_breakpoints()
-        most = scope.model_info.output_tokens or DEFAULT_MAX_TOKENS
-        self._limit: int = take_setting(scope, "max_output_tokens") or most
+        self._limit = answer_limit(scope, thinking=self._asked_to_think())
         self._effort: str | None = None
         self.thinking: Fields = self._thinking()
 
@@ -114,6 +117,12 @@ class _Request:
                 scope.splices.append(Splice(place, b"}]}", text, f"settings.{self._own('cache_breakpoints')}"))
         self._close(is_formatted="format" in config)
         return {name: value for name, value in found.items() if value not in (None, [], {})} | vendor
+
+    def _asked_to_think(self) -> int:
+        """Tokens of the budget that was asked for; 0 where the model thinks without one."""
+        given = fields(self._vendor.get("thinking")).get("budget_tokens")
+        by_effort = BUDGETS.get(self._scope.settings.take("reasoning_effort") or "", 0)
+        return max(first_count(given) or 0, by_effort if "thinking.adaptive" in self._rejects else 0)
 
     def _thinking(self) -> Fields:
         effort, given = take_setting(self._scope, "reasoning_effort"), self._vendor.pop("thinking", None)
@@ -344,7 +353,16 @@ def _fit(schema: JSONValue, reasons: dict[str, None]) -> Any:
     if schema.get("type") == "object" or "properties" in schema:
         if schema.get("additionalProperties") not in (None, False):
             reasons["an object of free keys is closed"] = None
-        found["additionalProperties"] = False
+        found |= {"additionalProperties": False, "type": "object"}
+    if not found.keys() & _HOLDING:
+        reasons["a part without a type holds them to nothing"] = None
+    return _around_reference(found)
+
+
+def _around_reference(found: dict[str, Any]) -> dict[str, Any]:
+    """The schema with other keywords around its reference, not beside it, where the SDK would leave them out."""
+    if "$ref" in found and found.keys() - _BESIDE_REF and "anyOf" not in found:
+        found["anyOf"] = [{"$ref": found.pop("$ref")}]
     return found
 
 

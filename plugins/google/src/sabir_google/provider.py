@@ -33,6 +33,7 @@ from sabir.errors import CallError
 from sabir.scope import ModelInfo
 
 from sabir_google.errors import translate
+from sabir_google.services import VERTEX
 
 if TYPE_CHECKING:
     import httpx2
@@ -94,8 +95,8 @@ class GoogleProvider:
         return SDKConnection(self._url(access), KeySource(NAME, access.api_key, KEY_VARIABLES))
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """None."""
-        return frozenset()
+        """That of Vertex AI, for a client of it."""
+        return frozenset({VERTEX} if getattr(access.client, "vertexai", False) else ())
 
     def models(self) -> tuple[ModelInfo, ...]:
         """What is known of Google's models."""

@@ -16,6 +16,7 @@ from sabir.settings import ReasoningEffort, ResponseFormat
 from sabir.values import JSONValue
 
 from sabir_google.encode import FILLER, generation, system_parts
+from sabir_google.services import leave_out_the_others, whole_name
 from sabir_google.settings import TOP_LEVEL, GoogleSettings, camel, spelled
 
 FIELDS: Mapping[str, str] = {
@@ -74,6 +75,9 @@ DEFAULT_NAME = "output"
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the contents."""
     vendor = read_vendor(GoogleSettings, scope)
+    leave_out_the_others(vendor, scope)
+    if cache := vendor.get("cached_content"):
+        vendor["cached_content"] = whole_name(cache, scope)
     _close(scope)
     config = dict(_generation(scope)) | _format(scope)
     thinking = _thinking(scope, spelled(vendor.pop("thinking_config", None) or {}))

@@ -18,6 +18,7 @@ from sabir import registry
 from sabir.calls import Adapter, CallArguments, Messages
 from sabir.catalogue import find_model
 from sabir.checked import checked_key, checked_settings
+from sabir.clock import Patience
 from sabir.closing import AsyncClosing, SyncClosing
 from sabir.constructors import as_messages, listed
 from sabir.contracts import Access, ApiKey, Connection, Dialect, Fetcher, Provider, TokenCount, WireRequest
@@ -153,52 +154,42 @@ class ModelAdapter(AsyncClosing, SyncClosing):
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering as it is; SettingsInvalid for one that was made for another target."""
         if rendering.streaming:
-            return await self.stream(rendering).reply()
+            return await self._stream(self._ready(rendering, "send", {}), {}, is_folded=True).reply()
         watch, exchange = self._exchange(rendering)
-        return result_of(await drive(watch.over(call_script(exchange)), Wire(self._connected(), watch.tell)))
+        wire = Wire(self._connected(), watch.tell, _patience(rendering))
+        return result_of(await drive(watch.over(call_script(exchange)), wire))
 
     def send_sync(self, rendering: Rendering) -> Reply:
         """As `send`, waiting."""
         if rendering.streaming:
-            return self.stream_sync(rendering).reply()
+            return self._stream_sync(self._ready(rendering, "send_sync", {}), {}, is_folded=True).reply()
         watch, exchange = self._exchange(rendering)
-        return result_of(drive_sync(watch.over(call_script(exchange)), SyncWire(self._connected(), watch.tell)))
+        wire = SyncWire(self._connected(), watch.tell, _patience(rendering))
+        return result_of(drive_sync(watch.over(call_script(exchange)), wire))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Render and send; the reply as it comes. What is refused is refused here, the request goes out later."""
-        ready = self._ready(messages, "stream", how)
-        state = StreamState(self._dialect, self._scope(ready))
-
-        async def start() -> tuple[Script[Reply], Wire]:
-            request = ready if isinstance(ready, Rendering) else await self._fetched(ready, "stream", how)
-            watch, exchange = self._exchange(request.for_stream())
-            return watch.over(stream_script(exchange, state)), Wire(self._connected(), watch.tell)
-
-        return ReplyStream(state, start)
+        return self._stream(self._ready(messages, "stream", how), how)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """As `stream`, waiting."""
-        ready = self._ready(messages, "stream_sync", how)
-        state = StreamState(self._dialect, self._scope(ready))
-
-        def start() -> tuple[Script[Reply], SyncWire]:
-            request = ready if isinstance(ready, Rendering) else self._fetched_sync(ready, "stream_sync", how)
-            watch, exchange = self._exchange(request.for_stream())
-            return watch.over(stream_script(exchange, state)), SyncWire(self._connected(), watch.tell)
-
-        return SyncReplyStream(state, start)
+        return self._stream_sync(self._ready(messages, "stream_sync", how), how)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """The request's input tokens: counted by the vendor, or estimated as a quarter of the body's bytes."""
         rendering = await self._fetched(messages, "count_tokens", how)
         script = self._count_script(rendering)
-        return script if isinstance(script, TokenCount) else result_of(await drive(script, Wire(self._connected())))
+        if isinstance(script, TokenCount):
+            return script
+        return result_of(await drive(script, Wire(self._connected(), patience=_patience(rendering))))
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """As `count_tokens`, waiting."""
         rendering = self._fetched_sync(messages, "count_tokens_sync", how)
         script = self._count_script(rendering)
-        return script if isinstance(script, TokenCount) else result_of(drive_sync(script, SyncWire(self._connected())))
+        if isinstance(script, TokenCount):
+            return script
+        return result_of(drive_sync(script, SyncWire(self._connected(), patience=_patience(rendering))))
 
     async def aclose(self) -> None:
         """Close the clients that this adapter made, not the user's own; a later call makes new ones."""
@@ -211,6 +202,30 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         connection = self._disconnected()
         if connection is not None:
             connection.close()
+
+    def _stream(self, ready: Rendering | list[Message], how: CallArguments, *, is_folded: bool = False) -> ReplyStream:
+        state = StreamState(self._dialect, self._scope(ready))
+
+        async def start() -> tuple[Script[Reply], Wire]:
+            rendering = ready if isinstance(ready, Rendering) else await self._fetched(ready, "stream", how)
+            watch, exchange = self._exchange(rendering.for_stream(), is_folded=is_folded)
+            wire = Wire(self._connected(), watch.tell, _patience(rendering, is_folded=is_folded))
+            return watch.over(stream_script(exchange, state)), wire
+
+        return ReplyStream(state, start)
+
+    def _stream_sync(
+        self, ready: Rendering | list[Message], how: CallArguments, *, is_folded: bool = False
+    ) -> SyncReplyStream:
+        state = StreamState(self._dialect, self._scope(ready))
+
+        def start() -> tuple[Script[Reply], SyncWire]:
+            rendering = ready if isinstance(ready, Rendering) else self._fetched_sync(ready, "stream_sync", how)
+            watch, exchange = self._exchange(rendering.for_stream(), is_folded=is_folded)
+            wire = SyncWire(self._connected(), watch.tell, _patience(rendering, is_folded=is_folded))
+            return watch.over(stream_script(exchange, state)), wire
+
+        return SyncReplyStream(state, start)
 
     def _ready(self, messages: Messages | Rendering, function: str, how: CallArguments) -> Rendering | list[Message]:
         """The rendering of a stream, or messages whose media must be fetched first."""
@@ -255,17 +270,21 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         option_names = rendering.option_names if isinstance(rendering, Rendering) else {}
         return DecodeScope(target=self._target, policy=self._speaks_as, option_names=option_names)
 
-    def _exchange(self, rendering: Rendering) -> tuple[CallWatch, Exchange]:
+    def _exchange(self, rendering: Rendering, *, is_folded: bool = False) -> tuple[CallWatch, Exchange]:
         self._check_target(rendering)
+        timeout = rendering.timeout
+        if timeout is not None and rendering.streaming:
+            timeout = max(timeout, rendering.idle)  # each read's, of which some follow the first event
         request = WireRequest(
             path=rendering.path,
             body=rendering.body_bytes,
             headers=rendering.headers,
-            timeout=rendering.timeout,
+            timeout=timeout,
             streaming=rendering.streaming,
         )
         scope = self._scope(rendering)
-        exchange = Exchange(request, self._dialect, scope, rendering.retries, rendering.losses)
+        policy, losses, bounds = rendering.retries, rendering.losses, rendering.bounds
+        exchange = Exchange(request, self._dialect, scope, policy, losses, bounds, is_folded)
         return CallWatch(rendering, installed_hooks()), exchange
 
     def _count_script(self, rendering: Rendering) -> Script[TokenCount] | TokenCount:
@@ -274,7 +293,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             return TokenCount(input_tokens=-(-len(rendering.body_bytes) // 4), estimated=True)
         path, body = encoded
         request = WireRequest(path, to_json(body), rendering.headers, rendering.timeout)
-        return count_script(Exchange(request, self._dialect, self._scope(rendering), rendering.retries))
+        scope, bounds = self._scope(rendering), rendering.bounds
+        return count_script(Exchange(request, self._dialect, scope, rendering.retries, bounds=bounds))
 
     def _connected(self) -> Connection:
         with self._lock:
@@ -286,6 +306,10 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         with self._lock:
             connection, self._connection = self._connection, None
             return connection
+
+
+def _patience(rendering: Rendering, *, is_folded: bool = False) -> Patience:
+    return Patience(rendering.timeout, rendering.idle, is_folded, str(rendering.target))
 
 
 def adapter(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sabir.authoring.access import AsyncHTTPAnswer, HTTPAnswer, KeySource, read_endpoint, url_of_client
+from sabir.authoring.answers import ENCODINGS
 from sabir.authoring.carrier import OwnConnection
 from sabir.catalogue import read_models
 from sabir.contracts import SABIR_API, Access, WireRequest
@@ -236,5 +237,6 @@ class UsersConnection:
 
 def _options(request: WireRequest) -> Any:
     """How `post` of any client sends, without trying again by itself."""
-    options: dict[str, Any] = {"headers": {"Content-Type": "application/json", **request.headers}, "max_retries": 0}
+    common = {"Content-Type": "application/json", "Accept-Encoding": ENCODINGS}
+    options: dict[str, Any] = {"headers": {**common, **request.headers}, "max_retries": 0}
     return options if request.timeout is None else {**options, "timeout": request.timeout}

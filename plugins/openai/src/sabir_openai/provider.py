@@ -27,6 +27,7 @@ from sabir.authoring.access import (
     read_endpoint,
     url_of_client,
 )
+from sabir.authoring.answers import ENCODINGS
 from sabir.authoring.carrier import OwnConnection
 from sabir.catalogue import read_models
 from sabir.contracts import SABIR_API, Access, WireRequest
@@ -236,7 +237,8 @@ class UsersConnection:
 
 def _options(request: WireRequest, headers: Mapping[str, Any]) -> dict[str, Any]:
     """How `post` of any client sends, without trying again by itself."""
-    options: dict[str, Any] = {"headers": {"Content-Type": "application/json", **headers, **request.headers}}
+    common = {"Content-Type": "application/json", "Accept-Encoding": ENCODINGS}
+    options: dict[str, Any] = {"headers": {**common, **headers, **request.headers}}
     if request.timeout is not None:
         options["timeout"] = request.timeout
     return {**options, "max_retries": 0}

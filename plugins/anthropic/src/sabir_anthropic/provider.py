@@ -13,6 +13,7 @@ want the body as an object.
 import json
 import os
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -232,11 +233,11 @@ class UsersConnection:
         from httpx2 import Response
 
         body = {"body": json.loads(request.body)} if _is_cloud(self._client) else {"content": request.body}
-        return {"path": request.path, "cast_to": Response, **body, "options": _options(request), "stream": True}
+        options = _options(replace(request, headers={"Accept-Encoding": ENCODINGS, **request.headers}))
+        return {"path": request.path, "cast_to": Response, **body, "options": options, "stream": True}
 
 
 def _options(request: WireRequest) -> Any:
     """How `post` of any client sends, without trying again by itself."""
-    common = {"Content-Type": "application/json", "Accept-Encoding": ENCODINGS}
-    options: dict[str, Any] = {"headers": {**common, **request.headers}, "max_retries": 0}
+    options: dict[str, Any] = {"headers": {"Content-Type": "application/json", **request.headers}, "max_retries": 0}
     return options if request.timeout is None else {**options, "timeout": request.timeout}

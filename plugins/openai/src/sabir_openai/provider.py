@@ -237,8 +237,7 @@ class UsersConnection:
 
 def _options(request: WireRequest, headers: Mapping[str, Any]) -> dict[str, Any]:
     """How `post` of any client sends, without trying again by itself."""
-    common = {"Content-Type": "application/json", "Accept-Encoding": ENCODINGS}
-    options: dict[str, Any] = {"headers": {**common, **headers, **request.headers}}
+    options: dict[str, Any] = {"headers": {"Content-Type": "application/json", **headers, **request.headers}}
     if request.timeout is not None:
         options["timeout"] = request.timeout
     return {**options, "max_retries": 0}
@@ -248,7 +247,7 @@ def _call(request: WireRequest, client: "openai.OpenAI | openai.AsyncOpenAI") ->
     """What `post` of a user's client is called with; a raw response asked for as a stream comes before its body."""
     from httpx2 import Response
 
-    options, path = _options(request, {}), _path(request, client)
+    options, path = _options(request, {"Accept-Encoding": ENCODINGS}), _path(request, client)
     return {"path": path, "cast_to": Response, "content": request.body, "options": options, "stream": True}
 
 

@@ -100,6 +100,7 @@ class SyncWire:
                     body.write(chunk)
                     self._clock.check()
                     if body.tell() > most:
+                        body.truncate(most + 1)
                         break
                 return body.getvalue()
             case Open():
@@ -182,6 +183,7 @@ class Wire:
                 body.write(chunk)
                 self._clock.check()
                 if body.tell() > most:
+                    body.truncate(most + 1)
                     break
         return body.getvalue()
 

@@ -40,7 +40,7 @@ class Open(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Read the open response's body; the answer is its bytes: all, or the first that are more than `most`."""
+    """Read the open response's body; the answer is its bytes, of more than `most` the first `most` and one."""
 
     most: int
 
@@ -181,7 +181,7 @@ def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
     if head.status < 400:
         return scope
     try:
-        body = (yield from _body(exchange.bounds.error_bytes))[: exchange.bounds.error_bytes]
+        body = yield from _body(exchange.bounds.error_bytes)
     except CallError:
         body = b""  # the status says enough
     body, _ = mend(body)

@@ -25,11 +25,14 @@ _DROP = 0.05
 
 
 class Hostile:
-    """Answers every request so, a stream after the events `before`; `asked` counts the requests."""
+    """Refuses the first request, which loads the client's SDK, and answers the others as it is told.
+
+    A stream begins with the events `before`; `asked` counts those others.
+    """
 
     def __init__(self, way: Way, place: Place, before: bytes = b"") -> None:
         self._way, self._place, self._before = way, place, before
-        self.asked = 0
+        self.asked = -1
         self._over = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -59,6 +62,9 @@ class Hostile:
             if not connection.recv(1_048_576):
                 return
             self.asked += 1
+            if not self.asked:
+                connection.sendall(b"HTTP/1.1 401 no\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}")
+                return
             encoding = b"content-encoding: gzip\r\n" if self._way == "bomb" else b""
             connection.sendall(_HEADS[self._place] + encoding + b"connection: close\r\n\r\n" + self._before)
             for piece in self._pieces(_OPENINGS[self._place]):

@@ -1,6 +1,8 @@
 """Nothing that a server sends grows without end, and no call takes longer than it may, whatever is asked and how."""
 
 import asyncio
+import contextlib
+import json
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -9,6 +11,7 @@ from typing import TypeAlias
 
 import pytest
 import sabir
+from sabir.sse import ServerEvent
 
 from tests.servers.hostile import Hostile, Place, Way
 
@@ -126,3 +129,27 @@ def test_a_stream_that_brings_no_further_event_ends_with_idle(way: Way, ask: Ask
     """Its half events and comments are silence."""
     for said in ask_all(ask, way, "event", sabir.Settings(timeout=60, idle=0.5, retries=0), begun=True):
         assert "Settings.idle" in said
+
+
+DEEP = "[" * 1_000_000
+ARGUMENTS = json.dumps({"function": {"name": "f", "arguments": DEEP}, "id": "c", "type": "function"})
+NESTED = {
+    "a whole body": DEEP,
+    "one that is whole": DEEP + "]" * len(DEEP),
+    "a field of it": f'{{"id": "r", "usage": {DEEP}',
+    "an error": f'{{"error": {DEEP}',
+    "arguments": f'{{"choices": [{{"message": {{"role": "assistant", "tool_calls": [{ARGUMENTS}]}}}}]}}',
+}
+
+
+@pytest.mark.parametrize("body", NESTED.values(), ids=NESTED)
+@pytest.mark.parametrize("wire", WIRES)
+def test_what_is_nested_without_end_is_read_or_the_librarys_error(wire: str, body: str) -> None:
+    """In bodies, events, errors and arguments: a megabyte of brackets ends no process, nor a thread."""
+    dialect = sabir.dialect(wire)
+    with contextlib.suppress(sabir.CallError):
+        dialect.decode(body)
+    with contextlib.suppress(sabir.CallError):
+        list(dialect.decoder().feed(ServerEvent(body)))
+
+    assert isinstance(dialect.dialect.decode_error(500, {}, body.encode(), "p"), sabir.ServerFailed)

@@ -33,25 +33,33 @@ WIRES = {
     "google.generate_content": GEMINI,
 }
 """Dialect → a first event of it."""
-Ask: TypeAlias = Callable[[str, str, Place, sabir.Settings], tuple[sabir.CallError, float]]
+Begin: TypeAlias = Callable[[], object]
+"""Called when the client is made."""
+Ask: TypeAlias = Callable[[str, str, Place, sabir.Settings, Begin], tuple[sabir.CallError, float]]
 """What a call ends with, and after how many seconds."""
 
 
-def ask_waiting(url: str, wire: str, place: Place, settings: sabir.Settings) -> tuple[sabir.CallError, float]:
+def ask_waiting(
+    url: str, wire: str, place: Place, settings: sabir.Settings, begin: Begin
+) -> tuple[sabir.CallError, float]:
     with sabir.adapter(f"{wire}:m", api_key="k", base_url=url, settings=settings) as llm:
         with pytest.raises(sabir.AuthenticationFailed):
             llm.complete_sync("hi", settings=UNHURRIED)
+        begin()
         began = time.monotonic()
         with pytest.raises(sabir.CallError) as caught:
             list(llm.stream_sync("hi")) if place == "event" else llm.complete_sync("hi")
         return caught.value, time.monotonic() - began
 
 
-def ask_async(url: str, wire: str, place: Place, settings: sabir.Settings) -> tuple[sabir.CallError, float]:
+def ask_async(
+    url: str, wire: str, place: Place, settings: sabir.Settings, begin: Begin
+) -> tuple[sabir.CallError, float]:
     async def ask() -> tuple[sabir.CallError, float]:
         async with sabir.adapter(f"{wire}:m", api_key="k", base_url=url, settings=settings) as llm:
             with pytest.raises(sabir.AuthenticationFailed):
                 await llm.complete("hi", settings=UNHURRIED)
+            begin()
             began = time.monotonic()
             with pytest.raises(sabir.CallError) as caught:
                 [event async for event in llm.stream("hi")] if place == "event" else await llm.complete("hi")
@@ -80,9 +88,8 @@ def test_what_has_no_end_ends_at_its_bound(
     """It is asked for once, and nothing holds more than twice the bound; an error is that of its status."""
     settings = sabir.Settings(bounds=SMALL, retries=0 if place == "error" else 2)
     with Hostile(way, place) as server:
-        tracemalloc.start()
         try:
-            ended, _ = ask(server.url, wire, place, settings)
+            ended, _ = ask(server.url, wire, place, settings, tracemalloc.start)
             most = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -98,7 +105,7 @@ def ask_all(ask: Ask, way: Way, place: Place, settings: sabir.Settings, *, begun
     def ends(wire: str) -> str:
         before = f"data: {WIRES[wire]}\n\n".encode() if begun else b""
         with Hostile(way, place, before) as server:
-            ended, seconds = ask(server.url, wire, place, settings)
+            ended, seconds = ask(server.url, wire, place, settings, bool)
         assert seconds < LATE
         assert server.asked == 1
         return str(ended)

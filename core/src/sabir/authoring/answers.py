@@ -36,7 +36,7 @@ class Inflater:
         """What a chunk gives, in pieces of at most STEP bytes, of which one may be empty."""
         piece = self._step(chunk)
         yield piece
-        while len(piece) == STEP or self._stream.unconsumed_tail:
+        while not self._stream.eof and (len(piece) == STEP or self._stream.unconsumed_tail):
             piece = self._step(self._stream.unconsumed_tail)
             yield piece
 

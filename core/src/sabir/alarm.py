@@ -34,7 +34,7 @@ class Alarm:
     def stop(self, error: BaseException | None = None) -> bool:
         """The task waits no more; whether the alarm ended it with that error, and nobody else did as well."""
         task, self._waiting = self._waiting, None
-        if not self._has_rung or task is None:
+        if not self._has_rung or task is None:  # as nearly always
             return False
         self._has_rung = False
         return task.uncancel() <= self._cancelled_before and isinstance(error, asyncio.CancelledError)

@@ -31,6 +31,8 @@ class Clock:
     def __init__(self, patience: Patience) -> None:
         self._patience = patience
         self._ends = inf if patience.timeout is None else monotonic() + patience.timeout
+        self._last = self._ends if patience.is_folded else inf
+        self._idle = inf if patience.idle is None else patience.idle
         self._is_silence = False
         self.until = self._ends
 
@@ -45,10 +47,9 @@ class Clock:
 
     def hear(self) -> None:
         """An event came, and the next is asked for."""
-        patience = self._patience
-        until = inf if patience.idle is None else monotonic() + patience.idle
-        self._is_silence = not patience.is_folded or until < self._ends
-        self.until = until if self._is_silence else self._ends
+        until = monotonic() + self._idle
+        self._is_silence = until < self._last
+        self.until = until if self._is_silence else self._last
 
     def check(self) -> None:
         """CallTimedOut where the time is over."""

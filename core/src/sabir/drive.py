@@ -40,8 +40,6 @@ class Raised(NamedTuple):
 
 _PAUSES = (Emit, Done)
 """Where a driver stops, and hands over to its caller."""
-_WAITS = (Next, Read, Open)
-"""What waits for the other side, and no longer than the call's time."""
 _ENDLESS = Patience()
 
 
@@ -149,12 +147,16 @@ class Wire:
     async def perform(self, action: Action) -> Outcome | Raised:
         """Do what an action says; the answer that its class documents, or what it raised."""
         try:
-            if not isinstance(action, _WAITS):
+            if type(action) is Next:
+                if action.had_event:
+                    self._clock.hear()
+                self._alarm.set()
+                outcome: Outcome = None if self._chunks is None else await anext(self._chunks, None)
+            elif isinstance(action, Read | Open):
+                self._alarm.set()
+                outcome = await self._wait(action)
+            else:
                 return await self._perform(action)
-            if type(action) is Next and action.had_event:
-                self._clock.hear()
-            self._alarm.set()
-            outcome = await self._wait(action)
             self._alarm.stop()
             self._clock.check()
             return outcome
@@ -165,25 +167,18 @@ class Wire:
                 raise
             return _translated(self._connection, error)
 
-    async def _wait(self, action: Next | Read | Open) -> Outcome:
-        match action:
-            case Next():
-                return None if self._chunks is None else await anext(self._chunks, None)
-            case Read(most):
-                return await self._read(most)
-            case Open():
-                self._response = response = await self._connection.open(_ready(action, self._watch, self._clock))
-                self._chunks = aiter(response.chunks())
-                return Head(response.status, response.headers)
-
-    async def _read(self, most: int) -> bytes:
+    async def _wait(self, action: Read | Open) -> Outcome:
+        if isinstance(action, Open):
+            self._response = response = await self._connection.open(_ready(action, self._watch, self._clock))
+            self._chunks = aiter(response.chunks())
+            return Head(response.status, response.headers)
         body = BytesIO()
         if self._chunks is not None:
             async for chunk in self._chunks:
                 body.write(chunk)
                 self._clock.check()
-                if body.tell() > most:
-                    body.truncate(most + 1)
+                if body.tell() > action.most:
+                    body.truncate(action.most + 1)
                     break
         return body.getvalue()
 

@@ -93,7 +93,7 @@ class StreamState:
         self._bounds = bounds or self._bounds
         self._fold = Fold(scope)
         self._reader = ServerEventReader()
-        self._kept = 0
+        self._most = self._bounds.event_bytes
         self._decoder: Decoder | None = None
         self._held: ReplyStart | None = None
         self._seen = bytearray()
@@ -117,10 +117,11 @@ class StreamState:
         """The events that a chunk completes. What follows the terminal marker is not looked at."""
         if self._decoder is None and len(self._seen) <= KEPT_BYTES:
             self._seen += chunk
-        most, longest = self._bounds.event_bytes, self._kept + len(chunk)
-        events = self._reader.feed(chunk)
-        self.had_event, self._kept = bool(events), self._reader.kept
-        if longest > most and (self._kept > most or any(len(event.data) > most for event in events)):
+        reader, most = self._reader, self._most
+        longest = reader.kept + len(chunk)
+        events = reader.feed(chunk)
+        self.had_event = bool(events)
+        if longest > most and (reader.kept > most or any(len(event.data) > most for event in events)):
             raise too_long(self._scope, "an event", self._bounds, "event_bytes")
         return self._take(events)
 

@@ -32,11 +32,13 @@ class ServerEventReader:
     """Cuts a byte stream into events; invalid UTF-8 becomes U+FFFD, and `was_invalid` says so.
 
     Each byte is looked at once, however small the chunks are: a long line is kept until it ends. Events that
-    lie whole between two blank lines of a chunk, as most do, are cut out at once; all else is read line by line.
+    lie whole between two blank lines of a chunk, as most do, are cut out at once; all else is read line by line. `kept`
+    is how many bytes wait for the end of their event.
     """
 
     def __init__(self) -> None:
         self.was_invalid = False
+        self.kept = 0
         self._line = bytearray()
         self._started = False
         self._after_return = False
@@ -80,11 +82,6 @@ class ServerEventReader:
         """The events that the end of the stream completes."""
         return self._read(b"\n\n")
 
-    @property
-    def kept(self) -> int:
-        """How many bytes wait for the end of their event."""
-        return len(self._line) + len(self._data) + len(self._event)
-
     def _read(self, chunk: bytes) -> list[ServerEvent]:
         # A CR ends its line at once, so that no event waits for a next byte; an LF after it belongs to it.
         text = chunk.removeprefix(b"\n") if self._after_return else chunk
@@ -97,6 +94,7 @@ class ServerEventReader:
             events = [event for line in (whole, *lines) if (event := self._take(line)) is not None]
         is_amid = self._line or self._data or self._event or self._is_bare
         self._is_between = self._has_begun and not is_amid and chunk.endswith(b"\n")
+        self.kept = len(self._line) + len(self._data) + len(self._event)
         return events
 
     def _take(self, line: bytes) -> ServerEvent | None:

@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sabir.clock import Patience
 from sabir.contracts import TokenCount, WireRequest
 from sabir.drive import Done, SyncWire, Wire, drive, drive_sync, result_of
 from sabir.errors import (
@@ -27,9 +30,20 @@ from sabir.incoming import StreamState
 from sabir.losses import Loss
 from sabir.reply import Reply
 from sabir.scope import DecodeScope
-from sabir.settings import RetryPolicy
+from sabir.settings import Bounds, RetryPolicy
 
-from tests.core.support import SCOPE, Answer, Scripted, TinyDialect, broken, failing, streamed, whole
+from tests.core.support import (
+    SCOPE,
+    WORDS,
+    Answer,
+    Scripted,
+    ScriptedResponse,
+    TinyDialect,
+    broken,
+    failing,
+    streamed,
+    whole,
+)
 
 REQUEST = WireRequest("/talk", b"{}")
 ONCE = RetryPolicy(attempts=1)
@@ -95,7 +109,7 @@ def test_a_script_does_no_io() -> None:
     script = call_script(exchange())
 
     assert Open(REQUEST, 1) == next(script)
-    assert Read() == script.send(Head(200, {}))
+    assert Read(Bounds().body_bytes) == script.send(Head(200, {}))
     assert Close() == script.send(b'{"text": "x", "finish": "stop"}')
     with pytest.raises(StopIteration) as done:
         script.send(None)
@@ -373,3 +387,48 @@ def test_an_empty_stream_is_no_reply(run: Drive) -> None:
     """Nothing came, so nothing is made up."""
     with pytest.raises(ResponseInvalid, match="no event stream but an empty body"):
         run(stream_script(exchange(), StreamState(DIALECT, SCOPE)), Scripted(streamed()))
+
+
+class Slow(Scripted):
+    """Its answers take a while: sends no byte before its seconds are over."""
+
+    seconds = 0.05
+
+    def open_sync(self, request: WireRequest) -> ScriptedResponse:
+        time.sleep(self.seconds)
+        return super().open_sync(request)
+
+
+def test_a_pause_that_would_end_too_late_is_not_begun() -> None:
+    """What the last attempt ended with is raised, as soon as that is known."""
+    policy = RetryPolicy(attempts=9, first_delay=60, longest_delay=60)
+    with pytest.raises(ServerFailed):
+        drive_sync(call_script(exchange(retries=policy)), SyncWire(Scripted(failing(503)), patience=Patience(30)))
+
+
+def test_repetitions_end_with_the_time_of_the_call() -> None:
+    """Each attempt is quick enough, all of them are not; the last is given no more time than is left."""
+    policy = RetryPolicy(attempts=1000, first_delay=0, longest_delay=0)
+    connection = Slow(*[failing(503)] * 1000)
+    with pytest.raises(CallError):
+        drive_sync(call_script(exchange(retries=policy)), SyncWire(connection, patience=Patience(timeout=0.3)))
+
+    assert 1 <= len(connection.responses) < 20
+
+
+def test_a_readers_own_time_is_no_silence() -> None:
+    """The clock of a stream runs while its reader waits, not while it works."""
+    state = StreamState(DIALECT, SCOPE)
+    script, wire = stream_script(exchange(), state), SyncWire(Scripted(streamed(*WORDS)), patience=Patience(0.2, 0.2))
+    while not isinstance(step := drive_sync(script, wire), Done):
+        time.sleep(0.25)
+
+    assert step.result.text == "Take one."
+
+
+def test_a_stream_that_nobody_sees_is_bounded_as_a_body() -> None:
+    """Its events are small, their sum is not."""
+    bounded = replace(exchange(), bounds=Bounds(body_bytes=100), is_folded=True)
+    endless = streamed(*[{"open": "r"}, *[{"text": "a"}] * 100])
+    with pytest.raises(ResponseInvalid, match="body_bytes"):
+        drain(stream_script(bounded, StreamState(DIALECT, SCOPE)), Scripted(endless))

@@ -167,3 +167,23 @@ def test_what_is_no_field_and_no_json_is_passed_over() -> None:
     reader = ServerEventReader()
 
     assert reader.feed(b'id: {"a": 1}\nnonsense\ndata: 1\n\n') == [ServerEvent("1")]
+
+
+@pytest.mark.parametrize("piece", [b"data: xxxxxxxx", b"data:\n", b"data: x\n", b"{", b"event: xxxxxxxx"])
+def test_what_waits_for_the_end_of_its_event_is_counted(piece: bytes) -> None:
+    """A line without end, and an event of lines without end: whoever feeds it can stop."""
+    reader = ServerEventReader()
+    for _ in range(100):
+        reader.feed(piece)
+
+    assert 100 <= reader.kept <= 100 * len(piece)
+
+
+def test_comments_and_whole_events_leave_nothing_behind() -> None:
+    """They may go on for ever."""
+    reader = ServerEventReader()
+    for _ in range(100):
+        reader.feed(b": alive\n\n")
+        reader.feed(b"event: e\ndata: x\n\n")
+
+    assert reader.kept == 0

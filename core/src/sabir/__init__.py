@@ -65,7 +65,7 @@ from sabir.registry import ProviderStatus, commands, models, provider, providers
 from sabir.rendering import Rendering
 from sabir.reply import Alternative, Passed, Reply, Usage
 from sabir.scope import ModelInfo, Target
-from sabir.settings import ResponseFormat, RetryPolicy, Settings
+from sabir.settings import Bounds, ResponseFormat, RetryPolicy, Settings
 from sabir.steps import Step, group_steps
 from sabir.stream import ReplyStream, SyncReplyStream
 
@@ -79,6 +79,7 @@ __all__ = [
     "BlockDelta",
     "BlockEnd",
     "BlockStart",
+    "Bounds",
     "BuilderError",
     "CallError",
     "CallTimedOut",

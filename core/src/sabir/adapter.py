@@ -18,6 +18,7 @@ from sabir import registry
 from sabir.calls import Adapter, CallArguments, Messages
 from sabir.catalogue import find_model
 from sabir.checked import checked_key, checked_settings
+from sabir.clock import Patience
 from sabir.closing import AsyncClosing, SyncClosing
 from sabir.constructors import as_messages, listed
 from sabir.contracts import Access, ApiKey, Connection, Dialect, Fetcher, Provider, TokenCount, WireRequest
@@ -153,12 +154,14 @@ class ModelAdapter(AsyncClosing, SyncClosing):
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering as it is; SettingsInvalid for one that was made for another target."""
         watch, script = self._call(rendering)
-        return result_of(await drive(watch.over(script), Wire(self._connected(), watch.tell)))
+        wire = Wire(self._connected(), watch.tell, _patience(rendering, is_folded=True))
+        return result_of(await drive(watch.over(script), wire))
 
     def send_sync(self, rendering: Rendering) -> Reply:
         """As `send`, waiting."""
         watch, script = self._call(rendering)
-        return result_of(drive_sync(watch.over(script), SyncWire(self._connected(), watch.tell)))
+        wire = SyncWire(self._connected(), watch.tell, _patience(rendering, is_folded=True))
+        return result_of(drive_sync(watch.over(script), wire))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Render and send; the reply as it comes. What is refused is refused here, the request goes out later."""
@@ -166,9 +169,9 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         state = StreamState(self._dialect, self._scope(ready))
 
         async def start() -> tuple[Script[Reply], Wire]:
-            request = ready if isinstance(ready, Rendering) else await self._fetched(ready, "stream", how)
-            watch, exchange = self._exchange(request.for_stream())
-            return watch.over(stream_script(exchange, state)), Wire(self._connected(), watch.tell)
+            rendering = ready if isinstance(ready, Rendering) else await self._fetched(ready, "stream", how)
+            watch, exchange = self._exchange(rendering.for_stream())
+            return watch.over(stream_script(exchange, state)), Wire(self._connected(), watch.tell, _patience(rendering))
 
         return ReplyStream(state, start)
 
@@ -178,9 +181,10 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         state = StreamState(self._dialect, self._scope(ready))
 
         def start() -> tuple[Script[Reply], SyncWire]:
-            request = ready if isinstance(ready, Rendering) else self._fetched_sync(ready, "stream_sync", how)
-            watch, exchange = self._exchange(request.for_stream())
-            return watch.over(stream_script(exchange, state)), SyncWire(self._connected(), watch.tell)
+            rendering = ready if isinstance(ready, Rendering) else self._fetched_sync(ready, "stream_sync", how)
+            watch, exchange = self._exchange(rendering.for_stream())
+            wire = SyncWire(self._connected(), watch.tell, _patience(rendering))
+            return watch.over(stream_script(exchange, state)), wire
 
         return SyncReplyStream(state, start)
 
@@ -188,13 +192,17 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         """The request's input tokens: counted by the vendor, or estimated as a quarter of the body's bytes."""
         rendering = await self._fetched(messages, "count_tokens", how)
         script = self._count_script(rendering)
-        return script if isinstance(script, TokenCount) else result_of(await drive(script, Wire(self._connected())))
+        if isinstance(script, TokenCount):
+            return script
+        return result_of(await drive(script, Wire(self._connected(), patience=_patience(rendering))))
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """As `count_tokens`, waiting."""
         rendering = self._fetched_sync(messages, "count_tokens_sync", how)
         script = self._count_script(rendering)
-        return script if isinstance(script, TokenCount) else result_of(drive_sync(script, SyncWire(self._connected())))
+        if isinstance(script, TokenCount):
+            return script
+        return result_of(drive_sync(script, SyncWire(self._connected(), patience=_patience(rendering))))
 
     async def aclose(self) -> None:
         """Close the clients that this adapter made, not the user's own; a later call makes new ones."""
@@ -253,15 +261,19 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     def _exchange(self, rendering: Rendering) -> tuple[CallWatch, Exchange]:
         self._check_target(rendering)
+        timeout = rendering.timeout
+        if timeout is not None and rendering.streaming:
+            timeout = max(timeout, rendering.idle)  # each read's, of which some follow the first event
         request = WireRequest(
             path=rendering.path,
             body=rendering.body_bytes,
             headers=rendering.headers,
-            timeout=rendering.timeout,
+            timeout=timeout,
             streaming=rendering.streaming,
         )
         scope = self._scope(rendering)
-        exchange = Exchange(request, self._dialect, scope, rendering.retries, rendering.losses)
+        policy, losses, bounds = rendering.retries, rendering.losses, rendering.bounds
+        exchange = Exchange(request, self._dialect, scope, policy, losses, bounds)
         return CallWatch(rendering, installed_hooks()), exchange
 
     def _call(self, rendering: Rendering) -> tuple[CallWatch, Script[Reply]]:
@@ -274,7 +286,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             return TokenCount(input_tokens=-(-len(rendering.body_bytes) // 4), estimated=True)
         path, body = encoded
         request = WireRequest(path, to_json(body), rendering.headers, rendering.timeout)
-        return count_script(Exchange(request, self._dialect, self._scope(rendering), rendering.retries))
+        scope, bounds = self._scope(rendering), rendering.bounds
+        return count_script(Exchange(request, self._dialect, scope, rendering.retries, bounds=bounds))
 
     def _connected(self) -> Connection:
         with self._lock:
@@ -286,6 +299,10 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         with self._lock:
             connection, self._connection = self._connection, None
             return connection
+
+
+def _patience(rendering: Rendering, *, is_folded: bool = False) -> Patience:
+    return Patience(rendering.timeout, rendering.idle, is_folded, str(rendering.target))
 
 
 def adapter(

@@ -122,7 +122,7 @@ class Dialect(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WireRequest:
-    """Bytes to send. `timeout` in seconds; None leaves the SDK's own."""
+    """Bytes to send. `timeout` bounds each read, in seconds; None leaves the SDK's own. Core bounds the whole call."""
 
     path: str
     body: bytes = field(repr=False)
@@ -145,7 +145,7 @@ class WireResponse(Protocol):
         ...
 
     def chunks(self) -> Iterator[bytes]:
-        """The body's bytes as they come, decompressed."""
+        """The body's bytes as they come, decompressed in small pieces: core counts them. A piece may be empty."""
         ...
 
     def close(self) -> None:
@@ -167,7 +167,7 @@ class AsyncWireResponse(Protocol):
         ...
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body's bytes as they come, decompressed."""
+        """The body's bytes as they come, decompressed in small pieces: core counts them. A piece may be empty."""
         ...
 
     async def aclose(self) -> None:

@@ -241,7 +241,7 @@ class ConnectionFailed(CallError):
 
 
 class CallTimedOut(CallError):
-    """No answer within the timeout."""
+    """No answer within the timeout, or no event within `idle`."""
 
     retryable = True
 

@@ -16,17 +16,18 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from sabir.contracts import Dialect, TokenCount, WireRequest
 from sabir.errors import CallError, ResponseInvalid, ServerFailed
 from sabir.events import StreamEvent
-from sabir.incoming import StreamState, finished, labelled, raise_unreadable, shown
+from sabir.incoming import StreamState, finished, labelled, raise_unreadable, shown, too_long
 from sabir.losses import Loss
 from sabir.mending import mend
 from sabir.reply import Reply
 from sabir.scope import DecodeScope
-from sabir.settings import RetryPolicy
+from sabir.settings import Bounds, RetryPolicy
 
 Result = TypeVar("Result")
 
 REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-correlation-id")
 """Response headers that hold the provider's id of a request; the first found counts."""
+_BOUNDS = Bounds()
 LEAST_JITTER = 0.5
 """The least that a delay of the policy's own is scaled by, so that many callers do not come back at once."""
 
@@ -39,14 +40,21 @@ class Open(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Read the open response's whole body; the answer is its bytes."""
+    """Read the open response's body; the answer is its bytes, of more than `most` the first `most` and one."""
+
+    most: int
 
 
 class Next(NamedTuple):
-    """Read what comes next of what is open, a response's bytes or another stream's event; None at its end."""
+    """Read what comes next of what is open, a response's bytes or another stream's event; None at its end.
+
+    `had_event` says that what was read last ended an event.
+    """
+
+    had_event: bool = False
 
 
-_NEXT = Next()
+_NEXT, _AFTER_AN_EVENT = Next(), Next(had_event=True)
 
 
 class Close(NamedTuple):
@@ -54,7 +62,7 @@ class Close(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """Wait a random time between two numbers of seconds."""
+    """Wait a random time between two numbers of seconds; the answer is Late where the call's would be over."""
 
     shortest: float
     longest: float
@@ -80,8 +88,12 @@ class Head(NamedTuple):
     headers: Mapping[str, str]
 
 
+class Late(NamedTuple):
+    """There is no time for a pause; it was not begun."""
+
+
 Action: TypeAlias = Open | Read | Next | Close | Pause | Failed | Emit
-Outcome: TypeAlias = Head | bytes | StreamEvent | None
+Outcome: TypeAlias = Head | bytes | StreamEvent | Late | None
 Script: TypeAlias = Generator[Action, Outcome, Result]
 
 
@@ -95,6 +107,9 @@ class Exchange:
     retries: RetryPolicy
     losses: tuple[Loss, ...] = ()
     """The rendering's losses; they come first in the reply's."""
+    bounds: Bounds = _BOUNDS
+    is_folded: bool = False
+    """Whether nobody sees a stream's events, so that one that breaks off may be sent again."""
 
 
 def call_script(exchange: Exchange) -> Script[Reply]:
@@ -102,7 +117,7 @@ def call_script(exchange: Exchange) -> Script[Reply]:
 
     def once(attempt: int) -> Script[Reply]:
         scope = yield from _opened(exchange, attempt)
-        body, was_broken = yield from _body()
+        body, was_broken = yield from _whole_body(exchange)
         try:
             reply = exchange.dialect.decode(body, scope)
             return finished(reply, exchange.losses, attempt, was_broken=was_broken)
@@ -117,7 +132,7 @@ def count_script(exchange: Exchange) -> Script[TokenCount]:
 
     def once(attempt: int) -> Script[TokenCount]:
         scope = yield from _opened(exchange, attempt)
-        body, _ = yield from _body()
+        body, _ = yield from _whole_body(exchange)
         try:
             return TokenCount(input_tokens=exchange.dialect.decode_count(body), estimated=False)
         except Exception as error:
@@ -128,39 +143,34 @@ def count_script(exchange: Exchange) -> Script[TokenCount]:
 
 def folded_script(exchange: Exchange) -> Script[Reply]:
     """A call whose answer comes as a stream that nobody reads: one that breaks off is sent again, as any call is."""
-
-    def once(attempt: int) -> Script[Reply]:
-        scope = yield from _opened(exchange, attempt)
-        state = StreamState(exchange.dialect, scope, exchange.losses)
-        state.begin(scope, attempt)
-        while not state.ended and (chunk := (yield _NEXT)) is not None:
-            assert isinstance(chunk, bytes)
-            for _ in state.feed(chunk):
-                pass
-        for _ in state.close():
-            pass
-        return state.reply()
-
-    return _repeated(once, exchange)
+    state = StreamState(exchange.dialect, exchange.scope)
+    state.mute()
+    return stream_script(replace(exchange, is_folded=True), state)
 
 
 def stream_script(exchange: Exchange, state: StreamState) -> Script[Reply]:
     """A call whose answer comes as a stream; `state` shows how far it is."""
 
     def once(attempt: int) -> Script[Reply]:
-        state.begin(exchange.scope, attempt, exchange.losses)
+        bounds, came = exchange.bounds, 0
+        state.begin(exchange.scope, attempt, exchange.losses, bounds)
         scope = yield from _opened(exchange, attempt)
         state.begin(scope, attempt)
+        action = _NEXT
         try:
             # What follows the terminal marker is not waited for: a server may keep its connection open.
-            while not state.ended and (chunk := (yield _NEXT)) is not None:
+            while not state.ended and (chunk := (yield action)) is not None:
                 assert isinstance(chunk, bytes)
+                came += len(chunk)
+                if came > bounds.body_bytes:
+                    raise too_long(scope, "a stream", bounds, "body_bytes")
                 for event in state.feed(chunk):
                     yield Emit(event)
+                action = _AFTER_AN_EVENT if state.had_event else _NEXT
             for event in state.close():
                 yield Emit(event)
         except CallError as error:
-            failure = state.failure(labelled(error, scope))
+            failure = error if exchange.is_folded else state.failure(labelled(error, scope))
             if failure is error:
                 raise
             raise failure from error
@@ -178,17 +188,26 @@ def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
     if head.status < 400:
         return scope
     try:
-        body, _ = yield from _body()
+        body = yield from _body(exchange.bounds.error_bytes)
     except CallError:
         body = b""  # the status says enough
+    body, _ = mend(body)
     raise labelled(_refusal(exchange.dialect, head, body, scope), scope, head.status)
 
 
-def _body() -> Script[tuple[bytes, bool]]:
-    """The body as valid Unicode, and whether it was not."""
-    body = yield Read()
-    assert isinstance(body, bytes)
+def _whole_body(exchange: Exchange) -> Script[tuple[bytes, bool]]:
+    """The body as valid Unicode, and whether it was not; ResponseInvalid for one that is too long."""
+    bounds = exchange.bounds
+    body = yield from _body(bounds.body_bytes)
+    if len(body) > bounds.body_bytes:
+        raise too_long(exchange.scope, "a body", bounds, "body_bytes")
     return mend(body)
+
+
+def _body(most: int) -> Script[bytes]:
+    body = yield Read(most)
+    assert isinstance(body, bytes)
+    return body
 
 
 def _refusal(dialect: Dialect, head: Head, body: bytes, scope: DecodeScope) -> CallError:
@@ -218,5 +237,6 @@ def _repeated(once: Callable[[int], Script[Result]], exchange: Exchange) -> Scri
             if longest is None:
                 raise
             shortest = exchange.retries.delay(attempt, error, LEAST_JITTER) or 0.0
-        yield Pause(shortest, longest)
+            if isinstance((yield Pause(shortest, longest)), Late):
+                raise
         attempt += 1

@@ -22,7 +22,7 @@ from sabir.models import assemble
 from sabir.options import Option
 from sabir.rendered import Rendering
 from sabir.scope import LossLog, ModelInfo, RequestScope, Side, Splice, Tables, Target, Turn
-from sabir.settings import NEVER_READ, RetryPolicy, Settings, SettingsReader
+from sabir.settings import LONGEST_SILENCE, NEVER_READ, Bounds, RetryPolicy, Settings, SettingsReader
 from sabir.values import FrozenDict, freeze
 
 MOST_HEADS = 8
@@ -171,6 +171,8 @@ class HeadMaker:
             losses=(),
             headers={**request.headers, **settings.extra_headers},
             timeout=settings.timeout,
+            idle=settings.idle or settings.timeout or LONGEST_SILENCE,
+            bounds=settings.bounds or Bounds(),
             retries=settings.retries or RetryPolicy(),
             option_names={wire: name for name, wire in request.option_names.items() if wire != name},
             unchecked=bool(settings.extra_body or settings.extra_headers),

@@ -21,6 +21,7 @@ from sabir.mending import mend, mend_escapes
 from sabir.parts import TextPart
 from sabir.reply import Reply
 from sabir.scope import DecodeScope
+from sabir.settings import Bounds
 from sabir.sse import ServerEvent, ServerEventReader
 
 SHOWN_CHARACTERS = 200
@@ -53,6 +54,13 @@ def raise_unreadable(scope: DecodeScope, body: bytes | str, error: Exception) ->
     raise ResponseInvalid(message, provider=target.provider, request_id=scope.request_id) from error
 
 
+def too_long(scope: DecodeScope, what: str, bounds: Bounds, name: str) -> ResponseInvalid:
+    """The error of an answer that is longer than the bound of that name."""
+    target, most = scope.target, getattr(bounds, name)
+    message = f"{target} answered with {what} of more than {most} bytes; if it may, raise Settings.bounds.{name}"
+    return ResponseInvalid(message, provider=target.provider, request_id=scope.request_id)
+
+
 def finished(reply: Reply, losses: tuple[Loss, ...], attempt: int, *, was_broken: bool = False) -> Reply:
     """A decoded reply with the rendering's losses before its own, and the number of requests that it took."""
     if was_broken:
@@ -69,16 +77,23 @@ class StreamState:
     def __init__(self, dialect: Dialect, scope: DecodeScope, losses: tuple[Loss, ...] = ()) -> None:
         self._dialect = dialect
         self._losses = losses
+        self._bounds = Bounds()
         self._is_mute = False
+        self.had_event = False
+        """Whether the last chunk ended an event."""
         self.begin(scope, 1)
 
-    def begin(self, scope: DecodeScope, attempt: int, losses: tuple[Loss, ...] | None = None) -> None:
+    def begin(
+        self, scope: DecodeScope, attempt: int, losses: tuple[Loss, ...] | None = None, bounds: Bounds | None = None
+    ) -> None:
         """Forget what came; the next bytes are those of a new response."""
         self._scope = scope
         self._attempt = attempt
         self._losses = self._losses if losses is None else losses
+        self._bounds = bounds or self._bounds
         self._fold = Fold(scope)
         self._reader = ServerEventReader()
+        self._most = self._bounds.event_bytes
         self._decoder: Decoder | None = None
         self._held: ReplyStart | None = None
         self._seen = bytearray()
@@ -102,7 +117,13 @@ class StreamState:
         """The events that a chunk completes. What follows the terminal marker is not looked at."""
         if self._decoder is None and len(self._seen) <= KEPT_BYTES:
             self._seen += chunk
-        return self._take(self._reader.feed(chunk))
+        reader, most = self._reader, self._most
+        longest = reader.kept + len(chunk)
+        events = reader.feed(chunk)
+        self.had_event = bool(events)
+        if longest > most and (reader.kept > most or any(len(event.data) > most for event in events)):
+            raise too_long(self._scope, "an event", self._bounds, "event_bytes")
+        return self._take(events)
 
     def close(self) -> Iterator[StreamEvent]:
         """The events that the end of the bytes completes."""

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 from sabir.losses import Loss
 from sabir.models import Frozen
 from sabir.scope import Target
-from sabir.settings import RetryPolicy
+from sabir.settings import LONGEST_SILENCE, Bounds, RetryPolicy
 from sabir.values import FrozenDict, JSONValue, decode_json, freeze
 
 NameMap = Annotated[Mapping[str, str], AfterValidator(FrozenDict)]
@@ -34,6 +34,8 @@ class Rendering(Frozen, defer_build=True):
     losses: tuple[Loss, ...] = ()
     headers: NameMap = Field(default=FrozenDict(), repr=False)
     timeout: float | None = None
+    idle: float = LONGEST_SILENCE
+    bounds: Bounds = Bounds()
     retries: RetryPolicy = RetryPolicy()
     option_names: NameMap = FrozenDict()
     unchecked: bool = False

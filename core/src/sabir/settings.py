@@ -25,6 +25,8 @@ WIRE_SETTINGS = (
     "parallel_options", "response_format",
 )  # fmt: skip
 """The settings that dialects encode; core itself obeys the others."""
+LONGEST_SILENCE = 600.0
+"""Seconds between two events of a stream where neither `idle` nor `timeout` is set."""
 NEVER_READ = "never looked at it"
 """What a loss says of a setting that a dialect forgot, behind the dialect's name."""
 
@@ -52,6 +54,19 @@ class RetryPolicy(Frozen):
             return error.retry_after if error.retry_after <= self.longest_retry_after else None
         doubled: float = self.first_delay * 2.0 ** min(attempt - 1, 60)
         return min(doubled, self.longest_delay) * jitter
+
+
+class Bounds(Frozen):
+    """How many bytes an answer may have, decompressed; no real answer comes near the defaults.
+
+    `body_bytes` bounds a whole answer, at once or as a stream, `event_bytes` one event of a stream, `error_bytes` how
+    much of an error's body is read. What is longer is ResponseInvalid; an error is the one of its status, whatever its
+    length. Nothing holds more than twice a bound before it ends.
+    """
+
+    body_bytes: int = Field(default=256 * 2**20, gt=0)
+    event_bytes: int = Field(default=256 * 2**20, gt=0)
+    error_bytes: int = Field(default=2**20, gt=0)
 
 
 class ResponseFormat(Frozen):
@@ -91,9 +106,16 @@ class Settings(Frozen):
     """How a call shall be made; every field may be left out.
 
     `stop` takes one string or several; `option_choice` is "auto", "none", "required" or an option's name;
-    `response_format` a pydantic model class or a JSON schema; `timeout` seconds; `retries` a RetryPolicy or the
-    number of repetitions. `vendor` maps a provider's name to its own settings, validated by its plugin and never
-    sent to another. `extra_body` and `extra_headers` are sent verbatim, unchecked. No strings to `stop` at are None.
+    `response_format` a pydantic model class or a JSON schema; `retries` a RetryPolicy or the number of repetitions.
+
+    `timeout` is how many seconds a complete call may take, retries and pauses included; of a stream, until its first
+    event. `idle` is how many seconds a stream may then bring no further event; by default as many as `timeout`, else
+    600. Without a timeout only the SDK's own bounds each read, so that a server that drips can go on for ever. What
+    takes longer is CallTimedOut: in an event loop on time; a waiting call looks at the clock after each read, and one
+    that brings nothing ends after `timeout`, or `idle` where that is longer. `bounds` says how long an answer may be.
+
+    `vendor` maps a provider's name to its own settings, validated by its plugin and never sent to another. `extra_body`
+    and `extra_headers` are sent verbatim, unchecked. No strings to `stop` at are None.
     Raises SettingsInvalid, in one line, for a setting that does not exist or cannot be.
     """
 
@@ -107,6 +129,8 @@ class Settings(Frozen):
     parallel_options: bool | None = None
     response_format: Annotated[ResponseFormat | None, BeforeValidator(_as_response_format)] = None
     timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    idle: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    bounds: Bounds | None = None
     retries: Annotated[RetryPolicy | None, BeforeValidator(_as_retry_policy)] = None
     media_labels: bool | None = None
     unsupported_media: UnsupportedMedia | None = None

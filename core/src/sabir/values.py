@@ -33,6 +33,8 @@ DEEPEST_TEXT = 120
 _SHALLOW = 2 * DEEPEST
 """A text of so many characters is not nested deeper."""
 
+_SHOWN = 200
+"""How much of a text is looked at to show its beginning."""
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
 _NO_BRACKETS = re.compile(r"[^\[\]]++")
 _ONE_KIND = str.maketrans("{}", "[]")
@@ -214,6 +216,8 @@ def _reason(error: Exception) -> str:
 
 
 def _shorten(value: object) -> str:
+    if isinstance(value, str | bytes):
+        value = value[:_SHOWN]
     try:
         text = " ".join(ascii(value).split())
     except Exception:  # a value too deep to be shown, or one whose own repr fails

@@ -1,20 +1,19 @@
-"""How a provider's plugin reaches its endpoint: the URL, the key, the SDK's clients, and their answers.
+"""How a provider's plugin reaches its endpoint: the URL, the key, the SDK's clients.
 
-    Access ──read_endpoint──▶ URL without secrets        Access, variables ──KeySource──▶ key, asked for once
-    Clients   one waiting client, and one async client for each event loop, made at their first use
-    an answer of an HTTP client ──HTTPAnswer · AsyncHTTPAnswer──▶ status, headers, byte chunks
-
-No HTTP client is imported here: answers are used by the few names that httpx2 and its kin share.
+Access ──read_endpoint──▶ URL without secrets        Access, variables ──KeySource──▶ key, asked for once
+Clients   one waiting client, and one async client for each event loop, made at their first use
 """
 
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
+from sabir.authoring.answers import AsyncHTTPAnswer as AsyncHTTPAnswer  # noqa: PLC0414 — plugins take it from here
+from sabir.authoring.answers import HTTPAnswer as HTTPAnswer  # noqa: PLC0414
 from sabir.contracts import Access, ApiKey
 from sabir.errors import CredentialsMissing, SettingsInvalid
 
@@ -140,38 +139,3 @@ def checked_client(given: object, kind: type[Client], provider: str, remedy: str
     if not isinstance(given, kind):
         raise SettingsInvalid(f"client= of {provider} is of type {type(given).__name__}; {remedy}")
     return given
-
-
-class _Answer:
-    """An answer whose body has not been read, unless it says that the request failed."""
-
-    def __init__(self, response: Any) -> None:  # an HTTP client's own response; none of them is imported here
-        self._response = response
-        self.status: int = response.status_code
-        self.headers: dict[str, str] = {name.lower(): value for name, value in response.headers.items()}
-
-
-class HTTPAnswer(_Answer):
-    """An answer to a waiting client."""
-
-    def chunks(self) -> Iterator[bytes]:
-        """The body's bytes as they come, decompressed."""
-        found: Iterator[bytes] = self._response.iter_bytes()
-        return found
-
-    def close(self) -> None:
-        """Close it; twice is harmless."""
-        self._response.close()
-
-
-class AsyncHTTPAnswer(_Answer):
-    """An answer to an async client."""
-
-    def chunks(self) -> AsyncIterator[bytes]:
-        """The body's bytes as they come, decompressed."""
-        found: AsyncIterator[bytes] = self._response.aiter_bytes()
-        return found
-
-    async def aclose(self) -> None:
-        """Close it; twice is harmless."""
-        await self._response.aclose()

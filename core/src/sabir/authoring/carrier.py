@@ -19,7 +19,8 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, Generic, TypeAlias
 
-from sabir.authoring.access import AsyncClient, AsyncHTTPAnswer, Client, Clients, HTTPAnswer, SyncClient
+from sabir.authoring.access import AsyncClient, Client, Clients, SyncClient
+from sabir.authoring.answers import ENCODINGS, AsyncHTTPAnswer, HTTPAnswer
 from sabir.contracts import WireRequest
 
 _PARCEL: ContextVar["Parcel | None"] = ContextVar("_PARCEL", default=None)
@@ -54,6 +55,7 @@ class Parcel:
         """Send what was made, with the ready bytes for its body; an async client's is awaited."""
         made, headers = self.made, self.made.headers.copy()
         headers["content-length"] = str(len(body))
+        headers["accept-encoding"] = ENCODINGS
         # A ready stream: to be given content, an HTTP library looks through the headers once more.
         how = {"headers": headers, "cookies": self.cookies, "stream": type(made.stream)(body)}
         return self.own_send(type(made)(made.method, self.url or made.url, **how, extensions=made.extensions))

@@ -29,6 +29,9 @@ from sabir_anthropic.decode import REASONING, decode_block, origin_of, raise_rep
 
 FRAMES = "application/vnd.amazon.eventstream"
 """The content type of an answer in AWS frames."""
+LONGEST_FRAME = 25 * 2**20
+"""Bytes of the longest frame: 24 MiB of payload and 128 KiB of headers,
+https://github.com/boto/botocore/blob/develop/botocore/eventstream.py"""
 
 
 KINDS: Mapping[str, BlockKind] = {"text": "text", "tool_use": "option_call", **dict.fromkeys(REASONING, "reasoning")}
@@ -181,16 +184,20 @@ class FrameReader:
 
     A frame is its length, that of its headers, a checksum of these, headers, payload, a checksum; numbers are of four
     bytes, the highest first. https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
+    ResponseInvalid for a frame that is longer than any that AWS's own clients take.
     """
 
     def __init__(self) -> None:
         self._kept = bytearray()
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The events that a chunk completes."""
+        """The events that a chunk completes; where there are none, no bytes."""
         self._kept += chunk
+        yield b""
         while len(self._kept) >= 12:
             length, head = struct.unpack_from(">II", self._kept)
+            if length > LONGEST_FRAME:
+                raise ResponseInvalid(f"a frame of the stream is {length} bytes long; expected {LONGEST_FRAME} at most")
             if len(self._kept) < max(length, 16):
                 return
             headers, payload = bytes(self._kept[12 : 12 + head]), bytes(self._kept[12 + head : length - 4])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir import CallError, ModelInfo
 from sabir.authoring import access as reach
+from sabir.authoring.answers import ENCODINGS, AsyncHTTPAnswer, HTTPAnswer
 from sabir.authoring.failures import translate_raised
 from sabir.catalogue import read_models
 from sabir.contracts import Access, WireRequest
@@ -64,21 +65,21 @@ class AcmeConnection:
         self._given = access.client
         self._clients: reach.Clients[httpx2.Client, httpx2.AsyncClient] = reach.Clients()
 
-    def open_sync(self, request: WireRequest) -> reach.HTTPAnswer:
+    def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send; return at the response's headers, whatever the status."""
         from httpx2 import Client
 
         client = self._given or self._clients.sync(lambda: Client(**self._how()))
         client = reach.checked_client(client, Client, "acme", "the waiting calls take an httpx2.Client")
-        return reach.HTTPAnswer(client.send(client.build_request(**_call(request)), stream=True))
+        return HTTPAnswer(client.send(client.build_request(**_call(request)), stream=True))
 
-    async def open(self, request: WireRequest) -> reach.AsyncHTTPAnswer:
+    async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send; return at the response's headers, whatever the status."""
         from httpx2 import AsyncClient
 
         client = self._given or self._clients.here(lambda: AsyncClient(**self._how()))
         client = reach.checked_client(client, AsyncClient, "acme", "await takes an httpx2.AsyncClient")
-        return reach.AsyncHTTPAnswer(await client.send(client.build_request(**_call(request)), stream=True))
+        return AsyncHTTPAnswer(await client.send(client.build_request(**_call(request)), stream=True))
 
     def _how(self) -> dict[str, Any]:
         return {"base_url": self._url, "headers": {"Authorization": f"Bearer {self._key.read()}"}, "timeout": SECONDS}
@@ -101,5 +102,5 @@ class AcmeConnection:
 
 def _call(request: WireRequest) -> dict[str, Any]:
     call = {"method": "POST", "url": request.path, "content": request.body}
-    headers = {"Content-Type": "application/json", **request.headers}
+    headers = {"Content-Type": "application/json", "Accept-Encoding": ENCODINGS, **request.headers}
     return {**call, "headers": headers, **({"timeout": request.timeout} if request.timeout else {})}

@@ -1,0 +1,162 @@
+"""Nothing that a server sends grows without end, and no call takes longer than it may, whatever is asked and how."""
+
+import asyncio
+import contextlib
+import json
+import time
+import tracemalloc
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeAlias
+
+import pytest
+import sabir
+from sabir.sse import ServerEvent
+
+from tests.servers.hostile import Hostile, Place, Way
+
+MEGABYTE = 2**20
+SMALL = sabir.Bounds(body_bytes=4 * MEGABYTE, event_bytes=4 * MEGABYTE, error_bytes=4 * MEGABYTE)
+PATIENCE = 1.0
+UNHURRIED = sabir.Settings(timeout=60)
+LATE = 12.0
+"""Seconds that no call of that timeout takes, on a machine that is busy."""
+
+OPENAI = '{"id":"r","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"a"}}]}'
+CREATED = '{"type":"response.created","response":{"id":"r","model":"m","status":"in_progress","output":[]}}'
+STARTED = '{"type":"message_start","message":{"id":"r","model":"m","content":[],"usage":{}}}'
+GEMINI = '{"candidates":[{"content":{"parts":[{"text":"a"}],"role":"model"},"index":0}],"modelVersion":"m"}'
+WIRES = {
+    "openai.chat": OPENAI,
+    "openai.responses": CREATED,
+    "anthropic.messages": STARTED,
+    "google.generate_content": GEMINI,
+}
+"""Dialect → a first event of it."""
+Begin: TypeAlias = Callable[[], object]
+"""Called when the client is made."""
+Ask: TypeAlias = Callable[[str, str, Place, sabir.Settings, Begin], tuple[sabir.CallError, float]]
+"""What a call ends with, and after how many seconds."""
+
+
+def ask_waiting(
+    url: str, wire: str, place: Place, settings: sabir.Settings, begin: Begin
+) -> tuple[sabir.CallError, float]:
+    with sabir.adapter(f"{wire}:m", api_key="k", base_url=url, settings=settings) as llm:
+        with pytest.raises(sabir.AuthenticationFailed):
+            llm.complete_sync("hi", settings=UNHURRIED)
+        begin()
+        began = time.monotonic()
+        with pytest.raises(sabir.CallError) as caught:
+            list(llm.stream_sync("hi")) if place == "event" else llm.complete_sync("hi")
+        return caught.value, time.monotonic() - began
+
+
+def ask_async(
+    url: str, wire: str, place: Place, settings: sabir.Settings, begin: Begin
+) -> tuple[sabir.CallError, float]:
+    async def ask() -> tuple[sabir.CallError, float]:
+        async with sabir.adapter(f"{wire}:m", api_key="k", base_url=url, settings=settings) as llm:
+            with pytest.raises(sabir.AuthenticationFailed):
+                await llm.complete("hi", settings=UNHURRIED)
+            begin()
+            began = time.monotonic()
+            with pytest.raises(sabir.CallError) as caught:
+                [event async for event in llm.stream("hi")] if place == "event" else await llm.complete("hi")
+            return caught.value, time.monotonic() - began
+
+    return asyncio.run(ask())
+
+
+each_kind = pytest.mark.parametrize("ask", [ask_waiting, ask_async], ids=["waiting", "async"])
+
+
+@each_kind
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("way", ["endless", "bomb"])
+@pytest.mark.parametrize(
+    ("place", "error", "says"),
+    [
+        ("body", sabir.ResponseInvalid, "body_bytes"),
+        ("event", sabir.ResponseInvalid, "event_bytes"),
+        ("error", sabir.Unavailable, "503"),
+    ],
+)
+def test_what_has_no_end_ends_at_its_bound(
+    way: Way, place: Place, error: type[sabir.CallError], says: str, wire: str, ask: Ask
+) -> None:
+    """It is asked for once, and nothing holds more than twice the bound; an error is that of its status."""
+    settings = sabir.Settings(bounds=SMALL, retries=0 if place == "error" else 2)
+    with Hostile(way, place) as server:
+        try:
+            ended, _ = ask(server.url, wire, place, settings, tracemalloc.start)
+            most = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert (server.asked, type(ended)) == (1, error)
+    assert says in str(ended)
+    assert most <= 2 * SMALL.body_bytes + MEGABYTE
+
+
+def ask_all(ask: Ask, way: Way, place: Place, settings: sabir.Settings, *, begun: bool = False) -> list[str]:
+    """What each wire's call ends with, all at once; each is sent once, and none is late."""
+
+    def ends(wire: str) -> str:
+        before = f"data: {WIRES[wire]}\n\n".encode() if begun else b""
+        with Hostile(way, place, before) as server:
+            ended, seconds = ask(server.url, wire, place, settings, bool)
+        assert seconds < LATE
+        assert server.asked == 1
+        return str(ended)
+
+    with ThreadPoolExecutor(len(WIRES)) as pool:
+        return list(pool.map(ends, WIRES))
+
+
+@each_kind
+@pytest.mark.parametrize(
+    ("way", "place", "says"),
+    [
+        ("drip", "body", "timeout"),
+        ("drip", "error", "503"),
+        ("drip", "event", "timeout"),
+        ("comments", "event", "timeout"),
+    ],
+)
+def test_what_comes_in_drops_ends_with_the_timeout(way: Way, place: Place, says: str, ask: Ask) -> None:
+    """Each read brings something; no repetition begins when the time is over."""
+    for said in ask_all(ask, way, place, sabir.Settings(timeout=PATIENCE)):
+        assert says in said
+
+
+@each_kind
+@pytest.mark.parametrize("way", ["drip", "comments"])
+def test_a_stream_that_brings_no_further_event_ends_with_idle(way: Way, ask: Ask) -> None:
+    """Its half events and comments are silence."""
+    for said in ask_all(ask, way, "event", sabir.Settings(timeout=60, idle=0.5, retries=0), begun=True):
+        assert "Settings.idle" in said
+
+
+DEEP = "[" * 1_000_000
+ARGUMENTS = json.dumps({"function": {"name": "f", "arguments": DEEP}, "id": "c", "type": "function"})
+NESTED = {
+    "a whole body": DEEP,
+    "one that is whole": DEEP + "]" * len(DEEP),
+    "a field of it": f'{{"id": "r", "usage": {DEEP}',
+    "an error": f'{{"error": {DEEP}',
+    "arguments": f'{{"choices": [{{"message": {{"role": "assistant", "tool_calls": [{ARGUMENTS}]}}}}]}}',
+}
+
+
+@pytest.mark.parametrize("body", NESTED.values(), ids=NESTED)
+@pytest.mark.parametrize("wire", WIRES)
+def test_what_is_nested_without_end_is_read_or_the_librarys_error(wire: str, body: str) -> None:
+    """In bodies, events, errors and arguments: a megabyte of brackets ends no process, nor a thread."""
+    dialect = sabir.dialect(wire)
+    with contextlib.suppress(sabir.CallError):
+        dialect.decode(body)
+    with contextlib.suppress(sabir.CallError):
+        list(dialect.decoder().feed(ServerEvent(body)))
+
+    assert isinstance(dialect.dialect.decode_error(500, {}, body.encode(), "p"), sabir.ServerFailed)

@@ -189,9 +189,7 @@ class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
     def _learnt(self, kind: _Kind, found: list[Kept], request: WireRequest) -> Any:
         """The head of a request that the SDK made, from now on kept."""
         if not found:
-            raise ProviderBroken(
-                f"{type(self).__name__} had its SDK asked for a request to {request.path}; none was made"
-            )
+            raise ProviderBroken(f"{type(self).__name__} asked its SDK for {request.path}, and no request was made")
         head = found[0].request
         head.url = self.url_of(head, request)
         if len(self._heads) >= self.MOST:

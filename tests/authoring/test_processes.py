@@ -128,6 +128,7 @@ def in_a_process(code: str, url: str) -> str:
     return done.stdout
 
 
+@pytest.mark.parametrize("url", ["http"], indirect=True)
 def test_two_hundred_loops_leave_nothing_behind(url: str) -> None:
     """Each closes its client when it ends: neither descriptors, nor memory, nor a word at exit."""
     descriptors, megabytes = map(float, in_a_process(RUNS, url).split())

@@ -33,10 +33,11 @@ class Connection(OwnConnection[httpx2.Client, httpx2.AsyncClient]):
         self.senders: list[Any] = []
 
     def library(self) -> Library:
-        return Library(partial(self.made, httpx2.Client), partial(self.made, httpx2.AsyncClient), httpx2.MockTransport)
+        made = partial(self.made, httpx2.Client), partial(self.made, httpx2.AsyncClient)
+        return Library(*made, httpx2.MockTransport, httpx2.create_ssl_context)
 
-    def made(self, kind: Any, transport: Any = None) -> Any:
-        client = kind(transport=transport, timeout=7, follow_redirects=True)
+    def made(self, kind: Any, transport: Any = None, verify: Any = None) -> Any:
+        client = kind(transport=transport, verify=verify, timeout=7, follow_redirects=True)
         if transport is None:
             self.senders.append(client)
         return client

@@ -15,6 +15,7 @@ and all of their types are Any. A redirect is an answer like any other: nothing 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from threading import Lock
 from typing import Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 
@@ -68,11 +69,15 @@ _Kind: TypeAlias = tuple[Any, ...]
 
 
 class Library(NamedTuple):
-    """What makes the clients of an HTTP library as the SDK has them by default, and that library's mock transport."""
+    """An HTTP library as the SDK uses it by default: what makes its clients, its mock transport, its TLS context.
+
+    The context takes longest to make, so that all clients of a connection share one.
+    """
 
     client: Callable[..., Any]
     async_client: Callable[..., Any]
     mock_transport: Callable[..., Any]
+    tls_context: Callable[[], Any]
 
 
 class _Sender(NamedTuple):
@@ -103,6 +108,7 @@ class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
         self._clients: Clients[_Sender, _Sender] = Clients()
         self._heads: dict[_Kind, Any] = {}
         self._sdks: dict[str, tuple[str, Any]] = {}
+        self._library: Library | None = None
 
     @abstractmethod
     def library(self) -> Library:
@@ -131,7 +137,7 @@ class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send; return at the response's headers, whatever the status."""
         kind = self._kind("waiting", request)
-        sender = self._clients.sync(lambda: _Sender(self.library().client(), Lock()))
+        sender = self._clients.sync(lambda: _Sender(self._loaded().client(), Lock()))
         head = self._heads.get(kind)
         if head is None:
             with sender.lock:
@@ -159,20 +165,29 @@ class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
     def _sender(self) -> _Sender:
         import asyncio  # loaded where a loop runs; those who wait need none of it
 
-        return _Sender(self.library().async_client(), asyncio.Lock())
+        return _Sender(self._loaded().async_client(), asyncio.Lock())
+
+    def _loaded(self) -> Library:
+        """The library, whose clients trust by one context."""
+        if self._library is None:
+            client, async_client, mock_transport, tls_context = self.library()
+            context = tls_context()
+            client, async_client = partial(client, verify=context), partial(async_client, verify=context)
+            self._library = Library(client, async_client, mock_transport, tls_context)
+        return self._library
 
     def _kind(self, way: str, request: WireRequest) -> _Kind:
         key = self._key.read() if self._key.is_needed else ""
         return (way, key, request.path, request.timeout, *request.headers.items())
 
     def _learn_sync(self, kind: _Kind, request: WireRequest) -> Any:
-        sdk = self._sdk_of(kind, self.make_sync, self.library().client)
+        sdk = self._sdk_of(kind, self.make_sync, self._loaded().client)
         with kept() as found:
             self.ask_sync(sdk, request)
         return self._learnt(kind, found, request)
 
     async def _learn(self, kind: _Kind, request: WireRequest) -> Any:
-        sdk = self._sdk_of(kind, self.make, self.library().async_client)
+        sdk = self._sdk_of(kind, self.make, self._loaded().async_client)
         with kept() as found:
             await self.ask(sdk, request)
         return self._learnt(kind, found, request)
@@ -182,7 +197,7 @@ class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
         way, key, *_ = kind
         made_with, sdk = self._sdks.get(way, (None, None))
         if made_with != key:
-            sdk = make(key, http_client(transport=self.library().mock_transport(keep)))
+            sdk = make(key, http_client(transport=self._loaded().mock_transport(keep)))
             self._sdks[way] = key, sdk
         return sdk  # type: ignore[return-value]  # of one way, all are of one class
 

@@ -143,11 +143,11 @@ class SDKConnection(OwnConnection["anthropic.Anthropic", "anthropic.AsyncAnthrop
         return translate(error, self._name)
 
     def library(self) -> Library:
-        """The SDK's HTTP clients, with its timeouts and limits."""
+        """The SDK's HTTP clients, with its timeouts, limits and proxies."""
         from anthropic import DefaultAsyncHttpxClient, DefaultHttpxClient
-        from httpx2 import MockTransport
+        from httpx2 import MockTransport, create_ssl_context
 
-        return Library(DefaultHttpxClient, DefaultAsyncHttpxClient, MockTransport)
+        return Library(DefaultHttpxClient, DefaultAsyncHttpxClient, MockTransport, create_ssl_context)
 
     def make_sync(self, key: str, http_client: "httpx2.Client") -> "anthropic.Anthropic":
         """A waiting client of the SDK that writes heads."""

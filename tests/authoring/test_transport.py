@@ -34,11 +34,11 @@ class Connection(OwnConnection[httpx2.Client, httpx2.AsyncClient]):
 
     def library(self) -> Library:
         made = partial(self.made, httpx2.Client), partial(self.made, httpx2.AsyncClient)
-        return Library(*made, httpx2.MockTransport, httpx2.create_ssl_context)
+        return Library(*made, httpx2.create_ssl_context)
 
-    def made(self, kind: Any, transport: Any = None, verify: Any = None) -> Any:
-        client = kind(transport=transport, verify=verify, timeout=7, follow_redirects=True)
-        if transport is None:
+    def made(self, kind: Any, event_hooks: Any = None, verify: Any = None) -> Any:
+        client = kind(event_hooks=event_hooks, verify=verify, timeout=7, follow_redirects=True)
+        if event_hooks is None:
             self.senders.append(client)
         return client
 
@@ -114,7 +114,7 @@ def test_the_sdk_is_asked_for_every_path_header_and_timeout(other: dict[str, Any
 async def test_the_sdks_timeouts_go_along(asked: float | None, used: float) -> None:
     """Those of the request, else the SDK's own, which the client that sends need not have."""
     with Server([whole(ANSWER)], keeps_alive=True) as server, httpx2.Client(timeout=1) as sender:
-        client = httpx2.Client(transport=httpx2.MockTransport(keep), timeout=7)
+        client = httpx2.Client(event_hooks={"request": [keep]}, timeout=7)
         with kept() as made:
             client.post(server.url, json={}, **({} if asked is None else {"timeout": asked}))
         answer = send(sender, made[0].request, BODY)
@@ -190,7 +190,7 @@ async def test_tasks_that_begin_at_once_ask_the_sdk_once_for_each_path() -> None
 def test_what_is_kept_in_many_threads_does_not_mix() -> None:
     """It is raised to whoever asked, over one client of all."""
     found: dict[int, str] = {}
-    with httpx2.Client(transport=httpx2.MockTransport(keep)) as client:
+    with httpx2.Client(event_hooks={"request": [keep]}) as client:
         every = threading.Barrier(8)
 
         def ask(number: int) -> None:

@@ -1,8 +1,8 @@
 """Ready bytes, sent under the head that a vendor's SDK writes: its URL, its key, its headers, its timeouts.
 
-    client.chat(…) ─▶ SDK ─▶ its HTTP library's mock transport ─▶ keep        nothing is sent
-                                                                   └─▶ head ─┐
-                                           ready bytes ──────────────────────┴─▶ send ─▶ the answer, unread, for core
+    client.chat(…) ─▶ SDK ─▶ an HTTP client's request hook: keep        nothing is sent
+                                                             └─▶ head ─┐
+                                     ready bytes ──────────────────────┴─▶ send ─▶ the answer, unread, for core
 
 OwnConnection is for clients that a plugin makes. The SDK is asked once for each path, headers, timeout and key; what
 sends is a second HTTP client, of the class that the SDK takes by default, with its limits, proxies and certificates.
@@ -40,7 +40,12 @@ class Kept(BaseException):
 
 
 def keep(request: Any) -> NoReturn:
-    """Keep a request instead of sending it: the handler of a mock transport."""
+    """A waiting client's request hook that keeps what it is to send."""
+    raise Kept(request)
+
+
+async def keep_later(request: Any) -> NoReturn:
+    """An async client's request hook that keeps what it is to send."""
     raise Kept(request)
 
 
@@ -69,14 +74,13 @@ _Kind: TypeAlias = tuple[Any, ...]
 
 
 class Library(NamedTuple):
-    """An HTTP library as the SDK uses it by default: what makes its clients, its mock transport, its TLS context.
+    """An HTTP library as the SDK uses it by default: what makes its clients, and their TLS context.
 
     The context takes longest to make, so that all clients of a connection share one.
     """
 
     client: Callable[..., Any]
     async_client: Callable[..., Any]
-    mock_transport: Callable[..., Any]
     tls_context: Callable[[], Any]
 
 
@@ -170,10 +174,10 @@ class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
     def _loaded(self) -> Library:
         """The library, whose clients trust by one context."""
         if self._library is None:
-            client, async_client, mock_transport, tls_context = self.library()
+            client, async_client, tls_context = self.library()
             context = tls_context()
             client, async_client = partial(client, verify=context), partial(async_client, verify=context)
-            self._library = Library(client, async_client, mock_transport, tls_context)
+            self._library = Library(client, async_client, tls_context)
         return self._library
 
     def _kind(self, way: str, request: WireRequest) -> _Kind:
@@ -181,23 +185,25 @@ class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
         return (way, key, request.path, request.timeout, *request.headers.items())
 
     def _learn_sync(self, kind: _Kind, request: WireRequest) -> Any:
-        sdk = self._sdk_of(kind, self.make_sync, self._loaded().client)
+        sdk = self._sdk_of(kind, self.make_sync, self._loaded().client, keep)
         with kept() as found:
             self.ask_sync(sdk, request)
         return self._learnt(kind, found, request)
 
     async def _learn(self, kind: _Kind, request: WireRequest) -> Any:
-        sdk = self._sdk_of(kind, self.make, self._loaded().async_client)
+        sdk = self._sdk_of(kind, self.make, self._loaded().async_client, keep_later)
         with kept() as found:
             await self.ask(sdk, request)
         return self._learnt(kind, found, request)
 
-    def _sdk_of(self, kind: _Kind, make: Callable[[str, Any], Client], http_client: Callable[..., Any]) -> Client:
+    def _sdk_of(
+        self, kind: _Kind, make: Callable[[str, Any], Client], http_client: Callable[..., Any], hook: Callable[..., Any]
+    ) -> Client:
         """The SDK's client that writes heads with this key, made now where the last one had another."""
         way, key, *_ = kind
         made_with, sdk = self._sdks.get(way, (None, None))
         if made_with != key:
-            sdk = make(key, http_client(transport=self._loaded().mock_transport(keep)))
+            sdk = make(key, http_client(event_hooks={"request": [hook]}))
             self._sdks[way] = key, sdk
         return sdk  # type: ignore[return-value]  # of one way, all are of one class
 

@@ -145,9 +145,9 @@ class SDKConnection(OwnConnection["anthropic.Anthropic", "anthropic.AsyncAnthrop
     def library(self) -> Library:
         """The SDK's HTTP clients, with its timeouts, limits and proxies."""
         from anthropic import DefaultAsyncHttpxClient, DefaultHttpxClient
-        from httpx2 import MockTransport, create_ssl_context
+        from httpx2 import create_ssl_context
 
-        return Library(DefaultHttpxClient, DefaultAsyncHttpxClient, MockTransport, create_ssl_context)
+        return Library(DefaultHttpxClient, DefaultAsyncHttpxClient, create_ssl_context)
 
     def make_sync(self, key: str, http_client: "httpx2.Client") -> "anthropic.Anthropic":
         """A waiting client of the SDK that writes heads."""

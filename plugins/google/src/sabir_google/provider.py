@@ -137,9 +137,9 @@ class SDKConnection(OwnConnection["genai.Client", "genai.Client"]):
 
     def library(self) -> Library:
         """The library's own clients: the SDK's defaults are theirs."""
-        from httpx2 import AsyncClient, Client, MockTransport, create_ssl_context
+        from httpx2 import AsyncClient, Client, create_ssl_context
 
-        return Library(Client, AsyncClient, MockTransport, create_ssl_context)
+        return Library(Client, AsyncClient, create_ssl_context)
 
     def make_sync(self, key: str, http_client: "httpx2.Client") -> "genai.Client":
         """A client of the SDK that writes heads by its waiting half; the other half costs no TLS context."""

@@ -150,10 +150,10 @@ class SDKConnection(OwnConnection["openai.OpenAI", "openai.AsyncOpenAI"]):
 
     def library(self) -> Library:
         """The SDK's HTTP clients, with its timeouts, limits and proxies."""
-        from httpx2 import MockTransport, create_ssl_context
+        from httpx2 import create_ssl_context
         from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
 
-        return Library(DefaultHttpxClient, DefaultAsyncHttpxClient, MockTransport, create_ssl_context)
+        return Library(DefaultHttpxClient, DefaultAsyncHttpxClient, create_ssl_context)
 
     def make_sync(self, key: str, http_client: "httpx2.Client") -> "openai.OpenAI":
         """A waiting client of the SDK that writes heads."""

@@ -81,10 +81,10 @@ class SDKConnection(OwnConnection["ClientV2", "AsyncClientV2"]):
 
     def library(self) -> Library:
         """The library's clients, with the SDK's timeout."""
-        from httpx import AsyncClient, Client, MockTransport, create_ssl_context
+        from httpx import AsyncClient, Client, create_ssl_context
 
         clients = partial(Client, timeout=SECONDS), partial(AsyncClient, timeout=SECONDS)
-        return Library(*clients, MockTransport, create_ssl_context)
+        return Library(*clients, create_ssl_context)
 
     def make_sync(self, key: str, http_client: "httpx.Client") -> "ClientV2":
         """A waiting client of the SDK that writes heads."""

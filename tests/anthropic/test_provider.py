@@ -155,6 +155,17 @@ def test_the_users_client_does_not_repeat_either() -> None:
         assert (status, len(server.asked)) == (529, 1)
 
 
+async def test_the_users_client_follows_no_redirect() -> None:
+    """Whatever it does by itself: the conversation is for its own endpoint."""
+    with Server([head(), ANSWER]) as there, Server([head(308, location=f"{there.url}/v1")]) as here:
+        with anthropic.Anthropic(api_key="k", base_url=here.url) as client:
+            waiting = provider.connect(Access(client=client)).open_sync(REQUEST)
+        async with anthropic.AsyncAnthropic(api_key="k", base_url=here.url) as later:
+            awaited = await provider.connect(Access(client=later)).open(REQUEST)
+
+    assert (waiting.status, awaited.status, len(here.asked), there.asked) == (308, 308, 2, [])
+
+
 async def test_a_client_of_the_other_kind_is_refused_by_name() -> None:
     """A sync client cannot be awaited; the error says which to pass."""
     with anthropic.Anthropic(api_key="k") as client:

@@ -1,11 +1,16 @@
-"""Endpoints without secrets, keys asked for once, one async client for each event loop (UP-25)."""
+"""Endpoints without secrets, keys that are asked for late, one async client for each event loop (UP-25)."""
 
 import asyncio
+import gc
+import os
+import threading
+import weakref
 
 import pytest
 from sabir.authoring.access import Clients, KeySource, checked_client, first_variable, read_endpoint, url_of_client
 from sabir.contracts import Access
 from sabir.errors import CredentialsMissing, SettingsInvalid
+from sabir_testing.loopback import PATIENCE
 
 
 @pytest.mark.parametrize(
@@ -53,14 +58,22 @@ def test_the_first_variable_that_holds_something_counts(monkeypatch: pytest.Monk
     assert KeySource("acme", None, ["ACME_FIRST", "ACME_SECOND"]).read() == "two"
 
 
-def test_a_callable_key_is_asked_once_and_only_when_it_is_needed() -> None:
-    """A key may come from a vault."""
-    asked: list[int] = []
-    source = KeySource("acme", lambda: asked.append(1) or "key", ["ACME_KEY"])  # type: ignore[func-returns-value]
-    assert asked == []
+def test_a_callable_key_is_asked_at_each_send_and_not_before() -> None:
+    """A key may come from a vault, and be another one tomorrow."""
+    keys = iter(["old", "new"])
+    source = KeySource("acme", lambda: next(keys), ["ACME_KEY"])
 
-    assert (source.read(), source.read()) == ("key", "key")
-    assert asked == [1]
+    assert (source.read(), source.read()) == ("old", "new")
+
+
+def test_a_variable_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection keeps its key, whatever becomes of the environment."""
+    monkeypatch.setenv("ACME_KEY", "old")
+    source = KeySource("acme", None, ["ACME_KEY"])
+    before = source.read()
+    monkeypatch.setenv("ACME_KEY", "new")
+
+    assert (before, source.read()) == ("old", "old")
 
 
 @pytest.mark.parametrize("key", ["a b", "ké", "a\n"])
@@ -87,25 +100,129 @@ def test_a_provider_without_variables_needs_a_key_only_if_one_is_given() -> None
     assert KeySource("acme", None, ["ACME_KEY"]).is_needed
 
 
-def test_every_event_loop_has_its_own_client_and_all_threads_one() -> None:
+class Client:
+    """A client of either kind that says whether it was closed, and in which event loop."""
+
+    def __init__(self) -> None:
+        self.closed_in: list[object] = []
+
+    def close(self) -> None:
+        self.closed_in.append(None)
+
+    async def aclose(self) -> None:
+        self.closed_in.append(asyncio.get_running_loop())
+
+
+@pytest.fixture
+def clients() -> Clients[Client, Client]:
+    return Clients()
+
+
+def test_every_event_loop_has_its_own_client_and_all_threads_one(clients: Clients[Client, Client]) -> None:
     """An async client is bound to the loop in which it was made."""
-    clients: Clients[object, object] = Clients()
 
-    async def twice() -> tuple[object, object]:
-        return clients.here(object), clients.here(object)
-
-    async def taken() -> list[object | None]:
-        made = clients.here(object)
-        assert clients.take_here() is made
-        return [clients.take_here()]
+    async def twice() -> tuple[Client, Client]:
+        return await clients.here(Client), await clients.here(Client)
 
     (one, same), (other, _) = asyncio.run(twice()), asyncio.run(twice())
     assert one is same
     assert one is not other
-    assert clients.sync(object) is clients.sync(object)
-    assert asyncio.run(taken()) == [None]
-    assert clients.take_sync() is not None
-    assert clients.take_sync() is None
+    assert clients.sync(Client) is clients.sync(Client)
+
+
+def test_a_loops_end_closes_its_client_in_it(clients: Clients[Client, Client]) -> None:
+    """It can be closed nowhere else, and nobody else will."""
+
+    async def made() -> tuple[Client, object]:
+        return await clients.here(Client), asyncio.get_running_loop()
+
+    client, loop = asyncio.run(made())
+    assert client.closed_in == [loop]
+
+
+def test_a_client_whose_loop_was_closed_without_its_end_is_dropped(clients: Clients[Client, Client]) -> None:
+    """Nothing of it is kept once another loop asks."""
+    loop = asyncio.new_event_loop()
+    dropped = weakref.ref(loop.run_until_complete(clients.here(Client)))
+    loop.close()
+    del loop
+    asyncio.run(clients.here(Client))
+    gc.collect()
+
+    assert dropped() is None
+
+
+def test_closing_leaves_the_clients_of_other_loops(clients: Clients[Client, Client]) -> None:
+    """They are in use there; each loop closes its own."""
+    here = Client()
+    other = asyncio.new_event_loop()
+    there = other.run_until_complete(clients.here(Client))
+
+    async def close() -> None:
+        assert await clients.here(lambda: here) is here
+        await clients.aclose()
+        assert (len(here.closed_in), there.closed_in) == (1, [])
+        assert await clients.here(Client) is not here
+
+    asyncio.run(close())
+    assert other.run_until_complete(clients.here(Client)) is there
+    other.run_until_complete(clients.aclose())
+    other.close()
+    assert there.closed_in == [other]
+
+
+def test_a_closed_client_is_replaced(clients: Clients[Client, Client]) -> None:
+    """And closing twice is harmless."""
+    first = clients.sync(Client)
+    clients.close()
+    clients.close()
+
+    assert first.closed_in == [None]
+    assert clients.sync(Client) is not first
+
+
+def test_a_client_that_nobody_has_any_more_is_closed() -> None:
+    """As those that an SDK makes."""
+    clients: Clients[Client, Client] = Clients()
+    client = clients.sync(Client)
+    del clients
+    gc.collect()
+
+    assert client.closed_in == [None]
+
+
+async def test_a_loops_client_that_nobody_has_any_more_is_closed() -> None:
+    """While the loop goes on."""
+    clients: Clients[Client, Client] = Clients()
+    client = await clients.here(Client)
+    del clients
+    gc.collect()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+    assert client.closed_in == [asyncio.get_running_loop()]
+
+
+def test_a_forked_child_begins_with_no_client_and_no_lock(clients: Clients[Client, Client]) -> None:
+    """Though another thread of its parent was making one just then."""
+    before, is_making, may_go_on = clients.sync(Client), threading.Event(), threading.Event()
+    clients.close()
+
+    def make() -> Client:
+        is_making.set()
+        may_go_on.wait(PATIENCE)
+        return before
+
+    thread = threading.Thread(target=clients.sync, args=(make,))
+    thread.start()
+    is_making.wait(PATIENCE)
+    if (child := os.fork()) == 0:
+        os._exit(0 if clients.sync(Client) is not before else 1)
+    may_go_on.set()
+    thread.join(PATIENCE)
+
+    assert os.waitpid(child, 0)[1] == 0
+    assert clients.sync(Client) is before
 
 
 def test_a_client_of_another_class_is_refused_with_the_remedy() -> None:

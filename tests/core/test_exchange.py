@@ -145,6 +145,32 @@ def test_a_status_from_400_on_is_the_error_that_its_dialect_says(
 
 
 @pytest.mark.parametrize(
+    ("location", "named"),
+    [
+        ("https://me:secret@other.example:8/v1?key=secret", "other.example:8"),
+        ("//other.example/v1", "other.example"),
+        ("/v2/secret", "another path"),
+        ("https://[secret", "what is no URL"),
+        ("", "another path"),
+    ],
+)
+@pytest.mark.parametrize("status", [300, 301, 302, 303, 304, 307, 308])
+@pytest.mark.parametrize("script", [call_script, count_script])
+def test_a_redirect_is_an_error_that_names_the_host(
+    run: Drive, script: Callable[[Exchange], Script[Any]], status: int, location: str, named: str
+) -> None:
+    """It is not followed and not tried again; of the address, only the host is shown."""
+    connection = Scripted(Answer([b"moved"], status, {"location": location}))
+
+    with pytest.raises(ResponseInvalid, match=f"answered {status}, a redirect to {named}, .*set base_url") as caught:
+        run(script(exchange(retries=RetryPolicy())), connection)
+
+    assert (caught.value.status, caught.value.provider, caught.value.retryable) == (status, "tiny", False)
+    assert "secret" not in str(caught.value)
+    assert (len(connection.requests), connection.open_responses) == (1, 0)
+
+
+@pytest.mark.parametrize(
     ("status", "body", "kind"),
     [(502, b"<html>Bad gateway</html>", ServerFailed), (404, b"", ResponseInvalid), (400, b"\xff", ResponseInvalid)],
 )

@@ -258,6 +258,44 @@ def test_a_client_of_the_gemini_api_is_asked_for_the_same_version(monkeypatch: p
     assert (server.asked[0].path, server.asked[0].headers["x-goog-api-key"]) == (REQUEST.path, "k-mine")
 
 
+def test_a_users_client_in_many_threads_mixes_nothing_up(vertex: tuple[Server, genai.Client]) -> None:
+    """Neither sabir's calls with each other, nor with the user's own; what tells them apart is never sent."""
+    server, client = vertex
+    connection = provider.connect(Access(client=client))
+
+    def send(number: int) -> None:
+        if number % 2:
+            client.models.generate_content(model=f"m{number}", contents=f"own {number}")
+        else:
+            path = f"/v1beta/models/m{number}:generateContent"
+            connection.open_sync(WireRequest(path, b"ready %d" % number)).close()
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+
+    assert len(server.asked) == 8
+    for asked in server.asked:
+        number = asked.path.partition("/models/m")[2][0]
+        assert (f"own {number}" if int(number) % 2 else f"ready {number}") in asked.body.decode()
+        assert not any("sabir" in name for name in asked.headers)
+
+
+async def test_a_users_client_follows_no_redirect() -> None:
+    """Though it was told to: the conversation is for its own endpoint."""
+    with Server([head(), ANSWER]) as there, Server([head(307, location=f"{there.url}/v1")]) as here:
+        options = sabir_google.http_options(base_url=here.url)
+        options.httpx_client.follow_redirects = options.httpx_async_client.follow_redirects = True
+        connection = provider.connect(Access(client=genai.Client(api_key="k", http_options=options)))
+        waiting, awaited = connection.open_sync(REQUEST), await connection.open(REQUEST)
+        waiting.close()
+        await awaited.aclose()
+
+    assert (waiting.status, awaited.status, len(here.asked), there.asked) == (307, 307, 2, [])
+
+
 async def test_a_client_that_does_not_send_through_sabir_is_refused_before_anything_is_sent() -> None:
     """The SDK lets nobody change the HTTP client of a client that is made; the error says how to make one."""
     with Server([head(), ANSWER]) as server:

@@ -8,8 +8,10 @@ from typing import Any
 
 import openai
 import pytest
+import sabir
 from sabir.contracts import Access, Provider, WireRequest
 from sabir.errors import (
+    ResponseInvalid,
     SettingsInvalid,
 )
 from sabir_openai.plugin import openai as provider
@@ -119,6 +121,21 @@ def test_the_users_client_sends_with_its_own_key_and_headers() -> None:
         "Bearer sk-mine",
         "1",
     )
+
+
+async def test_the_users_client_follows_no_redirect() -> None:
+    """Whatever it does by itself: the conversation is for its own endpoint. The error names the host."""
+    with Server([head(), b"{}"]) as there, Server([head(307, location=f"{there.url}/v1")]) as here:
+        with openai.OpenAI(api_key="k", base_url=here.url) as client, pytest.raises(ResponseInvalid) as waiting:
+            sabir.adapter("openai:gpt-5", client=client).complete_sync("Hi")
+        async with openai.AsyncOpenAI(api_key="k", base_url=here.url) as later:
+            with pytest.raises(ResponseInvalid) as awaited:
+                await sabir.adapter("openai:gpt-5", client=later).complete("Hi")
+
+    assert (len(here.asked), there.asked) == (2, [])
+    for raised in (waiting, awaited):
+        assert (raised.value.status, raised.value.retryable) == (307, False)
+        assert there.url.partition("://")[2] in str(raised.value)
 
 
 async def test_a_client_of_the_other_kind_is_refused_by_name() -> None:

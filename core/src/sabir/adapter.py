@@ -4,8 +4,8 @@
     llm.render ──▶ Rendering ──▶ llm.send ──▶ Reply        complete = render + send
                              └─▶ llm.stream ─▶ ReplyStream
 
-Rendering needs no key and no network. The vendor's client is made at the first send, once for all threads and tasks
-that share an adapter.
+Rendering needs no key and no network. The vendor's client is made at the first send, once for all threads that share
+an adapter and once for each event loop, which closes it when it ends. A forked child makes its own.
 """
 
 from threading import Lock
@@ -320,7 +320,7 @@ def adapter(
 ) -> ModelAdapter:
     """An adapter for `provider[.dialect]:model`; no key is read and nothing is sent before it is used.
 
-    `api_key` (a string, or a function asked at the first send) and `base_url` replace the provider's defaults;
+    `api_key` (a string, or a function asked at each send) and `base_url` replace the provider's defaults;
     `client` is the vendor SDK's own client, with its own credentials. `speaks_as` names the policy whose messages
     are the model's. `settings` and `strict` hold for every call that does not say otherwise. `fetcher` fetches media
     for targets that take only bytes. `model_info` replaces what is known of the model.

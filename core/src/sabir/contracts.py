@@ -203,7 +203,7 @@ class Connection(Protocol):
 class Access:
     """How a user reaches a provider: what is left None is the provider's default.
 
-    `api_key` may be a callable, asked at each connection's first send; it is never shown. `client` is the user's own
+    `api_key` may be a callable, asked at each send, so keep it cheap; it is never shown. `client` is the user's own
     SDK client, sync or async, with its own endpoint and credentials.
     """
 

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from sabir.contracts import Dialect, TokenCount, WireRequest
 from sabir.errors import CallError, ResponseInvalid, ServerFailed
 from sabir.events import StreamEvent
-from sabir.incoming import StreamState, finished, labelled, raise_unreadable, shown, too_long
+from sabir.incoming import StreamState, finished, labelled, raise_unreadable, redirected, shown, too_long
 from sabir.losses import Loss
 from sabir.mending import mend
 from sabir.reply import Reply
@@ -180,13 +180,15 @@ def stream_script(exchange: Exchange, state: StreamState) -> Script[Reply]:
 
 
 def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
-    """Send; the scope of what was answered. Raises what a status of 400 and above stands for."""
+    """Send; the scope of what was answered. Raises what a status of 300 and above stands for."""
     head = yield Open(exchange.request, attempt)
     assert isinstance(head, Head)
     request_id = next(filter(None, map(head.headers.get, REQUEST_ID_HEADERS)), None)
     scope = replace(exchange.scope, request_id=request_id) if request_id else exchange.scope
-    if head.status < 400:
+    if head.status < 300:
         return scope
+    if head.status < 400:
+        raise labelled(redirected(scope, head.status, head.headers.get("location", "")), scope, head.status)
     try:
         body = yield from _body(exchange.bounds.error_bytes)
     except CallError:

@@ -11,6 +11,7 @@ what had arrived.
 import json
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 from sabir.contracts import Decoder, Dialect
 from sabir.errors import CallError, ResponseInvalid, StreamBroken, one_line
@@ -43,6 +44,16 @@ def labelled(error: CallError, scope: DecodeScope, status: int | None = None) ->
     error.request_id = error.request_id or scope.request_id
     error.status = error.status or status
     return error
+
+
+def redirected(scope: DecodeScope, status: int, location: str) -> ResponseInvalid:
+    """The error for a redirect, which is not followed: the conversation and the headers are for the endpoint alone."""
+    try:
+        host = urlsplit(location).netloc.rpartition("@")[2]
+    except ValueError:
+        host = "what is no URL"
+    there = f"{scope.target} answered {status}, a redirect to {host or 'another path'}"
+    return ResponseInvalid(f"{there}, which is not followed; set base_url to where the endpoint is")
 
 
 def raise_unreadable(scope: DecodeScope, body: bytes | str, error: Exception) -> NoReturn:

@@ -13,6 +13,8 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
+from unittest import mock
+from urllib.request import urlopen
 
 import httpx2
 from sabir.contracts import WireRequest
@@ -104,6 +106,25 @@ class RepeatsAtOnce(Line):
             await answer.aclose()
             answer = await self.base.open(request)
         return answer
+
+
+class Follows(Line):
+    """Goes where a redirect of one status leads."""
+
+    def __init__(self, base: Any, way: str, status: int) -> None:
+        super().__init__(base, way)
+        self.status = status
+
+    def follow(self, answer: Any, way: str) -> Any:
+        if (way, answer.status) == (self.way, self.status) and "location" in answer.headers:
+            urlopen(answer.headers["location"], b"{}").close()
+        return answer
+
+    def open_sync(self, request: WireRequest) -> Any:
+        return self.follow(self.base.open_sync(request), "waiting")
+
+    async def open(self, request: WireRequest) -> Any:
+        return self.follow(await self.base.open(request), "async")
 
 
 class OfOneThread(Line):
@@ -244,9 +265,8 @@ class LeavesTheOther(Delegate):
     """Closes the async client alone where both are to be closed."""
 
     async def aclose(self) -> None:
-        atexit.register(self.base.close)
-        if client := self.base._clients.take_here():
-            await client.aclose()
+        with mock.patch.object(self.base._clients, "close"):
+            await self.base.aclose()
 
 
 class ClosesOnce(Line):

@@ -28,6 +28,7 @@ from tests.testing.broken.connections import (
     ClosesOnce,
     ClosesTheUsers,
     FirstOfAList,
+    Follows,
     Leaks,
     LeavesTheLoopsClient,
     LeavesTheOther,
@@ -94,7 +95,7 @@ BROKEN: Mapping[str, Breakage] = {
     "test_no_variable_is_read_before_the_first_send": _reaching(reads_at_once),
     "test_key_variables_are_read_in_their_order": Breakage(provider=Disordered),
     "test_a_given_key_comes_before_the_variables": _reaching(prefers_variables),
-    "test_a_callable_key_is_asked_once_at_the_first_send": _reaching(asks_at_once),
+    "test_a_callable_key_is_asked_at_each_send": _reaching(asks_at_once),
     "test_a_vault_without_a_key_is_a_missing_key": _reaching(replaces_the_vaults),
     "test_a_missing_key_names_what_to_set": Breakage(connection=lambda base: MisnamesTheKey(base, "waiting")),
     **{
@@ -125,6 +126,13 @@ BROKEN: Mapping[str, Breakage] = {
         for status in (409, 429, 500, 503)
         for name, breakage in _either_way(
             "test_a_refusal_is_an_answer_and_sent_once", partial(RepeatsAtOnce, status=status), f"{status}-"
+        ).items()
+    },
+    **{
+        name: breakage
+        for status in (302, 307)
+        for name, breakage in _either_way(
+            "test_a_redirect_is_not_followed", partial(Follows, status=status), f"{status}-"
         ).items()
     },
     **_either_way("test_a_compressed_body_is_decompressed", partial(Told, kind=Raw)),

@@ -1,16 +1,16 @@
 """How a provider's plugin reaches its endpoint: the URL, the key, the SDK's clients.
 
-Access ──read_endpoint──▶ URL without secrets        Access, variables ──KeySource──▶ key, asked for once
-Clients   one waiting client, and one async client for each event loop, made at their first use
+Access ──read_endpoint──▶ URL without secrets        Access, variables ──KeySource──▶ key
+Clients   one waiting client, and one async client for each event loop, from their first use to its end
 """
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
+from weakref import WeakSet, finalize
 
 from sabir.authoring.answers import AsyncHTTPAnswer as AsyncHTTPAnswer  # noqa: PLC0414 — plugins take it from here
 from sabir.authoring.answers import HTTPAnswer as HTTPAnswer  # noqa: PLC0414
@@ -20,9 +20,27 @@ from sabir.errors import CredentialsMissing, SettingsInvalid
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-SyncClient = TypeVar("SyncClient")
-AsyncClient = TypeVar("AsyncClient")
 Client = TypeVar("Client")
+
+
+class Closes(Protocol):
+    """A waiting client."""
+
+    def close(self) -> object:
+        """Close its connections."""
+        ...
+
+
+class ClosesLater(Protocol):
+    """An async client."""
+
+    def aclose(self) -> Awaitable[object]:
+        """Close its connections."""
+        ...
+
+
+SyncClient = TypeVar("SyncClient", bound=Closes)
+AsyncClient = TypeVar("AsyncClient", bound=ClosesLater)
 
 
 def first_variable(names: Sequence[str]) -> str | None:
@@ -61,7 +79,10 @@ def _shown(url: str) -> str:
 
 
 class KeySource:
-    """A provider's key: given, or of the first variable that holds one; asked for once, and never shown."""
+    """A provider's key, which is never shown: given, or of the first variable that holds one.
+
+    A text and a variable are read once, at the first send; a function is asked at each send, for it may give another.
+    """
 
     def __init__(self, provider: str, given: ApiKey | None, variables: Sequence[str]) -> None:
         self._provider = provider
@@ -76,13 +97,13 @@ class KeySource:
 
     def read(self) -> str:
         """The key; CredentialsMissing where there is none, or one that no header can carry."""
+        if callable(self._given):
+            return self._checked(self._given())
         if self._key is None:
-            self._key = self._ask()
+            self._key = self._checked(first_variable(self._variables) if self._given is None else self._given)
         return self._key
 
-    def _ask(self) -> str:
-        given = self._given
-        key = first_variable(self._variables) if given is None else given() if callable(given) else given
+    def _checked(self, key: str | None) -> str:
         if not key:
             variables = " or ".join(self._variables) or "none is read"
             message = f"{self._provider} has no key; set the variable {variables}, or pass api_key="
@@ -94,38 +115,91 @@ class KeySource:
 
 
 class Clients(Generic[SyncClient, AsyncClient]):
-    """The SDK clients that a connection made: a waiting one, and one for each event loop."""
+    """The clients that a connection made: a waiting one, and one for each event loop.
+
+    An async client can be closed in its event loop alone. So each has an async generator that ends with it: a loop that
+    ends closes its generators (`loop.shutdown_asyncgens()`, which `asyncio.run` calls), and this one closes its client.
+    Of a loop that was closed without that, the client is dropped when another loop asks for its own. The waiting client
+    is closed when nobody has this object any more, at the latest when the program ends.
+
+    A forked child begins with none: what it inherits it neither uses nor closes, for the connections are its parent's.
+    """
 
     def __init__(self) -> None:
+        self._begin()
+        _EVERY.add(self)
+
+    def _begin(self) -> None:
         self._lock = Lock()
-        self._sync: SyncClient | None = None
-        self._by_loop: WeakKeyDictionary[AbstractEventLoop, AsyncClient] = WeakKeyDictionary()
+        self._sync: tuple[SyncClient, finalize[Any, Any]] | None = None
+        self._by_loop: dict[AbstractEventLoop, tuple[AsyncClient, AsyncGenerator[None]]] = {}
 
     def sync(self, make: Callable[[], SyncClient]) -> SyncClient:
         """The waiting client, made now if there is none."""
         with self._lock:
             if self._sync is None:
-                self._sync = make()
-            return self._sync
+                client = make()
+                self._sync = client, finalize(self, client.close)
+            return self._sync[0]
 
-    def here(self, make: Callable[[], AsyncClient]) -> AsyncClient:
+    async def here(self, make: Callable[[], AsyncClient]) -> AsyncClient:
         """The running event loop's client, made now if there is none."""
         loop = _running_loop()
-        with self._lock:
-            if loop not in self._by_loop:
-                self._by_loop[loop] = make()
-            return self._by_loop[loop]
+        held = self._by_loop.get(loop)
+        if held is None:
+            for other in list(self._by_loop):
+                if other.is_closed():
+                    self._by_loop.pop(other, None)
+            client = make()
+            held = client, _closed_with_its_loop(client, self._by_loop, loop)
+            await anext(held[1])  # this waits for nothing: from here on, the loop knows the generator
+            self._by_loop[loop] = held
+        return held[0]
 
-    def take_sync(self) -> SyncClient | None:
-        """The waiting client, to be closed; it is forgotten here."""
+    def close(self) -> None:
+        """Close the waiting client; another is made where one is asked for."""
         with self._lock:
-            client, self._sync = self._sync, None
-            return client
+            held, self._sync = self._sync, None
+        if held:
+            held[1]()
 
-    def take_here(self) -> AsyncClient | None:
-        """The running event loop's client, to be closed; it is forgotten here."""
-        with self._lock:
-            return self._by_loop.pop(_running_loop(), None)
+    async def aclose(self) -> None:
+        """Close the waiting client and the running event loop's; those of other loops stay theirs."""
+        self.close()
+        if held := self._by_loop.pop(_running_loop(), None):
+            await held[1].aclose()
+
+    def forget(self) -> None:
+        """Begin anew in a forked child."""
+        if self._sync:
+            self._sync[1].detach()
+        _OF_THE_PARENT.append((self._sync, self._by_loop))
+        self._begin()
+
+
+_EVERY: WeakSet[Clients[Any, Any]] = WeakSet()
+_OF_THE_PARENT: list[object] = []
+"""What a forked child inherited. It is kept, since what nobody holds would be closed."""
+
+
+def _forget_the_parents() -> None:
+    for clients in list(_EVERY):
+        clients.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_the_parents)
+
+
+async def _closed_with_its_loop(
+    client: ClosesLater, by_loop: "dict[AbstractEventLoop, Any]", loop: "AbstractEventLoop"
+) -> AsyncGenerator[None]:
+    """Waits at its yield until someone closes it."""
+    try:
+        yield
+    finally:
+        by_loop.pop(loop, None)
+        await client.aclose()
 
 
 def _running_loop() -> "AbstractEventLoop":

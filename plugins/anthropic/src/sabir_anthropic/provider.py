@@ -3,11 +3,11 @@
     Access ──connect──▶ SDKConnection ──open──▶ status, headers, byte chunks
                 └ client=▶ UsersConnection ─┘
 
-The SDK is imported at the first send. It makes the client, and writes the head of each kind of request once; then
-ready bytes go straight through its HTTP client (see sabir.authoring.carrier). A client that the user gave is asked to
-send each request, by its public `post(content=…)`, as a stream, so that headers come back before the body; its own
-retries are off, and it is never closed. The clients of Bedrock and Vertex write the model into the path, for which they
-want the body as an object.
+The SDK is imported at the first send. It writes the head of each kind of request once; then ready bytes go out under
+it, over an HTTP client of the class that the SDK takes by default (see sabir.authoring.transport). A client that the
+user gave is asked to send each request, by its public `post(content=…)`, as a stream, so that headers come back before
+the body; it neither tries again by itself nor follows a redirect, and it is never closed. The clients of Bedrock and
+Vertex write the model into the path, for which they want the body as an object; one that signs, signs that body.
 """
 
 import json
@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from sabir.authoring.access import AsyncHTTPAnswer, HTTPAnswer, KeySource, read_endpoint, url_of_client
 from sabir.authoring.answers import ENCODINGS
-from sabir.authoring.carrier import OwnConnection
+from sabir.authoring.transport import Library, OwnConnection
 from sabir.catalogue import read_models
 from sabir.contracts import SABIR_API, Access, WireRequest
 from sabir.errors import CallError, SettingsInvalid
@@ -135,33 +135,33 @@ class SDKConnection(OwnConnection["anthropic.Anthropic", "anthropic.AsyncAnthrop
     """
 
     def __init__(self, name: str, base_url: str, key: KeySource, *, is_vendor: bool = False) -> None:
-        super().__init__()
+        super().__init__(key)
         self._name = name
         self._base_url = base_url
-        self._key = key
         self._is_vendor = is_vendor
 
     def translate(self, error: Exception) -> CallError | None:
         """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
         return translate(error, self._name)
 
-    def make_sync(self) -> "tuple[anthropic.Anthropic, httpx2.Client]":
-        """A waiting client of the SDK, and its HTTP client."""
+    def library(self) -> Library:
+        """The SDK's HTTP clients, with its timeouts, limits and proxies."""
+        from anthropic import DefaultAsyncHttpxClient, DefaultHttpxClient
+        from httpx2 import create_ssl_context
+
+        return Library(DefaultHttpxClient, DefaultAsyncHttpxClient, create_ssl_context)
+
+    def make_sync(self, key: str, http_client: "httpx2.Client") -> "anthropic.Anthropic":
+        """A waiting client of the SDK that writes heads."""
         from anthropic import Anthropic
 
-        from sabir_anthropic.http_provider import HTTPClient
+        return Anthropic(**self._how(key), http_client=http_client)
 
-        http_client = HTTPClient()
-        return Anthropic(**self._how(), http_client=http_client), http_client
-
-    def make(self) -> "tuple[anthropic.AsyncAnthropic, httpx2.AsyncClient]":
-        """An async client of the SDK, and its HTTP client."""
+    def make(self, key: str, http_client: "httpx2.AsyncClient") -> "anthropic.AsyncAnthropic":
+        """An async client of the SDK that writes heads."""
         from anthropic import AsyncAnthropic
 
-        from sabir_anthropic.http_provider import AsyncHTTPClient
-
-        http_client = AsyncHTTPClient()
-        return AsyncAnthropic(**self._how(), http_client=http_client), http_client
+        return AsyncAnthropic(**self._how(key), http_client=http_client)
 
     def ask_sync(self, client: "anthropic.Anthropic", request: WireRequest) -> object:
         """Have the SDK make the request; its body is not sent."""
@@ -171,15 +171,15 @@ class SDKConnection(OwnConnection["anthropic.Anthropic", "anthropic.AsyncAnthrop
         """Have the SDK make the request; its body is not sent."""
         return await client.post(request.path, cast_to=object, content=b"{}", options=_options(request))
 
-    def _how(self) -> dict[str, Any]:
+    def _how(self, key: str) -> dict[str, Any]:
         """What either client is made with."""
         from anthropic import omit
 
-        found: dict[str, Any] = {"api_key": self._key.read(), "base_url": self._base_url}
+        found: dict[str, Any] = {"api_key": key, "base_url": self._base_url}
         if not self._is_vendor:
             meant_for_the_vendor = os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n")
             names = (line.partition(":")[0].strip() for line in meant_for_the_vendor if ":" in line)
-            found["default_headers"] = dict.fromkeys(names, omit) | {"Authorization": f"Bearer {self._key.read()}"}
+            found["default_headers"] = dict.fromkeys(names, omit) | {"Authorization": f"Bearer {key}"}
         return found
 
 
@@ -238,6 +238,8 @@ class UsersConnection:
 
 
 def _options(request: WireRequest) -> Any:
-    """How `post` of any client sends, without trying again by itself."""
-    options: dict[str, Any] = {"headers": {"Content-Type": "application/json", **request.headers}, "max_retries": 0}
-    return options if request.timeout is None else {**options, "timeout": request.timeout}
+    """How `post` of any client sends: once, and to its own endpoint alone."""
+    options: dict[str, Any] = {"headers": {"Content-Type": "application/json", **request.headers}}
+    if request.timeout is not None:
+        options["timeout"] = request.timeout
+    return {**options, "max_retries": 0, "follow_redirects": False}

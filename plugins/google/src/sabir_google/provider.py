@@ -4,19 +4,23 @@
                                └ client=▶ UsersConnection ─┘
 
 The SDK is imported at the first send. Its public `generate_content` writes the head of each kind of request once; then
-ready bytes go straight through the HTTP clients of this plugin that stand in for the SDK's own (see http_provider): so
-it never takes aiohttp, which it else does wherever that is installed, and neither repeats nor continues a call by
-itself. Its variables that lead elsewhere (GOOGLE_GENAI_USE_VERTEXAI and its kin, GOOGLE_GENAI_API_VERSION) decide
-nothing here.
+ready bytes go out under it, over a plain HTTP client (see sabir.authoring.transport): so the SDK never takes aiohttp,
+which it else does wherever that is installed, and neither repeats nor continues a call by itself. Its variables that
+lead elsewhere (GOOGLE_GENAI_USE_VERTEXAI and its kin, GOOGLE_GENAI_API_VERSION) decide nothing here.
 
-A client that the user gave writes the head of each request, and is never closed. The SDK lets nobody change the HTTP
-client of a client that is made, so that it must be made with `sabir_google.http_options()`; one that was not is refused
-before anything is sent.
+A client that the user gave writes the head of each request, and is never closed. The SDK has no method that takes
+bytes, and lets nobody see or change the HTTP client of a client that is made. So it must be made with
+`sabir_google.http_options()`, whose HTTP clients keep what bears sabir's mark, and send all else. One that was not is
+refused before anything is sent: before its first request, a call that leads nowhere looks who would send it.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from sabir.authoring.access import (
     AsyncHTTPAnswer,
@@ -26,10 +30,10 @@ from sabir.authoring.access import (
     first_variable,
     read_endpoint,
 )
-from sabir.authoring.carrier import OwnConnection
+from sabir.authoring.transport import Kept, Library, OwnConnection, kept, send
 from sabir.catalogue import read_models
 from sabir.contracts import SABIR_API, Access, Dialect, WireRequest
-from sabir.errors import CallError
+from sabir.errors import CallError, SettingsInvalid
 from sabir.scope import ModelInfo
 
 from sabir_google.errors import translate
@@ -50,6 +54,8 @@ _REMEDY = "make it with genai.Client(http_options=sabir_google.http_options(), �
 _UNSEEN = f"client= of {NAME} does not send through sabir; {_REMEDY}"
 _NOWHERE = "sabir://nowhere"
 """An address that no HTTP client knows how to reach: a request to it is refused before it leaves."""
+_MARK = "x-sabir-keep"
+"""The header of a request that an HTTP client of `http_options` keeps; it is never sent."""
 
 
 def http_options(**further: Any) -> "HttpOptions":
@@ -58,10 +64,21 @@ def http_options(**further: Any) -> "HttpOptions":
     The HTTP clients in them are the user's to close. One waits, one is for a single event loop.
     """
     from google.genai.types import HttpOptions
+    from httpx2 import AsyncClient, Client
 
-    from sabir_google.http_provider import AsyncHTTPClient, HTTPClient
+    client, async_client = Client(), AsyncClient()
+    asked, asked_later = ref(client), ref(async_client)
 
-    return HttpOptions(httpx_client=HTTPClient(), httpx_async_client=AsyncHTTPClient(), **further)
+    def look(request: "httpx2.Request") -> None:
+        if _MARK in request.headers:
+            raise Kept(request, asked())
+
+    async def look_later(request: "httpx2.Request") -> None:
+        if _MARK in request.headers:
+            raise Kept(request, asked_later())
+
+    client.event_hooks, async_client.event_hooks = {"request": [look]}, {"request": [look_later]}
+    return HttpOptions(httpx_client=client, httpx_async_client=async_client, **further)
 
 
 class GoogleProvider:
@@ -112,31 +129,30 @@ class SDKConnection(OwnConnection["genai.Client", "genai.Client"]):
     """The SDK's clients for one endpoint, made at the first send."""
 
     def __init__(self, base_url: str, key: KeySource) -> None:
-        super().__init__()
+        super().__init__(key)
         self._base_url = base_url
-        self._key = key
 
     def translate(self, error: Exception) -> CallError | None:
         """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
         return translate(error, NAME)
 
-    def make_sync(self) -> "tuple[genai.Client, httpx2.Client]":
-        """A waiting client of the SDK, and its HTTP client."""
-        from httpx2 import AsyncBaseTransport
+    def library(self) -> Library:
+        """The library's own clients: the SDK's defaults are theirs."""
+        from httpx2 import AsyncClient, Client, create_ssl_context
 
-        from sabir_google.http_provider import AsyncHTTPClient, HTTPClient
+        return Library(Client, AsyncClient, create_ssl_context)
 
-        http_client = HTTPClient()
-        return self._made(http_client, AsyncHTTPClient(transport=AsyncBaseTransport())), http_client
+    def make_sync(self, key: str, http_client: "httpx2.Client") -> "genai.Client":
+        """A client of the SDK that writes heads by its waiting half; the other half costs no TLS context."""
+        from httpx2 import AsyncBaseTransport, AsyncClient
 
-    def make(self) -> "tuple[genai.Client, httpx2.AsyncClient]":
-        """An async client of the SDK, and its HTTP client."""
-        from httpx2 import BaseTransport
+        return self._made(key, http_client, AsyncClient(transport=AsyncBaseTransport()))
 
-        from sabir_google.http_provider import AsyncHTTPClient, HTTPClient
+    def make(self, key: str, http_client: "httpx2.AsyncClient") -> "genai.Client":
+        """A client of the SDK that writes heads by its async half; the other half costs no TLS context."""
+        from httpx2 import BaseTransport, Client
 
-        http_client = AsyncHTTPClient()
-        return self._made(HTTPClient(transport=BaseTransport()), http_client), http_client
+        return self._made(key, Client(transport=BaseTransport()), http_client)
 
     def ask_sync(self, client: "genai.Client", request: WireRequest) -> object:
         """Have the SDK make the request; its body is not sent."""
@@ -148,17 +164,14 @@ class SDKConnection(OwnConnection["genai.Client", "genai.Client"]):
 
     def url_of(self, made: "httpx2.Request", request: WireRequest) -> "httpx2.URL":
         """The SDK's, with the method that the request is for."""
-        from sabir_google.http_provider import url_of
+        return _url_of(made, request)
 
-        return url_of(made, request)
-
-    def _made(self, client: "httpx2.Client", async_client: "httpx2.AsyncClient") -> "genai.Client":
-        """A client of the Gemini API; the half that is never used costs no TLS context."""
+    def _made(self, key: str, client: "httpx2.Client", async_client: "httpx2.AsyncClient") -> "genai.Client":
         from google import genai
         from google.genai.types import HttpOptions
 
         options = HttpOptions(base_url=self._base_url, httpx_client=client, httpx_async_client=async_client)
-        return genai.Client(vertexai=False, api_key=self._key.read(), http_options=options)
+        return genai.Client(vertexai=False, api_key=key, http_options=options)
 
 
 class UsersConnection:
@@ -170,29 +183,25 @@ class UsersConnection:
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send; return at the response's headers, whatever the status."""
-        from sabir_google.http_provider import carried, send
-
-        client = self._checked()
+        client, marked = self._checked(), _marked(request)
         if "waiting" not in self._looked_at:
-            with carried(None, _UNSEEN):
-                client.models.generate_content(**_call(None, client))
-        with carried(request, _UNSEEN) as parcel:
-            client.models.generate_content(**_call(request, client))
-        self._looked_at.add("waiting")
-        return HTTPAnswer(send(parcel, request))
+            with _looking():
+                client.models.generate_content(**_call(marked, client, _NOWHERE))
+            self._looked_at.add("waiting")
+        with kept() as found:
+            client.models.generate_content(**_call(marked, client))
+        return HTTPAnswer(_send(found, request))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send; return at the response's headers, whatever the status."""
-        from sabir_google.http_provider import carried, send
-
-        client = self._checked()
+        client, marked = self._checked(), _marked(request)
         if "async" not in self._looked_at:
-            with carried(None, _UNSEEN):
-                await client.aio.models.generate_content(**_call(None, client))
-        with carried(request, _UNSEEN) as parcel:
-            await client.aio.models.generate_content(**_call(request, client))
-        self._looked_at.add("async")
-        return AsyncHTTPAnswer(await send(parcel, request))
+            with _looking():
+                await client.aio.models.generate_content(**_call(marked, client, _NOWHERE))
+            self._looked_at.add("async")
+        with kept() as found:
+            await client.aio.models.generate_content(**_call(marked, client))
+        return AsyncHTTPAnswer(await _send(found, request))
 
     def translate(self, error: Exception) -> CallError | None:
         """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
@@ -210,21 +219,56 @@ class UsersConnection:
         return checked_client(self._client, Client, NAME, _REMEDY)
 
 
-def _call(request: WireRequest | None, client: "genai.Client") -> dict[str, Any]:
+@contextmanager
+def _looking() -> Iterator[None]:
+    """Within it, a call that leads nowhere looks who would send it; SettingsInvalid where that is not sabir.
+
+    What is no lack of access failed to reach the address.
+    """
+    with kept() as found:
+        try:
+            yield
+        except Exception as error:
+            if type(error).__module__.startswith("google.auth"):
+                raise
+    if not found:
+        raise SettingsInvalid(_UNSEEN)
+
+
+def _send(found: list[Kept], request: WireRequest) -> Any:
+    """Send the ready bytes as the user's client would send its own; of an async client, the answer is awaited."""
+    if not found:
+        raise SettingsInvalid(_UNSEEN)
+    head = found[0].request
+    del head.headers[_MARK]
+    head.url = _url_of(head, request)
+    return send(found[0].client, head, request.body)
+
+
+def _url_of(made: "httpx2.Request", request: WireRequest) -> "httpx2.URL":
+    """The URL that the SDK made, with the method that the request is for."""
+    from httpx2 import URL
+
+    return URL(f"{str(made.url).rpartition(':')[0]}:{request.path.rpartition(':')[2]}")
+
+
+def _marked(request: WireRequest) -> WireRequest:
+    """The request as an HTTP client of `http_options` keeps it."""
+    return replace(request, headers={**request.headers, _MARK: "1"})
+
+
+def _call(request: WireRequest, client: "genai.Client", base_url: str | None = None) -> dict[str, Any]:
     """What `generate_content` is called with: the model, a text that is never sent, and how to send."""
     from google.genai.types import AutomaticFunctionCallingConfig, GenerateContentConfig, HttpOptions, HttpRetryOptions
 
-    how: dict[str, Any] = {"retry_options": HttpRetryOptions(attempts=1)}
-    model = "any"
-    if request is None:
-        how["base_url"] = _NOWHERE
-    else:
-        version, _, model = request.path.rpartition(":")[0].lstrip("/").partition("/")
-        how["headers"] = dict(request.headers)
-        if not client.vertexai:
-            how["api_version"] = version
-        if request.timeout is not None:
-            how["timeout"] = max(round(request.timeout * 1000), 1)
+    version, _, model = request.path.rpartition(":")[0].lstrip("/").partition("/")
+    how: dict[str, Any] = {"retry_options": HttpRetryOptions(attempts=1), "headers": dict(request.headers)}
+    if base_url is not None:
+        how["base_url"] = base_url
+    if not client.vertexai:
+        how["api_version"] = version
+    if request.timeout is not None:
+        how["timeout"] = max(round(request.timeout * 1000), 1)
     calling = AutomaticFunctionCallingConfig(disable=True)
     config = GenerateContentConfig(http_options=HttpOptions(**how), automatic_function_calling=calling)
     return {"model": model.removeprefix("models/"), "contents": "…", "config": config}

@@ -3,10 +3,10 @@
     row of data ──▶ CompatibleProvider ──connect(access)──▶ SDKConnection ──open──▶ status, headers, byte chunks
                                                    └ client=▶ UsersConnection ─┘
 
-The SDK is imported at the first send. It makes the client, and writes the head of each kind of request once; then
-ready bytes go straight through its HTTP client (see sabir.authoring.carrier). A client that the user gave is asked to
-send each request, by its public `post(content=…)`, as a stream, so that headers come back before the body; its own
-retries are off, and it is never closed.
+The SDK is imported at the first send. It writes the head of each kind of request once; then ready bytes go out under
+it, over an HTTP client of the class that the SDK takes by default (see sabir.authoring.transport). A client that the
+user gave is asked to send each request, by its public `post(content=…)`, as a stream, so that headers come back before
+the body; it neither tries again by itself nor follows a redirect, and it is never closed.
 """
 
 import json
@@ -28,7 +28,7 @@ from sabir.authoring.access import (
     url_of_client,
 )
 from sabir.authoring.answers import ENCODINGS
-from sabir.authoring.carrier import OwnConnection
+from sabir.authoring.transport import Library, OwnConnection
 from sabir.catalogue import read_models
 from sabir.contracts import SABIR_API, Access, WireRequest
 from sabir.errors import CallError
@@ -140,48 +140,47 @@ class SDKConnection(OwnConnection["openai.OpenAI", "openai.AsyncOpenAI"]):
     """
 
     def __init__(self, name: str, base_url: str, key: KeySource, *, is_vendor: bool = False) -> None:
-        super().__init__()
+        super().__init__(key)
         self._name = name
         self._base_url = base_url
-        self._key = key
         self._is_vendor = is_vendor
 
     def translate(self, error: Exception) -> CallError | None:
         """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
         return translate(error, self._name)
 
-    def make_sync(self) -> "tuple[openai.OpenAI, httpx2.Client]":
-        """A waiting client of the SDK, and its HTTP client."""
+    def library(self) -> Library:
+        """The SDK's HTTP clients, with its timeouts, limits and proxies."""
+        from httpx2 import create_ssl_context
+        from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
+
+        return Library(DefaultHttpxClient, DefaultAsyncHttpxClient, create_ssl_context)
+
+    def make_sync(self, key: str, http_client: "httpx2.Client") -> "openai.OpenAI":
+        """A waiting client of the SDK that writes heads."""
         from openai import OpenAI
 
-        from sabir_openai.http_provider import HTTPClient
+        return OpenAI(**self._how(key), http_client=http_client)
 
-        http_client = HTTPClient()
-        return OpenAI(**self._how(), http_client=http_client), http_client
-
-    def make(self) -> "tuple[openai.AsyncOpenAI, httpx2.AsyncClient]":
-        """An async client of the SDK, and its HTTP client."""
+    def make(self, key: str, http_client: "httpx2.AsyncClient") -> "openai.AsyncOpenAI":
+        """An async client of the SDK that writes heads."""
         from openai import AsyncOpenAI
 
-        from sabir_openai.http_provider import AsyncHTTPClient
-
-        http_client = AsyncHTTPClient()
-        return AsyncOpenAI(**self._how(), http_client=http_client), http_client
+        return AsyncOpenAI(**self._how(key), http_client=http_client)
 
     def ask_sync(self, client: "openai.OpenAI", request: WireRequest) -> object:
         """Have the SDK make the request; its body is not sent."""
-        return client.post(request.path, cast_to=object, content=b"{}", options=self._options(request))
+        return client.post(request.path, cast_to=object, content=b"{}", options=self._options(client, request))
 
     async def ask(self, client: "openai.AsyncOpenAI", request: WireRequest) -> object:
         """Have the SDK make the request; its body is not sent."""
-        return await client.post(request.path, cast_to=object, content=b"{}", options=self._options(request))
+        return await client.post(request.path, cast_to=object, content=b"{}", options=self._options(client, request))
 
-    def _how(self) -> dict[str, Any]:
+    def _how(self, key: str) -> dict[str, Any]:
         """What either client is made with; without a key the SDK wants a word in its place."""
-        key = self._key.read() if self._key.is_needed else "none"
-        return {"api_key": key, "base_url": self._base_url, "max_retries": 0}
+        return {"api_key": key or "none", "base_url": self._base_url, "max_retries": 0}
 
-    def _options(self, request: WireRequest) -> Any:
+    def _options(self, client: "openai.OpenAI | openai.AsyncOpenAI", request: WireRequest) -> Any:
         from openai import omit
 
         headers: dict[str, Any] = {}
@@ -189,7 +188,7 @@ class SDKConnection(OwnConnection["openai.OpenAI", "openai.AsyncOpenAI"]):
             meant_for_the_vendor = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
             headers |= {line.partition(":")[0].strip(): omit for line in meant_for_the_vendor if ":" in line}
             headers |= {"OpenAI-Organization": omit, "OpenAI-Project": omit}
-            headers["Authorization"] = f"Bearer {self._key.read()}" if self._key.is_needed else omit
+            headers["Authorization"] = f"Bearer {client.api_key}" if self._key.is_needed else omit
         return _options(request, headers)
 
 
@@ -236,11 +235,11 @@ class UsersConnection:
 
 
 def _options(request: WireRequest, headers: Mapping[str, Any]) -> dict[str, Any]:
-    """How `post` of any client sends, without trying again by itself."""
+    """How `post` of any client sends: once, and to its own endpoint alone."""
     options: dict[str, Any] = {"headers": {"Content-Type": "application/json", **headers, **request.headers}}
     if request.timeout is not None:
         options["timeout"] = request.timeout
-    return {**options, "max_retries": 0}
+    return {**options, "max_retries": 0, "follow_redirects": False}
 
 
 def _call(request: WireRequest, client: "openai.OpenAI | openai.AsyncOpenAI") -> dict[str, Any]:

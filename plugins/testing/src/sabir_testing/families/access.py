@@ -131,24 +131,29 @@ class AccessCases(Suite):
         taken = [name for name in wire.variables if _holds(headers, _value(name))]
         expect(not taken, f"with a key given by api_key=, that of {' and '.join(taken)} was sent")
 
-    def test_a_callable_key_is_asked_once_at_the_first_send(self, wire: Wire) -> None:
-        """A vault is asked at a connection's first send, not before, and not again for a later call."""
-        asked: list[str] = []
+    def test_a_callable_key_is_asked_at_each_send(self, wire: Wire) -> None:
+        """A vault is asked when something is sent, not before; where it gives another key, that one goes out."""
+        given: list[str] = []
 
         def vault() -> str:
-            asked.append("now")
-            return KEY
+            given.append(f"key-{len(given)}-of-the-vault")
+            return given[-1]
 
         with (
             InALoop() as caller,
             Server([head(), OK]) as server,
             wire.connected(caller, server.url, api_key=vault) as connection,
         ):
-            before = len(asked)
-            for each in (Waiting(), Waiting(), caller):
+            before = len(given)
+            for each in (Waiting(), Waiting(), caller, caller):
                 each.ask(connection, wire.request)
         expect(before == 0, "connect() asked the function given by api_key=, with nothing to send yet")
-        expect(len(asked) == 1, f"three calls asked the function given by api_key= {len(asked)} times")
+        sent = [[key for key in given if _holds(asked.headers, key)] for asked in server.asked]
+        expect(
+            sent == [[key] for key in given] and len(given) == 4,
+            "of four calls, not each sent the key that the function given by api_key= gave for it",
+            shown={"given": repr(given), "sent": repr(sent)},
+        )
 
     def test_a_vault_without_a_key_is_a_missing_key(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
         """The key that was asked for is missing; another one is not sent in its place."""

@@ -220,6 +220,17 @@ class TransportCases(AccessCases):
         )
 
     @EITHER_WAY
+    @pytest.mark.parametrize("status", [302, 307])
+    def test_a_redirect_is_not_followed(self, wire: Wire, caller: Caller, status: int) -> None:
+        """Where a redirect leads, neither the conversation nor the headers were meant to go: it is an answer."""
+        with Server([head(), OK]) as there, Server([head(status, location=f"{there.url}/v1")]) as here:
+            with wire.connected(caller, here.url) as connection:
+                answer = caller.begin(connection, wire.request)
+                answer.close()
+            expect(not there.asked, f"{caller.opens} followed a redirect of status {status} to another host")
+        expect(answer.status == status, f"the answer to a redirect of status {status} has the status {answer.status}")
+
+    @EITHER_WAY
     def test_a_compressed_body_is_decompressed(self, wire: Wire, caller: Caller) -> None:
         """Chunks are the body's own bytes, whatever they were packed in on the way."""
         script = [head(content_encoding="gzip"), gzip.compress(OK)]

@@ -1,18 +1,20 @@
-"""Cohere: URL, key, and the official SDK's v2 clients, which carry ready bytes (see clients).
+"""Cohere: URL, key, and the official SDK's v2 clients, which write the heads of ready bytes.
 
     CohereProvider ──connect(access)──▶ SDKConnection ──open──▶ status, headers, byte chunks
 
-The SDK is imported at the first send. `client=` is refused: the SDK has no public way to see or change the HTTP client
-of a client that is made. A private deployment is reached by `base_url=`.
+The SDK is imported at the first send. It has no public method that takes bytes, and its typed ones would read the
+answer before giving it back; but it takes an HTTP client, and so writes heads alone (see sabir.authoring.transport).
+`client=` is refused: nobody can see or change the HTTP client of a client that is made. A private deployment is reached
+by `base_url=`.
 """
 
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from sabir.authoring.access import KeySource, first_variable, read_endpoint
-from sabir.authoring.carrier import OwnConnection
 from sabir.authoring.failures import translate_raised
+from sabir.authoring.transport import Library, OwnConnection
 from sabir.catalogue import read_models
 from sabir.contracts import SABIR_API, Access, Dialect, WireRequest
 from sabir.errors import CallError, SettingsInvalid
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 NAME = "cohere"
 URL = "https://api.cohere.com"
+SECONDS = 300.0
+"""The timeout that the SDK's own HTTP client has; one that is given to it has none by itself."""
 
 
 @cache
@@ -65,27 +69,34 @@ class CohereProvider:
 
 
 class SDKConnection(OwnConnection["ClientV2", "AsyncClientV2"]):
-    """The SDK's clients for one endpoint, each with the HTTP client that carries its bytes."""
+    """The SDK's clients for one endpoint, made at the first send."""
 
     def __init__(self, base_url: str, key: KeySource) -> None:
-        super().__init__()
-        self._base_url, self._key = base_url, key
+        super().__init__(key)
+        self._base_url = base_url
 
     def translate(self, error: Exception) -> CallError | None:
         """The library error for what the HTTP client raised; None for what is not the wire's."""
         return translate_raised(error, NAME)
 
-    def make_sync(self) -> "tuple[ClientV2, httpx.Client]":
-        """A waiting client of the SDK, and its HTTP client."""
-        from sabir_cohere.clients import make_client
+    def library(self) -> Library:
+        """The library's clients, with the SDK's timeout."""
+        from httpx import AsyncClient, Client, create_ssl_context
 
-        return make_client(self._base_url, self._key.read())
+        clients = partial(Client, timeout=SECONDS), partial(AsyncClient, timeout=SECONDS)
+        return Library(*clients, create_ssl_context)
 
-    def make(self) -> "tuple[AsyncClientV2, httpx.AsyncClient]":
-        """An async client of the SDK, and its HTTP client."""
-        from sabir_cohere.clients import make_async_client
+    def make_sync(self, key: str, http_client: "httpx.Client") -> "ClientV2":
+        """A waiting client of the SDK that writes heads."""
+        from cohere import ClientV2
 
-        return make_async_client(self._base_url, self._key.read())
+        return ClientV2(key, base_url=self._base_url, httpx_client=http_client)
+
+    def make(self, key: str, http_client: "httpx.AsyncClient") -> "AsyncClientV2":
+        """An async client of the SDK that writes heads."""
+        from cohere import AsyncClientV2
+
+        return AsyncClientV2(key, base_url=self._base_url, httpx_client=http_client)
 
     def ask_sync(self, client: "ClientV2", request: WireRequest) -> object:
         """Have the SDK make the request; its body is not sent."""

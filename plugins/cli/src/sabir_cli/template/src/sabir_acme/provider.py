@@ -3,7 +3,8 @@
     access ──connect──▶ AcmeConnection ──open──▶ status, headers, byte chunks
 
 Change: URL, the key's variable, the client. Here httpx2, a plain HTTP client, stands where a vendor's SDK would: that,
-too, is given ready bytes by its own `post`, asked for as a stream, its retries off. It is imported at the first send.
+too, is given ready bytes by its own `post`, asked for as a stream, its retries off; it follows no redirect. It is
+imported at the first send.
 """
 
 from importlib.resources import files
@@ -69,20 +70,26 @@ class AcmeConnection:
         """Send; return at the response's headers, whatever the status."""
         from httpx2 import Client
 
-        client = self._given or self._clients.sync(lambda: Client(**self._how()))
+        client = self._given or self._clients.sync(lambda: Client(base_url=self._url, timeout=SECONDS))
         client = reach.checked_client(client, Client, "acme", "the waiting calls take an httpx2.Client")
-        return HTTPAnswer(client.send(client.build_request(**_call(request)), stream=True))
+        asked = client.build_request(**self._call(request))
+        return HTTPAnswer(client.send(asked, stream=True, follow_redirects=False))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send; return at the response's headers, whatever the status."""
         from httpx2 import AsyncClient
 
-        client = self._given or self._clients.here(lambda: AsyncClient(**self._how()))
+        client = self._given or await self._clients.here(lambda: AsyncClient(base_url=self._url, timeout=SECONDS))
         client = reach.checked_client(client, AsyncClient, "acme", "await takes an httpx2.AsyncClient")
-        return AsyncHTTPAnswer(await client.send(client.build_request(**_call(request)), stream=True))
+        asked = client.build_request(**self._call(request))
+        return AsyncHTTPAnswer(await client.send(asked, stream=True, follow_redirects=False))
 
-    def _how(self) -> dict[str, Any]:
-        return {"base_url": self._url, "headers": {"Authorization": f"Bearer {self._key.read()}"}, "timeout": SECONDS}
+    def _call(self, request: WireRequest) -> dict[str, Any]:
+        """The request; the key goes with each, for a function may give another. A user's client has its own."""
+        key = {} if self._given else {"Authorization": f"Bearer {self._key.read()}"}
+        headers = {"Content-Type": "application/json", "Accept-Encoding": ENCODINGS, **key, **request.headers}
+        call = {"method": "POST", "url": request.path, "content": request.body, "headers": headers}
+        return {**call, **({"timeout": request.timeout} if request.timeout else {})}
 
     def translate(self, error: Exception) -> CallError | None:
         """The library error for what the client raised; None for what is not the wire's."""
@@ -90,17 +97,8 @@ class AcmeConnection:
 
     def close(self) -> None:
         """Close the waiting client if this connection made it."""
-        if client := self._clients.take_sync():
-            client.close()
+        self._clients.close()
 
     async def aclose(self) -> None:
         """Close both clients if this connection made them."""
-        self.close()
-        if client := self._clients.take_here():
-            await client.aclose()
-
-
-def _call(request: WireRequest) -> dict[str, Any]:
-    call = {"method": "POST", "url": request.path, "content": request.body}
-    headers = {"Content-Type": "application/json", "Accept-Encoding": ENCODINGS, **request.headers}
-    return {**call, "headers": headers, **({"timeout": request.timeout} if request.timeout else {})}
+        await self._clients.aclose()

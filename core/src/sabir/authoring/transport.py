@@ -1,0 +1,220 @@
+"""Ready bytes, sent under the head that a vendor's SDK writes: its URL, its key, its headers, its timeouts.
+
+    client.chat(…) ─▶ SDK ─▶ an HTTP client's request hook: keep        nothing is sent
+                                                             └─▶ head ─┐
+                                     ready bytes ──────────────────────┴─▶ send ─▶ the answer, unread, for core
+
+OwnConnection is for clients that a plugin makes. The SDK is asked once for each path, headers, timeout and key; what
+sends is a second HTTP client, of the class that the SDK takes by default, with its limits, proxies and certificates.
+What a request became is raised to whoever asked for it, so that threads and tasks cannot take each other's.
+
+No HTTP library is imported here: of clients, requests and answers those names are used that httpx2 and its kin share,
+and all of their types are Any. A redirect is an answer like any other: nothing is sent to where it leads.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from threading import Lock
+from typing import Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
+
+from sabir.authoring.access import Client, Clients, KeySource
+from sabir.authoring.answers import ENCODINGS, AsyncHTTPAnswer, HTTPAnswer
+from sabir.contracts import WireRequest
+from sabir.errors import ProviderBroken
+
+SyncSDK = TypeVar("SyncSDK")
+AsyncSDK = TypeVar("AsyncSDK")
+
+
+class Kept(BaseException):
+    """A request that an SDK made, in place of an answer; no Exception, for an SDK would catch that and try again.
+
+    `client` is the HTTP client that was to send it, where who kept it knows that.
+    """
+
+    def __init__(self, request: Any, client: Any = None) -> None:
+        super().__init__()
+        self.request = request
+        self.client = client
+
+
+def keep(request: Any) -> NoReturn:
+    """A waiting client's request hook that keeps what it is to send."""
+    raise Kept(request)
+
+
+async def keep_later(request: Any) -> NoReturn:
+    """An async client's request hook that keeps what it is to send."""
+    raise Kept(request)
+
+
+@contextmanager
+def kept() -> Iterator[list[Kept]]:
+    """Within it an SDK is asked; afterwards the list holds the request that it made, or nothing where it made none."""
+    found: list[Kept] = []
+    try:
+        yield found
+    except Kept as each:
+        found.append(each)
+
+
+def send(client: Any, head: Any, body: bytes) -> Any:
+    """Send ready bytes under a head over an HTTP client, with that client's cookies; an async client's is awaited."""
+    headers = head.headers.copy()
+    headers["content-length"], headers["accept-encoding"] = str(len(body)), ENCODINGS
+    # A ready stream: to be given content, an HTTP library looks through the headers once more.
+    how = {"headers": headers, "cookies": client.cookies, "stream": type(head.stream)(body)}
+    request = type(head)(head.method, head.url, **how, extensions=head.extensions)
+    return client.send(request, stream=True, follow_redirects=False)
+
+
+_Kind: TypeAlias = tuple[Any, ...]
+"""What a head may depend on: the way to call, the key, and what the request says beside its body."""
+
+
+class Library(NamedTuple):
+    """An HTTP library as the SDK uses it by default: what makes its clients, and their TLS context.
+
+    The context takes longest to make, so that all clients of a connection share one.
+    """
+
+    client: Callable[..., Any]
+    async_client: Callable[..., Any]
+    tls_context: Callable[[], Any]
+
+
+class _Sender(NamedTuple):
+    """The HTTP client that sends, and the lock under which the SDK is asked on its behalf."""
+
+    client: Any
+    lock: Any
+
+    def close(self) -> None:
+        self.client.close()
+
+    async def aclose(self) -> None:
+        await self.client.aclose()
+
+
+class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
+    """A connection over clients that the plugin makes itself; `translate` is missing yet.
+
+    A head is learnt once. So this is for clients whose heads stay as they are but for the key; a user's own client,
+    which may renew a token or sign, is asked each time.
+    """
+
+    MOST = 64
+    """How many heads are kept: a caller may send other headers each time."""
+
+    def __init__(self, key: KeySource) -> None:
+        self._key = key
+        self._clients: Clients[_Sender, _Sender] = Clients()
+        self._heads: dict[_Kind, Any] = {}
+        self._sdks: dict[str, tuple[str, Any]] = {}
+        self._library: Library | None = None
+
+    @abstractmethod
+    def library(self) -> Library:
+        """The HTTP library, as the SDK uses it by default; imported at the first send."""
+
+    @abstractmethod
+    def make_sync(self, key: str, http_client: Any) -> SyncSDK:
+        """A waiting client of the SDK over an HTTP client that sends nothing; the key is "" where none is needed."""
+
+    @abstractmethod
+    def make(self, key: str, http_client: Any) -> AsyncSDK:
+        """An async client of the SDK over an HTTP client that sends nothing; the key is "" where none is needed."""
+
+    @abstractmethod
+    def ask_sync(self, client: SyncSDK, request: WireRequest) -> object:
+        """Have the SDK make a request with any body; it never has an answer."""
+
+    @abstractmethod
+    async def ask(self, client: AsyncSDK, request: WireRequest) -> object:
+        """Have the SDK make a request with any body; it never has an answer."""
+
+    def url_of(self, made: Any, request: WireRequest) -> Any:
+        """Where a request goes that the SDK made; by default where the SDK sends it."""
+        return made.url
+
+    def open_sync(self, request: WireRequest) -> HTTPAnswer:
+        """Send; return at the response's headers, whatever the status."""
+        kind = self._kind("waiting", request)
+        sender = self._clients.sync(lambda: _Sender(self._loaded().client(), Lock()))
+        head = self._heads.get(kind)
+        if head is None:
+            with sender.lock:
+                head = self._heads.get(kind) or self._learn_sync(kind, request)
+        return HTTPAnswer(send(sender.client, head, request.body))
+
+    async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
+        """Send; return at the response's headers, whatever the status."""
+        kind = self._kind("async", request)
+        sender = await self._clients.here(self._sender)
+        head = self._heads.get(kind)
+        if head is None:
+            async with sender.lock:
+                head = self._heads.get(kind) or await self._learn(kind, request)
+        return AsyncHTTPAnswer(await send(sender.client, head, request.body))
+
+    def close(self) -> None:
+        """Close the waiting client."""
+        self._clients.close()
+
+    async def aclose(self) -> None:
+        """Close the waiting client and this event loop's."""
+        await self._clients.aclose()
+
+    def _sender(self) -> _Sender:
+        import asyncio  # loaded where a loop runs; those who wait need none of it
+
+        return _Sender(self._loaded().async_client(), asyncio.Lock())
+
+    def _loaded(self) -> Library:
+        """The library, whose clients trust by one context."""
+        if self._library is None:
+            client, async_client, tls_context = self.library()
+            context = tls_context()
+            client, async_client = partial(client, verify=context), partial(async_client, verify=context)
+            self._library = Library(client, async_client, tls_context)
+        return self._library
+
+    def _kind(self, way: str, request: WireRequest) -> _Kind:
+        key = self._key.read() if self._key.is_needed else ""
+        return (way, key, request.path, request.timeout, *request.headers.items())
+
+    def _learn_sync(self, kind: _Kind, request: WireRequest) -> Any:
+        sdk = self._sdk_of(kind, self.make_sync, self._loaded().client, keep)
+        with kept() as found:
+            self.ask_sync(sdk, request)
+        return self._learnt(kind, found, request)
+
+    async def _learn(self, kind: _Kind, request: WireRequest) -> Any:
+        sdk = self._sdk_of(kind, self.make, self._loaded().async_client, keep_later)
+        with kept() as found:
+            await self.ask(sdk, request)
+        return self._learnt(kind, found, request)
+
+    def _sdk_of(
+        self, kind: _Kind, make: Callable[[str, Any], Client], http_client: Callable[..., Any], hook: Callable[..., Any]
+    ) -> Client:
+        """The SDK's client that writes heads with this key, made now where the last one had another."""
+        way, key, *_ = kind
+        made_with, sdk = self._sdks.get(way, (None, None))
+        if made_with != key:
+            sdk = make(key, http_client(event_hooks={"request": [hook]}))
+            self._sdks[way] = key, sdk
+        return sdk  # type: ignore[return-value]  # of one way, all are of one class
+
+    def _learnt(self, kind: _Kind, found: list[Kept], request: WireRequest) -> Any:
+        """The head of a request that the SDK made, from now on kept."""
+        if not found:
+            raise ProviderBroken(f"{type(self).__name__} asked its SDK for {request.path}, and no request was made")
+        head = found[0].request
+        head.url = self.url_of(head, request)
+        if len(self._heads) >= self.MOST:
+            self._heads.clear()
+        self._heads[kind] = head
+        return head

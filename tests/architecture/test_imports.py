@@ -4,6 +4,7 @@ import ast
 import json
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 
 import pytest
 
@@ -40,6 +41,47 @@ def loaded_by(module: str) -> set[str]:
 def test_importing_core_loads_pydantic_and_pluggy_and_theirs_alone() -> None:
     """CD-02, PJ-55: the proof looks at what was loaded, not at what the sources say."""
     assert loaded_by("sabir") <= CORE_MAY_LOAD
+
+
+AT_FIRST_USE = """
+import json, sys
+import sabir
+first = list(sys.modules)
+sabir.user("hi")
+print(json.dumps([first, list(sys.modules)]))
+"""
+CALLING = ("sabir.adapter", "sabir.registry", "sabir.hooks", "pluggy", "asyncio", "tomllib")
+"""What calling and discovery need; importlib.metadata is not among it, as pydantic loads that."""
+
+
+def test_importing_core_loads_none_of_its_modules() -> None:
+    """A program pays for the names that it uses: neither pydantic before the first, nor discovery for a message."""
+    command = [sys.executable, "-I", "-c", AT_FIRST_USE]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert finished.returncode == 0, finished.stderr
+    imported, said = (set(names) for names in json.loads(finished.stdout))
+    assert not [name for name in imported if name.startswith(("sabir.", "pydantic"))]
+    assert "sabir.messages" in said
+    assert not said & set(CALLING)
+
+
+def test_cores_modules_are_imported_in_any_order() -> None:
+    """Whichever name is used first: no module needs another that needs it."""
+    modules = {f"sabir.{path.stem}": path for path in CORE.modules() if path.parent == CORE.source}
+    needs = {
+        name: {
+            each
+            for node in syntax_tree(path).body
+            if isinstance(node, ast.ImportFrom)
+            for each in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+            if each in modules
+        }
+        for name, path in modules.items()
+        if path.stem != "__init__"
+    }
+
+    assert len(list(TopologicalSorter(needs).static_order())) > 50
 
 
 def test_no_line_of_core_imports_anything_else() -> None:

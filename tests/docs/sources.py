@@ -46,7 +46,7 @@ def tree_of(module: ModuleType) -> ast.Module:
 @cache
 def home_of(name: str) -> ModuleType:
     """The module in which a public name of core is defined."""
-    for node in tree_of(sabir).body:
+    for node in ast.walk(tree_of(sabir)):
         if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
             return importlib.import_module(node.module or "")
     raise LookupError(f"sabir does not import {name}")

@@ -3,185 +3,75 @@
     llm = sabir.adapter("provider:model")
     reply = llm.complete_sync([sabir.system("Be brief."), sabir.user("Hello!")])
 
-The names of this module are the public surface; the reference is in docs/reference.
+The names of this module are the public surface; the reference is in docs/reference. Each is loaded at its first use,
+with the module that defines it: `import sabir` loads none of them, and a program pays for those that it names. Type
+checkers and editors read them in `__init__.pyi`.
 """
 
-from sabir.adapter import Adapter, ModelAdapter, adapter
-from sabir.answers import answer, answer_sync, unanswered
-from sabir.builders import MessageBuilder, OptionResultBuilder
-from sabir.constructors import assistant, audio, document, image, system, user, video
-from sabir.contracts import SABIR_API, FetchedMedia, Fetcher, TokenCount
-from sabir.decoded import DecodedHistory
-from sabir.errors import (
-    AuthenticationFailed,
-    BuilderError,
-    CallError,
-    CallTimedOut,
-    ConnectionFailed,
-    ContentFiltered,
-    ContextTooLong,
-    CredentialsMissing,
-    DialectMissing,
-    HistoryInvalid,
-    InvalidRequest,
-    MediaRefused,
-    Misnamed,
-    ModelNotFound,
-    NoneAnswered,
-    NotJSON,
-    OptionFailed,
-    OptionInvalid,
-    OutputError,
-    OutputInvalid,
-    OutputRefused,
-    OutputTruncated,
-    Overloaded,
-    PermissionDenied,
-    PluginConflict,
-    PluginError,
-    ProviderBroken,
-    ProviderMissing,
-    QuotaExceeded,
-    RateLimited,
-    RenderingRefused,
-    RequestTooLarge,
-    ResponseInvalid,
-    SabirError,
-    ServerFailed,
-    SettingsInvalid,
-    StreamBroken,
-    Unavailable,
-)
-from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.fallback import MOVES_ON, FallbackAdapter, fallback
-from sabir.history import dumps, dumps_lines, load, loads, save, schema
-from sabir.hookspecs import hookimpl
-from sabir.losses import Loss
-from sabir.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
-from sabir.options import Option, option
-from sabir.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart, UnknownPart
-from sabir.pure import PureDialect, dialect
-from sabir.registry import ProviderStatus, commands, models, provider, providers, register, unregister
-from sabir.rendering import Rendering
-from sabir.reply import Alternative, Passed, Reply, Usage
-from sabir.scope import ModelInfo, Target
-from sabir.settings import Bounds, ResponseFormat, RetryPolicy, Settings
-from sabir.steps import Step, group_steps
-from sabir.stream import ReplyStream, SyncReplyStream
+import sys
+from importlib import import_module
+from types import ModuleType
 
-__all__ = [
-    "MOVES_ON",
-    "RUNTIME",
-    "SABIR_API",
-    "Adapter",
-    "Alternative",
-    "AuthenticationFailed",
-    "BlockDelta",
-    "BlockEnd",
-    "BlockStart",
-    "Bounds",
-    "BuilderError",
-    "CallError",
-    "CallTimedOut",
-    "Citation",
-    "ConnectionFailed",
-    "ContentFiltered",
-    "ContextTooLong",
-    "CredentialsMissing",
-    "DecodedHistory",
-    "DialectMissing",
-    "FallbackAdapter",
-    "FetchedMedia",
-    "Fetcher",
-    "HistoryInvalid",
-    "InvalidRequest",
-    "Loss",
-    "MediaPart",
-    "MediaRefused",
-    "Message",
-    "MessageBuilder",
-    "Misnamed",
-    "ModelAdapter",
-    "ModelInfo",
-    "ModelNotFound",
-    "NoneAnswered",
-    "NotJSON",
-    "OpaquePart",
-    "Option",
-    "OptionCallPayload",
-    "OptionFailed",
-    "OptionInvalid",
-    "OptionResultBuilder",
-    "OptionResultPayload",
-    "Origin",
-    "OutputError",
-    "OutputInvalid",
-    "OutputRefused",
-    "OutputTruncated",
-    "Overloaded",
-    "PartsPayload",
-    "Passed",
-    "PermissionDenied",
-    "PluginConflict",
-    "PluginError",
-    "ProviderBroken",
-    "ProviderMissing",
-    "ProviderStatus",
-    "PureDialect",
-    "QuotaExceeded",
-    "RateLimited",
-    "ReasoningPart",
-    "RefusalPart",
-    "Rendering",
-    "RenderingRefused",
-    "Reply",
-    "ReplyEnd",
-    "ReplyStart",
-    "ReplyStream",
-    "RequestTooLarge",
-    "ResponseFormat",
-    "ResponseInvalid",
-    "RetryPolicy",
-    "SabirError",
-    "ServerFailed",
-    "Settings",
-    "SettingsInvalid",
-    "Step",
-    "StreamBroken",
-    "StreamEvent",
-    "SyncReplyStream",
-    "Target",
-    "TextPart",
-    "TokenCount",
-    "Unavailable",
-    "UnknownPart",
-    "Usage",
-    "adapter",
-    "answer",
-    "answer_sync",
-    "assistant",
-    "audio",
-    "commands",
-    "dialect",
-    "document",
-    "dumps",
-    "dumps_lines",
-    "fallback",
-    "group_steps",
-    "hookimpl",
-    "image",
-    "load",
-    "loads",
-    "models",
-    "option",
-    "provider",
-    "providers",
-    "register",
-    "save",
-    "schema",
-    "system",
-    "unanswered",
-    "unregister",
-    "user",
-    "video",
-]
+_NAMES = {
+    "adapter": "Adapter ModelAdapter adapter",
+    "answers": "answer answer_sync unanswered",
+    "builders": "MessageBuilder OptionResultBuilder",
+    "constructors": "assistant audio document image system user video",
+    "contracts": "SABIR_API FetchedMedia Fetcher TokenCount",
+    "decoded": "DecodedHistory",
+    "errors": (
+        "AuthenticationFailed BuilderError CallError CallTimedOut ConnectionFailed ContentFiltered "
+        "ContextTooLong CredentialsMissing DialectMissing HistoryInvalid InvalidRequest MediaRefused Misnamed "
+        "ModelNotFound NoneAnswered NotJSON OptionFailed OptionInvalid OutputError OutputInvalid "
+        "OutputRefused OutputTruncated Overloaded PermissionDenied PluginConflict PluginError ProviderBroken "
+        "ProviderMissing QuotaExceeded RateLimited RenderingRefused RequestTooLarge ResponseInvalid "
+        "SabirError ServerFailed SettingsInvalid StreamBroken Unavailable"
+    ),
+    "events": "BlockDelta BlockEnd BlockStart ReplyEnd ReplyStart StreamEvent",
+    "fallback": "MOVES_ON FallbackAdapter fallback",
+    "history": "dumps dumps_lines load loads save schema",
+    "hookspecs": "hookimpl",
+    "losses": "Loss",
+    "messages": "RUNTIME Message OptionCallPayload OptionResultPayload Origin PartsPayload",
+    "options": "Option option",
+    "parts": "Citation MediaPart OpaquePart ReasoningPart RefusalPart TextPart UnknownPart",
+    "pure": "PureDialect dialect",
+    "registry": "ProviderStatus commands models provider providers register unregister",
+    "rendering": "Rendering",
+    "reply": "Alternative Passed Reply Usage",
+    "scope": "ModelInfo Target",
+    "settings": "Bounds ResponseFormat RetryPolicy Settings",
+    "steps": "Step group_steps",
+    "stream": "ReplyStream SyncReplyStream",
+}
+"""The public names by the module that defines them."""
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+class _Package(ModuleType):
+    """This package. `sabir.adapter` is the function, also once the module of that name is loaded."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _MODULE_OF and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+def __getattr__(name: str) -> object:
+    """A public name, loaded with its module; or a module of the package."""
+    if name in _MODULE_OF:
+        found: object = getattr(import_module(f"sabir.{_MODULE_OF[name]}"), name)
+        globals()[name] = found
+        return found
+    try:
+        return import_module(f"sabir.{name}")
+    except ModuleNotFoundError as error:
+        raise AttributeError(f"module 'sabir' has no attribute {name!r}") from error
+
+
+def __dir__() -> list[str]:
+    """What is loaded, and every public name."""
+    return sorted({*globals(), *_MODULE_OF})
+
+
+__all__ = sorted(_MODULE_OF, key=lambda name: (not name.isupper(), name))  # noqa: PLE0605
+sys.modules[__name__].__class__ = _Package

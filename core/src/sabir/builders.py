@@ -8,19 +8,21 @@ The policy is "user" unless given; the role hint is None unless given or set by 
 the anchor but its step. Hooks act only on builders that were given them.
 """
 
-from typing import Any, Self, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict, TypeVar, Unpack
 from uuid import uuid4
 
 from pydantic import ValidationError
 
 from sabir.arguments import describe
 from sabir.errors import BuilderError, NotJSON, one_line
-from sabir.hooks import HookPlugins, as_hooks
 from sabir.media import Modality, check_url, shorten
 from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload, RoleHint
 from sabir.parts import MediaPart, Part, TextPart
 from sabir.results import name_kind, read_result
 from sabir.values import JSONValue
+
+if TYPE_CHECKING:
+    from sabir.hooks import HookPlugins
 
 Anchor: TypeAlias = Message | int | None
 """What a step is counted from: a message, a step number, or nothing yet."""
@@ -38,7 +40,9 @@ class MediaDetails(TypedDict, total=False):
 class _Maker:
     """What both builders share: policy, role hint, step and hooks, and how a payload becomes a message."""
 
-    def __init__(self, policy: str, role_hint: RoleHint | None, step_num: int | None, hooks: HookPlugins) -> None:
+    def __init__(self, policy: str, role_hint: RoleHint | None, step_num: int | None, hooks: "HookPlugins") -> None:
+        from sabir.hooks import as_hooks  # pluggy is loaded where something is built, not where a text is said
+
         if not policy:
             raise BuilderError("a builder needs a policy: the name of who makes its messages")
         self.policy = policy
@@ -67,7 +71,7 @@ class MessageBuilder(_Maker):
         policy: str = "user",
         role_hint: RoleHint | None = None,
         step_num: int | None = None,
-        hooks: HookPlugins = (),
+        hooks: "HookPlugins" = (),
     ) -> None:
         super().__init__(policy, role_hint, step_num, hooks)
         self._parts: list[Part] = []
@@ -78,14 +82,14 @@ class MessageBuilder(_Maker):
 
     @classmethod
     def next_step(
-        cls, anchor: Anchor, *, policy: str = "user", role_hint: RoleHint | None = None, hooks: HookPlugins = ()
+        cls, anchor: Anchor, *, policy: str = "user", role_hint: RoleHint | None = None, hooks: "HookPlugins" = ()
     ) -> Self:
         """A builder for the step after the anchor's; an anchor without a step counts as step 0 (PJ-25, D-03)."""
         return cls(policy, role_hint, (_step_of(anchor) or 0) + 1, hooks)
 
     @classmethod
     def continue_step(
-        cls, anchor: Anchor, *, policy: str = "user", role_hint: RoleHint | None = None, hooks: HookPlugins = ()
+        cls, anchor: Anchor, *, policy: str = "user", role_hint: RoleHint | None = None, hooks: "HookPlugins" = ()
     ) -> Self:
         """A builder for the anchor's own step, or for none where it has none (PJ-26, D-03)."""
         return cls(policy, role_hint, _step_of(anchor), hooks)
@@ -203,13 +207,13 @@ class OptionResultBuilder(_Maker):
     (PJ-43, PJ-46).
     """
 
-    def __init__(self, call: Message, policy: str | None = None, hooks: HookPlugins = ()) -> None:
+    def __init__(self, call: Message, policy: str | None = None, hooks: "HookPlugins" = ()) -> None:
         payload = _call_of(call)
         super().__init__(payload.option_name if policy is None else policy, None, call.step_num, hooks)
         self._call = payload
 
     @classmethod
-    def response_to(cls, call: Message, *, policy: str | None = None, hooks: HookPlugins = ()) -> Self:
+    def response_to(cls, call: Message, *, policy: str | None = None, hooks: "HookPlugins" = ()) -> Self:
         """A builder for the result of a call; BuilderError for any other message (PJ-47).
 
         `policy` is who answers: the option that ran unless given, for example `sabir.RUNTIME` (PJ-05, PJ-06).

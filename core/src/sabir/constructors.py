@@ -14,6 +14,7 @@ from sabir.builders import make_part
 from sabir.errors import BuilderError, MediaRefused, Misnamed
 from sabir.media import FILE_CAP, Modality, check_url, read_source
 from sabir.messages import Message, PartsPayload
+from sabir.models import assemble
 from sabir.parts import KnownPart, MediaPart, TextPart
 from sabir.reply import Reply
 
@@ -117,7 +118,8 @@ def _message(policy: str, content: tuple[Content, ...], step_num: int | None) ->
     if not content:
         raise BuilderError(f"a message of {policy!r} needs content: strings or parts")
     parts = tuple(_part(item, index) for index, item in enumerate(content))
-    return Message(policy=policy, step_num=step_num, payload=PartsPayload(parts=parts))
+    payload = assemble(PartsPayload, {"kind": "parts", "parts": parts}, {"parts"})
+    return Message(policy=policy, step_num=step_num, payload=payload)
 
 
 def _part(item: object, index: int) -> KnownPart:

@@ -28,7 +28,7 @@ SUPPORTED_APIS = frozenset({SABIR_API})
 ApiKey: TypeAlias = str | Callable[[], str]
 
 
-class TokenCount(Frozen, defer_build=True):
+class TokenCount(Frozen):
     """Input tokens of a request; `estimated` where the provider did not count them itself."""
 
     input_tokens: int
@@ -258,7 +258,7 @@ class Provider(Protocol):
         ...
 
 
-class FetchedMedia(Frozen, defer_build=True):
+class FetchedMedia(Frozen):
     """Bytes behind a URL. `url` is where they came from after redirects. In JSON the bytes are base64."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")

@@ -10,7 +10,7 @@ from sabir.options import Option
 from sabir.settings import Settings
 
 
-class DecodedHistory(Frozen, defer_build=True):
+class DecodedHistory(Frozen):
     """What a request held: its conversation, what was offered, how the call was to be made, and for which model.
 
     The options have no function: a request does not say what runs. What has no place here is in `losses`, by its

@@ -20,14 +20,14 @@ from sabir.values import JSONDocumentField
 BlockKind: TypeAlias = Literal["text", "reasoning", "refusal", "media", "opaque", "option_call"]
 
 
-class ReplyStart(Frozen, defer_build=True):
+class ReplyStart(Frozen):
     """The provider began to answer."""
 
     type: Literal["reply-start"] = "reply-start"
     origin: Origin
 
 
-class BlockStart(Frozen, defer_build=True):
+class BlockStart(Frozen):
     """A block begins; an option call already has its ids."""
 
     index: int
@@ -41,7 +41,7 @@ class BlockStart(Frozen, defer_build=True):
         return f"{self.kind}-start"
 
 
-class BlockDelta(Frozen, defer_build=True):
+class BlockDelta(Frozen):
     """More characters of a block: of its text, or of a call's argument text."""
 
     index: int
@@ -59,7 +59,7 @@ def block_delta(index: int, kind: BlockKind, text: str) -> BlockDelta:
     return assemble(BlockDelta, {"index": index, "kind": kind, "text": text}, {"index", "kind", "text"})
 
 
-class BlockEnd(Frozen, defer_build=True):
+class BlockEnd(Frozen):
     """A block is whole."""
 
     index: int
@@ -76,7 +76,7 @@ class BlockEnd(Frozen, defer_build=True):
         return f"{self.block.kind}-end"
 
 
-class ReplyEnd(Frozen, defer_build=True):
+class ReplyEnd(Frozen):
     """The terminal marker: why the reply ended, and what it cost."""
 
     type: Literal["reply-end"] = "reply-end"

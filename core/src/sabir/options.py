@@ -28,7 +28,7 @@ Returned = TypeVar("Returned")
 _NO_PARAMETERS = JSONText('{"type":"object","properties":{}}')
 
 
-class Option(Frozen, defer_build=True):
+class Option(Frozen):
     """Something that a policy may choose. Two options are equal if a model sees no difference between them.
 
     `parameters` is the JSON schema of an object, its keys in the order given. `function` runs when the option is

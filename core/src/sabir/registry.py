@@ -38,7 +38,7 @@ PROVIDERS, HOOKS, COMMANDS = "sabir.providers", "sabir.hooks", "sabir.commands"
 logger = logging.getLogger("sabir")
 
 
-class ProviderStatus(Frozen, defer_build=True):
+class ProviderStatus(Frozen):
     """What is known of one provider: whether it is installed, failed to load, or was registered at run time."""
 
     name: str

@@ -19,7 +19,7 @@ NameMap = Annotated[Mapping[str, str], AfterValidator(FrozenDict)]
 """An immutable mapping of strings."""
 
 
-class Rendering(Frozen, defer_build=True):
+class Rendering(Frozen):
     """A request as it will be sent, and everything that it could not carry.
 
     `body_bytes` are the very bytes; `body` shows them as JSON. `unchecked` says that `extra_body` or

@@ -55,7 +55,7 @@ def _figure(tokens: int | None) -> str:
     return "?" if tokens is None else str(tokens)
 
 
-class Alternative(Frozen, defer_build=True):
+class Alternative(Frozen):
     """A further answer of the same response, where more than one was asked for."""
 
     messages: tuple[Message, ...]
@@ -63,7 +63,7 @@ class Alternative(Frozen, defer_build=True):
     raw_finish_reason: str | None = None
 
 
-class Passed(Frozen, defer_build=True):
+class Passed(Frozen):
     """A member of a fallback that was asked and did not answer.
 
     `error` is the class of what it raised, `message` what that said; `losses` are those of the request made for it.
@@ -75,7 +75,7 @@ class Passed(Frozen, defer_build=True):
     losses: tuple[Loss, ...] = ()
 
 
-class Reply(Frozen, defer_build=True):
+class Reply(Frozen):
     """A provider's whole answer to one request.
 
     `finish_reason` is neutral, `raw_finish_reason` the provider's word. `details` holds fields of the response

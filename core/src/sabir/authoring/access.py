@@ -6,14 +6,12 @@ Clients   one waiting client, and one async client for each event loop, from the
 
 import os
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakSet, finalize
 
-from sabir.authoring.answers import AsyncHTTPAnswer as AsyncHTTPAnswer  # noqa: PLC0414 — plugins take it from here
-from sabir.authoring.answers import HTTPAnswer as HTTPAnswer  # noqa: PLC0414
 from sabir.contracts import Access, ApiKey
 from sabir.errors import CredentialsMissing, SettingsInvalid
 
@@ -213,3 +211,38 @@ def checked_client(given: object, kind: type[Client], provider: str, remedy: str
     if not isinstance(given, kind):
         raise SettingsInvalid(f"client= of {provider} is of type {type(given).__name__}; {remedy}")
     return given
+
+
+class _Answer:
+    """An answer whose body has not been read, unless it says that the request failed."""
+
+    def __init__(self, response: Any) -> None:  # an HTTP client's own response; none of them is imported here
+        self._response = response
+        self.status: int = response.status_code
+        self.headers: dict[str, str] = {name.lower(): value for name, value in response.headers.items()}
+
+
+class HTTPAnswer(_Answer):
+    """An answer to a waiting client."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """The body's bytes as they come, decompressed."""
+        found: Iterator[bytes] = self._response.iter_bytes()
+        return found
+
+    def close(self) -> None:
+        """Close it; twice is harmless."""
+        self._response.close()
+
+
+class AsyncHTTPAnswer(_Answer):
+    """An answer to an async client."""
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body's bytes as they come, decompressed."""
+        found: AsyncIterator[bytes] = self._response.aiter_bytes()
+        return found
+
+    async def aclose(self) -> None:
+        """Close it; twice is harmless."""
+        await self._response.aclose()

@@ -19,8 +19,7 @@ from functools import partial
 from threading import Lock
 from typing import Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 
-from sabir.authoring.access import Client, Clients, KeySource
-from sabir.authoring.answers import ENCODINGS, AsyncHTTPAnswer, HTTPAnswer
+from sabir.authoring.access import AsyncHTTPAnswer, Client, Clients, HTTPAnswer, KeySource
 from sabir.contracts import WireRequest
 from sabir.errors import ProviderBroken
 
@@ -63,7 +62,7 @@ def kept() -> Iterator[list[Kept]]:
 def send(client: Any, head: Any, body: bytes) -> Any:
     """Send ready bytes under a head over an HTTP client, with that client's cookies; an async client's is awaited."""
     headers = head.headers.copy()
-    headers["content-length"], headers["accept-encoding"] = str(len(body)), ENCODINGS
+    headers["content-length"] = str(len(body))
     # A ready stream: to be given content, an HTTP library looks through the headers once more.
     how = {"headers": headers, "cookies": client.cookies, "stream": type(head.stream)(body)}
     request = type(head)(head.method, head.url, **how, extensions=head.extensions)

@@ -13,14 +13,12 @@ Vertex write the model into the path, for which they want the body as an object;
 import json
 import os
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sabir.authoring.access import AsyncHTTPAnswer, HTTPAnswer, KeySource, read_endpoint, url_of_client
-from sabir.authoring.answers import ENCODINGS
 from sabir.authoring.transport import Library, OwnConnection
 from sabir.catalogue import read_models
 from sabir.contracts import SABIR_API, Access, WireRequest
@@ -233,8 +231,7 @@ class UsersConnection:
         from httpx2 import Response
 
         body = {"body": json.loads(request.body)} if _is_cloud(self._client) else {"content": request.body}
-        options = _options(replace(request, headers={"Accept-Encoding": ENCODINGS, **request.headers}))
-        return {"path": request.path, "cast_to": Response, **body, "options": options, "stream": True}
+        return {"path": request.path, "cast_to": Response, **body, "options": _options(request), "stream": True}
 
 
 def _options(request: WireRequest) -> Any:

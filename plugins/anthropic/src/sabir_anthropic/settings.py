@@ -15,14 +15,14 @@ BreakpointPlace: TypeAlias = Literal["options", "system", "closed", "end"]
 prefix, at the end of all messages."""
 
 
-class Breakpoint(Frozen, defer_build=True):
+class Breakpoint(Frozen):
     """A cache breakpoint that lives for another time than the default five minutes."""
 
     at: BreakpointPlace
     ttl: Literal["5m", "1h"]
 
 
-class AnthropicSettings(Frozen, defer_build=True):
+class AnthropicSettings(Frozen):
     """Vendor settings of `anthropic.messages`.
 
     `betas` are sent as the header that names them. `cache_control` caches automatically, `cache_breakpoints` names

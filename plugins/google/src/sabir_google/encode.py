@@ -68,18 +68,14 @@ def generation(model: str) -> int:
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
     """The contents of one turn, in order."""
     parts = _PARTS[turn.side](turn, scope, losses)
-    if not parts:
-        return []
-    if turn.side != "assistant":
-        return [{"role": "user", "parts": parts}]
-    contents: list[JSONValue] = [{"role": "model", "parts": parts}]
-    if turn.follows in ("user", "results"):
-        return contents
-    if turn.follows is None or any(entry.wire_id for entry in turn.entries):
-        reason = "a conversation starts with the user, and calls stand after the user or after results"
-        losses.add("synthesized", reason, message=turn.entries[0].message)
-        return [FILLER, *contents]
-    return contents
+    if not parts or turn.side != "assistant":
+        return [{"role": "user", "parts": parts}] if parts else []
+    said = {"role": "model", "parts": parts}
+    if turn.follows in ("user", "results") or (turn.follows and not any(entry.wire_id for entry in turn.entries)):
+        return [said]
+    reason = "a conversation starts with the user, and calls stand after the user or after results"
+    losses.add("synthesized", reason, message=turn.entries[0].message)
+    return [FILLER, said]
 
 
 def system_parts(turns: Sequence[Turn]) -> list[Item]:

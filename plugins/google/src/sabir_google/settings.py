@@ -21,7 +21,7 @@ TOP_LEVEL = frozenset(
 """Settings that are fields of the request; all others are within its `generationConfig`."""
 
 
-class GoogleSettings(Frozen, defer_build=True):
+class GoogleSettings(Frozen):
     """Vendor settings of `google.generate_content`. `tools` are the vendor's own, offered beside the options."""
 
     cached_content: str | None = None

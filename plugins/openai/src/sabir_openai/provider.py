@@ -27,7 +27,6 @@ from sabir.authoring.access import (
     read_endpoint,
     url_of_client,
 )
-from sabir.authoring.answers import ENCODINGS
 from sabir.authoring.transport import Library, OwnConnection
 from sabir.catalogue import read_models
 from sabir.contracts import SABIR_API, Access, WireRequest
@@ -246,7 +245,7 @@ def _call(request: WireRequest, client: "openai.OpenAI | openai.AsyncOpenAI") ->
     """What `post` of a user's client is called with; a raw response asked for as a stream comes before its body."""
     from httpx2 import Response
 
-    options, path = _options(request, {"Accept-Encoding": ENCODINGS}), _path(request, client)
+    options, path = _options(request, {}), _path(request, client)
     return {"path": path, "cast_to": Response, "content": request.body, "options": options, "stream": True}
 
 

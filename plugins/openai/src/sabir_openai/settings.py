@@ -13,7 +13,7 @@ Fields: TypeAlias = dict[str, Any]
 Level: TypeAlias = Literal["low", "medium", "high"]
 
 
-class _Shared(Frozen, defer_build=True):
+class _Shared(Frozen):
     """What both dialects have. `tools` are declarations of the vendor's own, offered beside the options."""
 
     metadata: dict[str, str] | None = None

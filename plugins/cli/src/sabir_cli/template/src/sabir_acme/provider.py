@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir import CallError, ModelInfo
 from sabir.authoring import access as reach
-from sabir.authoring.answers import ENCODINGS, AsyncHTTPAnswer, HTTPAnswer
+from sabir.authoring.access import AsyncHTTPAnswer, HTTPAnswer
 from sabir.authoring.failures import translate_raised
 from sabir.catalogue import read_models
 from sabir.contracts import Access, WireRequest
@@ -87,7 +87,7 @@ class AcmeConnection:
     def _call(self, request: WireRequest) -> dict[str, Any]:
         """The request; the key goes with each, for a function may give another. A user's client has its own."""
         key = {} if self._given else {"Authorization": f"Bearer {self._key.read()}"}
-        headers = {"Content-Type": "application/json", "Accept-Encoding": ENCODINGS, **key, **request.headers}
+        headers = {"Content-Type": "application/json", **key, **request.headers}
         call = {"method": "POST", "url": request.path, "content": request.body, "headers": headers}
         return {**call, **({"timeout": request.timeout} if request.timeout else {})}
 

@@ -1,0 +1,72 @@
+"""The public names: loaded at their first use, and for all who look the same as if they had been there before."""
+
+import ast
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sabir
+
+FUNCTIONS = ("adapter", "fallback", "models")
+"""Names that a function shares with a module of the package."""
+
+
+def test_every_name_is_listed_and_found() -> None:
+    """For completion, `help`, and `from sabir import *`."""
+    everything: dict[str, object] = {}
+    exec("from sabir import *", everything)
+
+    assert set(sabir.__all__) <= set(dir(sabir))
+    assert {name: getattr(sabir, name) for name in sabir.__all__}.items() <= everything.items()
+
+
+def test_checkers_and_programs_see_the_same_names() -> None:
+    """What the stub imports, and hands on, is what the table names, each from the same module."""
+    tree = ast.parse(Path(str(sabir.__file__)).with_suffix(".pyi").read_text("utf-8"))
+    imported = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    (handed_on,) = (node.value for node in tree.body if isinstance(node, ast.Assign))
+
+    assert {alias.name: f"{node.module}.{alias.name}" for node in imported for alias in node.names} == {
+        name: f"sabir.{module}.{name}" for name, module in sabir._MODULE_OF.items()
+    }
+    assert ast.literal_eval(handed_on) == sabir.__all__
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_keeps_its_name_beside_a_module(name: str) -> None:
+    """Also where the module is imported first, by itself."""
+    program = (
+        f"import sabir.{name}, sabir; from sabir import {name} as found; print(callable(found), found is sabir.{name})"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert ran.stdout.split() == ["True", "True"]
+
+
+def test_modules_are_reached_by_the_package() -> None:
+    """`sabir.errors` needs no import of its own."""
+    program = "import sabir; print(issubclass(sabir.errors.CallError, sabir.SabirError), sabir.values.__name__)"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert ran.stdout.split() == ["True", "sabir.values"]
+
+
+def test_a_name_that_is_none_is_told() -> None:
+    """As of any module."""
+    with pytest.raises(AttributeError, match="module 'sabir' has no attribute 'adaptor'"):
+        sabir.adaptor  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(ImportError, match="cannot import name 'adaptor'"):
+        exec("from sabir import adaptor")
+
+
+def test_what_was_pickled_loads_where_nothing_was_used_yet() -> None:
+    """Models whose validators no one has built are read, written and compared."""
+    message = sabir.user("hi")
+    program = "import pickle, sys, sabir; print(sabir.dumps_lines(pickle.loads(bytes.fromhex(sys.argv[1]))))"
+    ran = subprocess.run(
+        [sys.executable, "-c", program, pickle.dumps([message]).hex()], capture_output=True, text=True, check=True
+    )
+
+    assert sabir.loads(ran.stdout) == [message]

@@ -452,9 +452,9 @@ def test_a_readers_own_time_is_no_silence() -> None:
     assert step.result.text == "Take one."
 
 
-def test_a_stream_that_nobody_sees_is_bounded_as_a_body() -> None:
+def test_a_stream_is_bounded_as_a_body() -> None:
     """Its events are small, their sum is not."""
-    bounded = replace(exchange(), bounds=Bounds(body_bytes=100), is_folded=True)
+    bounded = replace(exchange(), bounds=Bounds(body_bytes=100))
     endless = streamed(*[{"open": "r"}, *[{"text": "a"}] * 100])
     with pytest.raises(ResponseInvalid, match="body_bytes"):
         drain(stream_script(bounded, StreamState(DIALECT, SCOPE)), Scripted(endless))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -246,6 +247,16 @@ def test_a_stream_that_nobody_reads_is_tried_again(run: Drive, broken_off: Any) 
 
     assert (reply.text, reply.attempts) == ("Take one.", 2)
     assert (len(connection.requests), connection.open_responses) == (2, 0)
+
+
+def test_an_endpoint_that_knows_no_streams_may_answer_at_once(run: Drive) -> None:
+    """It is asked for a stream that nobody reads, and gives the whole."""
+    at_once = replace(whole("done"), headers={"content-type": "application/json"})
+    connection = Scripted(failing(503), at_once)
+
+    reply = run(folded(), connection, [])
+
+    assert (reply.text, reply.attempts, connection.open_responses) == ("done", 2, 0)
 
 
 def test_settings_say_how_often() -> None:

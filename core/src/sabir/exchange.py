@@ -108,21 +108,14 @@ class Exchange:
     losses: tuple[Loss, ...] = ()
     """The rendering's losses; they come first in the reply's."""
     bounds: Bounds = _BOUNDS
-    is_folded: bool = False
-    """Whether nobody sees a stream's events, so that one that breaks off may be sent again."""
 
 
 def call_script(exchange: Exchange) -> Script[Reply]:
     """A call whose answer comes at once."""
 
     def once(attempt: int) -> Script[Reply]:
-        scope = yield from _opened(exchange, attempt)
-        body, was_broken = yield from _whole_body(exchange)
-        try:
-            reply = exchange.dialect.decode(body, scope)
-            return finished(reply, exchange.losses, attempt, was_broken=was_broken)
-        except Exception as error:
-            raise_unreadable(scope, body, error)
+        scope, _ = yield from _opened(exchange, attempt)
+        return (yield from _whole(exchange, scope, attempt))
 
     return _repeated(once, exchange)
 
@@ -131,7 +124,7 @@ def count_script(exchange: Exchange) -> Script[TokenCount]:
     """A call that asks how many tokens a request has."""
 
     def once(attempt: int) -> Script[TokenCount]:
-        scope = yield from _opened(exchange, attempt)
+        scope, _ = yield from _opened(exchange, attempt)
         body, _ = yield from _whole_body(exchange)
         try:
             return TokenCount(input_tokens=exchange.dialect.decode_count(body), estimated=False)
@@ -142,51 +135,76 @@ def count_script(exchange: Exchange) -> Script[TokenCount]:
 
 
 def folded_script(exchange: Exchange) -> Script[Reply]:
-    """A call whose answer comes as a stream that nobody reads: one that breaks off is sent again, as any call is."""
+    """A call whose answer comes as a stream that nobody reads: one that breaks off is sent again, as any call is.
+
+    An endpoint that knows no streams may answer at once: its answer is read as that of a call.
+    """
     state = StreamState(exchange.dialect, exchange.scope)
     state.mute()
-    return stream_script(replace(exchange, is_folded=True), state)
+
+    def once(attempt: int) -> Script[Reply]:
+        scope, content_type = yield from _opened(exchange, attempt)
+        if "json" in content_type:
+            return (yield from _whole(exchange, scope, attempt))
+        state.begin(scope, attempt, exchange.losses, exchange.bounds)
+        return (yield from _streamed(exchange, state, scope))
+
+    return _repeated(once, exchange)
 
 
 def stream_script(exchange: Exchange, state: StreamState) -> Script[Reply]:
     """A call whose answer comes as a stream; `state` shows how far it is."""
 
     def once(attempt: int) -> Script[Reply]:
-        bounds, came = exchange.bounds, 0
-        state.begin(exchange.scope, attempt, exchange.losses, bounds)
-        scope = yield from _opened(exchange, attempt)
+        state.begin(exchange.scope, attempt, exchange.losses, exchange.bounds)
+        scope, _ = yield from _opened(exchange, attempt)
         state.begin(scope, attempt)
-        action = _NEXT
         try:
-            # What follows the terminal marker is not waited for: a server may keep its connection open.
-            while not state.ended and (chunk := (yield action)) is not None:
-                assert isinstance(chunk, bytes)
-                came += len(chunk)
-                if came > bounds.body_bytes:
-                    raise too_long(scope, "a stream", bounds, "body_bytes")
-                for event in state.feed(chunk):
-                    yield Emit(event)
-                action = _AFTER_AN_EVENT if state.had_event else _NEXT
-            for event in state.close():
-                yield Emit(event)
+            return (yield from _streamed(exchange, state, scope))
         except CallError as error:
-            failure = error if exchange.is_folded else state.failure(labelled(error, scope))
+            failure = state.failure(labelled(error, scope))
             if failure is error:
                 raise
             raise failure from error
-        return state.reply()
 
     return _repeated(once, exchange)
 
 
-def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
-    """Send; the scope of what was answered. Raises what a status of 300 and above stands for."""
+def _streamed(exchange: Exchange, state: StreamState, scope: DecodeScope) -> Script[Reply]:
+    """The reply of an open stream, whose events are emitted."""
+    bounds, came, action = exchange.bounds, 0, _NEXT
+    # What follows the terminal marker is not waited for: a server may keep its connection open.
+    while not state.ended and (chunk := (yield action)) is not None:
+        assert isinstance(chunk, bytes)
+        came += len(chunk)
+        if came > bounds.body_bytes:
+            raise too_long(scope, "a stream", bounds, "body_bytes")
+        for event in state.feed(chunk):
+            yield Emit(event)
+        action = _AFTER_AN_EVENT if state.had_event else _NEXT
+    for event in state.close():
+        yield Emit(event)
+    return state.reply()
+
+
+def _whole(exchange: Exchange, scope: DecodeScope, attempt: int) -> Script[Reply]:
+    """The reply of an open response that is read whole."""
+    body, was_broken = yield from _whole_body(exchange)
+    try:
+        reply = exchange.dialect.decode(body, scope)
+        return finished(reply, exchange.losses, attempt, was_broken=was_broken)
+    except Exception as error:
+        raise_unreadable(scope, body, error)
+
+
+def _opened(exchange: Exchange, attempt: int) -> Script[tuple[DecodeScope, str]]:
+    """Send; the scope of what was answered, and its content type. Raises what a status of 300 and above stands for."""
     head = yield Open(exchange.request, attempt)
     assert isinstance(head, Head)
     request_id = next(filter(None, map(head.headers.get, REQUEST_ID_HEADERS)), None)
     scope = replace(exchange.scope, request_id=request_id) if request_id else exchange.scope
     if head.status < 300:
-        return scope
+        return scope, head.headers.get("content-type", "")
     if head.status < 400:
         raise labelled(redirected(scope, head.status, head.headers.get("location", "")), scope, head.status)
     try:

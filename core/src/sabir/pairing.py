@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from sabir.losses import Loss
 from sabir.messages import Message, Origin
-from sabir.parts import OpaquePart
+from sabir.parts import OpaquePart, Part
 from sabir.scope import LossLog, Side, Tables
 
 NO_RESULT = "the option call has no result; only complete pairs are sent"
@@ -69,12 +69,10 @@ def side_of(message: Message, speaks_as: str) -> Side:
     kind = message.payload.kind
     if kind != "parts":
         return "assistant" if kind == "option_call" else "results"
-    hint = message.role_hint_for_llm
+    hint, policy = message.role_hint_for_llm, message.policy
     if hint is not None:
         return "user" if hint == "tool" else hint
-    if message.policy == speaks_as:
-        return "assistant"
-    return "system" if message.policy == "system" else "user"
+    return "assistant" if policy == speaks_as else "system" if policy == "system" else "user"
 
 
 class Pairing:
@@ -112,7 +110,7 @@ class Pairing:
         self._run += 1
         if payload.kind == "option_result":
             return self._take_result(position, message, payload.invocation_id)
-        return self._take_parts(position, message)
+        return self._take_parts(position, message, payload.parts)
 
     def finish(self) -> Closed:
         """The blocks that are still open, with every loss that a later message could undo."""
@@ -124,8 +122,8 @@ class Pairing:
             self._log.add("dropped", NO_RESULT, message=self._messages[position])
         return Closed(self._blocks, self._log.losses, Waiting(self._abandoned, self._is_leading))
 
-    def _take_parts(self, position: int, message: Message) -> Closed | None:
-        side, parts = side_of(message, self._speaks_as), message.parts
+    def _take_parts(self, position: int, message: Message, parts: tuple[Part, ...]) -> Closed | None:
+        side = side_of(message, self._speaks_as)
         is_late = side == "system" and not self._is_leading and self._tables.later_system != "inline"
         side = "user" if is_late else side
         halves = self._halves(message, side) if len(parts) > 1 or parts[0].kind == "opaque" else ()
@@ -157,7 +155,7 @@ class Pairing:
             is_plain = not (self._abandoned or self._is_leading)
             waiting = _NONE_WAITING if is_plain else Waiting(dict(self._abandoned), self._is_leading)
             closed = Closed(blocks, self._log.losses, waiting)
-            self._blocks, self._log = [], LossLog()
+            self._blocks, self._log.losses = [], []
         self._blocks.append(Block(side, [position]))
         self._is_leading = self._is_leading and side == "system"
         return closed

@@ -34,14 +34,14 @@ IsHome: TypeAlias = Callable[[Origin | None], bool]
 def home_of(scope: TurnScope, family_of: Callable[[str], str]) -> IsHome:
     """Which origins are this very target: its provider, dialect, endpoint and model family."""
     target, family = scope.target, scope.family
-    home = (target.provider, target.dialect, target.endpoint)
+    provider, dialect, endpoint = target.provider, target.dialect, target.endpoint
 
     @lru_cache(maxsize=256)
     def is_of_family(model: str) -> bool:
         return family_of(model) == family
 
     def is_home(origin: Origin | None) -> bool:
-        if origin is None or (origin.provider, origin.dialect, origin.endpoint) != home:
+        if origin is None or origin.dialect != dialect or origin.provider != provider or origin.endpoint != endpoint:
             return False
         return is_of_family(origin.model)
 
@@ -70,7 +70,8 @@ class PartFilter:
 
     def take(self, message: Message, side: Side, is_home: bool, omitted: Collection[int] = ()) -> tuple[KnownPart, ...]:
         """The parts of a message that this side of the wire takes, in order; `is_home` if its state goes back."""
-        parts = message.parts
+        payload = message.payload
+        parts = () if payload.kind == "option_call" else payload.parts
         if len(parts) == 1 and type(part := parts[0]) is TextPart and part.text and not part.citations:
             return (part,)
         pieces: list[KnownPart] = []

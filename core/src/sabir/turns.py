@@ -98,8 +98,8 @@ class TurnMaker:
         return is_text and side_of(entry.message, self._scope.speaks_as) == "system"
 
     def _call_entry(self, message: Message, keeps_state: bool) -> Entry:
-        call = message.call
-        assert call is not None
+        call = message.payload
+        assert call.kind == "option_call"
         wire_id = self.call_ids.fresh(call.invocation_id)
         wire_name = self.names.name(call.option_name)
         if wire_id != call.invocation_id:
@@ -115,14 +115,15 @@ class TurnMaker:
     def _result_entry(self, position: int, call: Entry) -> Entry:
         message = self._messages[position]
         keeps_state = message.origin is not None and self._is_home(message.origin)
-        pieces = self._filter.take(message, "results", keeps_state) if message.parts else ()
+        pieces = self._filter.take(message, "results", keeps_state)
         return Entry(message, pieces, call.wire_id, call.wire_name, keeps_state, call)
 
     def _may_unbind(self, slots: list[Entry | None], block: Block) -> bool:
         """Whether reasoning may have lost what it led to: something was left out, or the turn ends with it."""
-        last = self._messages[block.positions[-1]].parts
-        ends_with_reasoning = bool(last) and last[-1].kind == "reasoning"
-        return ends_with_reasoning or None in slots or bool(block.omitted)
+        if None in slots or block.omitted:
+            return True
+        last = self._messages[block.positions[-1]].payload
+        return last.kind == "parts" and last.parts[-1].kind == "reasoning"
 
     def _unbind(self, slots: list[Entry | None], block: Block) -> list[Entry | None]:
         """Without the reasoning that a step left out, or the end of the turn, leaves with nothing to lead to.

@@ -37,7 +37,8 @@ def arguments_text(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
     # Empty text, which some models give for no arguments, is refused on the way back: it becomes "{}".
     if call.raw_arguments and message.origin is not None and message.origin.dialect == scope.target.dialect:
         return call.raw_arguments
-    _lose_text(call, message, losses)
+    if call.invalid_arguments:
+        _lose_text(call, message, losses)
     canonical: str = call.arguments_json[:]
     return canonical
 
@@ -46,12 +47,14 @@ def arguments_value(entry: Entry, losses: LossLog) -> Fields:
     """The arguments of a call as an object; those that came as a text that is none are lost."""
     call = entry.message.payload
     assert isinstance(call, OptionCallPayload)
-    _lose_text(call, entry.message, losses)
-    return fields(parse_json(call.arguments_json))
+    if call.invalid_arguments:
+        _lose_text(call, entry.message, losses)
+    arguments: Fields = parse_json(call.arguments_json)
+    return arguments
 
 
 def _lose_text(call: OptionCallPayload, message: Message, losses: LossLog) -> None:
-    if call.invalid_arguments and call.raw_arguments:
+    if call.raw_arguments:
         reason = "the arguments' text is no JSON object; only the dialect that it came from takes it back"
         losses.add("rewritten", reason, message=message, path="payload.arguments")
 

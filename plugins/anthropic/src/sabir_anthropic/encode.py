@@ -52,7 +52,8 @@ class _Content:
         """Add the next block."""
         self.blocks.append(block)
         self._sources.append((piece, entry))
-        if said := text(fields(block).get("text")):
+        said = block.get("text") if type(block) is dict else text(fields(block).get("text"))
+        if said:
             is_blank = said.isspace()
             self._has_blanks = self._has_blanks or is_blank
             self._has_words = self._has_words or not is_blank
@@ -101,7 +102,9 @@ class _Content:
 
 
 def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
-    said = [item for entry in turn.entries for item in _said(turn.side, entry, scope, losses)]
+    said: list[Item] = []
+    for entry in turn.entries:
+        said += _said(turn.side, entry, scope, losses)
     if (turn.follows, turn.side) != ("system", "user"):
         return said
     reason = f"only the assistant may speak after a system message: {EMPTY!r} stands for what is left out there"
@@ -175,17 +178,19 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 
 
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
-    result = entry.message.result
-    assert result is not None
+    result = entry.message.payload
+    assert isinstance(result, OptionResultPayload)
     found: Item = {"type": "tool_result", "tool_use_id": entry.wire_id}
     # The API refuses a result that does not repeat its call's. https://platform.claude.com/docs/en/agents-and-tools/tool-use/browser-use-tool
     if toolset := _state_of_call(entry.call).get("toolset_name"):
         found["toolset_name"] = toolset
     content = _Content(scope, losses)
     if not result.is_error:
-        content.add_shown(entry, [piece for piece in entry.pieces if _fits_result(piece, entry, losses)])
-        content.drop_blank()
-        return {**found, "content": content.blocks or _plain(entry, result, losses)}
+        if entry.pieces:
+            content.add_shown(entry, [piece for piece in entry.pieces if _fits_result(piece, entry, losses)])
+            content.drop_blank()
+        found["content"] = content.blocks or _plain(entry, result, losses)
+        return found
     said = (result.error_message or "") if (result.error_type, result.retryable) == (TOLD, None) else ""
     content.add({"type": "text", "text": said if said.strip() else error_text(result)}, None, entry)
     content.add_shown(entry, _texts(entry, scope, losses))
@@ -244,7 +249,9 @@ def _own(piece: KnownPart, entry: Entry, losses: LossLog) -> JSONValue:
 
 
 def _text(piece: TextPart, entry: Entry, losses: LossLog) -> Item:
-    found: Item = {**state_of(piece, entry), "type": "text", "text": piece.text}
+    found: Item = {"type": "text", "text": piece.text}
+    if piece.state_json is not None:
+        found = {**state_of(piece, entry), **found}
     if not (piece.citations and entry.keeps_state):
         return found
     sources = [citation.source for citation in piece.citations if citation.source is not None]
@@ -267,7 +274,8 @@ def _thinking(piece: ReasoningPart, entry: Entry, losses: LossLog) -> Item | Non
 def _call(entry: Entry, losses: LossLog) -> Item:
     arguments = arguments_value(entry, losses)
     said = {"type": "tool_use", "id": entry.wire_id, "name": entry.wire_name, "input": arguments}
-    return {**_state_of_call(entry), **said}
+    state = _state_of_call(entry)
+    return {**state, **said} if state else said
 
 
 def _state_of_call(entry: Entry | None) -> Fields:

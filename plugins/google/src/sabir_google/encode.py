@@ -84,8 +84,11 @@ def system_parts(turns: Sequence[Turn]) -> list[Item]:
 
 
 def _users(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
-    pieces = [piece for entry in turn.entries for piece in entry.pieces]
-    return [piece.block if isinstance(piece, OpaquePart) else _said(piece) for piece in pieces]
+    said: list[JSONValue] = []
+    for entry in turn.entries:
+        for piece in entry.pieces:
+            said.append(piece.block if isinstance(piece, OpaquePart) else _said(piece))
+    return said
 
 
 def _said(piece: KnownPart) -> Item:
@@ -134,7 +137,7 @@ def _piece(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
     if isinstance(piece, RefusalPart):
         return [{"text": piece.text}]
     state = state_of(piece, entry)
-    beside = fields(state.get("part"))
+    beside = fields(state.get("part")) if state else state
     if isinstance(piece, MediaPart):
         return _own_media(piece, state, entry, scope, losses)
     if not piece.text and "thoughtSignature" not in beside:
@@ -152,8 +155,7 @@ def _own_media(piece: MediaPart, state: Fields, entry: Entry, scope: TurnScope, 
         blob = part.get("inlineData", {})
         return [{"inlineData": {**blob, **fields(state.get("blob"))}, **fields(state.get("part"))}]
     reason = f"{scope.target.dialect} takes a model's media only back to where they came from"
-    said = stand_in(reason, piece, entry, scope, losses)
-    return [{"text": said}] if said else []
+    return [{"text": said}] if (said := stand_in(reason, piece, entry, scope, losses)) else []
 
 
 def _call(entry: Entry, losses: LossLog) -> Item:
@@ -179,8 +181,7 @@ def _result(entry: Entry, losses: LossLog) -> Item:
     wire_id = fields(made).get("id")
     found: Item = {"id": wire_id} if wire_id else {}
     found |= {"name": entry.wire_name, "response": _response(entry, result, losses)}
-    media = [piece for piece in entry.pieces if isinstance(piece, MediaPart)]
-    if media:
+    if media := [piece for piece in entry.pieces if isinstance(piece, MediaPart)] if entry.pieces else []:
         found["parts"] = [media_part(piece) for piece in media]
         if any(isinstance(piece, MediaPart) for piece in entry.pieces[: -len(media)]):
             reason = "a result's media stand after its texts"
@@ -189,7 +190,7 @@ def _result(entry: Entry, losses: LossLog) -> Item:
 
 
 def _response(entry: Entry, result: OptionResultPayload, losses: LossLog) -> Item:
-    texts = [piece.text for piece in entry.pieces if isinstance(piece, TextPart)]
+    texts = [piece.text for piece in entry.pieces if isinstance(piece, TextPart)] if entry.pieces else []
     said: JSONValue = texts[0] if len(texts) == 1 else texts
     if result.is_error:
         whole = {"type": result.error_type, "message": result.error_message, "retryable": result.retryable}

@@ -30,28 +30,29 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
     return _SIDES[turn.side](turn, scope, losses)
 
 
-def _system(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
+def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
+    role: str = turn.side
     # From o1 on, models take instructions as `developer` messages.
-    is_developer = bool(scope.model_info.reasoning) and "system_role" not in scope.quirks
-    return _speakers("developer" if is_developer else "system", turn, scope)
-
-
-def _user(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
-    return _speakers("user", turn, scope)
-
-
-def _speakers(role: str, turn: Turn, scope: TurnScope) -> list[Wire]:
-    said = [entry.pieces for entry in turn.entries if entry.pieces]
-    if "joins_turns" in scope.quirks and said:
-        said = [tuple(piece for pieces in said for piece in pieces)]
-    return [{"role": role, "content": _content([_part(piece) for piece in pieces], scope)} for pieces in said]
+    if role == "system" and scope.model_info.reasoning and "system_role" not in scope.quirks:
+        role = "developer"
+    if "joins_turns" in scope.quirks:
+        joined = [_part(piece) for entry in turn.entries for piece in entry.pieces]
+        return [{"role": role, "content": _content(joined, scope)}] if joined else []
+    said = []
+    for entry in turn.entries:
+        if entry.pieces:
+            said.append({"role": role, "content": _content(list(map(_part, entry.pieces)), scope)})
+    return said
 
 
 def _content(parts: list[Wire], scope: TurnScope, separator: str = "\n\n") -> str | list[Wire]:
     """One text is a string, which every endpoint takes; more are an array, unless all is text and must be one."""
-    if len(parts) > 1 and "plain_text" not in scope.quirks:
-        return parts
     # A block of the wire's own, which goes back as it came, is a FrozenDict: its type says nothing here.
+    if len(parts) == 1:
+        part = parts[0]
+        return str(part["text"]) if type(part) is dict and part["type"] == "text" else parts
+    if "plain_text" not in scope.quirks:
+        return parts
     texts = [part["text"] for part in parts if type(part) is dict and part["type"] == "text"]
     return separator.join(texts) if len(texts) == len(parts) else parts
 
@@ -90,12 +91,13 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Wire]:
     result = entry.message.payload
     assert isinstance(result, OptionResultPayload)
-    texts = [piece.text for piece in entry.pieces if isinstance(piece, TextPart)]
+    texts: list[Wire] = []
     if result.is_error:
-        texts.insert(0, error_text(result))
-    elif not texts:
-        texts = [result_text(entry, result, losses)]
-    return _content([{"type": "text", "text": each} for each in texts], scope)
+        texts.append({"type": "text", "text": error_text(result)})
+    for piece in entry.pieces:
+        if isinstance(piece, TextPart):
+            texts.append({"type": "text", "text": piece.text})
+    return _content(texts, scope) if texts else result_text(entry, result, losses)
 
 
 def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
@@ -134,8 +136,8 @@ class _Answer:
             self.parts.append(freeze(state["chunk"]))
         elif isinstance(piece, TextPart):
             sound_id = fields(self.further.get("audio")).get("id") if self.further else None
-            if sound_id is None or state.get("transcript_of") != sound_id:
-                self._text(piece.text)
+            if piece.text and (sound_id is None or state.get("transcript_of") != sound_id):
+                self.parts.append({"type": "text", "text": piece.text})
         elif isinstance(piece, MediaPart):
             self._audio(piece, text(fields(state.get("audio")).get("id")), entry)
         elif isinstance(piece, ReasoningPart):
@@ -185,7 +187,8 @@ class _Answer:
 
     def messages(self) -> list[Wire]:
         """The message, or none where nothing is left of it."""
-        self._settle_refusals()
+        if self.refusals:
+            self._settle_refusals()
         message: Wire = {"role": "assistant"}
         if self.parts:
             message["content"] = _content(self.parts, self.scope, separator="")
@@ -207,7 +210,8 @@ def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:
         custom = {"name": entry.wire_name, "input": text(call.arguments.get("input"))}
         return {"id": entry.wire_id, "type": "custom", "custom": custom, **fields(state.get("further"))}
     function = {"name": entry.wire_name, "arguments": call_arguments(entry, call, scope, losses)}
-    return {"id": entry.wire_id, "type": "function", "function": function, **fields(state.get("further"))}
+    made = {"id": entry.wire_id, "type": "function", "function": function}
+    return {**made, **fields(state.get("further"))} if state else made
 
 
 def call_arguments(entry: Entry, call: OptionCallPayload, scope: TurnScope, losses: LossLog) -> str:
@@ -220,8 +224,8 @@ def call_arguments(entry: Entry, call: OptionCallPayload, scope: TurnScope, loss
 
 
 _SIDES: Mapping[Side, Callable[[Turn, TurnScope, LossLog], list[Wire]]] = {
-    "system": _system,
-    "user": _user,
+    "system": _speakers,
+    "user": _speakers,
     "assistant": _assistant,
     "results": _results,
 }

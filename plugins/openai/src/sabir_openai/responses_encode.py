@@ -33,7 +33,10 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
 
 
 def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
-    return [item for entry in turn.entries for item in _said(turn.side, entry.pieces)]
+    said: list[Item] = []
+    for entry in turn.entries:
+        said += _said(turn.side, entry.pieces)
+    return said
 
 
 def _said(role: str, pieces: Iterable[KnownPart]) -> list[Item]:
@@ -87,7 +90,7 @@ def _output(entry: Entry, losses: LossLog) -> str | list[Item]:
     """A result as text, or as content parts where it has some; an error says what it is in JSON (UP-09)."""
     result = entry.message.payload
     assert isinstance(result, OptionResultPayload)
-    parts = [_part(piece) for piece in entry.pieces]
+    parts = list(map(_part, entry.pieces))
     if result.is_error:
         said = error_text(result)
         return [{"type": "input_text", "text": said}, *parts] if parts else said
@@ -120,8 +123,9 @@ class _Answer:
         if isinstance(piece, OpaquePart):
             self._append(piece.block)
             return
-        state = state_of(piece, entry)
-        head, part = fields(state.get("item")), fields(state.get("part"))
+        state = head = part = state_of(piece, entry)
+        if state:
+            head, part = fields(state.get("item")), fields(state.get("part"))
         if isinstance(piece, TextPart):
             self._text(piece, head, part, entry)
         elif isinstance(piece, ReasoningPart):
@@ -149,8 +153,9 @@ class _Answer:
         self.items.append(item)
 
     def _text(self, piece: TextPart, head: Fields, part: Fields, entry: Entry) -> None:
-        sources = [citation.source for citation in piece.citations if head and citation.source is not None]
-        if len(sources) < len(piece.citations) and entry.keeps_state:
+        cited = piece.citations
+        sources = [citation.source for citation in cited if head and citation.source is not None] if cited else []
+        if len(sources) < len(cited) and entry.keeps_state:
             lose(self.losses, "dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
         if head:
             self._append({**head, "content": [{**part, "text": piece.text, "annotations": sources}]})

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -251,8 +250,7 @@ def test_a_stream_that_nobody_reads_is_tried_again(run: Drive, broken_off: Any) 
 
 def test_an_endpoint_that_knows_no_streams_may_answer_at_once(run: Drive) -> None:
     """It is asked for a stream that nobody reads, and gives the whole."""
-    at_once = replace(whole("done"), headers={"content-type": "application/json"})
-    connection = Scripted(failing(503), at_once)
+    connection = Scripted(failing(503), whole("done"))
 
     reply = run(folded(), connection, [])
 

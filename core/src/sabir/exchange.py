@@ -114,7 +114,7 @@ def call_script(exchange: Exchange) -> Script[Reply]:
     """A call whose answer comes at once."""
 
     def once(attempt: int) -> Script[Reply]:
-        scope, _ = yield from _opened(exchange, attempt)
+        scope = yield from _opened(exchange, attempt)
         return (yield from _whole(exchange, scope, attempt))
 
     return _repeated(once, exchange)
@@ -124,7 +124,7 @@ def count_script(exchange: Exchange) -> Script[TokenCount]:
     """A call that asks how many tokens a request has."""
 
     def once(attempt: int) -> Script[TokenCount]:
-        scope, _ = yield from _opened(exchange, attempt)
+        scope = yield from _opened(exchange, attempt)
         body, _ = yield from _whole_body(exchange)
         try:
             return TokenCount(input_tokens=exchange.dialect.decode_count(body), estimated=False)
@@ -137,17 +137,21 @@ def count_script(exchange: Exchange) -> Script[TokenCount]:
 def folded_script(exchange: Exchange) -> Script[Reply]:
     """A call whose answer comes as a stream that nobody reads: one that breaks off is sent again, as any call is.
 
-    An endpoint that knows no streams may answer at once: its answer is read as that of a call.
+    An endpoint that knows no streams may answer at once: an answer that begins as JSON is read as that of a call.
     """
     state = StreamState(exchange.dialect, exchange.scope)
     state.mute()
 
     def once(attempt: int) -> Script[Reply]:
-        scope, content_type = yield from _opened(exchange, attempt)
-        if "json" in content_type:
-            return (yield from _whole(exchange, scope, attempt))
+        scope = yield from _opened(exchange, attempt)
+        begun = b""
+        while not begun.strip() and (chunk := (yield _NEXT)) is not None:
+            assert isinstance(chunk, bytes)
+            begun += chunk
+        if begun.lstrip().startswith(b"{"):
+            return (yield from _whole(exchange, scope, attempt, begun))
         state.begin(scope, attempt, exchange.losses, exchange.bounds)
-        return (yield from _streamed(exchange, state, scope))
+        return (yield from _streamed(exchange, state, scope, begun))
 
     return _repeated(once, exchange)
 
@@ -157,7 +161,7 @@ def stream_script(exchange: Exchange, state: StreamState) -> Script[Reply]:
 
     def once(attempt: int) -> Script[Reply]:
         state.begin(exchange.scope, attempt, exchange.losses, exchange.bounds)
-        scope, _ = yield from _opened(exchange, attempt)
+        scope = yield from _opened(exchange, attempt)
         state.begin(scope, attempt)
         try:
             return (yield from _streamed(exchange, state, scope))
@@ -170,26 +174,28 @@ def stream_script(exchange: Exchange, state: StreamState) -> Script[Reply]:
     return _repeated(once, exchange)
 
 
-def _streamed(exchange: Exchange, state: StreamState, scope: DecodeScope) -> Script[Reply]:
-    """The reply of an open stream, whose events are emitted."""
-    bounds, came, action = exchange.bounds, 0, _NEXT
-    # What follows the terminal marker is not waited for: a server may keep its connection open.
-    while not state.ended and (chunk := (yield action)) is not None:
+def _streamed(exchange: Exchange, state: StreamState, scope: DecodeScope, begun: bytes = b"") -> Script[Reply]:
+    """The reply of an open stream, of which some bytes have come; its events are emitted."""
+    bounds, came = exchange.bounds, 0
+    chunk: Outcome = begun or (yield _NEXT)
+    while chunk is not None:
         assert isinstance(chunk, bytes)
+        for event in state.feed(chunk):
+            yield Emit(event)
         came += len(chunk)
         if came > bounds.body_bytes:
             raise too_long(scope, "a stream", bounds, "body_bytes")
-        for event in state.feed(chunk):
-            yield Emit(event)
-        action = _AFTER_AN_EVENT if state.had_event else _NEXT
+        if state.ended:
+            break  # what follows the terminal marker is not waited for: a server may keep its connection open
+        chunk = yield _AFTER_AN_EVENT if state.had_event else _NEXT
     for event in state.close():
         yield Emit(event)
     return state.reply()
 
 
-def _whole(exchange: Exchange, scope: DecodeScope, attempt: int) -> Script[Reply]:
-    """The reply of an open response that is read whole."""
-    body, was_broken = yield from _whole_body(exchange)
+def _whole(exchange: Exchange, scope: DecodeScope, attempt: int, begun: bytes = b"") -> Script[Reply]:
+    """The reply of an open response that is read whole, of which some bytes have come."""
+    body, was_broken = yield from _whole_body(exchange, begun)
     try:
         reply = exchange.dialect.decode(body, scope)
         return finished(reply, exchange.losses, attempt, was_broken=was_broken)
@@ -197,14 +203,14 @@ def _whole(exchange: Exchange, scope: DecodeScope, attempt: int) -> Script[Reply
         raise_unreadable(scope, body, error)
 
 
-def _opened(exchange: Exchange, attempt: int) -> Script[tuple[DecodeScope, str]]:
-    """Send; the scope of what was answered, and its content type. Raises what a status of 300 and above stands for."""
+def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
+    """Send; the scope of what was answered. Raises what a status of 300 and above stands for."""
     head = yield Open(exchange.request, attempt)
     assert isinstance(head, Head)
     request_id = next(filter(None, map(head.headers.get, REQUEST_ID_HEADERS)), None)
     scope = replace(exchange.scope, request_id=request_id) if request_id else exchange.scope
     if head.status < 300:
-        return scope, head.headers.get("content-type", "")
+        return scope
     if head.status < 400:
         raise labelled(redirected(scope, head.status, head.headers.get("location", "")), scope, head.status)
     try:
@@ -215,10 +221,10 @@ def _opened(exchange: Exchange, attempt: int) -> Script[tuple[DecodeScope, str]]
     raise labelled(_refusal(exchange.dialect, head, body, scope), scope, head.status)
 
 
-def _whole_body(exchange: Exchange) -> Script[tuple[bytes, bool]]:
+def _whole_body(exchange: Exchange, begun: bytes = b"") -> Script[tuple[bytes, bool]]:
     """The body as valid Unicode, and whether it was not; ResponseInvalid for one that is too long."""
     bounds = exchange.bounds
-    body = yield from _body(bounds.body_bytes)
+    body = begun + (yield from _body(bounds.body_bytes))
     if len(body) > bounds.body_bytes:
         raise too_long(exchange.scope, "a body", bounds, "body_bytes")
     return mend(body)

@@ -33,6 +33,7 @@ Item = dict[str, Any]
 
 FILLER: Mapping[str, JSONValue] = {"role": "user", "parts": [{"text": "…"}]}
 """What stands for the user where the wire wants one and nobody spoke."""
+WANTS_USER = "a conversation starts with the user, and calls stand after the user or after results"
 NO_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """The bytes `skip_thought_signature_validator`, which the vendor documents for calls of foreign history."""
 PLAIN_ERROR = "error"
@@ -73,8 +74,7 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
     said = {"role": "model", "parts": parts}
     if turn.follows in ("user", "results") or (turn.follows and not any(entry.wire_id for entry in turn.entries)):
         return [said]
-    reason = "a conversation starts with the user, and calls stand after the user or after results"
-    losses.add("synthesized", reason, message=turn.entries[0].message)
+    losses.add("synthesized", WANTS_USER, message=turn.entries[0].message)
     return [FILLER, said]
 
 
@@ -143,9 +143,8 @@ def _piece(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
     if not piece.text and "thoughtSignature" not in beside:
         lose(losses, "dropped", "the text is empty, and carries no signature of the vendor's", piece, entry)
         return []
-    if isinstance(piece, ReasoningPart):
-        return [{"text": piece.text, "thought": True, **beside}]
-    return [{"text": piece.text, **beside}]
+    thought = {"thought": True} if isinstance(piece, ReasoningPart) else {}
+    return [{"text": piece.text, **thought, **beside}]
 
 
 def _own_media(piece: MediaPart, state: Fields, entry: Entry, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
@@ -181,7 +180,7 @@ def _result(entry: Entry, losses: LossLog) -> Item:
     wire_id = fields(made).get("id")
     found: Item = {"id": wire_id} if wire_id else {}
     found |= {"name": entry.wire_name, "response": _response(entry, result, losses)}
-    if media := [piece for piece in entry.pieces if isinstance(piece, MediaPart)] if entry.pieces else []:
+    if media := [piece for piece in entry.pieces if isinstance(piece, MediaPart)]:
         found["parts"] = [media_part(piece) for piece in media]
         if any(isinstance(piece, MediaPart) for piece in entry.pieces[: -len(media)]):
             reason = "a result's media stand after its texts"

@@ -46,10 +46,9 @@ def tree_of(module: ModuleType) -> ast.Module:
 @cache
 def home_of(name: str) -> ModuleType:
     """The module in which a public name of core is defined."""
-    for node in ast.walk(tree_of(sabir)):
-        if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
-            return importlib.import_module(node.module or "")
-    raise LookupError(f"sabir does not import {name}")
+    if name not in sabir._MODULE_OF:
+        raise LookupError(f"sabir has no public name {name}")
+    return importlib.import_module(f"sabir.{sabir._MODULE_OF[name]}")
 
 
 def describe(name: str) -> Entry:

@@ -21,7 +21,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Histories": ("save", "load", "dumps", "dumps_lines", "loads", "schema"),
     "Options": ("option", "Option", "answer", "answer_sync", "unanswered"),
-    "Settings": ("Settings", "ResponseFormat", "RetryPolicy"),
+    "Settings": ("Settings", "Bounds", "ResponseFormat", "RetryPolicy"),
     "Rendering": ("Rendering", "Loss", "dialect", "PureDialect", "DecodedHistory"),
     "Replies and streams": (
         "Reply", "Alternative", "Passed", "Usage", "ReplyStream", "SyncReplyStream", "StreamEvent", "ReplyStart",

@@ -219,6 +219,15 @@ def test_thinking_without_a_signature_stays_out() -> None:
     assert losses(ASKED, message, ASKED) == [("dropped", "parts[0]")]
 
 
+@pytest.mark.parametrize("held", [5, ["x"], None])
+def test_a_state_may_hold_anything_under_the_name_of_a_text(held: Any) -> None:
+    """What came from the vendor goes back as it came; only a string is a text."""
+    state = {"type": "redacted_thinking", "data": "d", "text": held}
+    own = said(ReasoningPart(text="", state=state), "Yes.", origin=HOME)
+
+    assert sent(ASKED, own, ASKED)[1]["content"][0] == state
+
+
 def test_a_snapshot_reads_what_its_alias_thought() -> None:
     """And a cloud's name for the same model: the family is the model without date, prefix and version."""
     names = ["claude-opus-5-5", "claude-opus-5-5-20260922", "anthropic.claude-opus-5-5-20260922-v1:0",

@@ -25,7 +25,19 @@ from sabir.errors import (
     ServerFailed,
     StreamBroken,
 )
-from sabir.exchange import Close, Exchange, Failed, Head, Open, Read, Script, call_script, count_script, stream_script
+from sabir.exchange import (
+    Close,
+    Exchange,
+    Failed,
+    Head,
+    Open,
+    Read,
+    Script,
+    call_script,
+    count_script,
+    folded_script,
+    stream_script,
+)
 from sabir.incoming import StreamState
 from sabir.losses import Loss
 from sabir.reply import Reply
@@ -432,6 +444,18 @@ def test_a_pause_that_would_end_too_late_is_not_begun() -> None:
         drive_sync(call_script(exchange(retries=policy)), SyncWire(Scripted(failing(503)), patience=Patience(30)))
 
 
+def test_a_streams_repetition_may_read_as_long_as_a_silence() -> None:
+    """What is left of the timeout bounds it until its first event alone."""
+    request, connection = replace(REQUEST, timeout=30, streaming=True), Scripted(failing(503), streamed(*WORDS))
+    twice = RetryPolicy(attempts=2, first_delay=0)
+    script = stream_script(replace(exchange(retries=twice), request=request), StreamState(DIALECT, SCOPE))
+    wire = SyncWire(connection, patience=Patience(timeout=5, idle=30))
+    while not isinstance(drive_sync(script, wire), Done):
+        pass
+
+    assert [30, 30] == [each.timeout for each in connection.requests]
+
+
 def test_repetitions_end_with_the_time_of_the_call() -> None:
     """Each attempt is quick enough, all of them are not; the last is given no more time than is left."""
     policy = RetryPolicy(attempts=1000, first_delay=0, longest_delay=0)
@@ -450,6 +474,13 @@ def test_a_readers_own_time_is_no_silence() -> None:
         time.sleep(0.25)
 
     assert step.result.text == "Take one."
+
+
+def test_white_space_in_place_of_an_answer_is_bounded() -> None:
+    """Where nobody reads the stream, nothing begins before its first word."""
+    bounded = replace(exchange(), bounds=Bounds(body_bytes=100))
+    with pytest.raises(ResponseInvalid, match="body_bytes"):
+        drive_sync(folded_script(bounded), SyncWire(Scripted(Answer([b" " * 10] * 1000))))
 
 
 def test_a_stream_is_bounded_as_a_body() -> None:

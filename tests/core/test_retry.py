@@ -248,9 +248,13 @@ def test_a_stream_that_nobody_reads_is_tried_again(run: Drive, broken_off: Any) 
     assert (len(connection.requests), connection.open_responses) == (2, 0)
 
 
-def test_an_endpoint_that_knows_no_streams_may_answer_at_once(run: Drive) -> None:
-    """It is asked for a stream that nobody reads, and gives the whole."""
-    connection = Scripted(failing(503), whole("done"))
+@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize("before", [b"", b" \n", b"\xef\xbb\xbf"], ids=["bare", "blank", "marked"])
+def test_an_endpoint_that_knows_no_streams_may_answer_at_once(run: Drive, before: bytes, size: int) -> None:
+    """It is asked for a stream that nobody reads, and gives the whole, in whatever chunks."""
+    body = before + b"".join(whole("done").chunks)
+    chunks = [body[start : start + size] for start in range(0, len(body), size)]
+    connection = Scripted(failing(503), Answer(chunks))
 
     reply = run(folded(), connection, [])
 

@@ -1,5 +1,7 @@
 """What is kept of a conversation: it renders as afresh however it grew, and dies with its messages."""
 
+import gc
+import threading
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sabir.errors import RenderingRefused
 from sabir.losses import Loss
-from sabir.messages import Message, Origin
+from sabir.messages import Message, Origin, PartsPayload
+from sabir.parts import MediaPart
 from sabir.rendering import Renderer
 from sabir_testing.samples import said
 from sabir_testing.toys import INLINE, toy_target
@@ -156,3 +159,45 @@ def test_a_message_without_its_conversation_is_kept_by_no_prefix() -> None:
 
     assert kept.text == "20"
     assert other() is None
+
+
+def test_a_prefix_that_fell_back_keeps_no_request_alive() -> None:
+    """A large medium at the end goes with its message, though the turns before it are kept."""
+    renderer = fresh("openai.chat")
+    history = [said("user" if number % 2 == 0 else "llm", f"{number}") for number in range(20)]
+    picture = MediaPart(modality="image", url="data:image/png;base64," + "A" * 1_000_000)
+
+    renderer.render([*history, Message(policy="user", payload=PartsPayload(parts=(picture,)))])
+    gc.collect()
+
+    (kept,) = renderer._kept.values()
+    found = kept.index.find([*history, said("user", "?")])
+    assert found is not None
+    assert memoryview(found.prefix.body.obj).nbytes < 10_000
+
+
+def test_a_prefix_that_is_falling_back_is_not_extended() -> None:
+    """Another thread that renders meanwhile keeps a prefix of its own, and finds no half-changed one."""
+    renderer = fresh("openai.chat")
+    history = [said("user" if number % 2 == 0 else "llm", f"{number}") for number in range(20)]
+    ending, other = [[said("user", name), said("llm", name), said("user", name)] for name in "ab"]
+    renderer.render([*history, *ending])
+    (kept,) = renderer._kept.values()
+    (prefix,) = kept.index._owned.values()
+
+    class Watched(list[Any]):
+        def pop(self, *where: Any) -> Any:
+            last = super().pop(*where)
+            if self[-1].position == 19:
+                thread = threading.Thread(target=renderer.render, args=([*history, *other],))
+                thread.start()
+                thread.join()
+            return last
+
+    prefix.boundaries = Watched(prefix.boundaries)
+    del prefix
+    ending.clear()
+    gc.collect()
+
+    for grown_on in ([*history, *other], [*history, *other, said("llm", "c")], [*history, said("user", "d")]):
+        assert rendered(renderer, grown_on) == rendered(fresh("openai.chat"), grown_on)

@@ -41,6 +41,11 @@ class Clock:
         """Seconds that the call has left."""
         return self._ends - monotonic()
 
+    def longest_read(self, *, streaming: bool) -> float:
+        """Seconds that one read may take: of a stream that somebody sees, also as long as a silence."""
+        is_seen = streaming and self._last == inf and self._idle < inf
+        return max(self.left, self._idle) if is_seen else self.left
+
     def begin(self) -> None:
         """Another attempt: none of its events came yet."""
         self.until, self._is_silence = self._ends, False

@@ -221,7 +221,11 @@ def _ready(action: Open, watch: Watch | None, clock: Clock) -> WireRequest:
     _tell(watch, action)
     clock.begin()
     request = action.request
-    if action.attempt == 1 or request.timeout is None or (left := clock.left) >= request.timeout:
+    if (
+        action.attempt == 1
+        or request.timeout is None
+        or (left := clock.longest_read(streaming=request.streaming)) >= request.timeout
+    ):
         return request
     return replace(request, timeout=max(round(left, 1), 0.1))
 

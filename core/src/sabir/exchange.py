@@ -28,6 +28,7 @@ Result = TypeVar("Result")
 REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-correlation-id")
 """Response headers that hold the provider's id of a request; the first found counts."""
 _BOUNDS = Bounds()
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LEAST_JITTER = 0.5
 """The least that a delay of the policy's own is scaled by, so that many callers do not come back at once."""
 
@@ -135,7 +136,7 @@ def count_script(exchange: Exchange) -> Script[TokenCount]:
 
 
 def folded_script(exchange: Exchange) -> Script[Reply]:
-    """A call whose answer comes as a stream that nobody reads: one that breaks off is sent again, as any call is.
+    """A call whose answer comes as a stream that nobody reads: one that an error breaks off is sent again, as any call.
 
     An endpoint that knows no streams may answer at once: an answer that begins as JSON is read as that of a call.
     """
@@ -144,11 +145,13 @@ def folded_script(exchange: Exchange) -> Script[Reply]:
 
     def once(attempt: int) -> Script[Reply]:
         scope = yield from _opened(exchange, attempt)
-        begun = b""
-        while not begun.strip() and (chunk := (yield _NEXT)) is not None:
+        begun, came = b"", 0
+        while _BYTE_ORDER_MARK.startswith(begun) and (chunk := (yield _NEXT)) is not None:
             assert isinstance(chunk, bytes)
-            begun += chunk
-        if begun.lstrip().startswith(b"{"):
+            begun, came = (begun + chunk).lstrip(), came + len(chunk)
+            if came > exchange.bounds.body_bytes:
+                raise too_long(scope, "a body", exchange.bounds, "body_bytes")
+        if begun.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"{"):
             return (yield from _whole(exchange, scope, attempt, begun))
         state.begin(scope, attempt, exchange.losses, exchange.bounds)
         return (yield from _streamed(exchange, state, scope, begun))

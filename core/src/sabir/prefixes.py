@@ -85,6 +85,12 @@ class Prefix:
         earlier.messages = self.messages[: boundary.position]
         return earlier
 
+    def shed(self) -> None:
+        """Let go of a request's bytes of which this prefix is the lesser part."""
+        kept = self.body[: self.boundaries[-1].offset]
+        if memoryview(self.body.obj).nbytes > 2 * kept.nbytes:
+            self.body = memoryview(bytes(kept))
+
     def extend(self, closing: Closing) -> None:
         """Take what was closed after the last boundary, but for the messages and the boundaries.
 
@@ -148,7 +154,7 @@ class PrefixIndex:
         """Keep what a rendering closed: beside what it started from, or as a prefix of its own where that went on."""
         with self._lock:
             prefix, start = found.prefix, found.boundary
-            if prefix.boundaries[-1] is not start:
+            if prefix.boundaries[-1] is not start or not self._is_settled(prefix):
                 if closing.boundaries[-1].position - start.position < LEAST_FORK:
                     return
                 prefix = prefix.cut(found.number)
@@ -160,6 +166,10 @@ class PrefixIndex:
                 if self._owned.get(before) is prefix:
                     del self._owned[before]
             self._owned[prefix.closers[-1]] = prefix
+
+    def _is_settled(self, prefix: Prefix) -> bool:
+        """Whether no closer of it is going at this moment: until it has fallen back, nothing owns it."""
+        return not prefix.closers or self._owned.get(prefix.closers[-1]) is prefix
 
     def _enter_boundary(self, prefix: Prefix, messages: list[Message], boundary: Boundary) -> None:
         prefix.messages += messages[len(prefix.messages) : boundary.position]
@@ -189,6 +199,7 @@ class PrefixIndex:
                 return
             earlier = self._by_closer.get(prefix.closers[-1])
             if earlier is not None and earlier.prefix() is prefix and earlier.closer() is not None:
+                prefix.shed()
                 self._owned[prefix.closers[-1]] = prefix
                 return
 

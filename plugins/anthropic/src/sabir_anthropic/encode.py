@@ -52,8 +52,7 @@ class _Content:
         """Add the next block."""
         self.blocks.append(block)
         self._sources.append((piece, entry))
-        said = block.get("text") if type(block) is dict else text(fields(block).get("text"))
-        if said:
+        if said := text(fields(block).get("text")):
             is_blank = said.isspace()
             self._has_blanks = self._has_blanks or is_blank
             self._has_words = self._has_words or not is_blank

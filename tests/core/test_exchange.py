@@ -453,7 +453,7 @@ def test_a_streams_repetition_may_read_as_long_as_a_silence() -> None:
     while not isinstance(drive_sync(script, wire), Done):
         pass
 
-    assert [30, 30] == [each.timeout for each in connection.requests]
+    assert [each.timeout for each in connection.requests] == [30, 30]
 
 
 def test_repetitions_end_with_the_time_of_the_call() -> None:

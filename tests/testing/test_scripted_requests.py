@@ -120,7 +120,7 @@ def test_a_rendering_that_was_approved_is_sent_as_it_is(model: str) -> None:
     assert [llm.send_sync(each).text for each in (made, own, own.for_stream())] == ["Yes."] * 3
     llm.assert_asked("Approved", "Own", "Own")
     assert llm.sent[1].messages == llm.sent[2].messages == tuple(chat)
-    assert [sent.streaming for sent in llm.sent] == [False, False, True]
+    assert [sent.streaming for sent in llm.sent] == [made.streaming, own.streaming, True]
     with pytest.raises(sabir.SettingsInvalid, match="this adapter is scripted:other"):
         ScriptedAdapter("Yes.", model="scripted:other").send_sync(own)
 

@@ -9,6 +9,7 @@ The open response belongs to the driver; a script closes it when it ends and bef
 anything else ends it.
 """
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -28,7 +29,6 @@ Result = TypeVar("Result")
 REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-correlation-id")
 """Response headers that hold the provider's id of a request; the first found counts."""
 _BOUNDS = Bounds()
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LEAST_JITTER = 0.5
 """The least that a delay of the policy's own is scaled by, so that many callers do not come back at once."""
 
@@ -146,12 +146,12 @@ def folded_script(exchange: Exchange) -> Script[Reply]:
     def once(attempt: int) -> Script[Reply]:
         scope = yield from _opened(exchange, attempt)
         begun, came = b"", 0
-        while _BYTE_ORDER_MARK.startswith(begun) and (chunk := (yield _NEXT)) is not None:
+        while BOM_UTF8.startswith(begun) and (chunk := (yield _NEXT)) is not None:
             assert isinstance(chunk, bytes)
             begun, came = (begun + chunk).lstrip(), came + len(chunk)
             if came > exchange.bounds.body_bytes:
                 raise too_long(scope, "a body", exchange.bounds, "body_bytes")
-        if begun.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"{"):
+        if begun.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
             return (yield from _whole(exchange, scope, attempt, begun))
         state.begin(scope, attempt, exchange.losses, exchange.bounds)
         return (yield from _streamed(exchange, state, scope, begun))

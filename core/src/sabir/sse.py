@@ -11,12 +11,12 @@ some servers break off a stream with a bare error body.
 """
 
 import re
+from codecs import BOM_UTF8
 from typing import NamedTuple
 
 _BARE = re.compile(rb"\s*(\{|\[\s*(\{|\Z))")
 """How a JSON object, or an array of them, begins."""
 _RETURN = ord("\r")
-_MARK = b"\xef\xbb\xbf"
 _ENDS = (b"\n\n", b"\r\n\r\n")
 """How a chunk of whole events ends."""
 
@@ -100,7 +100,7 @@ class ServerEventReader:
     def _take(self, line: bytes) -> ServerEvent | None:
         if not self._started:
             self._started = True
-            line = line.removeprefix(_MARK)
+            line = line.removeprefix(BOM_UTF8)
         if not line:
             return self._end()
         if self._is_bare or (self._has_begun and not self._data and _BARE.match(line)):

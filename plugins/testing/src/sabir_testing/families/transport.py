@@ -56,18 +56,16 @@ REFUSAL = b'{"error": {"message": "no"}}'
 class Failing(NamedTuple):
     """A way in which an endpoint fails: what it says, what the call must end in, and the words for it.
 
-    Without a script nobody listens. `timeout` is the call's, in seconds.
+    Without a script nobody listens.
     """
 
     script: Sequence[Step] | None
     kind: type[CallError]
     words: str
-    timeout: float = PATIENCE
 
 
 FAILURES: Mapping[str, Failing] = {
     "refused": Failing(None, ConnectionFailed, "a call to an endpoint where nobody listens"),
-    "stalled": Failing([threading.Event()], CallTimedOut, "a call that gets no answer within its timeout", STALL),
     "broken_off": Failing(
         [head(content_length="100"), b'{"half":'], ConnectionFailed, "a call whose connection breaks off in mid-body"
     ),
@@ -244,11 +242,27 @@ class TransportCases(AccessCases):
         """Whatever a network does to a call, the user catches one of sabir's errors, which says whether trying again
         may help. `translate` makes it of what the SDK or its HTTP client raises (law 10).
         """
-        script, kind, words, timeout = FAILURES[how]
-        with _failing(script) as url, wire.adapter(caller, url, timeout) as adapter:
+        script, kind, words = FAILURES[how]
+        with _failing(script) as url, wire.adapter(caller, url) as adapter:
             error = raised_by(lambda: caller.call(adapter))
         ended = f"raised {described(error)}" if error else "gave a reply"
         expect(isinstance(error, kind), f"{words} {ended}, where {kind.__name__} was due")
+
+    @EITHER_WAY
+    def test_an_answer_that_does_not_come_times_out(self, wire: Wire, caller: Caller) -> None:
+        """A request's `timeout` bounds the wait for its answer, and `translate` makes CallTimedOut of what ends it. The
+        connection is asked alone: in a whole call the clock of the call would end the wait as well.
+        """
+        request = replace(wire.request, timeout=STALL)
+        with Server([threading.Event()], patience=PATIENCE) as server, wire.connected(caller, server.url) as connection:
+            raised = raised_by(lambda: caller.open(connection, request))
+            error = as_library_error(connection, raised) if raised else None
+        ended = f"raised {described(raised)}" if raised else "gave an answer"
+        expect(
+            isinstance(error, CallTimedOut),
+            f"{caller.opens} of a request without an answer for {STALL:g} s {ended}, where translate() has to make"
+            " CallTimedOut of what was raised",
+        )
 
     @EITHER_WAY
     def test_a_stream_that_breaks_off_is_a_broken_stream(self, wire: Wire, caller: Caller) -> None:

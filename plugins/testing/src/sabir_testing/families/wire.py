@@ -232,14 +232,14 @@ class Wire:
             yield connection
 
     @contextmanager
-    def adapter(self, caller: Caller, base_url: str, timeout: float = 2 * PATIENCE) -> Iterator[sabir.ModelAdapter]:
+    def adapter(self, caller: Caller, base_url: str) -> Iterator[sabir.ModelAdapter]:
         """An adapter of the same dialect and model at that endpoint, which sends once; closed at the end."""
         adapter = sabir.ModelAdapter(
             self.provider,
             self.subject.dialect,
             self.subject.target.model,
             Access(api_key=KEY, base_url=base_url),
-            settings=Settings(retries=RetryPolicy(attempts=1), timeout=timeout),
+            settings=Settings(retries=RetryPolicy(attempts=1), timeout=2 * PATIENCE),
         )
         with closing(caller, adapter):
             yield adapter

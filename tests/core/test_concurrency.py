@@ -130,13 +130,13 @@ def test_callers_that_share_a_history_share_what_it_rendered_to(monkeypatch: pyt
 def test_a_thread_that_renders_makes_no_other_wait(monkeypatch: pytest.MonkeyPatch, tiny: Tiny) -> None:
     """While one rendering is in the middle of a turn, another of the same history by the same adapter ends."""
     llm, history = sabir.adapter("tiny:m"), [*SHARED, sabir.user("and?")]
-    encode_turn, others = TinyDialect.encode_turn, list[bytes]()
+    encode_turn, others, threads = TinyDialect.encode_turn, list[bytes](), list[threading.Thread]()
 
     def render_beside(self: TinyDialect, turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
-        monkeypatch.setattr(TinyDialect, "encode_turn", encode_turn)
-        other = threading.Thread(target=lambda: others.append(llm.render(history).body_bytes), daemon=True)
-        other.start()
-        other.join(30)
+        if not threads:
+            threads.append(threading.Thread(target=lambda: others.append(llm.render(history).body_bytes), daemon=True))
+            threads[0].start()
+            threads[0].join(30)
         return encode_turn(self, turn, scope, losses)
 
     expected = sabir.adapter("tiny:m").render(history).body_bytes

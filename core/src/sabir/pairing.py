@@ -9,14 +9,14 @@ final. A run is option calls with no other message between them, so that no role
 (law 7). State that outlives a rendering holds positions, never messages.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 from sabir.losses import Loss
 from sabir.messages import Message, Origin
 from sabir.parts import OpaquePart, Part
-from sabir.scope import LossLog, Side, Tables
+from sabir.scope import LossLog, Side, Tables, new_tuple
 
 NO_RESULT = "the option call has no result; only complete pairs are sent"
 HALF_PAIR = "the provider's own call and its output are sent only together; the other half is missing"
@@ -54,6 +54,8 @@ class Closed(NamedTuple):
     blocks: list[Block]
     losses: list[Loss]
     waiting: Waiting
+    position: int
+    """The first message after them."""
 
 
 class _OpenCall(NamedTuple):
@@ -98,19 +100,23 @@ class Pairing:
         self._blocks: list[Block] = []
         self._log = LossLog()
 
-    def take(self, position: int) -> Closed | None:
-        """Take the message at a position; returns what it closes, which never includes itself."""
-        message = self._messages[position]
-        payload = message.payload
-        if payload.kind == "option_call":
-            closed = self._place(position, "assistant")
-            call = _OpenCall(position, self._run, self._blocks[-1])
-            self._open_calls.setdefault(payload.invocation_id, []).append(call)
-            return closed
-        self._run += 1
-        if payload.kind == "option_result":
-            return self._take_result(position, message, payload.invocation_id)
-        return self._take_parts(position, message, payload.parts)
+    def closings(self, start: int) -> Iterator[Closed]:
+        """Take the messages from that position on; yields what each closes, which never includes itself."""
+        for position in range(start, len(self._messages)):
+            message = self._messages[position]
+            payload = message.payload
+            if payload.kind == "option_call":
+                closed = self._place(position, position, "assistant")
+                call = new_tuple(_OpenCall, (position, self._run, self._blocks[-1]))
+                self._open_calls.setdefault(payload.invocation_id, []).append(call)
+            else:
+                self._run += 1
+                if payload.kind == "option_result":
+                    closed = self._take_result(position, message, payload.invocation_id)
+                else:
+                    closed = self._take_parts(position, message, payload.parts)
+            if closed is not None:
+                yield closed
 
     def finish(self) -> Closed:
         """The blocks that are still open, with every loss that a later message could undo."""
@@ -120,7 +126,7 @@ class Pairing:
         dropped += [at for runs in self._abandoned.values() for calls in runs for at in calls]
         for position in sorted(dropped):
             self._log.add("dropped", NO_RESULT, message=self._messages[position])
-        return Closed(self._blocks, self._log.losses, Waiting(self._abandoned, self._is_leading))
+        return Closed(self._blocks, self._log.losses, Waiting(self._abandoned, self._is_leading), len(self._messages))
 
     def _take_parts(self, position: int, message: Message, parts: tuple[Part, ...]) -> Closed | None:
         side = side_of(message, self._speaks_as)
@@ -132,7 +138,7 @@ class Pairing:
         is_answer = len(self._open_pairs) < waiting
         if side != "assistant" and (self._open_calls or self._open_pairs):
             self._abandon()
-        closed = self._place(position, side, is_answer=is_answer)
+        closed = self._place(position, position, side, is_answer=is_answer)
         if is_late:
             self._blocks[-1].holds_system = True
             if self._tables.later_system == "user":
@@ -144,19 +150,22 @@ class Pairing:
             self._open(position, halves, unmatched)
         return closed
 
-    def _place(self, position: int, side: Side, *, is_answer: bool = False) -> Closed | None:
-        """Put a message into its block; returns what it closes, which is nothing where it answers what stands there."""
+    def _place(self, position: int, at: int, side: Side, *, is_answer: bool = False) -> Closed | None:
+        """Put the message at `at` into its block; what the one at `position` closes, which is nothing if it answers."""
         blocks = self._blocks
-        if blocks and blocks[-1].side == side and not blocks[-1].answers:
-            blocks[-1].positions.append(position)
-            return None
         closed = None
-        if blocks and not (self._open_calls or self._open_pairs or is_answer):
-            is_plain = not (self._abandoned or self._is_leading)
-            waiting = _NONE_WAITING if is_plain else Waiting(dict(self._abandoned), self._is_leading)
-            closed = Closed(blocks, self._log.losses, waiting)
-            self._blocks, self._log.losses = [], []
-        self._blocks.append(Block(side, [position]))
+        if blocks:
+            last = blocks[-1]
+            if last.side == side and not last.answers:
+                last.positions.append(at)
+                return None
+            if not (self._open_calls or self._open_pairs or is_answer):
+                is_plain = not (self._abandoned or self._is_leading)
+                waiting = _NONE_WAITING if is_plain else Waiting(dict(self._abandoned), self._is_leading)
+                closed = new_tuple(Closed, (blocks, self._log.losses, waiting, position))
+                self._blocks = blocks = []
+                self._log.losses = []
+        blocks.append(Block(side, [at]))
         self._is_leading = self._is_leading and side == "system"
         return closed
 
@@ -178,7 +187,7 @@ class Pairing:
             call, _, block = self._pop_open(invocation_id)
         elif invocation_id in self._abandoned:
             call = self._abandoned[invocation_id][-1][0]
-            closed = self._place(call, "assistant")
+            closed = self._place(position, call, "assistant")
             self._pop_abandoned(invocation_id)
             block = self._blocks[-1]
             reason = "its result came after a later turn; call and result render there"

@@ -9,7 +9,7 @@
 Leaf functions of a dialect see only what is left, so that they map and never decide.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -68,10 +68,10 @@ class PartFilter:
     def _takes_bare_reasoning(self) -> bool:
         return self._scope.tables.reasoning == "any"
 
-    def take(self, message: Message, side: Side, is_home: bool, omitted: Collection[int] = ()) -> tuple[KnownPart, ...]:
-        """The parts of a message that this side of the wire takes, in order; `is_home` if its state goes back."""
-        payload = message.payload
-        parts = () if payload.kind == "option_call" else payload.parts
+    def take(
+        self, message: Message, parts: Sequence[Part], side: Side, is_home: bool, omitted: Collection[int] = ()
+    ) -> tuple[KnownPart, ...]:
+        """Those of a message's parts that this side of the wire takes, in order; `is_home` if its state goes back."""
         if len(parts) == 1 and type(part := parts[0]) is TextPart and part.text and not part.citations:
             return (part,)
         pieces: list[KnownPart] = []

@@ -21,12 +21,12 @@ from sabir.identifiers import Identifiers
 from sabir.losses import Loss
 from sabir.messages import Message
 from sabir.options import Option
-from sabir.pairing import Block, Closed, Pairing, Waiting
+from sabir.pairing import Block, Closed, Pairing
 from sabir.parts import OpaquePart
 from sabir.pieces import goes_back, home_of
 from sabir.prefixes import Boundary, Closing, Found, Prefix, PrefixIndex
 from sabir.rendered import Rendering
-from sabir.scope import LossLog, ModelInfo, Place, Side, Splice, Tables, Target, Turn, TurnScope
+from sabir.scope import LossLog, ModelInfo, Place, Side, Splice, Tables, Target, Turn, TurnScope, new_tuple
 from sabir.settings import Settings, UnsupportedMedia
 from sabir.turns import TurnMaker
 
@@ -105,9 +105,9 @@ class _Pass:
         tail = self._close()
         closed, closed_losses = b",".join(self._items), self._log.losses
         self._items, self._log.losses, self._last_turn = [], [], None
-        self._encode(tail.blocks)
+        self._encode([tail])
         kept = self.found.prefix.losses[: self._start.losses]
-        losses = [*kept, *closed_losses, *tail.losses, *self._log.losses]
+        losses = [*kept, *closed_losses, *self._log.losses]
         ending = Tail(self._side, self._last_turn)
         return _Messages(closed, b",".join(self._items), losses, self._system, ending), closed_losses
 
@@ -127,22 +127,19 @@ class _Pass:
         """Encode what can be closed; returns what is still open."""
         scope, start, count = self.kept.scope, self._start, len(self.messages)
         pairing = Pairing(self.messages, scope.tables, scope.speaks_as, start.waiting, self._goes_back)
-        due, unmarked = start.position + MOST_APART, None
-        for position in range(start.position, count):
-            closed = pairing.take(position)
-            if closed is None:
-                continue
-            self._log.losses += closed.losses
-            self._encode(closed.blocks)
-            unmarked = position, closed.waiting
-            if position >= due or position >= count - LATEST:
-                self._mark(*unmarked)
-                due, unmarked = position + MOST_APART, None
-        if unmarked is not None:
-            self._mark(*unmarked)
+        due, gathered = start.position + MOST_APART, list[Closed]()
+        for closed in pairing.closings(start.position):
+            gathered.append(closed)
+            if closed.position >= due or closed.position >= count - LATEST:
+                self._encode(gathered)
+                self._mark(closed)
+                due, gathered = closed.position + MOST_APART, []
+        if gathered:
+            self._encode(gathered)
+            self._mark(gathered[-1])
         return pairing.finish()
 
-    def _mark(self, position: int, waiting: Waiting) -> None:
+    def _mark(self, closed: Closed) -> None:
         """Note the boundary where all that was encoded so far ends."""
         start, items = self._start, self._items
         self._length += sum(map(len, items[self._measured :])) + len(items) - self._measured
@@ -150,32 +147,35 @@ class _Pass:
         first_comma = bool(items and not start.offset)
         self._boundaries.append(
             Boundary(
-                position=position,
+                position=closed.position,
                 offset=start.offset + self._length - first_comma,
                 losses=start.losses + len(self._log.losses),
                 call_ids=len(self._call_ids),
                 names=len(self._names),
                 media_count=self._maker.media_count,
-                waiting=waiting,
+                waiting=closed.waiting,
                 system=self._system,
                 last_side=self._side,
             )
         )
 
-    def _encode(self, blocks: list[Block]) -> None:
+    def _encode(self, gathered: list[Closed]) -> None:
         """Add the items of blocks; a leading system block is set apart where the dialect hoists it."""
         encode_turn, scope, log, items = self.kept.dialect.encode_turn, self.kept.scope, self._log, self._items
-        for block in blocks:
-            is_first, self._is_first = self._is_first, False
-            if is_first and block.side == "system" and scope.tables.leading_system == "hoisted":
-                self._system = tuple(block.positions)
-                continue
-            for side, entries in self._maker.make(block, self._side):
-                turn = Turn(side, entries, self._side)
-                found = encode_turn(turn, scope, log)
-                if found:
-                    items += map(to_json, found)
-                    self._side, self._last_turn = side, turn
+        make = self._maker.make
+        for blocks, losses, _, _ in gathered:
+            log.losses += losses
+            for block in blocks:
+                is_first, self._is_first = self._is_first, False
+                if is_first and block.side == "system" and scope.tables.leading_system == "hoisted":
+                    self._system = tuple(block.positions)
+                    continue
+                for side, entries in make(block, self._side):
+                    turn = new_tuple(Turn, (side, entries, self._side))
+                    found = encode_turn(turn, scope, log)
+                    if found:
+                        items += map(to_json, found)
+                        self._side, self._last_turn = side, turn
 
     def _goes_back(self, part: OpaquePart, message: Message, side: Side) -> bool:
         return goes_back(part, message, side, self.kept.scope, is_home=self.kept.is_home(message.origin))

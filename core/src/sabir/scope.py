@@ -61,6 +61,10 @@ class ModelInfo(Frozen):
     rejects: tuple[str, ...] = ()
 
 
+new_tuple = tuple.__new__
+"""Makes a named tuple of all its values, without the function in Python that a call of its class goes through."""
+
+
 class Entry(NamedTuple):
     """One message of a turn, with what is left of it for this wire."""
 

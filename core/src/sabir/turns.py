@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from sabir.identifiers import Identifiers
-from sabir.messages import Message
+from sabir.messages import Message, OptionCallPayload
 from sabir.pairing import Block, side_of
 from sabir.parts import KnownPart
 from sabir.pieces import IsHome, PartFilter
-from sabir.scope import Entry, LossLog, Side, TurnScope
+from sabir.scope import Entry, LossLog, Side, TurnScope, new_tuple
 
 Gathered: TypeAlias = tuple[Side, tuple[Entry, ...]]
 """A turn of which nobody knows yet what it follows: a turn before it may come to nothing on the wire."""
@@ -50,33 +50,35 @@ class TurnMaker:
 
     def make(self, block: Block, follows: Side | None) -> list[Gathered]:
         """What a block, which follows a turn of that side, makes: no turn, one, or two."""
-        messages, answers, side, is_home = self._messages, block.answers, block.side, self._is_home
+        messages, answers, side, take = self._messages, block.answers, block.side, self._filter.take
         slots: list[Entry | None] = []
-        results: list[Entry] = []
+        calls: list[tuple[int, Entry]] = []
+        origin, keeps_state, is_cut = None, False, bool(block.omitted)
         for position in block.positions:
             message = messages[position]
-            origin = message.origin
-            keeps_state = origin is not None and is_home(origin)
-            if message.payload.kind == "parts":
+            if message.origin is not origin:
+                origin = message.origin
+                keeps_state = self._is_home(origin)
+            payload = message.payload
+            if payload.kind == "parts":
                 omitted = {index for at, index in block.omitted if at == position} if block.omitted else ()
-                slots.append(
-                    Entry(message, self._filter.take(message, side, keeps_state, omitted), "", "", keeps_state)
-                )
-            elif position in answers:
-                entry = self._call_entry(message, keeps_state)
+                pieces = take(message, payload.parts, side, keeps_state, omitted)
+                slots.append(new_tuple(Entry, (message, pieces, "", "", keeps_state, None)))
+            elif payload.kind == "option_call" and position in answers:
+                entry = self._call_entry(message, payload, keeps_state)
                 slots.append(entry)
-                results.append(entry)
+                calls.append((answers[position], entry))
             else:
                 slots.append(None)
-        if side == "assistant" and self._may_unbind(slots, block):
+                is_cut = True
+        if side == "assistant" and (is_cut or _ends_in_reasoning(messages[block.positions[-1]])):
             slots = self._unbind(slots, block)
         entries = tuple([slot for slot in slots if slot is not None and (slot.pieces or slot.wire_id)])
         if block.holds_system and self._scope.tables.later_system == "after_user":
             return self._part_system(entries, follows)
         made: list[Gathered] = [(side, entries)] if entries else []
-        if results:
-            positions = [answers[at] for at in block.positions if at in answers]
-            made.append(("results", tuple(map(self._result_entry, positions, results))))
+        if calls:
+            made.append(("results", tuple([self._result_entry(messages[at], call) for at, call in calls])))
         return made
 
     def _part_system(self, entries: tuple[Entry, ...], follows: Side | None) -> list[Gathered]:
@@ -97,33 +99,25 @@ class TurnMaker:
         is_text = all(part.kind == "text" for part in entry.message.parts)
         return is_text and side_of(entry.message, self._scope.speaks_as) == "system"
 
-    def _call_entry(self, message: Message, keeps_state: bool) -> Entry:
-        call = message.payload
-        assert call.kind == "option_call"
-        wire_id = self.call_ids.fresh(call.invocation_id)
-        wire_name = self.names.name(call.option_name)
-        if wire_id != call.invocation_id:
-            self._rewrite(message, "invocation_id", call.invocation_id, wire_id)
-        if wire_name != call.option_name:
-            self._rewrite(message, "option_name", call.option_name, wire_name)
-        return Entry(message, (), wire_id, wire_name, keeps_state)
+    def _call_entry(self, message: Message, call: OptionCallPayload, keeps_state: bool) -> Entry:
+        given_id, given_name = call.invocation_id, call.option_name
+        wire_id, wire_name = self.call_ids.fresh(given_id), self.names.name(given_name)
+        if wire_id != given_id:
+            self._rewrite(message, "invocation_id", given_id, wire_id)
+        if wire_name != given_name:
+            self._rewrite(message, "option_name", given_name, wire_name)
+        return new_tuple(Entry, (message, (), wire_id, wire_name, keeps_state, None))
 
     def _rewrite(self, message: Message, path: str, given: str, wire: str) -> None:
         reason = f"{self._scope.target.dialect} takes {wire!r} for {given!r}"
         self._log.add("rewritten", reason, message=message, path=f"payload.{path}")
 
-    def _result_entry(self, position: int, call: Entry) -> Entry:
-        message = self._messages[position]
+    def _result_entry(self, message: Message, call: Entry) -> Entry:
+        result = message.payload
+        assert result.kind == "option_result"
         keeps_state = message.origin is not None and self._is_home(message.origin)
-        pieces = self._filter.take(message, "results", keeps_state)
-        return Entry(message, pieces, call.wire_id, call.wire_name, keeps_state, call)
-
-    def _may_unbind(self, slots: list[Entry | None], block: Block) -> bool:
-        """Whether reasoning may have lost what it led to: something was left out, or the turn ends with it."""
-        if None in slots or block.omitted:
-            return True
-        last = self._messages[block.positions[-1]].payload
-        return last.kind == "parts" and last.parts[-1].kind == "reasoning"
+        pieces = self._filter.take(message, result.parts, "results", keeps_state) if result.parts else ()
+        return new_tuple(Entry, (message, pieces, call.wire_id, call.wire_name, keeps_state, call))
 
     def _unbind(self, slots: list[Entry | None], block: Block) -> list[Entry | None]:
         """Without the reasoning that a step left out, or the end of the turn, leaves with nothing to lead to.
@@ -152,6 +146,11 @@ class TurnMaker:
                 unbound.append(part)
         left = tuple(piece for piece in entry.pieces if not any(piece is part for part in unbound))
         return entry._replace(pieces=left)
+
+
+def _ends_in_reasoning(message: Message) -> bool:
+    payload = message.payload
+    return payload.kind == "parts" and payload.parts[-1].kind == "reasoning"
 
 
 class _Follower:

@@ -31,9 +31,8 @@ def exchanges_of(history: Sequence[Message], tables: Tables, speaks_as: str) -> 
     """The pairs of a history that are to be rendered, turn by turn."""
     blocks: list[Block] = []
     pairing = Pairing(history, tables, speaks_as, Waiting({}), lambda part, message, side: False)
-    for position in range(len(history)):
-        closed = pairing.take(position)
-        blocks += closed.blocks if closed else []
+    for closed in pairing.closings(0):
+        blocks += closed.blocks
     blocks += pairing.finish().blocks
     return [_exchange(block) for block in blocks if block.answers]
 

@@ -7,7 +7,7 @@ https://platform.claude.com/docs/en/api/messages/create
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from sabir.authoring.bodies import read_count
@@ -16,7 +16,7 @@ from sabir.decoded import DecodedHistory
 from sabir.errors import CallError
 from sabir.media import MediaRule
 from sabir.reply import Reply
-from sabir.scope import DecodeScope, IdentifierRule, LossLog, RequestScope, Tables, Target, Turn, TurnScope
+from sabir.scope import DecodeScope, IdentifierRule, RequestScope, Tables, Target
 from sabir.values import JSONValue
 
 from sabir_anthropic.decode import NAME, decode
@@ -95,9 +95,8 @@ class MessagesDialect:
         """The model without a cloud's prefix and suffix and its snapshot's date: a signature is bound to its model."""
         return _SNAPSHOT.sub("", _CLOUD_NAME.sub("", model))
 
-    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
-        """The turn's messages; see encode."""
-        return encode_turn(turn, scope, losses)
+    encode_turn = staticmethod(encode_turn)
+    """The turn's messages; see encode."""
 
     def encode_request(self, scope: RequestScope) -> Mapping[str, JSONValue]:
         """Model, settings, options and hoisted system text; see request."""

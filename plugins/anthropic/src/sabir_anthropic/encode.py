@@ -52,10 +52,12 @@ class _Content:
         """Add the next block."""
         self.blocks.append(block)
         self._sources.append((piece, entry))
-        if said := text(fields(block).get("text")):
-            is_blank = said.isspace()
-            self._has_blanks = self._has_blanks or is_blank
-            self._has_words = self._has_words or not is_blank
+        said = block.get("text") if isinstance(block, dict) else None
+        if said and isinstance(said, str):
+            if said.isspace():
+                self._has_blanks = True
+            else:
+                self._has_words = True
 
     def add_shown(self, entry: Entry, pieces: Sequence[KnownPart]) -> None:
         """Add what anyone but the model says or shows."""
@@ -183,11 +185,13 @@ def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     # The API refuses a result that does not repeat its call's. https://platform.claude.com/docs/en/agents-and-tools/tool-use/browser-use-tool
     if toolset := _state_of_call(entry.call).get("toolset_name"):
         found["toolset_name"] = toolset
+    if not (result.is_error or entry.pieces):
+        found["content"] = _plain(entry, result, losses)
+        return found
     content = _Content(scope, losses)
     if not result.is_error:
-        if entry.pieces:
-            content.add_shown(entry, [piece for piece in entry.pieces if _fits_result(piece, entry, losses)])
-            content.drop_blank()
+        content.add_shown(entry, [piece for piece in entry.pieces if _fits_result(piece, entry, losses)])
+        content.drop_blank()
         found["content"] = content.blocks or _plain(entry, result, losses)
         return found
     said = (result.error_message or "") if (result.error_type, result.retryable) == (TOLD, None) else ""
@@ -273,8 +277,7 @@ def _thinking(piece: ReasoningPart, entry: Entry, losses: LossLog) -> Item | Non
 def _call(entry: Entry, losses: LossLog) -> Item:
     arguments = arguments_value(entry, losses)
     said = {"type": "tool_use", "id": entry.wire_id, "name": entry.wire_name, "input": arguments}
-    state = _state_of_call(entry)
-    return {**state, **said} if state else said
+    return {**_state_of_call(entry), **said}
 
 
 def _state_of_call(entry: Entry | None) -> Fields:

@@ -7,7 +7,7 @@ https://ai.google.dev/api/generate-content
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import get_args
 from urllib.parse import quote, unquote
@@ -18,7 +18,7 @@ from sabir.decoded import DecodedHistory
 from sabir.errors import CallError
 from sabir.media import MediaRule, Modality
 from sabir.reply import Reply
-from sabir.scope import DecodeScope, IdentifierRule, LossLog, RequestScope, Tables, Target, Turn, TurnScope
+from sabir.scope import DecodeScope, IdentifierRule, RequestScope, Tables, Target
 from sabir.values import JSONValue
 
 from sabir_google.decode import NAME, decode
@@ -88,9 +88,8 @@ class GenerateContentDialect:
         found = _MODEL.match(model)
         return found[1] if found else model
 
-    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
-        """The turn's contents; see encode."""
-        return encode_turn(turn, scope, losses)
+    encode_turn = staticmethod(encode_turn)
+    """The turn's contents; see encode."""
 
     def encode_request(self, scope: RequestScope) -> Mapping[str, JSONValue]:
         """Settings, options and system texts; see request."""

@@ -7,7 +7,7 @@ Compatible endpoints deviate by the quirks listed in QUIRKS. https://developers.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sabir.contracts import Decoder
@@ -15,7 +15,7 @@ from sabir.decoded import DecodedHistory
 from sabir.errors import CallError, ResponseInvalid
 from sabir.media import MediaRule
 from sabir.reply import Reply
-from sabir.scope import DecodeScope, IdentifierRule, LossLog, RequestScope, Tables, Target, Turn, TurnScope
+from sabir.scope import DecodeScope, IdentifierRule, RequestScope, Tables, Target
 from sabir.values import JSONValue
 
 from sabir_openai.chat_decode import decode
@@ -74,9 +74,8 @@ class ChatDialect:
         match = _FAMILY.match(model)
         return match[0] if match else ""
 
-    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
-        """The turn's messages; see chat_encode."""
-        return encode_turn(turn, scope, losses)
+    encode_turn = staticmethod(encode_turn)
+    """The turn's messages; see chat_encode."""
 
     def encode_request(self, scope: RequestScope) -> Mapping[str, JSONValue]:
         """Model, settings and options; see chat_request."""

@@ -7,7 +7,7 @@ https://developers.openai.com/api/reference/resources/responses
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sabir.authoring.bodies import read_count
@@ -16,7 +16,7 @@ from sabir.decoded import DecodedHistory
 from sabir.errors import CallError
 from sabir.media import MediaRule
 from sabir.reply import Reply
-from sabir.scope import DecodeScope, IdentifierRule, LossLog, RequestScope, Tables, Target, Turn, TurnScope
+from sabir.scope import DecodeScope, IdentifierRule, RequestScope, Tables, Target
 from sabir.values import JSONValue
 
 from sabir_openai.errors import decode_error
@@ -75,9 +75,8 @@ class ResponsesDialect:
         """The model without its snapshot's date: encrypted reasoning is read by the model that wrote it alone."""
         return _SNAPSHOT.sub("", model)
 
-    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
-        """The turn's items; see responses_encode."""
-        return encode_turn(turn, scope, losses)
+    encode_turn = staticmethod(encode_turn)
+    """The turn's items; see responses_encode."""
 
     def encode_request(self, scope: RequestScope) -> Mapping[str, JSONValue]:
         """Model, settings and options; see responses_request."""

@@ -144,8 +144,8 @@ class _Answer:
 
     def _append(self, item: JSONValue) -> None:
         """One more item; a further part of the message that came last joins it."""
-        found, last = fields(item), fields(self.items[-1] if self.items else None)
-        if found.get("id") and found.get("id") == last.get("id"):
+        last = fields(self.items[-1]) if self.items else {}
+        if last.get("id") and last["id"] == (found := fields(item)).get("id"):
             contents = [each.get("content") for each in (last, found)]
             if all(isinstance(each, list) for each in contents) and _head(found) == _head(last):
                 self.items[-1] = {**found, "content": [*items(contents[0]), *items(contents[1])]}

@@ -25,8 +25,8 @@ from sabir_google.decode import NAME, decode
 from sabir_google.encode import encode_turn
 from sabir_google.errors import decode_error
 from sabir_google.history import decode_history
-from sabir_google.provider import VERTEX_URL
 from sabir_google.request import encode_request
+from sabir_google.services import VERTEX_URL
 from sabir_google.stream import GenerateContentDecoder
 
 IMAGES = r"image/(png|jpe?g|webp|heic|heif)"

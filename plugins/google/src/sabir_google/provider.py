@@ -37,7 +37,7 @@ from sabir.errors import CallError, SettingsInvalid
 from sabir.scope import ModelInfo
 
 from sabir_google.errors import translate
-from sabir_google.services import VERTEX
+from sabir_google.services import VERTEX, VERTEX_URL
 
 if TYPE_CHECKING:
     import httpx2
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 NAME = "google"
 URL = "https://generativelanguage.googleapis.com"
-VERTEX_URL = "https://aiplatform.googleapis.com"
-"""What names Vertex AI in an origin: its signatures and those of the Gemini API are not read by the other."""
 KEY_VARIABLES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 URL_VARIABLES = ("GOOGLE_GEMINI_BASE_URL",)
 _REMEDY = "make it with genai.Client(http_options=sabir_google.http_options(), …)"

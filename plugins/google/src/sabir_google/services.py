@@ -15,6 +15,8 @@ from sabir_google.settings import Fields, camel
 
 VERTEX = "vertex"
 """Quirk of a client of Vertex AI; without it the service is the Gemini API."""
+VERTEX_URL = "https://aiplatform.googleapis.com"
+"""What names Vertex AI in an origin: its signatures and those of the Gemini API are not read by the other."""
 ONLY_VERTEX = (
     "audio_timestamp", "image_config.image_output_options", "image_config.output_compression_quality",
     "image_config.output_mime_type", "image_config.person_generation", "image_config.prominent_people",

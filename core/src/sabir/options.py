@@ -8,6 +8,7 @@ Arguments are validated before a function sees them; what it raises becomes an e
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from pydantic import BaseModel, Field, SkipValidation, ValidationError, field_validator
@@ -68,13 +69,8 @@ class Option(Frozen):
         receives validated, typed arguments. Raises OptionInvalid for a signature that no schema can describe.
         """
         signature = read_function(function, name)
-        made = _make(
-            signature.name,
-            signature.description if description is None else description,
-            signature.parameters,
-            function,
-            signature.binder,
-        )
+        described = signature.description if description is None else description
+        made = _make(signature.name, described, signature.parameters, function, signature.binder)
         return cast("CallableOption[Parameters, Returned]", made)
 
     @classmethod
@@ -89,7 +85,7 @@ class Option(Frozen):
         """An option whose parameters are the fields of a pydantic model; the function takes one instance of it."""
         if description is None:
             description = first_paragraph(model.__doc__ or "")
-        return _make(name or model.__name__, description, schema_of_model(model), function, bind_model(model))
+        return _make(name or model.__name__, description, schema_of_model(model), function, partial(bind_model, model))
 
     @classmethod
     def from_schema(

@@ -8,9 +8,9 @@ adapters derive the role from the policy (D-07).
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, TypedDict, Unpack
+from typing import Any, TypeAlias, Unpack
 
-from sabir.builders import make_part
+from sabir.builders import MediaDetails, build
 from sabir.errors import BuilderError, MediaRefused, Misnamed
 from sabir.media import FILE_CAP, Modality, check_url, read_source
 from sabir.messages import Message, PartsPayload
@@ -24,13 +24,10 @@ Source: TypeAlias = str | Path | bytes
 """Where a medium comes from: a URL, a path, or its bytes."""
 
 
-class MediaSettings(TypedDict, total=False):
+class MediaSettings(MediaDetails, total=False):
     """What may be said of a medium besides its source; `cap` is the most bytes taken from a path or as bytes."""
 
-    mime: str | None
     hint: str | None
-    name: str | None
-    id: str | None
     cap: int
 
 
@@ -124,7 +121,7 @@ def _message(policy: str, content: tuple[Content, ...], step_num: int | None) ->
 
 def _part(item: object, index: int) -> KnownPart:
     if isinstance(item, str):
-        return make_part(TextPart, text=item)
+        return build(TextPart, text=item)
     if isinstance(item, KnownPart):
         return item
     if isinstance(item, Mapping):
@@ -148,4 +145,4 @@ def _media(
     url = check_url(read_source(source, modality, mime, cap))
     if name is None and not isinstance(source, bytes) and url != source:
         name = Path(source).name
-    return make_part(MediaPart, modality=modality, url=url, mime=mime, prompt_hint=hint, name=name, id=id)
+    return build(MediaPart, modality=modality, url=url, mime=mime, prompt_hint=hint, name=name, id=id)

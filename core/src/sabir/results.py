@@ -6,29 +6,20 @@
 Anything else is refused.
 """
 
-from typing import NamedTuple
+from typing import Any
 
 from sabir.errors import NotJSON
 from sabir.messages import Message
 from sabir.parts import MediaPart, Part, TextPart
-from sabir.values import JSONText, encode_json
-
-NULL = JSONText("null")
+from sabir.values import encode_json
 
 
-class Result(NamedTuple):
-    """A result's two places; one of them is empty."""
-
-    value: JSONText = NULL
-    parts: tuple[Part, ...] = ()
-
-
-def read_result(returned: object) -> Result:
-    """The result that a returned value stands for; NotJSON, in one line, for what no result can hold."""
+def read_result(returned: object) -> dict[str, Any]:
+    """The field of an option result that a returned value fills; NotJSON, in one line, for what no result can hold."""
     items = returned if isinstance(returned, list | tuple) else (returned,)
     if any(isinstance(item, TextPart | MediaPart | Message) for item in items):
-        return Result(parts=tuple(part for item in items for part in _parts_of(item)))
-    return Result(encode_json(returned, sort_keys=True))
+        return {"parts": tuple(part for item in items for part in _parts_of(item))}
+    return {"result": encode_json(returned, sort_keys=True)}
 
 
 def _parts_of(item: object) -> tuple[Part, ...]:

@@ -25,7 +25,7 @@ AnyFunction = Callable[..., Any]
 
 
 class Signature(NamedTuple):
-    """What a function says of itself."""
+    """What a function says of itself, by the names of an option's fields."""
 
     name: str
     description: str

@@ -270,9 +270,7 @@ def _call_of(message: object) -> OptionCallPayload:
 def _step_of(anchor: object) -> int | None:
     if isinstance(anchor, Message):
         return anchor.step_num
-    if anchor is None:
-        return None
-    if isinstance(anchor, int) and not isinstance(anchor, bool):
+    if anchor is None or (isinstance(anchor, int) and not isinstance(anchor, bool)):
         return anchor
     raise BuilderError(f"a step is counted from a message or a step number, not from {name_kind(anchor)}")
 

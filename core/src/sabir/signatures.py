@@ -103,9 +103,8 @@ def _read_parameters(
         if parameter.name in bound:  # the author's own choice, not the model's
             continue
         _refuse_open_ended(parameter, name, hints)
-        annotation = hints[parameter.name]
         field = f"parameter_{index}"
-        fields[field] = _field(parameter, annotation, documentation.get(parameter.name))
+        fields[field] = _field(parameter, hints[parameter.name], documentation.get(parameter.name))
         parameters.append(Parameter(parameter.name, field, parameter.kind is parameter.POSITIONAL_ONLY))
     return fields, tuple(parameters)
 
@@ -157,12 +156,11 @@ def _field(parameter: inspect.Parameter, annotation: Any, documented: str | None
 def _model_of(name: str, fields: dict[str, Any]) -> tuple[dict[str, Any], type[BaseModel]]:
     try:
         model = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
-    except (PydanticUserError, TypeError, ValueError) as error:
-        raise OptionInvalid(f"option {name!r} cannot be described: {_first_sentence(error)}") from None
-    try:
         return schema_of_model(model), model
     except OptionInvalid as error:
         raise OptionInvalid(f"option {error}") from None
+    except (PydanticUserError, TypeError, ValueError) as error:
+        raise OptionInvalid(f"option {name!r} cannot be described: {_first_sentence(error)}") from None
 
 
 def _first_sentence(error: Exception) -> str:

@@ -12,10 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.arguments import ArgumentsRefused, Bound, bind_schema
-from sabir.builders import OptionResultBuilder
+from sabir.builders import OptionResultBuilder, name_kind
 from sabir.errors import BuilderError, OptionFailed, OptionInvalid, one_line
 from sabir.messages import Message
-from sabir.results import name_kind
 from sabir.signatures import is_asynchronous
 
 if TYPE_CHECKING:

@@ -162,25 +162,18 @@ class MessageBuilder(_Maker):
             given = f"add_{modality}({shorten(prompt_hint or '')}{'' if url is None else ', …'})"
             raise BuilderError(f"{given}: the hint comes first, then the URL: add_{modality}(prompt_hint, url)")
         part = build(MediaPart, modality=modality, url=check_url(url), prompt_hint=prompt_hint, **details)
-        if part.id:
-            self._refuse_assigned(part)
-            return self._add(part)
-        named = part.model_copy(update={"id": self._media_id(part)})
-        self._assigned[named.id or ""] = named
-        return self._add(named)
-
-    def _refuse_assigned(self, part: MediaPart) -> None:
-        """A given id must not be one that the builder gave another medium: what speaks of it would mean both."""
-        other = self._assigned.get(part.id or "")
-        if other is not None:
+        if not part.id:
+            part = part.model_copy(update={"id": self._media_id(part)})
+            self._assigned[part.id or ""] = part
+        elif other := self._assigned.get(part.id):  # what speaks of this id would mean both
             both = f"{part.modality} {_shown(part)} and {other.modality} {_shown(other)}"
             raise BuilderError(f"id {part.id!r} would name both {both}, which got it first; give another id")
+        return self._add(part)
 
     def _media_id(self, part: MediaPart) -> str:
         media = [each for each in self._parts if isinstance(each, MediaPart)]
         index = len(media) + 1
-        given = self._hooks.media_id(part, index)
-        if given:
+        if given := self._hooks.media_id(part, index):
             return given
         taken = {each.id for each in media}
         while f"media-{index}" in taken:
@@ -200,13 +193,16 @@ class OptionResultBuilder(_Maker):
     (PJ-43, PJ-46).
     """
 
+    invocation_id: str
+    """The call's invocation id."""
+    option_name: str
+    """The name of the option that was called."""
+
     def __init__(self, call: Message, policy: str | None = None, hooks: "HookPlugins" = ()) -> None:
         payload = _call_of(call)
         super().__init__(payload.option_name if policy is None else policy, None, call.step_num, hooks)
         self.invocation_id = payload.invocation_id
-        """The call's."""
         self.option_name = payload.option_name
-        """The name of the option that was called."""
 
     @classmethod
     def response_to(cls, call: Message, *, policy: str | None = None, hooks: "HookPlugins" = ()) -> Self:

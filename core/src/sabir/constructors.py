@@ -8,9 +8,9 @@ adapters derive the role from the policy (D-07).
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, Unpack
+from typing import Any, TypeAlias, TypedDict, Unpack
 
-from sabir.builders import MediaDetails, build
+from sabir.builders import build
 from sabir.errors import BuilderError, MediaRefused, Misnamed
 from sabir.media import FILE_CAP, Modality, check_url, read_source
 from sabir.messages import Message, PartsPayload
@@ -24,10 +24,13 @@ Source: TypeAlias = str | Path | bytes
 """Where a medium comes from: a URL, a path, or its bytes."""
 
 
-class MediaSettings(MediaDetails, total=False):
+class MediaSettings(TypedDict, total=False):
     """What may be said of a medium besides its source; `cap` is the most bytes taken from a path or as bytes."""
 
+    mime: str | None
     hint: str | None
+    name: str | None
+    id: str | None
     cap: int
 
 

@@ -97,9 +97,13 @@ def _read_parameters(
 ) -> tuple[dict[str, Any], tuple[Parameter, ...]]:
     bound = function.keywords if isinstance(function, partial) else {}
     hints = _type_hints(function, name)
+    try:
+        declared = inspect.signature(function).parameters.values()
+    except ValueError:
+        raise OptionInvalid(f"option {name!r} has no readable signature; wrap it in a typed function") from None
     fields: dict[str, Any] = {}
     parameters = []
-    for index, parameter in enumerate(_signature(function, name).parameters.values()):
+    for index, parameter in enumerate(declared):
         if parameter.name in bound:  # the author's own choice, not the model's
             continue
         _refuse_open_ended(parameter, name, hints)
@@ -107,13 +111,6 @@ def _read_parameters(
         fields[field] = _field(parameter, hints[parameter.name], documentation.get(parameter.name))
         parameters.append(Parameter(parameter.name, field, parameter.kind is parameter.POSITIONAL_ONLY))
     return fields, tuple(parameters)
-
-
-def _signature(function: AnyFunction, name: str) -> inspect.Signature:
-    try:
-        return inspect.signature(function)
-    except ValueError:
-        raise OptionInvalid(f"option {name!r} has no readable signature; wrap it in a typed function") from None
 
 
 def _type_hints(function: AnyFunction, name: str) -> dict[str, Any]:

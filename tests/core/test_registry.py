@@ -240,18 +240,11 @@ def test_a_name_of_another_form_shows_the_right_one(acme: Registry, name: str) -
 
 
 def test_an_unknown_dialect_names_those_that_are_spoken(acme: Registry) -> None:
-    """By the model's name and by the dialect's."""
-    for ask in (lambda: acme.split_model("acme.chant:large"), lambda: acme.dialect("acme.chant")):
-        with pytest.raises(DialectMissing, match="'acme' does not speak 'chant'; it speaks talk, wire"):
-            ask()
+    """In one line."""
+    with pytest.raises(DialectMissing, match="'acme' does not speak 'chant'; it speaks talk, wire"):
+        acme.split_model("acme.chant:large")
     with pytest.raises(ProviderMissing):
         acme.split_model("zorg:large")
-
-
-def test_a_dialect_is_found_by_its_name(acme: Registry) -> None:
-    """The provider's first where none is named."""
-    assert acme.dialect("acme.wire") == (acme.provider("acme"), "the dialect wire")
-    assert acme.dialect("acme")[1] == "the dialect talk"
 
 
 def test_models_come_longest_prefix_first(acme: Registry) -> None:

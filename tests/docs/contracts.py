@@ -72,5 +72,5 @@ def _item(member: Entry) -> str:
 
 def _entry(cls: type) -> Entry:
     described = describe_class(cls)
-    attributes = tuple(documented_attributes(cls))
-    return Entry(cls.__name__, whole_text(cls), (*attributes, *described.members))
+    members = dict.fromkeys((*documented_attributes(cls), *described.members))  # each once
+    return Entry(cls.__name__, whole_text(cls), tuple(members))

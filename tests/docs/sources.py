@@ -66,7 +66,8 @@ def describe_class(cls: type) -> Entry:
     node = class_node(cls)
     fields = list(_fields(cls))
     functions = [each for base in reversed(_own_bases(cls)) for each in _functions(class_node(base).body)]
-    members = [_member(each) for each in functions if each.name not in {name.rstrip("=") for name in fields}]
+    members = [] if fields else list(documented_attributes(cls))
+    members += [_member(each) for each in functions if each.name not in {name.rstrip("=") for name in fields}]
     heading = f"{cls.__name__}({', '.join(fields)})" if fields else cls.__name__
     constructors = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
     if constructors and not fields and cls.__name__ not in MADE_BY_OTHERS:

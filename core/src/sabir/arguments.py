@@ -36,42 +36,30 @@ class Parameter(NamedTuple):
     positional: bool
 
 
-def bind_parameters(model: type[BaseModel], parameters: tuple[Parameter, ...]) -> Binder:
-    """A binder to a function whose parameters are the fields of a model made for it."""
-
-    def bind(arguments: JSONText) -> Bound:
-        values = _validate(model, arguments)
-        positional = tuple(getattr(values, each.field) for each in parameters if each.positional)
-        named = {each.name: getattr(values, each.field) for each in parameters if not each.positional}
-        return Bound(positional, named)
-
-    return bind
+def bind_parameters(model: type[BaseModel], parameters: tuple[Parameter, ...], arguments: JSONText) -> Bound:
+    """What a function takes whose parameters are the fields of a model made for it."""
+    values = _validate(model, arguments)
+    positional = tuple(getattr(values, each.field) for each in parameters if each.positional)
+    named = {each.name: getattr(values, each.field) for each in parameters if not each.positional}
+    return Bound(positional, named)
 
 
-def bind_model(model: type[BaseModel]) -> Binder:
-    """A binder to a function that takes one instance of a model."""
-
-    def bind(arguments: JSONText) -> Bound:
-        return Bound((_validate(model, arguments),), {})
-
-    return bind
+def bind_model(model: type[BaseModel], arguments: JSONText) -> Bound:
+    """What a function takes that is given one instance of a model."""
+    return Bound((_validate(model, arguments),), {})
 
 
-def bind_schema(schema: FrozenDict) -> Binder:
-    """A binder to a function that takes the arguments by name, as plain JSON values.
+def bind_schema(schema: FrozenDict, arguments: JSONText) -> Bound:
+    """What a function takes that is given the arguments by name, as plain JSON values.
 
     Core validates by what most schemas consist of: `type`, `enum`, `const`, `required`, `properties`,
     `additionalProperties` and `items`. Other keywords are the function's own business.
     """
-
-    def bind(arguments: JSONText) -> Bound:
-        values = arguments.view()
-        misfits = list(_misfits(values, schema, ""))
-        if misfits:
-            raise ArgumentsRefused("; ".join(misfits))
-        return Bound((), values)
-
-    return bind
+    values = arguments.view()
+    misfits = list(_misfits(values, schema, ""))
+    if misfits:
+        raise ArgumentsRefused("; ".join(misfits))
+    return Bound((), values)
 
 
 def _validate(model: type[BaseModel], arguments: JSONText) -> BaseModel:

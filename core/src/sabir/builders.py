@@ -17,9 +17,9 @@ from sabir.arguments import describe
 from sabir.errors import BuilderError, NotJSON, one_line
 from sabir.media import Modality, check_url, shorten
 from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload, RoleHint
+from sabir.models import Made
 from sabir.parts import MediaPart, Part, TextPart
-from sabir.results import name_kind, read_result
-from sabir.values import JSONValue
+from sabir.values import JSONValue, encode_json
 
 if TYPE_CHECKING:
     from sabir.hooks import HookPlugins
@@ -52,11 +52,8 @@ class _Maker:
 
     def _make(self, payload: PartsPayload | OptionCallPayload | OptionResultPayload) -> Message:
         hint = self.role_hint if self.role_hint is not None else self._hooks.role_hint(self.policy, payload.kind)
-        try:
-            message = Message(policy=self.policy, role_hint_for_llm=hint, step_num=self.step_num, payload=payload)
-        except ValidationError as error:
-            raise BuilderError(f"no message: {one_line(describe(error))}") from None
-        return self._hooks.built(message)
+        settings = {"policy": self.policy, "role_hint_for_llm": hint, "step_num": self.step_num}
+        return self._hooks.built(build(Message, "message", **settings, payload=payload))
 
 
 class MessageBuilder(_Maker):
@@ -96,7 +93,7 @@ class MessageBuilder(_Maker):
 
     def add_text(self, text: str) -> TextPart:
         """Append text (PJ-35)."""
-        return self._add(make_part(TextPart, text=text))
+        return self._add(build(TextPart, text=text))
 
     def add_image(
         self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
@@ -124,13 +121,9 @@ class MessageBuilder(_Maker):
 
     def add_option_call(self, name: str, arguments: JSONValue = None) -> Message:
         """Choose an option: a message of its own, under a new invocation id (PJ-29, PJ-37, UP-01)."""
-        try:
-            payload = OptionCallPayload(
-                invocation_id=uuid4().hex, option_name=name, arguments={} if arguments is None else arguments
-            )
-        except ValidationError as error:
-            raise BuilderError(f"no option call: {one_line(describe(error))}") from None
-        call = self._make(payload)
+        chosen = {"invocation_id": uuid4().hex, "option_name": name}
+        arguments = {} if arguments is None else arguments
+        call = self._make(build(OptionCallPayload, "option call", **chosen, arguments=arguments))
         if not self._parts:
             self._calls_before_parts += 1
         self._calls.append(call)
@@ -168,26 +161,19 @@ class MessageBuilder(_Maker):
         if url is None or (_is_url(prompt_hint) and not _is_url(url)):
             given = f"add_{modality}({shorten(prompt_hint or '')}{'' if url is None else ', …'})"
             raise BuilderError(f"{given}: the hint comes first, then the URL: add_{modality}(prompt_hint, url)")
-        part = make_part(MediaPart, modality=modality, url=check_url(url), prompt_hint=prompt_hint, **details)
-        if part.id:
-            self._refuse_assigned(part)
-            return self._add(part)
-        named = part.model_copy(update={"id": self._media_id(part)})
-        self._assigned[named.id or ""] = named
-        return self._add(named)
-
-    def _refuse_assigned(self, part: MediaPart) -> None:
-        """A given id must not be one that the builder gave another medium: what speaks of it would mean both."""
-        other = self._assigned.get(part.id or "")
-        if other is not None:
+        part = build(MediaPart, modality=modality, url=check_url(url), prompt_hint=prompt_hint, **details)
+        if not part.id:
+            part = part.model_copy(update={"id": self._media_id(part)})
+            self._assigned[part.id or ""] = part
+        elif other := self._assigned.get(part.id):  # what speaks of this id would mean both
             both = f"{part.modality} {_shown(part)} and {other.modality} {_shown(other)}"
             raise BuilderError(f"id {part.id!r} would name both {both}, which got it first; give another id")
+        return self._add(part)
 
     def _media_id(self, part: MediaPart) -> str:
         media = [each for each in self._parts if isinstance(each, MediaPart)]
         index = len(media) + 1
-        given = self._hooks.media_id(part, index)
-        if given:
+        if given := self._hooks.media_id(part, index):
             return given
         taken = {each.id for each in media}
         while f"media-{index}" in taken:
@@ -207,10 +193,16 @@ class OptionResultBuilder(_Maker):
     (PJ-43, PJ-46).
     """
 
+    invocation_id: str
+    """The call's invocation id."""
+    option_name: str
+    """The name of the option that was called."""
+
     def __init__(self, call: Message, policy: str | None = None, hooks: "HookPlugins" = ()) -> None:
         payload = _call_of(call)
         super().__init__(payload.option_name if policy is None else policy, None, call.step_num, hooks)
-        self._call = payload
+        self.invocation_id = payload.invocation_id
+        self.option_name = payload.option_name
 
     @classmethod
     def response_to(cls, call: Message, *, policy: str | None = None, hooks: "HookPlugins" = ()) -> Self:
@@ -220,23 +212,15 @@ class OptionResultBuilder(_Maker):
         """
         return cls(call, policy, hooks)
 
-    @property
-    def invocation_id(self) -> str:
-        """The call's invocation id."""
-        return self._call.invocation_id
+    if not TYPE_CHECKING:  # a checker that saw this would let any attribute be set
 
-    @invocation_id.setter
-    def invocation_id(self, value: str) -> None:
-        self._refuse_other("invocation_id", self._call.invocation_id, value)
-
-    @property
-    def option_name(self) -> str:
-        """The name of the option that was called."""
-        return self._call.option_name
-
-    @option_name.setter
-    def option_name(self, value: str) -> None:
-        self._refuse_other("option_name", self._call.option_name, value)
+        def __setattr__(self, name: str, value: object) -> None:
+            """Set an attribute; of what is the call's, nothing becomes another."""
+            expected = getattr(self, name, value)
+            if name in ("invocation_id", "option_name") and value != expected:
+                remedy = "a result answers its call alone; start another builder with response_to"
+                raise BuilderError(f"{name} is {expected!r} and cannot become {value!r}: {remedy}")
+            super().__setattr__(name, value)
 
     def success(self, result: object = None) -> Message:
         """The option returned: a JSON value, falsy ones included, or text and media parts (PJ-44).
@@ -244,36 +228,28 @@ class OptionResultBuilder(_Maker):
         Raises BuilderError, in one line, for what no result can hold.
         """
         try:
-            read = read_result(result)
+            return self._answer(**_result_fields(result))
         except NotJSON as error:
             raise BuilderError(str(error)) from None
-        return self._answer(result=read.value, parts=read.parts)
 
     def error(self, error_type: str, error_message: str, retryable: bool = False) -> Message:
         """The option failed, or never ran (PJ-45)."""
         return self._answer(is_error=True, error_type=error_type, error_message=error_message, retryable=retryable)
 
     def _answer(self, **outcome: Any) -> Message:
-        call = self._call
-        given = {"invocation_id": call.invocation_id, "option_name": call.option_name, **outcome}
-        try:
-            payload = OptionResultPayload.model_validate(given)
-        except ValidationError as error:
-            raise BuilderError(f"no option result: {one_line(describe(error))}") from None
-        return self._make(payload)
-
-    def _refuse_other(self, field: str, expected: str, value: str) -> None:
-        if value != expected:
-            remedy = "a result answers its call alone; start another builder with response_to"
-            raise BuilderError(f"{field} is {expected!r} and cannot become {value!r}: {remedy}")
+        call = {"invocation_id": self.invocation_id, "option_name": self.option_name}
+        return self._make(build(OptionResultPayload, "option result", **call, **outcome))
 
 
-def make_part(kind: type[AnyPart], **fields: Any) -> AnyPart:
-    """A part of that type; BuilderError in one line where its fields do not fit, a lone surrogate included."""
+def build(kind: type[Made], name: str = "", /, **fields: Any) -> Made:
+    """The model of those fields; BuilderError in one line where they do not fit, a lone surrogate included.
+
+    `name` is what the error calls it: the class unless given.
+    """
     try:
         return kind(**fields)
     except ValidationError as error:
-        raise BuilderError(f"no {kind.__name__}: {one_line(describe(error))}") from None
+        raise BuilderError(f"no {name or kind.__name__}: {one_line(describe(error))}") from None
 
 
 def _shown(part: MediaPart) -> str:
@@ -289,12 +265,42 @@ def _call_of(message: object) -> OptionCallPayload:
 def _step_of(anchor: object) -> int | None:
     if isinstance(anchor, Message):
         return anchor.step_num
-    if anchor is None:
-        return None
-    if isinstance(anchor, int) and not isinstance(anchor, bool):
+    if anchor is None or (isinstance(anchor, int) and not isinstance(anchor, bool)):
         return anchor
     raise BuilderError(f"a step is counted from a message or a step number, not from {name_kind(anchor)}")
 
 
 def _is_url(text: str | None) -> bool:
     return text is not None and text.startswith(("http://", "https://", "data:", "provider-file:"))
+
+
+def _result_fields(returned: object) -> dict[str, Any]:
+    """The field of an option result that a returned value fills; NotJSON, in one line, for what no result can hold.
+
+    JSON value                     ──▶ result
+    text and media parts, messages ──▶ parts      (strings may stand among them)
+    """
+    items = returned if isinstance(returned, list | tuple) else (returned,)
+    if any(isinstance(item, TextPart | MediaPart | Message) for item in items):
+        return {"parts": tuple(part for item in items for part in _parts_of(item))}
+    return {"result": encode_json(returned, sort_keys=True)}
+
+
+def _parts_of(item: object) -> tuple[Part, ...]:
+    if isinstance(item, str):
+        return (TextPart(text=item),)
+    if isinstance(item, TextPart | MediaPart):
+        return (item,)
+    if isinstance(item, Message) and item.kind == "parts":
+        foreign = [part.kind for part in item.parts if not isinstance(part, TextPart | MediaPart)]
+        if not foreign:
+            return item.parts
+        raise NotJSON(f"a message with a part of kind {foreign[0]!r} is no result; return its text and media")
+    raise NotJSON(f"{name_kind(item)} stands among parts; a result is one JSON value, or text and media parts")
+
+
+def name_kind(value: object) -> str:
+    """What something is, as an error names it: a message by its kind, anything else by its type."""
+    return (
+        f"a message of kind {value.kind!r}" if isinstance(value, Message) else f"a value of type {type(value).__name__}"
+    )

@@ -33,7 +33,11 @@ def read_models(text: str) -> tuple[ModelInfo, ...]:
         raise PluginError(f"models.toml holds {found!r}; expected [[models]] rows alone")
     infos: dict[str, ModelInfo] = {}
     for number, row in enumerate(rows, start=1):
-        info = _read_row(row, number)
+        try:
+            info = ModelInfo.model_validate(row)
+        except ValidationError as error:
+            prefix = row.get("prefix", "") if isinstance(row, dict) else ""
+            raise PluginError(f"models.toml row {number} ({prefix!r}): {one_line(describe(error))}") from None
         if info.prefix in infos:
             raise PluginError(f"models.toml row {number}: prefix {info.prefix!r} has a row already; join the two")
         infos[info.prefix] = info
@@ -50,17 +54,6 @@ def find_model(infos: Iterable[ModelInfo], name: str, family: str = "") -> Model
 
     A cloud's own name of a model (`eu.maker.large-v1:0`) begins as no row does; its family is the maker's name.
     """
-    known = tuple(infos)
-    for each in (name, family):
-        matching = [info for info in known if each and each.startswith(info.prefix)]
-        if matching:
-            return max(matching, key=lambda info: len(info.prefix))
-    return UNKNOWN_MODEL
-
-
-def _read_row(row: object, number: int) -> ModelInfo:
-    try:
-        return ModelInfo.model_validate(row)
-    except ValidationError as error:
-        prefix = row.get("prefix", "") if isinstance(row, dict) else ""
-        raise PluginError(f"models.toml row {number} ({prefix!r}): {one_line(describe(error))}") from None
+    rows = longest_first(infos)
+    matching = (info for each in (name, family) if each for info in rows if each.startswith(info.prefix))
+    return next(matching, UNKNOWN_MODEL)

@@ -6,13 +6,13 @@ api_key=123                    ──▶ SettingsInvalid: … give a string, or 
 """
 
 import difflib
-import inspect
 from functools import lru_cache
 
 from sabir.contracts import ApiKey
 from sabir.errors import SettingsInvalid
 from sabir.registry import default_registry as registry
 from sabir.settings import Settings
+from sabir.signatures import is_asynchronous
 
 LIKENESS = 0.8
 """From which likeness on (0 … 1, as difflib counts it) a name is taken for another one misspelt."""
@@ -48,7 +48,7 @@ def _meant(name: str, known: tuple[str, ...]) -> str | None:
 def checked_key(api_key: ApiKey | None) -> ApiKey | None:
     """The key; SettingsInvalid for what is neither a string nor a plain function."""
     remedy = "give a string, or a plain function that returns one"
-    if inspect.iscoroutinefunction(api_key) or inspect.iscoroutinefunction(getattr(api_key, "__call__", None)):  # noqa: B004
+    if callable(api_key) and is_asynchronous(api_key):
         raise SettingsInvalid(f"api_key is a coroutine function; {remedy}")
     if api_key is not None and not isinstance(api_key, str) and not callable(api_key):
         raise SettingsInvalid(f"api_key is of type {type(api_key).__name__}; {remedy}")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypedDict, Unpack
 
-from sabir.builders import make_part
+from sabir.builders import build
 from sabir.errors import BuilderError, MediaRefused, Misnamed
 from sabir.media import FILE_CAP, Modality, check_url, read_source
 from sabir.messages import Message, PartsPayload
@@ -124,7 +124,7 @@ def _message(policy: str, content: tuple[Content, ...], step_num: int | None) ->
 
 def _part(item: object, index: int) -> KnownPart:
     if isinstance(item, str):
-        return make_part(TextPart, text=item)
+        return build(TextPart, text=item)
     if isinstance(item, KnownPart):
         return item
     if isinstance(item, Mapping):
@@ -148,4 +148,4 @@ def _media(
     url = check_url(read_source(source, modality, mime, cap))
     if name is None and not isinstance(source, bytes) and url != source:
         name = Path(source).name
-    return make_part(MediaPart, modality=modality, url=url, mime=mime, prompt_hint=hint, name=name, id=id)
+    return build(MediaPart, modality=modality, url=url, mime=mime, prompt_hint=hint, name=name, id=id)

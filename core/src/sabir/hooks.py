@@ -37,7 +37,6 @@ class Hooks:
     def __init__(self, plugins: Iterable[object] = ()) -> None:
         self._manager = pluggy.PluginManager(hookspecs.PROJECT)
         self._manager.add_hookspecs(hookspecs)
-        self._names: list[str] = []
         self._known_callers: dict[str, list[tuple[str, pluggy.HookCaller]]] = {}
         for plugin in plugins:
             self.register(plugin)
@@ -55,7 +54,6 @@ class Hooks:
             if self._manager.is_registered(plugin):
                 self._manager.unregister(plugin)
             raise PluginError(f"hook plugin {shown} does not fit: {_reason(plugin, error)}") from None
-        self._names.append(shown)
         self._known_callers = {}
 
     def role_hint(self, policy: str, kind: Kind) -> RoleHint | None:
@@ -112,7 +110,7 @@ class Hooks:
         """What asks one plugin alone, for each that implements a hook, in the order of registration."""
         known = self._known_callers  # registering another plugin begins a new one
         if hook not in known:
-            plugins = {name: self._manager.get_plugin(name) for name in self._names}
+            plugins = dict(self._manager.list_name_plugin())
             implementing = {found.plugin_name for found in getattr(self._manager.hook, hook).get_hookimpls()}
             asked = [name for name in plugins if name in implementing]
             others = {name: [plugin for other, plugin in plugins.items() if other != name] for name in asked}
@@ -121,7 +119,7 @@ class Hooks:
 
     def _free_name(self, plugin: object) -> str:
         name = str(getattr(plugin, "__name__", None) or type(plugin).__name__)
-        return f"{name}#{len(self._names)}" if name in self._names else name
+        return f"{name}#{len(self._manager.get_plugins())}" if self._manager.has_plugin(name) else name
 
 
 def as_hooks(hooks: HookPlugins) -> Hooks:
@@ -152,7 +150,7 @@ def _check_implementations(plugin: object, shown: str) -> None:
     marked = set(_marked(plugin))
     for name in KNOWN_HOOKS:
         function = getattr(plugin, name, None)
-        if function is None or not callable(function):
+        if not callable(function):
             continue
         if name not in marked:
             raise PluginError(f"hook plugin {shown} defines {name} without the mark @sabir.hookspecs.hookimpl; add it")

@@ -8,6 +8,7 @@ Arguments are validated before a function sees them; what it raises becomes an e
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from pydantic import BaseModel, Field, SkipValidation, ValidationError, field_validator
@@ -68,14 +69,9 @@ class Option(Frozen):
         receives validated, typed arguments. Raises OptionInvalid for a signature that no schema can describe.
         """
         signature = read_function(function, name)
-        made = _make(
-            signature.name,
-            signature.description if description is None else description,
-            signature.parameters,
-            function,
-            signature.binder,
-        )
-        return cast("CallableOption[Parameters, Returned]", made)
+        if description is not None:
+            signature = signature._replace(description=description)
+        return cast("CallableOption[Parameters, Returned]", _make(**signature._asdict(), function=function))
 
     @classmethod
     def from_model(
@@ -89,7 +85,8 @@ class Option(Frozen):
         """An option whose parameters are the fields of a pydantic model; the function takes one instance of it."""
         if description is None:
             description = first_paragraph(model.__doc__ or "")
-        return _make(name or model.__name__, description, schema_of_model(model), function, bind_model(model))
+        said = {"description": description, "parameters": schema_of_model(model)}
+        return _make(name or model.__name__, **said, function=function, binder=partial(bind_model, model))
 
     @classmethod
     def from_schema(
@@ -100,7 +97,7 @@ class Option(Frozen):
         function: Callable[..., Any] | None = None,
     ) -> "Option":
         """An option of a raw JSON schema; the function takes the arguments by name, as plain JSON values."""
-        return _make(name, description, parameters, function, None)
+        return _make(name, description=description, parameters=parameters, function=function)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the function as it was written, without validation; Any, as each option has its own signature."""
@@ -201,16 +198,9 @@ def _as_option(candidate: object, index: int) -> Option:
     raise OptionInvalid(f"options[{index}] is {_shown(candidate)}, which is no option; {remedy}")
 
 
-def _make(
-    name: str,
-    description: str,
-    parameters: Mapping[str, JSONValue],
-    function: Callable[..., Any] | None,
-    binder: Binder | None,
-) -> Option:
-    given = {"name": name, "description": description, "parameters": parameters}
+def _make(name: str, **fields: Any) -> Option:
     try:
-        return Option.model_validate({**given, "function": function, "binder": binder})
+        return Option.model_validate({"name": name, **fields})
     except ValidationError as error:
         raise OptionInvalid(f"option {name!r}: {one_line(describe(error))}") from None
 

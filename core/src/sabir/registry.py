@@ -13,12 +13,13 @@ import threading
 import unicodedata
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
+from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
 import pluggy
 
 from sabir.catalogue import longest_first
-from sabir.contracts import SUPPORTED_APIS, Dialect, Provider
+from sabir.contracts import SUPPORTED_APIS, Provider
 from sabir.errors import (
     DialectMissing,
     PluginConflict,
@@ -82,9 +83,10 @@ class Registry:
                 raise self._failures[name].with_traceback(None)
             if not self.knows(name):
                 raise self._missing(name)
-            claims = self._claimed(PROVIDERS)[name]
             try:
-                loaded = _load_provider(_only(claims))
+                point = _only(self._claimed(PROVIDERS)[name])
+                loaded: Provider = _load(point)
+                _check_provider(loaded, name, _distribution(point))
             except PluginError as error:
                 self._failures[name] = error
                 raise
@@ -95,15 +97,13 @@ class Registry:
         """Add a provider at run time; PluginConflict where the name belongs to another."""
         with self._lock:
             _check_provider(provider, name, "sabir.register")
-            holder = self._manager.get_plugin(name)
-            if holder is provider:
+            if self._manager.get_plugin(name) is provider:
                 return
             claims = self._claimed(PROVIDERS).get(name)
-            if holder is not None or claims:
+            if claims or self._manager.has_plugin(name):
                 by = _distribution(claims[0]) if claims else "an earlier sabir.register"
-                raise PluginConflict(
-                    f"provider {name!r} is there already, from {by}; register yours under another name"
-                )
+                remedy = "register yours under another name"
+                raise PluginConflict(f"provider {name!r} is there already, from {by}; {remedy}")
             self._manager.register(provider, name)
             self._registered.add(name)
 
@@ -112,8 +112,8 @@ class Registry:
         with self._lock:
             if name not in self._registered:
                 raise ProviderMissing(f"provider {name!r} was not registered at run time, so it stays")
+            self._registered.remove(name)
             self._manager.unregister(name=name)
-            self._registered.discard(name)
 
     def providers(self) -> tuple[ProviderStatus, ...]:
         """Every provider by name, loaded to see what it can; those that fail say why."""
@@ -160,57 +160,41 @@ class Registry:
         Raises SettingsInvalid for another form, ProviderMissing and DialectMissing for what is not there.
         """
         _check_model_name(name)
-        prefix, colon, model = name.partition(":")
+        prefix, _, model = name.partition(":")
         provider, dot, dialect = prefix.partition(".")
-        if not colon or not provider or not model or (dot and not dialect):
+        if not provider or not model or (dot and not dialect):
             raise SettingsInvalid(f"{name!r} names no model; write provider:model or provider.dialect:model")
-        found = ModelName(provider, dialect or None, model)
-        _check_dialect(self.provider(provider), found.dialect)
-        return found
-
-    def dialect(self, name: str) -> tuple[Provider, Dialect]:
-        """The dialect `provider[.dialect]` with its provider; the provider's first where none is named."""
-        provider_name, _, short_name = name.partition(".")
-        provider = self.provider(provider_name)
-        _check_dialect(provider, short_name or None)
-        return provider, provider.dialect(short_name or provider.dialects[0])
+        spoken = self.provider(provider).dialects
+        if dialect and dialect not in spoken:
+            raise DialectMissing(f"provider {provider!r} does not speak {dialect!r}; it speaks {', '.join(spoken)}")
+        return ModelName(provider, dialect or None, model)
 
     def _claimed(self, group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
         if group not in self._claims:
-            claims: dict[str, tuple[EntryPoint, ...]] = {}
-            for point in sorted(entry_points(group=group), key=lambda point: (point.name, _distribution(point))):
-                if point not in claims.get(point.name, ()):
-                    claims[point.name] = (*claims.get(point.name, ()), point)
-            self._claims[group] = claims
+            points = sorted(entry_points(group=group), key=lambda point: (point.name, _distribution(point)))
+            by_name = groupby(dict.fromkeys(points), lambda point: point.name)
+            self._claims[group] = {name: tuple(claims) for name, claims in by_name}
         return self._claims[group]
 
     def _status(self, name: str) -> ProviderStatus:
-        claims = self._claimed(PROVIDERS).get(name, ())
-        distribution = claims[0].dist if claims else None
-        known = ProviderStatus(
-            name=name,
-            distribution=distribution.name if distribution else "",
-            version=distribution.version if distribution else "",
-            state="installed",
-        )
+        claims = self._claimed(PROVIDERS).get(name)
+        dist = claims[0].dist if claims else None
+        known: dict[str, Any] = {"name": name}
+        if dist:
+            known |= {"distribution": dist.name, "version": dist.version}
         try:
             provider = self.provider(name)
         except PluginError as error:
-            return known.model_copy(update={"state": "failed", "error": str(error)})
-        found = {
-            "state": "registered" if name in self._registered else "installed",
-            "dialects": tuple(provider.dialects),
-            "key_variables": tuple(provider.key_variables),
-        }
-        return known.model_copy(update=found)
+            return ProviderStatus(**known, state="failed", error=str(error))
+        known |= {"dialects": tuple(provider.dialects), "key_variables": tuple(provider.key_variables)}
+        return ProviderStatus(**known, state="registered" if name in self._registered else "installed")
 
     def _missing(self, name: str) -> ProviderMissing:
         installed = self.names()
         near = difflib.get_close_matches(name, installed, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else f"perhaps: pip install sabir-{name}"
-        return ProviderMissing(
-            f"provider {name!r} is not installed; installed: {', '.join(installed) or 'none'}; {remedy}"
-        )
+        known = ", ".join(installed) or "none"
+        return ProviderMissing(f"provider {name!r} is not installed; installed: {known}; {remedy}")
 
 
 def _only(claims: tuple[EntryPoint, ...]) -> EntryPoint:
@@ -229,44 +213,27 @@ def _load(point: EntryPoint) -> Any:  # an entry point may name anything
         raise ProviderBroken(f"{point.name!r} of {where} cannot be loaded: {reason}; reinstall or remove it") from error
 
 
-def _load_provider(point: EntryPoint) -> Provider:
-    loaded = _load(point)
-    _check_provider(loaded, point.name, _distribution(point))
-    provider: Provider = loaded
-    return provider
-
-
 def _check_provider(provider: object, name: str, source: str) -> None:
+    what = f"provider {name!r} of {source}"
     if isinstance(provider, type):
-        raise ProviderBroken(f"provider {name!r} of {source} is the class {provider.__name__}; give an instance of it")
+        raise ProviderBroken(f"{what} is the class {provider.__name__}; give an instance of it")
     missing = [each for each in _MEMBERS if not hasattr(provider, each)]
     if missing:
-        raise ProviderBroken(f"provider {name!r} of {source} lacks {', '.join(missing)}; see sabir.contracts.Provider")
+        raise ProviderBroken(f"{what} lacks {', '.join(missing)}; see sabir.contracts.Provider")
     assert isinstance(provider, Provider)
     if provider.api_version not in SUPPORTED_APIS:
-        supported = ", ".join(str(version) for version in sorted(SUPPORTED_APIS))
-        remedy = "update it, or sabir"
-        raise ProviderBroken(
-            f"provider {name!r} of {source} is written for api_version {provider.api_version}; this sabir supports "
-            f"{supported}: {remedy}"
-        )
+        supported = ", ".join(map(str, sorted(SUPPORTED_APIS)))
+        written = f"written for api_version {provider.api_version}; this sabir supports {supported}"
+        raise ProviderBroken(f"{what} is {written}: update it, or sabir")
     if provider.name != name:
-        raise ProviderBroken(
-            f"provider {name!r} of {source} calls itself {provider.name!r}; the two names must be equal"
-        )
+        raise ProviderBroken(f"{what} calls itself {provider.name!r}; the two names must be equal")
     if not provider.dialects:
-        raise ProviderBroken(f"provider {name!r} of {source} speaks no dialect; its `dialects` must name one")
+        raise ProviderBroken(f"{what} speaks no dialect; its `dialects` must name one")
 
 
 _BREAKING = ("Cc", "Zl", "Zp")
 """The Unicode categories of control characters and of what separates lines; no name holds them."""
 _MEMBERS = sorted(name for name in {*Provider.__annotations__, *vars(Provider)} if not name.startswith("_"))
-
-
-def _check_dialect(provider: Provider, short_name: str | None) -> None:
-    if short_name is not None and short_name not in provider.dialects:
-        spoken = ", ".join(provider.dialects)
-        raise DialectMissing(f"provider {provider.name!r} does not speak {short_name!r}; it speaks {spoken}")
 
 
 def _check_model_name(name: object) -> None:
@@ -291,4 +258,3 @@ providers = default_registry.providers
 models = default_registry.models
 commands = default_registry.commands
 split_model = default_registry.split_model
-find_dialect = default_registry.dialect

@@ -11,7 +11,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.errors import PydanticUserError
@@ -25,7 +25,7 @@ AnyFunction = Callable[..., Any]
 
 
 class Signature(NamedTuple):
-    """What a function says of itself."""
+    """What a function says of itself, by the names of an option's fields."""
 
     name: str
     description: str
@@ -51,13 +51,14 @@ def read_function(function: AnyFunction, name: str | None = None) -> Signature:
     inner = unwrap(function)
     name = name or getattr(inner, "__name__", None)
     if not name or name == "<lambda>":
-        raise OptionInvalid(f"{_shown(function)} has no name to offer; give one: sabir.option(name=…)")
+        shown = one_line(repr(function), 80)
+        raise OptionInvalid(f"{shown} has no name to offer; give one: sabir.option(name=…)")
     if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
         raise OptionInvalid(f"option {name!r} yields its values; return one value, for example a list")
     documentation = inspect.getdoc(inner) or ""
     fields, parameters = _read_parameters(function, name, _parameter_documentation(documentation))
     schema, model = _model_of(name, fields)
-    return Signature(name, first_paragraph(documentation), schema, bind_parameters(model, parameters))
+    return Signature(name, first_paragraph(documentation), schema, partial(bind_parameters, model, parameters))
 
 
 def unwrap(function: AnyFunction) -> AnyFunction:
@@ -96,24 +97,20 @@ def _read_parameters(
 ) -> tuple[dict[str, Any], tuple[Parameter, ...]]:
     bound = function.keywords if isinstance(function, partial) else {}
     hints = _type_hints(function, name)
+    try:
+        declared = inspect.signature(function).parameters.values()
+    except ValueError:
+        raise OptionInvalid(f"option {name!r} has no readable signature; wrap it in a typed function") from None
     fields: dict[str, Any] = {}
     parameters = []
-    for index, parameter in enumerate(_signature(function, name).parameters.values()):
+    for index, parameter in enumerate(declared):
         if parameter.name in bound:  # the author's own choice, not the model's
             continue
         _refuse_open_ended(parameter, name, hints)
-        annotation = hints[parameter.name]
         field = f"parameter_{index}"
-        fields[field] = _field(parameter, annotation, documentation.get(parameter.name))
+        fields[field] = _field(parameter, hints[parameter.name], documentation.get(parameter.name))
         parameters.append(Parameter(parameter.name, field, parameter.kind is parameter.POSITIONAL_ONLY))
     return fields, tuple(parameters)
-
-
-def _signature(function: AnyFunction, name: str) -> inspect.Signature:
-    try:
-        return inspect.signature(function)
-    except ValueError:
-        raise OptionInvalid(f"option {name!r} has no readable signature; wrap it in a typed function") from None
 
 
 def _type_hints(function: AnyFunction, name: str) -> dict[str, Any]:
@@ -144,7 +141,7 @@ def _field(parameter: inspect.Parameter, annotation: Any, documented: str | None
     default = parameter.default
     if isinstance(default, FieldInfo):
         annotation, default = Annotated[annotation, default], parameter.empty
-    described = [each for each in _metadata(annotation) if isinstance(each, FieldInfo)]
+    described = [each for each in getattr(annotation, "__metadata__", ()) if isinstance(each, FieldInfo)]
     settings: dict[str, Any] = {"alias": next((each.alias for each in described if each.alias), parameter.name)}
     if documented and not any(each.description for each in described):
         settings["description"] = documented
@@ -153,27 +150,18 @@ def _field(parameter: inspect.Parameter, annotation: Any, documented: str | None
     return annotation, Field(**settings)
 
 
-def _metadata(annotation: Any) -> tuple[Any, ...]:
-    return get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
-
-
 def _model_of(name: str, fields: dict[str, Any]) -> tuple[dict[str, Any], type[BaseModel]]:
     try:
         model = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
-    except (PydanticUserError, TypeError, ValueError) as error:
-        raise OptionInvalid(f"option {name!r} cannot be described: {_first_sentence(error)}") from None
-    try:
         return schema_of_model(model), model
     except OptionInvalid as error:
         raise OptionInvalid(f"option {error}") from None
+    except (PydanticUserError, TypeError, ValueError) as error:
+        raise OptionInvalid(f"option {name!r} cannot be described: {_first_sentence(error)}") from None
 
 
 def _first_sentence(error: Exception) -> str:
     return one_line(str(error).split("\n")[0].split(". ")[0], 200)
-
-
-def _shown(function: AnyFunction) -> str:
-    return one_line(repr(function), 80)
 
 
 _SECTION = re.compile(r"^(?:Args|Arguments|Parameters):\s*$")

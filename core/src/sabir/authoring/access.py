@@ -60,7 +60,8 @@ def read_endpoint(provider: str, access: Access, url: str) -> str:
     except ValueError:
         parts, host = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not host:
-        raise SettingsInvalid(f"{provider} has the endpoint {_shown(url)!r}, which is no http(s) URL; check base_url")
+        shown = "…" if "@" in url else re.split("[?#]", url, maxsplit=1)[0]  # a user may have a password
+        raise SettingsInvalid(f"{provider} has the endpoint {shown!r}, which is no http(s) URL; check base_url")
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
 
 
@@ -69,11 +70,6 @@ def url_of_client(provider: str, client: object) -> str:
     if not (url := getattr(client, "base_url", None)):
         raise SettingsInvalid(f"client= of {provider} is of type {type(client).__name__}; give a client of its SDK")
     return str(url)
-
-
-def _shown(url: str) -> str:
-    """What of a URL that is none may be told: nothing where it names a user, else all but its query."""
-    return "…" if "@" in url else re.split("[?#]", url, maxsplit=1)[0]
 
 
 class KeySource:

@@ -11,51 +11,34 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple, TypeAlias
 
-from sabir.errors import (
-    AuthenticationFailed,
-    CallError,
-    CallTimedOut,
-    ConnectionFailed,
-    ContentFiltered,
-    ContextTooLong,
-    InvalidRequest,
-    ModelNotFound,
-    NotJSON,
-    Overloaded,
-    PermissionDenied,
-    QuotaExceeded,
-    RateLimited,
-    RequestTooLarge,
-    ResponseInvalid,
-    ServerFailed,
-    Unavailable,
-)
+from sabir import errors
+from sabir.errors import CallError, NotJSON
 from sabir.values import JSONValue, decode_json
 
 Words: TypeAlias = Sequence[tuple[re.Pattern[str], type[CallError]]]
 """Words of an error's message, and what they make it; the first match counts."""
 
 STATUSES: Mapping[int, type[CallError]] = {
-    401: AuthenticationFailed,
-    402: QuotaExceeded,
-    403: PermissionDenied,
-    404: ModelNotFound,
-    408: CallTimedOut,
-    413: RequestTooLarge,
-    429: RateLimited,
-    503: Unavailable,
-    529: Overloaded,
+    401: errors.AuthenticationFailed,
+    402: errors.QuotaExceeded,
+    403: errors.PermissionDenied,
+    404: errors.ModelNotFound,
+    408: errors.CallTimedOut,
+    413: errors.RequestTooLarge,
+    429: errors.RateLimited,
+    503: errors.Unavailable,
+    529: errors.Overloaded,
 }
 REMEDIES: Mapping[type[CallError], str] = {
-    AuthenticationFailed: "check the key",
-    PermissionDenied: "use a key that may do this",
-    ModelNotFound: "check the model's name and the endpoint",
-    ContextTooLong: "send less, or use a model with a longer context",
-    RequestTooLarge: "send less, or upload media first",
-    QuotaExceeded: "add credit or raise the limit",
-    RateLimited: "send again later",
-    ContentFiltered: "change the request",
-    InvalidRequest: "change the request",
+    errors.AuthenticationFailed: "check the key",
+    errors.PermissionDenied: "use a key that may do this",
+    errors.ModelNotFound: "check the model's name and the endpoint",
+    errors.ContextTooLong: "send less, or use a model with a longer context",
+    errors.RequestTooLarge: "send less, or upload media first",
+    errors.QuotaExceeded: "add credit or raise the limit",
+    errors.RateLimited: "send again later",
+    errors.ContentFiltered: "change the request",
+    errors.InvalidRequest: "change the request",
 }
 HTTP_MODULES = ("httpx2", "httpx", "ssl", "anyio", "builtins")
 """Modules whose errors reach a provider's connection, whatever its SDK is."""
@@ -152,7 +135,7 @@ def compile_words(*rows: tuple[str, type[CallError]]) -> Words:
 
 def kind_of_status(status: int) -> type[CallError]:
     """What a status of 400 and above says by itself."""
-    return STATUSES.get(status) or (ServerFailed if status >= 500 else InvalidRequest)
+    return STATUSES.get(status) or (errors.ServerFailed if status >= 500 else errors.InvalidRequest)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -172,19 +155,19 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 RAISED: tuple[tuple[str, type[CallError], str], ...] = (
-    ("APITimeoutError", CallTimedOut, "gave no answer in time; raise the timeout"),
-    ("TimeoutException", CallTimedOut, "gave no answer in time; raise the timeout"),
-    ("LocalProtocolError", InvalidRequest, "was not asked, for the request is no HTTP; check its headers"),
-    ("UnicodeEncodeError", InvalidRequest, "was not asked, for a header is not ASCII; check them"),
-    ("UnsupportedProtocol", InvalidRequest, "has no http(s) endpoint; check base_url"),
-    ("InvalidURL", InvalidRequest, "has an endpoint that is no URL; check base_url"),
-    ("DecodingError", ResponseInvalid, "answered with a body that cannot be decompressed"),
-    ("TooManyRedirects", ResponseInvalid, "redirects in a circle; check base_url"),
-    ("RequestError", ConnectionFailed, "cannot be reached, or broke off; check the network and base_url"),
-    ("StreamError", ConnectionFailed, "was closed while its answer was read"),
-    ("SSLError", ConnectionFailed, "cannot be reached safely; check its certificate"),
-    ("EndOfStream", ConnectionFailed, "broke off"),
-    ("APIConnectionError", ConnectionFailed, "cannot be reached; check the network and base_url"),
+    ("APITimeoutError", errors.CallTimedOut, "gave no answer in time; raise the timeout"),
+    ("TimeoutException", errors.CallTimedOut, "gave no answer in time; raise the timeout"),
+    ("LocalProtocolError", errors.InvalidRequest, "was not asked, for the request is no HTTP; check its headers"),
+    ("UnicodeEncodeError", errors.InvalidRequest, "was not asked, for a header is not ASCII; check them"),
+    ("UnsupportedProtocol", errors.InvalidRequest, "has no http(s) endpoint; check base_url"),
+    ("InvalidURL", errors.InvalidRequest, "has an endpoint that is no URL; check base_url"),
+    ("DecodingError", errors.ResponseInvalid, "answered with a body that cannot be decompressed"),
+    ("TooManyRedirects", errors.ResponseInvalid, "redirects in a circle; check base_url"),
+    ("RequestError", errors.ConnectionFailed, "cannot be reached, or broke off; check the network and base_url"),
+    ("StreamError", errors.ConnectionFailed, "was closed while its answer was read"),
+    ("SSLError", errors.ConnectionFailed, "cannot be reached safely; check its certificate"),
+    ("EndOfStream", errors.ConnectionFailed, "broke off"),
+    ("APIConnectionError", errors.ConnectionFailed, "cannot be reached; check the network and base_url"),
 )
 """Class of what the SDK or its HTTP client raises, what it is for a caller, and the words; the first match counts."""
 _SECRETIVE = frozenset({"LocalProtocolError", "UnicodeEncodeError", "InvalidURL"})

@@ -48,11 +48,9 @@ class SyncPerformer(Protocol):
 
     def perform(self, action: Action) -> Outcome | Raised:
         """Do what an action says; the answer that its class documents, or what it raised."""
-        ...
 
     def close(self) -> None:
         """Close what is open."""
-        ...
 
 
 class Performer(Protocol):
@@ -60,11 +58,9 @@ class Performer(Protocol):
 
     async def perform(self, action: Action) -> Outcome | Raised:
         """Do what an action says; the answer that its class documents, or what it raised."""
-        ...
 
     async def close(self) -> None:
         """Close what is open."""
-        ...
 
 
 class SyncWire:

@@ -31,19 +31,15 @@ class Streamed(Protocol):
     @property
     def partial(self) -> Reply:
         """What has arrived so far; the whole reply after its end."""
-        ...
 
     def mute(self) -> None:
         """Give no more events: whoever reads wants the reply alone."""
-        ...
 
     def left(self) -> StreamBroken:
         """The error of one who asks for more after leaving the stream."""
-        ...
 
     def text_of(self, event: StreamEvent) -> str:
         """The characters by which an event lengthens the reply's text; "" where it does not."""
-        ...
 
 
 class _Progress(Generic[SomeWire]):

@@ -18,7 +18,7 @@ from sabir import registry
 from sabir.calls import Adapter, CallArguments, Messages
 from sabir.catalogue import find_model
 from sabir.checked import checked_key, checked_settings
-from sabir.clock import Patience
+from sabir.clock import Clock
 from sabir.closing import AsyncClosing, SyncClosing
 from sabir.constructors import as_messages, listed
 from sabir.contracts import Access, ApiKey, Connection, Dialect, Fetcher, Provider, TokenCount, WireRequest
@@ -154,13 +154,13 @@ class ModelAdapter(AsyncClosing, SyncClosing):
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering as it is; SettingsInvalid for one that was made for another target."""
         watch, script = self._call(rendering)
-        wire = Wire(self._connected(), watch.tell, _patience(rendering, is_folded=True))
+        wire = Wire(self._connected(), watch.tell, _clock(rendering, is_folded=True))
         return result_of(await drive(watch.over(script), wire))
 
     def send_sync(self, rendering: Rendering) -> Reply:
         """As `send`, waiting."""
         watch, script = self._call(rendering)
-        wire = SyncWire(self._connected(), watch.tell, _patience(rendering, is_folded=True))
+        wire = SyncWire(self._connected(), watch.tell, _clock(rendering, is_folded=True))
         return result_of(drive_sync(watch.over(script), wire))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
@@ -171,7 +171,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         async def start() -> tuple[Script[Reply], Wire]:
             rendering = ready if isinstance(ready, Rendering) else await self._fetched(ready, "stream", how)
             watch, exchange = self._exchange(rendering.for_stream())
-            return watch.over(stream_script(exchange, state)), Wire(self._connected(), watch.tell, _patience(rendering))
+            return watch.over(stream_script(exchange, state)), Wire(self._connected(), watch.tell, _clock(rendering))
 
         return ReplyStream(state, start)
 
@@ -183,7 +183,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         def start() -> tuple[Script[Reply], SyncWire]:
             rendering = ready if isinstance(ready, Rendering) else self._fetched_sync(ready, "stream_sync", how)
             watch, exchange = self._exchange(rendering.for_stream())
-            wire = SyncWire(self._connected(), watch.tell, _patience(rendering))
+            wire = SyncWire(self._connected(), watch.tell, _clock(rendering))
             return watch.over(stream_script(exchange, state)), wire
 
         return SyncReplyStream(state, start)
@@ -194,7 +194,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         script = self._count_script(rendering)
         if isinstance(script, TokenCount):
             return script
-        return result_of(await drive(script, Wire(self._connected(), patience=_patience(rendering))))
+        return result_of(await drive(script, Wire(self._connected(), clock=_clock(rendering))))
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """As `count_tokens`, waiting."""
@@ -202,7 +202,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         script = self._count_script(rendering)
         if isinstance(script, TokenCount):
             return script
-        return result_of(drive_sync(script, SyncWire(self._connected(), patience=_patience(rendering))))
+        return result_of(drive_sync(script, SyncWire(self._connected(), clock=_clock(rendering))))
 
     async def aclose(self) -> None:
         """Close the clients that this adapter made, not the user's own; a later call makes new ones."""
@@ -301,8 +301,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             return connection
 
 
-def _patience(rendering: Rendering, *, is_folded: bool = False) -> Patience:
-    return Patience(rendering.timeout, rendering.idle, is_folded, str(rendering.target))
+def _clock(rendering: Rendering, *, is_folded: bool = False) -> Clock:
+    return Clock(rendering.timeout, rendering.idle, is_folded=is_folded, who=rendering.target)
 
 
 def adapter(

@@ -61,14 +61,14 @@ class Performer(Protocol):
         """Close what is open."""
 
 
-def _unwatched(action: Open | Failed) -> None:
+def unwatched(action: Open | Failed) -> None:
     """Nobody is told."""
 
 
 class _Wire:
     """What both kinds of wire share: whom they ask, whom they tell, and how long a call may take."""
 
-    def __init__(self, connection: Connection, watch: Watch = _unwatched, clock: Clock | None = None) -> None:
+    def __init__(self, connection: Connection, watch: Watch = unwatched, clock: Clock | None = None) -> None:
         self._connection = connection
         self._watch = watch
         self._clock = clock or Clock()
@@ -148,7 +148,7 @@ class Wire(_Wire):
     _response: AsyncWireResponse | None = None
     _chunks: AsyncIterator[bytes] | None = None
 
-    def __init__(self, connection: Connection, watch: Watch = _unwatched, clock: Clock | None = None) -> None:
+    def __init__(self, connection: Connection, watch: Watch = unwatched, clock: Clock | None = None) -> None:
         from sabir.alarm import Alarm  # loaded where a loop runs; those who wait need none of it
 
         super().__init__(connection, watch, clock)

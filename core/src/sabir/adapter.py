@@ -186,15 +186,17 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         """The request's input tokens: counted by the vendor, or estimated as a quarter of the body's bytes."""
         rendering = await self._fetched(messages, "count_tokens", how)
         script = self._count_script(rendering)
-        return script if isinstance(script, TokenCount) else result_of(await drive(script, self._wire(Wire, rendering)))
+        if isinstance(script, TokenCount):
+            return script
+        return result_of(await drive(script, self._wire(Wire, rendering)))
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """As `count_tokens`, waiting."""
         rendering = self._fetched_sync(messages, "count_tokens_sync", how)
         script = self._count_script(rendering)
-        return (
-            script if isinstance(script, TokenCount) else result_of(drive_sync(script, self._wire(SyncWire, rendering)))
-        )
+        if isinstance(script, TokenCount):
+            return script
+        return result_of(drive_sync(script, self._wire(SyncWire, rendering)))
 
     async def aclose(self) -> None:
         """Close the clients that this adapter made, not the user's own; a later call makes new ones."""
@@ -260,11 +262,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         if timeout is not None and rendering.streaming:
             timeout = max(timeout, rendering.idle)  # each read's, of which some follow the first event
         request = WireRequest(
-            path=rendering.path,
-            body=rendering.body_bytes,
-            headers=rendering.headers,
-            timeout=timeout,
-            streaming=rendering.streaming,
+            rendering.path, rendering.body_bytes, rendering.headers, timeout, streaming=rendering.streaming
         )
         exchange = self._exchange(rendering, request, rendering.losses)
         watch = CallWatch(rendering, installed_hooks())

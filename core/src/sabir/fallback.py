@@ -17,7 +17,6 @@ from sabir.calls import Adapter, CallArguments, Messages
 from sabir.closing import AsyncClosing, SyncClosing
 from sabir.constructors import as_messages
 from sabir.contracts import Fetcher, TokenCount
-from sabir.drive import Performer, SyncPerformer
 from sabir.errors import (
     CallTimedOut,
     ConnectionFailed,
@@ -33,7 +32,6 @@ from sabir.errors import (
     SettingsInvalid,
     Unavailable,
 )
-from sabir.exchange import Script
 from sabir.losses import Strict
 from sabir.messages import Message
 from sabir.misnamed import refuse_misnamed
@@ -140,11 +138,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
             return self._addressed(messages).stream(messages, **how)
         listed, given = _prepared("stream", messages, how)
         relay = Relay(way_along(self._members, self._kinds, lambda member: member.stream(listed, **given)))
-
-        async def start() -> tuple[Script[Reply], Performer]:
-            return relay.script(), relay
-
-        return ReplyStream(relay, start)
+        return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """As `stream`, waiting."""
@@ -152,11 +146,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
             return self._addressed(messages).stream_sync(messages, **how)
         listed, given = _prepared("stream_sync", messages, how)
         relay = SyncRelay(way_along(self._members, self._kinds, lambda member: member.stream_sync(listed, **given)))
-
-        def start() -> tuple[Script[Reply], SyncPerformer]:
-            return relay.script(), relay
-
-        return SyncReplyStream(relay, start)
+        return SyncReplyStream(relay, relay.start)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """The input tokens of what `render` renders, for its target; an error of that count is raised as it is.

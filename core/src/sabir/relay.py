@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 from sabir.calls import Adapter
-from sabir.drive import Raised
+from sabir.drive import Performer, Raised, SyncPerformer
 from sabir.errors import NoneAnswered, RenderingRefused, SabirError, StreamBroken, one_line
 from sabir.events import StreamEvent
 from sabir.exchange import Action, Emit, Next, Outcome, Script
@@ -161,6 +161,10 @@ def _event(outcome: Outcome) -> StreamEvent | None:
 class SyncRelay(_Relay[SyncReplyStream]):
     """A fallback's stream as its state and its wire, which waits for the next event of the member asked."""
 
+    def start(self) -> tuple[Script[Reply], SyncPerformer]:
+        """What a stream of it does, and what to do it on."""
+        return self.script(), self
+
     def perform(self, action: Action) -> Outcome | Raised:
         """The next event, or None at the end; a relay's script asks for nothing else."""
         try:
@@ -175,6 +179,10 @@ class SyncRelay(_Relay[SyncReplyStream]):
 
 class Relay(_Relay[ReplyStream]):
     """As SyncRelay, in an event loop."""
+
+    async def start(self) -> tuple[Script[Reply], Performer]:
+        """What a stream of it does, and what to do it on."""
+        return self.script(), self
 
     async def perform(self, action: Action) -> Outcome | Raised:
         """The next event, or None at the end; a relay's script asks for nothing else."""

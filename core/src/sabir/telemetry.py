@@ -11,16 +11,13 @@ import logging
 import re
 from collections.abc import Iterable
 from itertools import count
-from typing import TYPE_CHECKING
 
 from sabir.errors import one_line
 from sabir.exchange import Failed, Open, Script
+from sabir.hooks import Hooks
 from sabir.losses import Loss
+from sabir.rendered import Rendering
 from sabir.reply import Reply
-
-if TYPE_CHECKING:
-    from sabir.hooks import Hooks
-    from sabir.rendering import Rendering
 
 logger = logging.getLogger("sabir")
 logger.addHandler(logging.NullHandler())
@@ -49,7 +46,7 @@ def log_losses(target: object, losses: Iterable[Loss]) -> None:
 class CallWatch:
     """Watches one call: logs it, and tells the telemetry hooks, under a number that no other call has."""
 
-    def __init__(self, rendering: "Rendering", hooks: "Hooks") -> None:
+    def __init__(self, rendering: Rendering, hooks: Hooks) -> None:
         self._rendering = rendering
         self._hooks = hooks
         self._call = next(_numbers)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.clock import Patience
+from sabir.clock import Clock
 from sabir.contracts import TokenCount, WireRequest
 from sabir.drive import Done, SyncWire, Wire, drive, drive_sync, result_of
 from sabir.errors import (
@@ -30,8 +30,8 @@ from sabir.exchange import (
     Exchange,
     Failed,
     Head,
+    Next,
     Open,
-    Read,
     Script,
     call_script,
     count_script,
@@ -117,12 +117,13 @@ def test_the_renderings_losses_come_first_in_the_reply() -> None:
 
 
 def test_a_script_does_no_io() -> None:
-    """It says Open, Read and Close, and takes what it is told: no connection exists here."""
+    """It says Open, Next and Close, and takes what it is told: no connection exists here."""
     script = call_script(exchange())
 
     assert Open(REQUEST, 1) == next(script)
-    assert Read(Bounds().body_bytes) == script.send(Head(200, {}))
-    assert Close() == script.send(b'{"text": "x", "finish": "stop"}')
+    assert Next() == script.send(Head(200, {}))
+    assert Next() == script.send(b'{"text": "x", "finish": "stop"}')
+    assert Close() == script.send(None)
     with pytest.raises(StopIteration) as done:
         script.send(None)
     assert isinstance(done.value.value, Reply)
@@ -441,7 +442,7 @@ def test_a_pause_that_would_end_too_late_is_not_begun() -> None:
     """What the last attempt ended with is raised, as soon as that is known."""
     policy = RetryPolicy(attempts=9, first_delay=60, longest_delay=60)
     with pytest.raises(ServerFailed):
-        drive_sync(call_script(exchange(retries=policy)), SyncWire(Scripted(failing(503)), patience=Patience(30)))
+        drive_sync(call_script(exchange(retries=policy)), SyncWire(Scripted(failing(503)), clock=Clock(30)))
 
 
 def test_a_streams_repetition_may_read_as_long_as_a_silence() -> None:
@@ -449,7 +450,7 @@ def test_a_streams_repetition_may_read_as_long_as_a_silence() -> None:
     request, connection = replace(REQUEST, timeout=30, streaming=True), Scripted(failing(503), streamed(*WORDS))
     twice = RetryPolicy(attempts=2, first_delay=0)
     script = stream_script(replace(exchange(retries=twice), request=request), StreamState(DIALECT, SCOPE))
-    wire = SyncWire(connection, patience=Patience(timeout=5, idle=30))
+    wire = SyncWire(connection, clock=Clock(timeout=5, idle=30))
     while not isinstance(drive_sync(script, wire), Done):
         pass
 
@@ -461,7 +462,7 @@ def test_repetitions_end_with_the_time_of_the_call() -> None:
     policy = RetryPolicy(attempts=1000, first_delay=0, longest_delay=0)
     connection = Slow(*[failing(503)] * 1000)
     with pytest.raises(CallError):
-        drive_sync(call_script(exchange(retries=policy)), SyncWire(connection, patience=Patience(timeout=0.3)))
+        drive_sync(call_script(exchange(retries=policy)), SyncWire(connection, clock=Clock(timeout=0.3)))
 
     assert 1 <= len(connection.responses) < 20
 
@@ -469,7 +470,7 @@ def test_repetitions_end_with_the_time_of_the_call() -> None:
 def test_a_readers_own_time_is_no_silence() -> None:
     """The clock of a stream runs while its reader waits, not while it works."""
     state = StreamState(DIALECT, SCOPE)
-    script, wire = stream_script(exchange(), state), SyncWire(Scripted(streamed(*WORDS)), patience=Patience(0.2, 0.2))
+    script, wire = stream_script(exchange(), state), SyncWire(Scripted(streamed(*WORDS)), clock=Clock(0.2, 0.2))
     while not isinstance(step := drive_sync(script, wire), Done):
         time.sleep(0.25)
 

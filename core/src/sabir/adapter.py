@@ -9,7 +9,7 @@ an adapter and once for each event loop, which closes it when it ends. A forked 
 """
 
 from threading import Lock
-from typing import Any, Never, Unpack
+from typing import Any, Never, TypeVar, Unpack
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic_core import to_json
@@ -18,17 +18,17 @@ from sabir import registry
 from sabir.calls import Adapter, CallArguments, Messages
 from sabir.catalogue import find_model
 from sabir.checked import checked_key, checked_settings
-from sabir.clock import Patience
+from sabir.clock import Clock
 from sabir.closing import AsyncClosing, SyncClosing
 from sabir.constructors import as_messages, listed
 from sabir.contracts import Access, ApiKey, Connection, Dialect, Fetcher, Provider, TokenCount, WireRequest
-from sabir.drive import SyncWire, Wire, drive, drive_sync, result_of
+from sabir.drive import SyncWire, Watch, Wire, drive, drive_sync, result_of, unwatched
 from sabir.errors import SettingsInvalid
 from sabir.exchange import Exchange, Script, call_script, count_script, folded_script, stream_script
 from sabir.fetching import Derived, MediaFetching
 from sabir.hooks import installed_hooks
 from sabir.incoming import StreamState
-from sabir.losses import Strict, refuse, strict_kinds
+from sabir.losses import Loss, Strict, refuse, strict_kinds
 from sabir.messages import Message
 from sabir.misnamed import refuse_misnamed
 from sabir.options import as_options
@@ -41,6 +41,7 @@ from sabir.telemetry import CallWatch
 
 __all__ = ["Adapter", "CallArguments", "Messages", "ModelAdapter", "adapter", "without_secrets"]
 
+SomeWire = TypeVar("SomeWire", Wire, SyncWire)
 _NO_SETTINGS = Settings()
 _CALL = ("options", "settings", "strict")
 _FACTORY = (
@@ -153,15 +154,11 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering as it is; SettingsInvalid for one that was made for another target."""
-        watch, script = self._call(rendering)
-        wire = Wire(self._connected(), watch.tell, _patience(rendering, is_folded=True))
-        return result_of(await drive(watch.over(script), wire))
+        return result_of(await drive(*self._call(Wire, rendering)))
 
     def send_sync(self, rendering: Rendering) -> Reply:
         """As `send`, waiting."""
-        watch, script = self._call(rendering)
-        wire = SyncWire(self._connected(), watch.tell, _patience(rendering, is_folded=True))
-        return result_of(drive_sync(watch.over(script), wire))
+        return result_of(drive_sync(*self._call(SyncWire, rendering)))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Render and send; the reply as it comes. What is refused is refused here, the request goes out later."""
@@ -170,8 +167,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
         async def start() -> tuple[Script[Reply], Wire]:
             rendering = ready if isinstance(ready, Rendering) else await self._fetched(ready, "stream", how)
-            watch, exchange = self._exchange(rendering.for_stream())
-            return watch.over(stream_script(exchange, state)), Wire(self._connected(), watch.tell, _patience(rendering))
+            return self._call(Wire, rendering.for_stream(), state)
 
         return ReplyStream(state, start)
 
@@ -182,9 +178,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
         def start() -> tuple[Script[Reply], SyncWire]:
             rendering = ready if isinstance(ready, Rendering) else self._fetched_sync(ready, "stream_sync", how)
-            watch, exchange = self._exchange(rendering.for_stream())
-            wire = SyncWire(self._connected(), watch.tell, _patience(rendering))
-            return watch.over(stream_script(exchange, state)), wire
+            return self._call(SyncWire, rendering.for_stream(), state)
 
         return SyncReplyStream(state, start)
 
@@ -194,7 +188,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         script = self._count_script(rendering)
         if isinstance(script, TokenCount):
             return script
-        return result_of(await drive(script, Wire(self._connected(), patience=_patience(rendering))))
+        return result_of(await drive(script, self._wire(Wire, rendering)))
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """As `count_tokens`, waiting."""
@@ -202,7 +196,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         script = self._count_script(rendering)
         if isinstance(script, TokenCount):
             return script
-        return result_of(drive_sync(script, SyncWire(self._connected(), patience=_patience(rendering))))
+        return result_of(drive_sync(script, self._wire(SyncWire, rendering)))
 
     async def aclose(self) -> None:
         """Close the clients that this adapter made, not the user's own; a later call makes new ones."""
@@ -259,26 +253,24 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         option_names = rendering.option_names if isinstance(rendering, Rendering) else {}
         return DecodeScope(target=self._target, policy=self._speaks_as, option_names=option_names)
 
-    def _exchange(self, rendering: Rendering) -> tuple[CallWatch, Exchange]:
+    def _call(
+        self, kind: type[SomeWire], rendering: Rendering, state: StreamState | None = None
+    ) -> tuple[Script[Reply], SomeWire]:
+        """What a call does, and what to do it on; with `state`, which shows how far it is, the call is a stream."""
         self._check_target(rendering)
         timeout = rendering.timeout
         if timeout is not None and rendering.streaming:
             timeout = max(timeout, rendering.idle)  # each read's, of which some follow the first event
         request = WireRequest(
-            path=rendering.path,
-            body=rendering.body_bytes,
-            headers=rendering.headers,
-            timeout=timeout,
-            streaming=rendering.streaming,
+            rendering.path, rendering.body_bytes, rendering.headers, timeout, streaming=rendering.streaming
         )
-        scope = self._scope(rendering)
-        policy, losses, bounds = rendering.retries, rendering.losses, rendering.bounds
-        exchange = Exchange(request, self._dialect, scope, policy, losses, bounds)
-        return CallWatch(rendering, installed_hooks()), exchange
-
-    def _call(self, rendering: Rendering) -> tuple[CallWatch, Script[Reply]]:
-        watch, exchange = self._exchange(rendering)
-        return watch, folded_script(exchange) if rendering.streaming else call_script(exchange)
+        exchange = self._exchange(rendering, request, rendering.losses)
+        watch = CallWatch(rendering, installed_hooks())
+        if state is not None:
+            script = stream_script(exchange, state)
+        else:
+            script = folded_script(exchange) if rendering.streaming else call_script(exchange)
+        return watch.over(script), self._wire(kind, rendering, watch.tell, is_folded=state is None)
 
     def _count_script(self, rendering: Rendering) -> Script[TokenCount] | TokenCount:
         encoded = self._dialect.encode_count(rendering.body, rendering.target)
@@ -286,8 +278,16 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             return TokenCount(input_tokens=-(-len(rendering.body_bytes) // 4), estimated=True)
         path, body = encoded
         request = WireRequest(path, to_json(body), rendering.headers, rendering.timeout)
-        scope, bounds = self._scope(rendering), rendering.bounds
-        return count_script(Exchange(request, self._dialect, scope, rendering.retries, bounds=bounds))
+        return count_script(self._exchange(rendering, request))
+
+    def _exchange(self, rendering: Rendering, request: WireRequest, losses: tuple[Loss, ...] = ()) -> Exchange:
+        return Exchange(request, self._dialect, self._scope(rendering), rendering.retries, losses, rendering.bounds)
+
+    def _wire(
+        self, kind: type[SomeWire], rendering: Rendering, watch: Watch = unwatched, *, is_folded: bool = False
+    ) -> SomeWire:
+        clock = Clock(rendering.timeout, rendering.idle, is_folded=is_folded, who=rendering.target)
+        return kind(self._connected(), watch, clock)
 
     def _connected(self) -> Connection:
         with self._lock:
@@ -299,10 +299,6 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         with self._lock:
             connection, self._connection = self._connection, None
             return connection
-
-
-def _patience(rendering: Rendering, *, is_folded: bool = False) -> Patience:
-    return Patience(rendering.timeout, rendering.idle, is_folded, str(rendering.target))
 
 
 def adapter(

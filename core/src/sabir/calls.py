@@ -39,40 +39,30 @@ class Adapter(Protocol):
     @property
     def target(self) -> Target:
         """Where renderings go: provider, dialect, model, endpoint."""
-        ...
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """The request and its losses, without key and network."""
-        ...
 
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering as it is."""
-        ...
 
     def send_sync(self, rendering: Rendering) -> Reply:
         """As `send`, waiting."""
-        ...
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Render and send."""
-        ...
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """As `complete`, waiting."""
-        ...
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Render and send; the reply as it comes."""
-        ...
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """As `stream`, waiting."""
-        ...
 
     async def aclose(self) -> None:
         """Close every client that the adapter made."""
-        ...
 
     def close(self) -> None:
         """Close the client of the waiting methods."""
-        ...

@@ -8,31 +8,25 @@ does between two events does not.
 
 from math import inf
 from time import monotonic
-from typing import NamedTuple
 
 from sabir.errors import CallTimedOut
 
 
-class Patience(NamedTuple):
-    """How long a call may take, in seconds; None for no end.
+class Clock:
+    """A call's time in seconds, which begins with it; None is no end.
 
-    `is_folded` says that nobody sees a stream's events: it is bounded as what is read whole. `who` is for the error.
+    `until` is the moment (of `time.monotonic`) that bounds what is done now. `is_folded` says that nobody sees a
+    stream's events: it is bounded as what is read whole. `who` is for the error.
     """
 
-    timeout: float | None = None
-    idle: float | None = None
-    is_folded: bool = False
-    who: str = "the provider"
-
-
-class Clock:
-    """A call's time, which begins with it. `until` is the moment (of `time.monotonic`) that bounds what is done now."""
-
-    def __init__(self, patience: Patience) -> None:
-        self._patience = patience
-        self._ends = inf if patience.timeout is None else monotonic() + patience.timeout
-        self._last = self._ends if patience.is_folded else inf
-        self._idle = inf if patience.idle is None else patience.idle
+    def __init__(
+        self, timeout: float | None = None, idle: float = inf, *, is_folded: bool = False, who: object = "the provider"
+    ) -> None:
+        self._timeout = timeout
+        self._idle = idle
+        self._who = who
+        self._ends = inf if timeout is None else monotonic() + timeout
+        self._last = self._ends if is_folded else inf
         self._is_silence = False
         self.until = self._ends
 
@@ -63,8 +57,7 @@ class Clock:
 
     def late(self) -> CallTimedOut:
         """The error of a call whose time is over."""
-        who, patience = self._patience.who, self._patience
         if self._is_silence:
-            return CallTimedOut(f"{who} sent no event for {patience.idle:g} s; raise Settings.idle")
-        whole = f"{who} gave no whole answer within {patience.timeout:g} s, retries and pauses included"
+            return CallTimedOut(f"{self._who} sent no event for {self._idle:g} s; raise Settings.idle")
+        whole = f"{self._who} gave no whole answer within {self._timeout:g} s, retries and pauses included"
         return CallTimedOut(f"{whole}; raise Settings.timeout")

@@ -5,7 +5,6 @@ async with llm: …      AsyncClosing    leaving awaits aclose()
 """
 
 from abc import abstractmethod
-from types import TracebackType
 from typing import Self
 
 
@@ -20,9 +19,7 @@ class SyncClosing:
         """The thing itself; nothing is done yet."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         """Close it."""
         self.close()
 
@@ -38,8 +35,6 @@ class AsyncClosing:
         """The thing itself; nothing is done yet."""
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         """Close it."""
         await self.aclose()

@@ -4,21 +4,20 @@
 
 Nothing is decided here: each wire knows one kind of I/O, and the drivers hand its answers to the script. No loop is
 started, so that the waiting kind works inside a running loop, as in a notebook. An error or a cancellation closes
-the open response on its way out. The wires look at the call's clock: it goes by their `Patience`.
+the open response on its way out. The wires look at the call's clock.
 """
 
 import logging
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from dataclasses import replace
-from io import BytesIO
 from time import sleep
 from typing import Generic, NamedTuple, Protocol, TypeAlias
 
-from sabir.clock import Clock, Patience
+from sabir.clock import Clock
 from sabir.contracts import AsyncWireResponse, Connection, WireRequest, WireResponse
 from sabir.errors import SabirError
-from sabir.exchange import Action, Close, Emit, Failed, Head, Late, Next, Open, Outcome, Pause, Read, Result, Script
+from sabir.exchange import Action, Close, Emit, Failed, Head, Late, Next, Open, Outcome, Pause, Result, Script
 
 logger = logging.getLogger("sabir")
 
@@ -40,7 +39,6 @@ class Raised(NamedTuple):
 
 _PAUSES = (Emit, Done)
 """Where a driver stops, and hands over to its caller."""
-_ENDLESS = Patience()
 
 
 class SyncPerformer(Protocol):
@@ -48,11 +46,9 @@ class SyncPerformer(Protocol):
 
     def perform(self, action: Action) -> Outcome | Raised:
         """Do what an action says; the answer that its class documents, or what it raised."""
-        ...
 
     def close(self) -> None:
         """Close what is open."""
-        ...
 
 
 class Performer(Protocol):
@@ -60,52 +56,67 @@ class Performer(Protocol):
 
     async def perform(self, action: Action) -> Outcome | Raised:
         """Do what an action says; the answer that its class documents, or what it raised."""
-        ...
 
     async def close(self) -> None:
         """Close what is open."""
-        ...
 
 
-class SyncWire:
-    """Performs actions by waiting for them; holds the open response."""
+def unwatched(action: Open | Failed) -> None:
+    """Nobody is told."""
 
-    def __init__(self, connection: Connection, watch: Watch | None = None, patience: Patience = _ENDLESS) -> None:
+
+class _Wire:
+    """What both kinds of wire share: whom they ask, whom they tell, and how long a call may take."""
+
+    def __init__(self, connection: Connection, watch: Watch = unwatched, clock: Clock | None = None) -> None:
         self._connection = connection
         self._watch = watch
-        self._clock = Clock(patience)
-        self._response: WireResponse | None = None
-        self._chunks: Iterator[bytes] = iter(())
+        self._clock = clock or Clock()
+
+    def _request(self, action: Open) -> WireRequest:
+        """What is sent, having told who watches: a repetition waits no longer than the call has left."""
+        self._watch(action)
+        self._clock.begin()
+        request = action.request
+        if (
+            action.attempt == 1
+            or request.timeout is None
+            or (left := self._clock.longest_read(streaming=request.streaming)) >= request.timeout
+        ):
+            return request
+        return replace(request, timeout=max(round(left, 1), 0.1))
+
+    def _raised(self, error: Exception) -> Raised:
+        translated = None if isinstance(error, SabirError) else self._connection.translate(error)
+        return Raised(error) if translated is None else _caused(translated, error)
+
+
+class SyncWire(_Wire):
+    """Performs actions by waiting for them; holds the open response."""
+
+    _response: WireResponse | None = None
+    _chunks: Iterator[bytes] = iter(())
 
     def perform(self, action: Action) -> Outcome | Raised:
         """Do what an action says; the answer that its class documents, or what it raised."""
         try:
-            if type(action) is not Next:
+            if type(action) is Next:
+                if action.had_event:
+                    self._clock.hear()
+                outcome: Outcome = next(self._chunks, None)
+            elif isinstance(action, Open):
+                self._response = response = self._connection.open_sync(self._request(action))
+                self._chunks = iter(response.chunks())
+                outcome = Head(response.status, response.headers)
+            else:
                 return self._perform(action)
-            if action.had_event:
-                self._clock.hear()
-            chunk = next(self._chunks, None)
             self._clock.check()
-            return chunk
+            return outcome
         except Exception as error:
-            return _translated(self._connection, error)
+            return self._raised(error)
 
     def _perform(self, action: Action) -> Outcome:
         match action:
-            case Read(most):
-                body = BytesIO()
-                for chunk in self._chunks:
-                    body.write(chunk)
-                    self._clock.check()
-                    if body.tell() > most:
-                        body.truncate(most + 1)
-                        break
-                return body.getvalue()
-            case Open():
-                self._response = response = self._connection.open_sync(_ready(action, self._watch, self._clock))
-                self._chunks = iter(response.chunks())
-                self._clock.check()
-                return Head(response.status, response.headers)
             case Pause():
                 if (seconds := _between(action)) >= self._clock.left:
                     return Late()
@@ -113,7 +124,7 @@ class SyncWire:
             case Close():
                 self.close()
             case Failed():
-                _tell(self._watch, action)
+                self._watch(action)
         return None
 
     def close(self) -> None:
@@ -131,18 +142,17 @@ class SyncWire:
             logger.debug("closing a response failed: %r", error)
 
 
-class Wire:
+class Wire(_Wire):
     """Performs actions in an event loop; holds the open response."""
 
-    def __init__(self, connection: Connection, watch: Watch | None = None, patience: Patience = _ENDLESS) -> None:
+    _response: AsyncWireResponse | None = None
+    _chunks: AsyncIterator[bytes] | None = None
+
+    def __init__(self, connection: Connection, watch: Watch = unwatched, clock: Clock | None = None) -> None:
         from sabir.alarm import Alarm  # loaded where a loop runs; those who wait need none of it
 
-        self._connection = connection
-        self._watch = watch
-        self._clock = Clock(patience)
+        super().__init__(connection, watch, clock)
         self._alarm = Alarm(self._clock)
-        self._response: AsyncWireResponse | None = None
-        self._chunks: AsyncIterator[bytes] | None = None
 
     async def perform(self, action: Action) -> Outcome | Raised:
         """Do what an action says; the answer that its class documents, or what it raised."""
@@ -152,9 +162,11 @@ class Wire:
                     self._clock.hear()
                 self._alarm.set()
                 outcome: Outcome = None if self._chunks is None else await anext(self._chunks, None)
-            elif isinstance(action, Read | Open):
+            elif isinstance(action, Open):
                 self._alarm.set()
-                outcome = await self._wait(action)
+                self._response = response = await self._connection.open(self._request(action))
+                self._chunks = aiter(response.chunks())
+                outcome = Head(response.status, response.headers)
             else:
                 return await self._perform(action)
             self._alarm.stop()
@@ -165,22 +177,7 @@ class Wire:
                 return _caused(self._clock.late(), error)
             if not isinstance(error, Exception):
                 raise
-            return _translated(self._connection, error)
-
-    async def _wait(self, action: Read | Open) -> Outcome:
-        if isinstance(action, Open):
-            self._response = response = await self._connection.open(_ready(action, self._watch, self._clock))
-            self._chunks = aiter(response.chunks())
-            return Head(response.status, response.headers)
-        body = BytesIO()
-        if self._chunks is not None:
-            async for chunk in self._chunks:
-                body.write(chunk)
-                self._clock.check()
-                if body.tell() > action.most:
-                    body.truncate(action.most + 1)
-                    break
-        return body.getvalue()
+            return self._raised(error)
 
     async def _perform(self, action: Action) -> Outcome:
         match action:
@@ -193,7 +190,7 @@ class Wire:
             case Close():
                 await self.close()
             case Failed():
-                _tell(self._watch, action)
+                self._watch(action)
         return None
 
     async def close(self) -> None:
@@ -214,34 +211,6 @@ class Wire:
 
 def _between(pause: Pause) -> float:
     return random.uniform(pause.shortest, pause.longest)
-
-
-def _ready(action: Open, watch: Watch | None, clock: Clock) -> WireRequest:
-    """What is sent, having told who watches: a repetition waits no longer than the call has left."""
-    _tell(watch, action)
-    clock.begin()
-    request = action.request
-    if (
-        action.attempt == 1
-        or request.timeout is None
-        or (left := clock.longest_read(streaming=request.streaming)) >= request.timeout
-    ):
-        return request
-    return replace(request, timeout=max(round(left, 1), 0.1))
-
-
-def _tell(watch: Watch | None, action: Open | Failed) -> None:
-    if watch is not None:
-        watch(action)
-
-
-def _translated(connection: Connection, error: Exception) -> Raised:
-    if isinstance(error, SabirError):
-        return Raised(error)
-    translated = connection.translate(error)
-    if translated is None:
-        return Raised(error)
-    return _caused(translated, error)
 
 
 def _caused(raised: SabirError, cause: BaseException) -> Raised:

@@ -1,6 +1,6 @@
 """One call to a provider as a script without I/O: it says what to do next and is told what came of it.
 
-    script ── Open · Read · Next · Close · Pause · Failed ──▶ driver ──▶ Connection
+    script ── Open · Next · Close · Pause · Failed ──▶ driver ──▶ Connection
        ▲                                                        │
        └────────── Head, bytes or None; or an error ◀───────────┘     Emit hands an event of a stream to the user
 
@@ -12,23 +12,25 @@ anything else ends it.
 from codecs import BOM_UTF8
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias, TypeVar
+from functools import wraps
+from io import BytesIO
+from typing import Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from sabir.contracts import Dialect, TokenCount, WireRequest
 from sabir.errors import CallError, ResponseInvalid, ServerFailed
 from sabir.events import StreamEvent
-from sabir.incoming import StreamState, finished, labelled, raise_unreadable, redirected, shown, too_long
+from sabir.incoming import BOUNDS, StreamState, finished, labelled, raise_unreadable, redirected, shown, too_long
 from sabir.losses import Loss
 from sabir.mending import mend
 from sabir.reply import Reply
 from sabir.scope import DecodeScope
 from sabir.settings import Bounds, RetryPolicy
 
+Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-correlation-id")
 """Response headers that hold the provider's id of a request; the first found counts."""
-_BOUNDS = Bounds()
 LEAST_JITTER = 0.5
 """The least that a delay of the policy's own is scaled by, so that many callers do not come back at once."""
 
@@ -38,12 +40,6 @@ class Open(NamedTuple):
 
     request: WireRequest
     attempt: int = 1
-
-
-class Read(NamedTuple):
-    """Read the open response's body; the answer is its bytes, of more than `most` the first `most` and one."""
-
-    most: int
 
 
 class Next(NamedTuple):
@@ -93,7 +89,7 @@ class Late(NamedTuple):
     """There is no time for a pause; it was not begun."""
 
 
-Action: TypeAlias = Open | Read | Next | Close | Pause | Failed | Emit
+Action: TypeAlias = Open | Next | Close | Pause | Failed | Emit
 Outcome: TypeAlias = Head | bytes | StreamEvent | Late | None
 Script: TypeAlias = Generator[Action, Outcome, Result]
 
@@ -108,73 +104,89 @@ class Exchange:
     retries: RetryPolicy
     losses: tuple[Loss, ...] = ()
     """The rendering's losses; they come first in the reply's."""
-    bounds: Bounds = _BOUNDS
+    bounds: Bounds = BOUNDS
 
 
-def call_script(exchange: Exchange) -> Script[Reply]:
+def _repeated(
+    once: Callable[Concatenate[Exchange, int, Given], Script[Result]],
+) -> Callable[Concatenate[Exchange, Given], Script[Result]]:
+    """A call of which `once` is the attempt of a number: it is sent again as its policy says."""
+
+    @wraps(once)
+    def script(exchange: Exchange, /, *given: Given.args, **named: Given.kwargs) -> Script[Result]:
+        attempt = 1
+        while True:
+            try:
+                result = yield from once(exchange, attempt, *given, **named)
+                yield Close()
+                return result
+            except CallError as error:
+                labelled(error, exchange.scope).losses = exchange.losses
+                yield Failed(error, attempt)
+                yield Close()
+                longest = exchange.retries.delay(attempt, error)
+                if longest is None:
+                    raise
+                shortest = exchange.retries.delay(attempt, error, LEAST_JITTER) or 0.0
+                if isinstance((yield Pause(shortest, longest)), Late):
+                    raise
+            attempt += 1
+
+    return script
+
+
+@_repeated
+def call_script(exchange: Exchange, attempt: int) -> Script[Reply]:
     """A call whose answer comes at once."""
-
-    def once(attempt: int) -> Script[Reply]:
-        scope = yield from _opened(exchange, attempt)
-        return (yield from _whole(exchange, scope, attempt))
-
-    return _repeated(once, exchange)
+    scope = yield from _opened(exchange, attempt)
+    return (yield from _whole(exchange, scope, attempt))
 
 
-def count_script(exchange: Exchange) -> Script[TokenCount]:
+@_repeated
+def count_script(exchange: Exchange, attempt: int) -> Script[TokenCount]:
     """A call that asks how many tokens a request has."""
-
-    def once(attempt: int) -> Script[TokenCount]:
-        scope = yield from _opened(exchange, attempt)
-        body, _ = yield from _whole_body(exchange)
-        try:
-            return TokenCount(input_tokens=exchange.dialect.decode_count(body), estimated=False)
-        except Exception as error:
-            raise_unreadable(scope, body, error)
-
-    return _repeated(once, exchange)
+    scope = yield from _opened(exchange, attempt)
+    body, _ = yield from _whole_body(exchange, scope)
+    try:
+        return TokenCount(input_tokens=exchange.dialect.decode_count(body), estimated=False)
+    except Exception as error:
+        raise_unreadable(scope, body, error)
 
 
-def folded_script(exchange: Exchange) -> Script[Reply]:
+@_repeated
+def folded_script(exchange: Exchange, attempt: int) -> Script[Reply]:
     """A call whose answer comes as a stream that nobody reads: one that an error breaks off is sent again, as any call.
 
     An endpoint that knows no streams may answer at once: an answer that begins as JSON is read as that of a call.
     """
-    state = StreamState(exchange.dialect, exchange.scope)
+    scope = yield from _opened(exchange, attempt)
+    begun, came = b"", 0
+    while BOM_UTF8.startswith(begun) and (chunk := (yield _NEXT)) is not None:
+        assert isinstance(chunk, bytes)
+        begun, came = (begun + chunk).lstrip(), came + len(chunk)
+        if came > exchange.bounds.body_bytes:
+            raise too_long(scope, "a body", exchange.bounds, "body_bytes")
+    if begun.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
+        return (yield from _whole(exchange, scope, attempt, begun))
+    state = StreamState(exchange.dialect, scope)
     state.mute()
-
-    def once(attempt: int) -> Script[Reply]:
-        scope = yield from _opened(exchange, attempt)
-        begun, came = b"", 0
-        while BOM_UTF8.startswith(begun) and (chunk := (yield _NEXT)) is not None:
-            assert isinstance(chunk, bytes)
-            begun, came = (begun + chunk).lstrip(), came + len(chunk)
-            if came > exchange.bounds.body_bytes:
-                raise too_long(scope, "a body", exchange.bounds, "body_bytes")
-        if begun.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
-            return (yield from _whole(exchange, scope, attempt, begun))
-        state.begin(scope, attempt, exchange.losses, exchange.bounds)
-        return (yield from _streamed(exchange, state, scope, begun))
-
-    return _repeated(once, exchange)
+    state.begin(scope, attempt, exchange.losses, exchange.bounds)
+    return (yield from _streamed(exchange, state, scope, begun))
 
 
-def stream_script(exchange: Exchange, state: StreamState) -> Script[Reply]:
+@_repeated
+def stream_script(exchange: Exchange, attempt: int, state: StreamState) -> Script[Reply]:
     """A call whose answer comes as a stream; `state` shows how far it is."""
-
-    def once(attempt: int) -> Script[Reply]:
-        state.begin(exchange.scope, attempt, exchange.losses, exchange.bounds)
-        scope = yield from _opened(exchange, attempt)
-        state.begin(scope, attempt)
-        try:
-            return (yield from _streamed(exchange, state, scope))
-        except CallError as error:
-            failure = state.failure(labelled(error, scope))
-            if failure is error:
-                raise
-            raise failure from error
-
-    return _repeated(once, exchange)
+    state.begin(exchange.scope, attempt, exchange.losses, exchange.bounds)
+    scope = yield from _opened(exchange, attempt)
+    state.begin(scope, attempt, exchange.losses, exchange.bounds)
+    try:
+        return (yield from _streamed(exchange, state, scope))
+    except CallError as error:
+        failure = state.failure(labelled(error, scope))
+        if failure is error:
+            raise
+        raise failure from error
 
 
 def _streamed(exchange: Exchange, state: StreamState, scope: DecodeScope, begun: bytes = b"") -> Script[Reply]:
@@ -198,7 +210,7 @@ def _streamed(exchange: Exchange, state: StreamState, scope: DecodeScope, begun:
 
 def _whole(exchange: Exchange, scope: DecodeScope, attempt: int, begun: bytes = b"") -> Script[Reply]:
     """The reply of an open response that is read whole, of which some bytes have come."""
-    body, was_broken = yield from _whole_body(exchange, begun)
+    body, was_broken = yield from _whole_body(exchange, scope, begun)
     try:
         reply = exchange.dialect.decode(body, scope)
         return finished(reply, exchange.losses, attempt, was_broken=was_broken)
@@ -224,19 +236,24 @@ def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
     raise labelled(_refusal(exchange.dialect, head, body, scope), scope, head.status)
 
 
-def _whole_body(exchange: Exchange, begun: bytes = b"") -> Script[tuple[bytes, bool]]:
+def _whole_body(exchange: Exchange, scope: DecodeScope, begun: bytes = b"") -> Script[tuple[bytes, bool]]:
     """The body as valid Unicode, and whether it was not; ResponseInvalid for one that is too long."""
     bounds = exchange.bounds
-    body = begun + (yield from _body(bounds.body_bytes))
+    body = yield from _body(bounds.body_bytes, begun)
     if len(body) > bounds.body_bytes:
-        raise too_long(exchange.scope, "a body", bounds, "body_bytes")
+        raise too_long(scope, "a body", bounds, "body_bytes")
     return mend(body)
 
 
-def _body(most: int) -> Script[bytes]:
-    body = yield Read(most)
-    assert isinstance(body, bytes)
-    return body
+def _body(most: int, begun: bytes = b"") -> Script[bytes]:
+    """The body, of which some bytes have come; of more than `most` bytes the first `most` and one."""
+    body = BytesIO()
+    body.write(begun)
+    while body.tell() <= most and (chunk := (yield _NEXT)) is not None:
+        assert isinstance(chunk, bytes)
+        body.write(chunk)
+    body.truncate(most + 1)
+    return body.getvalue()
 
 
 def _refusal(dialect: Dialect, head: Head, body: bytes, scope: DecodeScope) -> CallError:
@@ -249,23 +266,3 @@ def _refusal(dialect: Dialect, head: Head, body: bytes, scope: DecodeScope) -> C
         failed = kind(f"{scope.target} answered {head.status} with {shown(body)}, which its dialect cannot read")
         failed.__cause__ = unexpected
         return failed
-
-
-def _repeated(once: Callable[[int], Script[Result]], exchange: Exchange) -> Script[Result]:
-    attempt = 1
-    while True:
-        try:
-            result = yield from once(attempt)
-            yield Close()
-            return result
-        except CallError as error:
-            labelled(error, exchange.scope).losses = exchange.losses
-            yield Failed(error, attempt)
-            yield Close()
-            longest = exchange.retries.delay(attempt, error)
-            if longest is None:
-                raise
-            shortest = exchange.retries.delay(attempt, error, LEAST_JITTER) or 0.0
-            if isinstance((yield Pause(shortest, longest)), Late):
-                raise
-        attempt += 1

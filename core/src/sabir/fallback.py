@@ -9,14 +9,14 @@ each member; what that loses, and whom it was lost for, is in the reply. Whom to
 
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AsyncExitStack, ExitStack
+from functools import partial
 from typing import Never, Protocol, Unpack, runtime_checkable
 
-from sabir.adapter import ModelAdapter, adapter
+from sabir.adapter import adapter
 from sabir.calls import Adapter, CallArguments, Messages
 from sabir.closing import AsyncClosing, SyncClosing
 from sabir.constructors import as_messages
 from sabir.contracts import Fetcher, TokenCount
-from sabir.drive import Performer, SyncPerformer
 from sabir.errors import (
     CallTimedOut,
     ConnectionFailed,
@@ -32,12 +32,11 @@ from sabir.errors import (
     SettingsInvalid,
     Unavailable,
 )
-from sabir.exchange import Script
 from sabir.losses import Strict
 from sabir.messages import Message
 from sabir.misnamed import refuse_misnamed
 from sabir.options import as_options
-from sabir.relay import Kinds, Relay, RelayWire, SyncRelayWire, Way, ask, ask_sync, told, way_along
+from sabir.relay import Kinds, Relay, SyncRelay, awaited, told, way_along
 from sabir.rendering import Rendering
 from sabir.reply import Reply
 from sabir.scope import Target
@@ -105,17 +104,19 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """The request of the first member, or of the first that does not refuse it; pure, as the members' own."""
         listed, given = _prepared("render", messages, how)
-        return ask_sync(self._way(self._refusals), lambda member: member.render(listed, **given))[0]
+        return next(way_along(self._members, self._refusals, lambda member: member.render(listed, **given))).got
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Render and send, by one member after the other; `reply.passed` tells who did not answer."""
         listed, given = _prepared("complete", messages, how)
-        return told(*await ask(self._way(self._kinds), lambda member: member.complete(listed, **given)))
+        way = way_along(self._members, self._kinds, lambda member: member.complete(listed, **given))
+        return told(*await awaited(way))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """As `complete`, waiting."""
         listed, given = _prepared("complete_sync", messages, how)
-        return told(*ask_sync(self._way(self._kinds), lambda member: member.complete_sync(listed, **given)))
+        way = way_along(self._members, self._kinds, lambda member: member.complete_sync(listed, **given))
+        return told(*next(way))
 
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering as it is, by the member that it was made for, which has no substitute here.
@@ -137,23 +138,15 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
             return self._addressed(messages).stream(messages, **how)
         listed, given = _prepared("stream", messages, how)
         relay = Relay(way_along(self._members, self._kinds, lambda member: member.stream(listed, **given)))
-
-        async def start() -> tuple[Script[Reply], Performer]:
-            return relay.script(), RelayWire(relay)
-
-        return ReplyStream(relay, start)
+        return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """As `stream`, waiting."""
         if isinstance(messages, Rendering):
             return self._addressed(messages).stream_sync(messages, **how)
         listed, given = _prepared("stream_sync", messages, how)
-        relay = Relay(way_along(self._members, self._kinds, lambda member: member.stream_sync(listed, **given)))
-
-        def start() -> tuple[Script[Reply], SyncPerformer]:
-            return relay.script(), SyncRelayWire(relay)
-
-        return SyncReplyStream(relay, start)
+        relay = SyncRelay(way_along(self._members, self._kinds, lambda member: member.stream_sync(listed, **given)))
+        return SyncReplyStream(relay, relay.start)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """The input tokens of what `render` renders, for its target; an error of that count is raised as it is.
@@ -161,14 +154,16 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         Another member's count would be of another model's tokens. SettingsInvalid for a member that counts none.
         """
         listed, given = _prepared("count_tokens", messages, how)
-        way = self._way(self._refusals)
-        return (await ask(way, lambda member: _counting(member).count_tokens(listed, **given)))[0]
+        way = way_along(self._members, self._refusals, lambda member: _counting(member).count_tokens(listed, **given))
+        return (await awaited(way)).got
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """As `count_tokens`, waiting."""
         listed, given = _prepared("count_tokens_sync", messages, how)
-        way = self._way(self._refusals)
-        return ask_sync(way, lambda member: _counting(member).count_tokens_sync(listed, **given))[0]
+        way = way_along(
+            self._members, self._refusals, lambda member: _counting(member).count_tokens_sync(listed, **given)
+        )
+        return next(way).got
 
     async def aclose(self) -> None:
         """Close the members that were made from strings; adapters that were given stay open."""
@@ -181,9 +176,6 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         with ExitStack() as closing:
             for member in self._made:
                 closing.callback(member.close)
-
-    def _way(self, kinds: Kinds) -> Way[Adapter]:
-        return way_along(self._members, kinds, lambda member: member)
 
     def _addressed(self, rendering: Rendering) -> Adapter:
         for member in self._members:
@@ -247,14 +239,10 @@ def fallback(
     if len(members) < 2:
         raise SettingsInvalid(f"a fallback has two members or more, {len(members)} given; add another 'provider:model'")
     kinds = _checked_kinds(MOVES_ON if moves_on_for is None else moves_on_for)
-    made: list[ModelAdapter] = []
-    adapters: list[Adapter] = []
-    for member in members:
-        if isinstance(member, str):
-            made.append(adapter(member, speaks_as=speaks_as, settings=settings, strict=strict, fetcher=fetcher))
-        adapters.append(made[-1] if isinstance(member, str) else member)
-    common = {"speaks_as": speaks_as, "settings": settings, "strict": strict, "fetcher": fetcher}
-    unused = [name for name, value in common.items() if value not in ("llm", None, False)]
+    make = partial(adapter, speaks_as=speaks_as, settings=settings, strict=strict, fetcher=fetcher)
+    adapters: list[Adapter] = [make(member) if isinstance(member, str) else member for member in members]
+    made = [each for each, member in zip(adapters, members, strict=True) if isinstance(member, str)]
+    unused = [name for name, value in make.keywords.items() if value not in ("llm", None, False)]
     if unused and not made:
         raise SettingsInvalid(f"{', '.join(unused)}: no member is named by a string; give it to each sabir.adapter(…)")
     return FallbackAdapter(adapters, made, kinds, _one_voice(adapters))

@@ -27,6 +27,7 @@ from sabir.sse import ServerEvent, ServerEventReader
 
 SHOWN_CHARACTERS = 200
 """How much of an answer that cannot be read is shown in the error."""
+BOUNDS = Bounds()
 KEPT_BYTES = 65_536
 """How much of an answer without any event is kept, to read the error that it may report."""
 
@@ -85,26 +86,24 @@ def finished(reply: Reply, losses: tuple[Loss, ...], attempt: int, *, was_broken
 class StreamState:
     """One reply being streamed; `begin` starts it over for another attempt. Pure: it is fed bytes."""
 
-    def __init__(self, dialect: Dialect, scope: DecodeScope, losses: tuple[Loss, ...] = ()) -> None:
+    def __init__(self, dialect: Dialect, scope: DecodeScope) -> None:
         self._dialect = dialect
-        self._losses = losses
-        self._bounds = Bounds()
         self._is_mute = False
         self.had_event = False
         """Whether the last chunk ended an event."""
-        self.begin(scope, 1)
+        self.begin(scope)
 
     def begin(
-        self, scope: DecodeScope, attempt: int, losses: tuple[Loss, ...] | None = None, bounds: Bounds | None = None
+        self, scope: DecodeScope, attempt: int = 1, losses: tuple[Loss, ...] = (), bounds: Bounds = BOUNDS
     ) -> None:
         """Forget what came; the next bytes are those of a new response."""
         self._scope = scope
         self._attempt = attempt
-        self._losses = self._losses if losses is None else losses
-        self._bounds = bounds or self._bounds
+        self._losses = losses
+        self._bounds = bounds
         self._fold = Fold(scope)
         self._reader = ServerEventReader()
-        self._most = self._bounds.event_bytes
+        self._most = bounds.event_bytes
         self._decoder: Decoder | None = None
         self._held: ReplyStart | None = None
         self._seen = bytearray()
@@ -150,12 +149,9 @@ class StreamState:
         try:
             json.loads(body)
             self._dialect.decode(body, self._scope)
-        except ResponseInvalid:
-            return  # it reports none; `reply` shows it
-        except CallError:
-            raise
-        except Exception:
-            return
+        except Exception as error:
+            if isinstance(error, CallError) and not isinstance(error, ResponseInvalid):
+                raise  # all else reports none; `reply` shows it
 
     def _take(self, wire_events: Sequence[ServerEvent | None]) -> Iterator[StreamEvent]:
         """The events of wire events, of which None is the end of the bytes."""

@@ -3,16 +3,17 @@
     way ── Asked(first member) ──▶ driver ── an error ──▶ way ── Asked(next member) ──▶ driver ──▶ reply
                                                            └── or raises: the error itself, or that nobody answered
 
-The way is a generator without I/O, and each call has its own. Calls go along it by two thin drivers, streams by one
-script, and only until there is an event: whoever saw one could not be given another beginning.
+The way is a generator that opens nothing but what it is given to open, and each call has its own. A call that waits
+ends at its first step, one in an event loop is awaited there; streams go along it by one script, and only until there
+is an event: whoever saw one could not be given another beginning.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
-from typing import Generic, NoReturn, TypeAlias, TypeVar
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from typing import Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 from sabir.calls import Adapter
-from sabir.drive import Raised
+from sabir.drive import Performer, Raised, SyncPerformer
 from sabir.errors import NoneAnswered, RenderingRefused, SabirError, StreamBroken, one_line
 from sabir.events import StreamEvent
 from sabir.exchange import Action, Emit, Next, Outcome, Script
@@ -31,19 +32,18 @@ Kinds: TypeAlias = tuple[type[SabirError], ...]
 """The errors for which the next member is asked."""
 
 
-class Asked(Generic[Got]):
-    """Where a call stands on its way: what is asked, and who was passed over before."""
+class Asked(NamedTuple, Generic[Got]):
+    """Where a call stands on its way: what came of asking, and who was passed over before."""
 
-    def __init__(self, got: Got, passed: Iterable[Passed]) -> None:
-        self.got = got
-        self.passed = tuple(passed)
+    got: Got
+    passed: tuple[Passed, ...]
 
 
 Way: TypeAlias = Generator[Asked[Got], None, None]
 
 
 def way_along(members: Sequence[Adapter], kinds: Kinds, opened: Callable[[Adapter], Got]) -> Way[Got]:
-    """Whom to ask, and, each time that an error is thrown in, whom to ask next.
+    """What comes of asking the first, and, each time that this raises or an error is thrown in, of asking the next.
 
     An error of another kind is raised as it is, with a note of what was passed over before it.
     """
@@ -51,7 +51,7 @@ def way_along(members: Sequence[Adapter], kinds: Kinds, opened: Callable[[Adapte
     errors: list[SabirError] = []
     for member, following in zip(members, (*members[1:], None), strict=True):
         try:
-            yield Asked(opened(member), passed)
+            yield Asked(opened(member), tuple(passed))
         except kinds as error:
             errors.append(error)
             passed += _passed(member, error)
@@ -86,22 +86,12 @@ def _raise_none(passed: Sequence[Passed], errors: Sequence[SabirError]) -> NoRet
     raise NoneAnswered(f"no member answered: {_said(passed)}", passed=passed, errors=errors) from errors[-1]
 
 
-def ask_sync(way: Way[Got], call: Callable[[Got], Result]) -> tuple[Result, tuple[Passed, ...]]:
-    """What the first answers who does, and who was passed over before; raises what the way raises."""
+async def awaited(way: Way[Coroutine[Any, Any, Result]]) -> Asked[Result]:
+    """The answer of the first who gives one, in an event loop; raises what the way raises."""
     asked = next(way)
     while True:
         try:
-            return call(asked.got), asked.passed
-        except Exception as error:
-            asked = way.throw(error)
-
-
-async def ask(way: Way[Got], call: Callable[[Got], Awaitable[Result]]) -> tuple[Result, tuple[Passed, ...]]:
-    """As `ask_sync`, in an event loop."""
-    asked = next(way)
-    while True:
-        try:
-            return await call(asked.got), asked.passed
+            return Asked(await asked.got, asked.passed)
         except Exception as error:
             asked = way.throw(error)
 
@@ -111,7 +101,7 @@ def told(reply: Reply, passed: tuple[Passed, ...]) -> Reply:
     return reply.model_copy(update={"passed": (*passed, *reply.passed)}) if passed else reply
 
 
-class Relay(Generic[SomeStream]):
+class _Relay(Generic[SomeStream]):
     """What has come of a fallback's stream: that which has come of the stream of the member asked."""
 
     def __init__(self, way: Way[SomeStream]) -> None:
@@ -168,37 +158,39 @@ def _event(outcome: Outcome) -> StreamEvent | None:
     return outcome
 
 
-class SyncRelayWire:
-    """Waits for the next event of the member asked."""
+class SyncRelay(_Relay[SyncReplyStream]):
+    """A fallback's stream as its state and its wire, which waits for the next event of the member asked."""
 
-    def __init__(self, relay: Relay[SyncReplyStream]) -> None:
-        self._relay = relay
+    def start(self) -> tuple[Script[Reply], SyncPerformer]:
+        """What a stream of it does, and what to do it on."""
+        return self.script(), self
 
     def perform(self, action: Action) -> Outcome | Raised:
         """The next event, or None at the end; a relay's script asks for nothing else."""
         try:
-            return next(self._relay.stream, None)
+            return next(self.stream, None)
         except Exception as error:
             return Raised(error)
 
     def close(self) -> None:
         """Close the stream of the member asked."""
-        self._relay.stream.close()
+        self.stream.close()
 
 
-class RelayWire:
-    """As SyncRelayWire, in an event loop."""
+class Relay(_Relay[ReplyStream]):
+    """As SyncRelay, in an event loop."""
 
-    def __init__(self, relay: Relay[ReplyStream]) -> None:
-        self._relay = relay
+    async def start(self) -> tuple[Script[Reply], Performer]:
+        """What a stream of it does, and what to do it on."""
+        return self.script(), self
 
     async def perform(self, action: Action) -> Outcome | Raised:
         """The next event, or None at the end; a relay's script asks for nothing else."""
         try:
-            return await anext(self._relay.stream, None)
+            return await anext(self.stream, None)
         except Exception as error:
             return Raised(error)
 
     async def close(self) -> None:
         """Close the stream of the member asked."""
-        await self._relay.stream.aclose()
+        await self.stream.aclose()

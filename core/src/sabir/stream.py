@@ -19,10 +19,11 @@ from sabir.events import StreamEvent
 from sabir.exchange import Emit, Script
 from sabir.reply import Reply
 
-SomeWire = TypeVar("SomeWire", Performer, SyncPerformer)
 StartSync: TypeAlias = Callable[[], tuple[Script[Reply], SyncPerformer]]
 """Makes ready to send: the script to drive, and the wire to drive it on."""
 Start: TypeAlias = Callable[[], Awaitable[tuple[Script[Reply], Performer]]]
+SomeStart = TypeVar("SomeStart", Start, StartSync)
+SomeWire = TypeVar("SomeWire", Performer, SyncPerformer)
 
 
 class Streamed(Protocol):
@@ -31,76 +32,70 @@ class Streamed(Protocol):
     @property
     def partial(self) -> Reply:
         """What has arrived so far; the whole reply after its end."""
-        ...
 
     def mute(self) -> None:
         """Give no more events: whoever reads wants the reply alone."""
-        ...
 
     def left(self) -> StreamBroken:
         """The error of one who asks for more after leaving the stream."""
-        ...
 
     def text_of(self, event: StreamEvent) -> str:
         """The characters by which an event lengthens the reply's text; "" where it does not."""
-        ...
 
 
-class _Progress(Generic[SomeWire]):
+class _Stream(Generic[SomeStart, SomeWire]):
     """How far a stream is: not begun, running, whole, failed or left. Whoever waits for an event has the turn."""
 
-    def __init__(self, state: Streamed) -> None:
-        self.state = state
-        self.running: tuple[Script[Reply], SomeWire] | None = None
-        self.reply: Reply | None = None
-        self.error: Exception | None = None
-        self.turn = Lock()
+    def __init__(self, state: Streamed, start: SomeStart) -> None:
+        self._state = state
+        self._start: SomeStart = start
+        self._running: tuple[Script[Reply], SomeWire] | None = None
+        self._reply: Reply | None = None
+        self._error: Exception | None = None
+        self._turn = Lock()
 
-    def begin(self) -> bool:
+    @property
+    def partial(self) -> Reply:
+        """What has arrived so far; an unfinished option call is no message but a loss (see `Fold.partial`)."""
+        return self._reply or self._state.partial
+
+    def _begin(self) -> bool:
         """Take the turn, or say that every event was read.
 
         Raises what ended the stream before its time, and SettingsInvalid while another has the turn.
         """
-        if not self.turn.acquire(blocking=False):
+        if not self._turn.acquire(blocking=False):
             raise SettingsInvalid("this stream has a reader who waits for its next event; read it once, from one place")
-        if self.reply is None and self.error is None:
+        if self._reply is None and self._error is None:
             return True
-        self.turn.release()
-        if self.error is not None:
-            raise self.error
+        self._turn.release()
+        if self._error is not None:
+            raise self._error
         return False
 
-    def mute(self) -> None:
+    def _mute(self) -> None:
         """Let no more events come, only the end."""
-        if self.begin():
-            self.state.mute()
-            self.turn.release()
+        if self._begin():
+            self._state.mute()
+            self._turn.release()
 
-    def end(self, reply: Reply) -> None:
-        """Take the whole reply, after which nothing comes."""
-        self.reply, self.running = reply, None
-
-    def stop(self, error: BaseException | None = None) -> SomeWire | None:
+    def _stop(self, error: BaseException | None = None) -> SomeWire | None:
         """Let nothing more come, because of an error or because the reader left; the wire that is to be closed."""
-        running, self.running = self.running, None
-        if self.reply is None and self.error is None:
-            self.error = error if isinstance(error, Exception) else self.state.left()
+        running, self._running = self._running, None
+        if self._reply is None and self._error is None:
+            self._error = error if isinstance(error, Exception) else self._state.left()
         if running is None:
             return None
         running[0].close()
         return running[1]
 
 
-class ReplyStream(AsyncClosing):
+class ReplyStream(_Stream[Start, Performer], AsyncClosing):
     """An asynchronous iterator of a reply's events, and a context manager that closes the connection.
 
     Errors of the call are raised where an event is asked for: CallError before the first event, afterwards
     StreamBroken, which carries what had arrived. It has one reader at a time: SettingsInvalid for a second.
     """
-
-    def __init__(self, state: Streamed, start: Start) -> None:
-        self._progress: _Progress[Performer] = _Progress(state)
-        self._start = start
 
     def __aiter__(self) -> AsyncIterator[StreamEvent]:
         """The events that have not been read yet."""
@@ -108,43 +103,37 @@ class ReplyStream(AsyncClosing):
 
     async def __anext__(self) -> StreamEvent:
         """The next event."""
-        progress = self._progress
-        if not progress.begin():
+        if not self._begin():
             raise StopAsyncIteration
         try:
-            progress.running = progress.running or await self._start()
-            step = await drive(*progress.running)
+            self._running = self._running or await self._start()
+            step = await drive(*self._running)
             if isinstance(step, Emit):
                 return step.event
-            progress.end(step.result)
+            self._reply, self._running = step.result, None
         except BaseException as error:
-            progress.stop(error)
+            self._stop(error)
             raise
         finally:
-            progress.turn.release()
+            self._turn.release()
         raise StopAsyncIteration
 
     @property
     def text(self) -> AsyncIterator[str]:
         """The reply's text as it comes; other events are passed over."""
-        return _Texts(self, self._progress.state.text_of)
-
-    @property
-    def partial(self) -> Reply:
-        """What has arrived so far; an unfinished option call is no message but a loss (see `Fold.partial`)."""
-        return self._progress.reply or self._progress.state.partial
+        return _Texts(self, self._state.text_of)
 
     async def reply(self) -> Reply:
         """The whole reply, after reading what is left of it."""
-        self._progress.mute()
+        self._mute()
         async for _ in self:
             pass
-        assert self._progress.reply is not None
-        return self._progress.reply
+        assert self._reply is not None
+        return self._reply
 
     async def aclose(self) -> None:
         """Close the connection; what has not been read stays unread."""
-        wire = self._progress.stop()
+        wire = self._stop()
         if wire is not None:
             await wire.close()
 
@@ -165,15 +154,11 @@ class _Texts:
         return text
 
 
-class SyncReplyStream(SyncClosing):
+class SyncReplyStream(_Stream[StartSync, SyncPerformer], SyncClosing):
     """An iterator of a reply's events, and a context manager that closes the connection; waits for each event.
 
     It needs no event loop and disturbs none that runs. Errors are those of ReplyStream.
     """
-
-    def __init__(self, state: Streamed, start: StartSync) -> None:
-        self._progress: _Progress[SyncPerformer] = _Progress(state)
-        self._start = start
 
     def __iter__(self) -> Iterator[StreamEvent]:
         """The events that have not been read yet."""
@@ -181,47 +166,41 @@ class SyncReplyStream(SyncClosing):
 
     def __next__(self) -> StreamEvent:
         """The next event."""
-        progress = self._progress
-        if not progress.begin():
+        if not self._begin():
             raise StopIteration
         try:
-            progress.running = progress.running or self._start()
-            step = drive_sync(*progress.running)
+            self._running = self._running or self._start()
+            step = drive_sync(*self._running)
             if isinstance(step, Emit):
                 return step.event
-            progress.end(step.result)
+            self._reply, self._running = step.result, None
         except BaseException as error:
-            progress.stop(error)
+            self._stop(error)
             raise
         finally:
-            progress.turn.release()
+            self._turn.release()
         raise StopIteration
 
     @property
     def text(self) -> Iterator[str]:
         """The reply's text as it comes; other events are passed over."""
-        return filter(None, map(self._progress.state.text_of, self))
-
-    @property
-    def partial(self) -> Reply:
-        """What has arrived so far; an unfinished option call is no message but a loss (see `Fold.partial`)."""
-        return self._progress.reply or self._progress.state.partial
+        return filter(None, map(self._state.text_of, self))
 
     def reply(self) -> Reply:
         """The whole reply, after reading what is left of it."""
-        self._progress.mute()
+        self._mute()
         for _ in self:
             pass
-        assert self._progress.reply is not None
-        return self._progress.reply
+        assert self._reply is not None
+        return self._reply
 
     def close(self) -> None:
         """Close the connection; what has not been read stays unread."""
-        wire = self._progress.stop()
+        wire = self._stop()
         if wire is not None:
             wire.close()
 
 
 def state_of(stream: ReplyStream | SyncReplyStream) -> Streamed:
     """What has come of a stream, for whoever hands its events on."""
-    return stream._progress.state
+    return stream._state

@@ -9,18 +9,13 @@ Nothing here changes a call or can break it.
 
 import logging
 import re
-from collections.abc import Iterable
 from itertools import count
-from typing import TYPE_CHECKING
 
 from sabir.errors import one_line
 from sabir.exchange import Failed, Open, Script
-from sabir.losses import Loss
+from sabir.hooks import Hooks
+from sabir.rendered import Rendering
 from sabir.reply import Reply
-
-if TYPE_CHECKING:
-    from sabir.hooks import Hooks
-    from sabir.rendering import Rendering
 
 logger = logging.getLogger("sabir")
 logger.addHandler(logging.NullHandler())
@@ -38,18 +33,10 @@ def redact(body: bytes) -> str:
     return _BASE64.sub(lambda run: f"{run[0][:20]}…({len(run[0])} characters)", text)
 
 
-def log_losses(target: object, losses: Iterable[Loss]) -> None:
-    """One WARNING for a call with losses; nothing for a call without."""
-    lost = tuple(losses)
-    if lost:
-        shown = one_line("; ".join(str(loss) for loss in lost), 1000)
-        logger.warning("%s lost %d: %s", target, len(lost), shown)
-
-
 class CallWatch:
     """Watches one call: logs it, and tells the telemetry hooks, under a number that no other call has."""
 
-    def __init__(self, rendering: "Rendering", hooks: "Hooks") -> None:
+    def __init__(self, rendering: Rendering, hooks: Hooks) -> None:
         self._rendering = rendering
         self._hooks = hooks
         self._call = next(_numbers)
@@ -79,7 +66,9 @@ class CallWatch:
             self._hooks.call_given_up(self._rendering, None if isinstance(error, GeneratorExit) else error, self._call)
             raise
         finally:
-            log_losses(self._rendering.target, losses)
+            if losses:
+                shown = one_line("; ".join(map(str, losses)), 1000)
+                logger.warning("%s lost %d: %s", self._rendering.target, len(losses), shown)
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug("%s reply: %s", self._rendering.target, redact(repr(reply).encode()))
         self._hooks.call_ended(self._rendering, reply, self._call)

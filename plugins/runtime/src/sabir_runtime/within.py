@@ -10,7 +10,7 @@ from sabir import Adapter, Rendering, Reply, ReplyStream, SyncReplyStream, Targe
 from sabir.calls import CallArguments, Messages
 from sabir.drive import Performer, SyncPerformer
 from sabir.exchange import Script
-from sabir.relay import Relay, RelayWire, SyncRelayWire, way_along
+from sabir.relay import Relay, SyncRelay, way_along
 
 from sabir_runtime.budgets import Budget, Spending
 
@@ -70,17 +70,17 @@ class BudgetedAdapter:
         relay = Relay(way_along((self._adapter,), (), lambda adapter: adapter.stream(messages, **how)))
 
         async def start() -> tuple[Script[Reply], Performer]:
-            return self._script(relay.script(), lambda: relay.partial), RelayWire(relay)
+            return self._script(relay.script(), lambda: relay.partial), relay
 
         return ReplyStream(relay, start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """As `stream`, waiting."""
         self._spending.check()
-        relay = Relay(way_along((self._adapter,), (), lambda adapter: adapter.stream_sync(messages, **how)))
+        relay = SyncRelay(way_along((self._adapter,), (), lambda adapter: adapter.stream_sync(messages, **how)))
 
         def start() -> tuple[Script[Reply], SyncPerformer]:
-            return self._script(relay.script(), lambda: relay.partial), SyncRelayWire(relay)
+            return self._script(relay.script(), lambda: relay.partial), relay
 
         return SyncReplyStream(relay, start)
 

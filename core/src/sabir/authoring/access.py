@@ -26,7 +26,6 @@ class Closes(Protocol):
 
     def close(self) -> object:
         """Close its connections."""
-        ...
 
 
 class ClosesLater(Protocol):
@@ -34,7 +33,6 @@ class ClosesLater(Protocol):
 
     def aclose(self) -> Awaitable[object]:
         """Close its connections."""
-        ...
 
 
 SyncClient = TypeVar("SyncClient", bound=Closes)

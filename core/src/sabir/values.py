@@ -241,7 +241,7 @@ def decode_json(text: str | bytes) -> JSONValue:
     """Parse strict JSON text into plain Python values; NotJSON for anything else, non-finite numbers included."""
     try:
         decoded = text if isinstance(text, str) else text.decode(json.detect_encoding(text), "surrogatepass")
-        value = _DECODER.decode(decoded)
+        value = DECODER.decode(decoded)
         if not _is_deeper(decoded, DEEPEST_TEXT):
             return value
         reason = _too_deep(DEEPEST_TEXT)
@@ -255,7 +255,7 @@ def decode_json(text: str | bytes) -> JSONValue:
 def _finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        _refuse_constant(text)
+        raise ValueError(f"{text} is no finite number")
     return number
 
 
@@ -263,7 +263,8 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+"""Of strict JSON: non-finite numbers are ValueErrors."""
 
 
 def _encode_value(value: JSONValue) -> JSONText:

@@ -23,7 +23,7 @@ from pydantic import (
 
 from sabir.media import Modality, check_url
 from sabir.models import AtRest, Frozen, OneOfSeveral, is_loading
-from sabir.values import FrozenDict, JSONDocumentField, JSONText, JSONValue
+from sabir.values import FrozenDict, JSONDocumentField, JSONValue
 
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
 """A string of at least one character, of valid Unicode."""
@@ -178,8 +178,3 @@ Part = Annotated[
     OneOfSeveral(),
 ]
 """One part of a message: text, media, reasoning, refusal, opaque, or a kind kept from a newer writer."""
-
-__all__ = [
-    "KNOWN_KINDS", "Citation", "JSONText", "KnownPart", "MediaPart", "NonEmpty", "OpaquePart", "Part",
-    "ReasoningPart", "RefusalPart", "Stateful", "Text", "TextPart", "UnknownPart",
-]  # fmt: skip

@@ -216,8 +216,7 @@ class SettingsReader:
 
     def untouched(self) -> tuple[str, ...]:
         """Wire settings that are set and were not looked at: a fault of the dialect."""
-        unread = (name for name in WIRE_SETTINGS if name not in self._looked_at)
-        return tuple(name for name in unread if getattr(self._settings, name) is not None)
+        return tuple(name for name in self.unread() if getattr(self._settings, name) is not None)
 
     def unread(self) -> tuple[str, ...]:
         """All wire settings that were not looked at, set or not; a dialect's tests demand none."""

@@ -146,7 +146,7 @@ class WireHead(Protocol):
 
 
 class WireResponse(WireHead, Protocol):
-    """An answer whose body has not been read; closing it gives its connection back."""
+    """A WireHead whose body has not been read; closing it gives its connection back."""
 
     def chunks(self) -> Iterator[bytes]:
         """The body's bytes as they come, decompressed in small pieces: core counts them. A piece may be empty."""

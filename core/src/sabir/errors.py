@@ -250,15 +250,12 @@ class StreamBroken(ResponseInvalid):
     """A stream ended without its terminal marker, or failed midway; `partial` holds what had arrived."""
 
     def __init__(self, message: str, *, partial: "Reply", cause: CallError | None = None, provider: str = "") -> None:
-        super().__init__(
-            message,
-            provider=provider or (cause.provider if cause else ""),
-            status=cause.status if cause else None,
-            code=cause.code if cause else None,
-            request_id=cause.request_id if cause else None,
-            retry_after=cause.retry_after if cause else None,
-        )
+        super().__init__(message, provider=provider)
         self.partial = partial
+        if cause:
+            self.provider = provider or cause.provider
+            self.status, self.code = cause.status, cause.code
+            self.request_id, self.retry_after = cause.request_id, cause.retry_after
 
 
 class NoneAnswered(CallError):

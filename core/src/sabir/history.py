@@ -196,7 +196,8 @@ def _line(text: str, position: int) -> str:
 
 def _message(item: Any, place: str) -> Message:
     if not isinstance(item, dict):
-        raise HistoryInvalid(f"{place} is {_json_type(item)}; a history holds messages, which are objects")
+        found = _JSON_TYPES.get(type(item), "null")
+        raise HistoryInvalid(f"{place} is {found}; a history holds messages, which are objects")
     if "payload" not in item and ("role" in item or "messages" in item or "contents" in item):
         remedy = "read it with sabir.dialect(name).decode_history(body)"
         raise HistoryInvalid(f"{place} has a vendor's shape ({', '.join(sorted(item))}); {remedy}")
@@ -210,10 +211,6 @@ def _message(item: Any, place: str) -> Message:
         raise HistoryInvalid(f"{place} holds a {found}; a history is valid Unicode") from None
     except RecursionError:
         raise HistoryInvalid(f"{place} is nested too deeply") from None
-
-
-def _json_type(value: object) -> str:
-    return "null" if value is None else _JSON_TYPES[type(value)]
 
 
 _JSON_TYPES = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "an array"}

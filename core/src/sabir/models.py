@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationErro
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from sabir.errors import NotJSON
-from sabir.values import FrozenDict, JSONValue, encode_json
+from sabir.values import FrozenDict, JSONValue, encode_json, object_view
 
 _LOADING: dict[str, Any] = {"sabir": "loading"}
 """The validation context under which unknown part kinds are kept."""
@@ -66,11 +66,10 @@ def _kept(model: "Frozen", unknown: dict[str, Any]) -> FrozenDict:
         refused = [InitErrorDetails(type="extra_forbidden", loc=(kind, name), input=unknown) for name in unknown]
         raise ValidationError.from_exception_data(kind, refused)
     try:
-        view: FrozenDict = encode_json(unknown).view()
+        return object_view(encode_json(unknown))
     except NotJSON as error:
         refusal = InitErrorDetails(type="value_error", loc=(kind,), input=unknown, ctx={"error": error})
         raise ValidationError.from_exception_data(kind, [refusal]) from None
-    return view
 
 
 def _models(value: object) -> Iterator["Frozen"]:
@@ -108,15 +107,10 @@ def _named(error: ValidationError, validate: Callable[..., object], given: objec
 
 
 def _unknown_fields(model: "Frozen") -> PydanticCustomError:
-    return PydanticCustomError(
-        "extra_forbidden",
-        "{model} has no field {unknown}; its fields are {fields}",
-        {
-            "model": type(model).__name__,
-            "unknown": ", ".join(repr(name) for name in model.__pydantic_extra__ or ()),
-            "fields": ", ".join(field.alias or name for name, field in type(model).model_fields.items()),
-        },
-    )
+    unknown = ", ".join(repr(name) for name in model.__pydantic_extra__ or ())
+    fields = ", ".join(field.alias or name for name, field in type(model).model_fields.items())
+    words = f"{type(model).__name__} has no field {unknown}; its fields are {fields}"
+    return PydanticCustomError("extra_forbidden", "{words}", {"words": words})
 
 
 class Frozen(BaseModel):

@@ -23,7 +23,7 @@ from pydantic import (
 
 from sabir.media import Modality, check_url
 from sabir.models import AtRest, Frozen, OneOfSeveral, is_loading
-from sabir.values import FrozenDict, JSONDocumentField, JSONValue
+from sabir.values import FrozenDict, JSONDocumentField, JSONValue, object_view
 
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
 """A string of at least one character, of valid Unicode."""
@@ -140,8 +140,7 @@ class UnknownPart(Frozen):
     @cached_property
     def document(self) -> FrozenDict:
         """The part as it was stored, its own kind included."""
-        view: FrozenDict = self.document_json.view()
-        return view
+        return object_view(self.document_json)
 
     @model_validator(mode="before")
     @classmethod

@@ -134,6 +134,12 @@ class JSONText(str):
         return freeze(from_json(self))
 
 
+def object_view(text: JSONText) -> FrozenDict:
+    """The immutable view of a JSON object."""
+    view: FrozenDict = text.view()
+    return view
+
+
 _Encoder: TypeAlias = Callable[[JSONValue, bool], Iterable[str]]
 """Takes a value; gives the pieces of its text."""
 
@@ -227,16 +233,12 @@ def decode_json(text: str | bytes) -> JSONValue:
 
 def _finite(text: str) -> float:
     number = float(text)
-    if math.isinf(number):
+    if not math.isfinite(number):
         raise ValueError(f"{text} is no finite number")
     return number
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+DECODER = json.JSONDecoder(parse_constant=_finite, parse_float=_finite)
 """Of strict JSON: non-finite numbers are ValueErrors."""
 
 

@@ -43,11 +43,9 @@ class Decoder(Protocol):
 
         A wire event that reports a failure raises the CallError it stands for. The terminal marker gives ReplyEnd.
         """
-        ...
 
     def close(self) -> Iterable[StreamEvent]:
         """What is still due at a clean end of the stream: BlockEnds, and ReplyEnd if the terminal marker came."""
-        ...
 
 
 class Dialect(Protocol):
@@ -56,68 +54,54 @@ class Dialect(Protocol):
     @property
     def name(self) -> str:
         """`<provider>.<short name>`, for example the name that its origin carries."""
-        ...
 
     @property
     def tables(self) -> Tables:
         """What the wire takes, as data."""
-        ...
 
     @property
     def messages_field(self) -> str:
         """The request's field that holds the encoded turns."""
-        ...
 
     @property
     def streaming_fields(self) -> Mapping[str, JSONValue]:
         """Fields that make the request ask for a stream."""
-        ...
 
     def path(self, target: Target, *, streaming: bool) -> str:
         """The request's path below the endpoint, for example `/chat/completions`."""
-        ...
 
     def family(self, model: str) -> str:
         """The model family whose members read each other's signed state."""
-        ...
 
     def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
         """The wire items of one turn, in order; a function of its arguments alone, and final once encoded.
 
         An empty sequence where nothing is left of it: then the next turn follows what this one followed.
         """
-        ...
 
     def encode_request(self, scope: RequestScope) -> Mapping[str, JSONValue]:
         """Every top-level field of the request but the messages: model, settings, options, hoisted system text."""
-        ...
 
     def encode_count(self, body: Mapping[str, JSONValue], target: Target) -> tuple[str, Mapping[str, JSONValue]] | None:
         """The path and body that ask the vendor to count a request's input tokens; None where it cannot."""
-        ...
 
     def decode_count(self, body: bytes) -> int:
         """The input tokens that the vendor counted."""
-        ...
 
     def decode(self, body: bytes, scope: DecodeScope) -> Reply:
         """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
-        ...
 
     def decoder(self, scope: DecodeScope) -> Decoder:
         """A decoder for one stream."""
-        ...
 
     def decode_history(self, body: bytes, scope: DecodeScope) -> DecodedHistory:
         """A stored request → its messages, options and settings; HistoryInvalid for what is no such request.
 
         What has no place in them goes to the settings' vendor section or `extra_body`, or is a loss.
         """
-        ...
 
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
         """The error that a response of status ≥ 400 stands for; header names are lower case."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +121,10 @@ class WireHead(Protocol):
     @property
     def status(self) -> int:
         """The HTTP status."""
-        ...
 
     @property
     def headers(self) -> Mapping[str, str]:
         """Names in lower case."""
-        ...
 
 
 class WireResponse(WireHead, Protocol):
@@ -150,11 +132,9 @@ class WireResponse(WireHead, Protocol):
 
     def chunks(self) -> Iterator[bytes]:
         """The body's bytes as they come, decompressed in small pieces: core counts them. A piece may be empty."""
-        ...
 
     def close(self) -> None:
         """Close it; twice is harmless."""
-        ...
 
 
 class AsyncWireResponse(WireHead, Protocol):
@@ -162,11 +142,9 @@ class AsyncWireResponse(WireHead, Protocol):
 
     def chunks(self) -> AsyncIterator[bytes]:
         """The body's bytes as they come, decompressed in small pieces: core counts them. A piece may be empty."""
-        ...
 
     async def aclose(self) -> None:
         """Close it; twice is harmless."""
-        ...
 
 
 class Connection(Protocol):
@@ -174,23 +152,18 @@ class Connection(Protocol):
 
     def open_sync(self, request: WireRequest) -> WireResponse:
         """Send; return at the response's headers, whatever the status."""
-        ...
 
     async def open(self, request: WireRequest) -> AsyncWireResponse:
         """Send; return at the response's headers, whatever the status."""
-        ...
 
     def translate(self, error: Exception) -> SabirError | None:
         """The library error for an exception that `open` or `chunks` raised; None for what is not the wire's."""
-        ...
 
     def close(self) -> None:
         """Close the sync client if this connection made it."""
-        ...
 
     async def aclose(self) -> None:
         """Close both clients if this connection made them."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,42 +187,33 @@ class Provider(Protocol):
     @property
     def name(self) -> str:
         """As the entry point names it."""
-        ...
 
     @property
     def api_version(self) -> int:
         """The SABIR_API that it was written for."""
-        ...
 
     @property
     def dialects(self) -> tuple[str, ...]:
         """Short names, the default first."""
-        ...
 
     @property
     def key_variables(self) -> tuple[str, ...]:
         """Environment variables that hold the key, in the order in which they are read; empty where none is needed."""
-        ...
 
     def dialect(self, short_name: str) -> Dialect:
         """The dialect of that short name; only called with one of `dialects`."""
-        ...
 
     def endpoint(self, access: Access) -> str:
         """The endpoint's URL, without making a client."""
-        ...
 
     def connect(self, access: Access) -> Connection:
         """A connection; makes no client and reads no key before its first `open`."""
-        ...
 
     def quirks(self, access: Access) -> frozenset[str]:
         """Deviations of this endpoint from its dialect, by the dialect's names."""
-        ...
 
     def models(self) -> tuple[ModelInfo, ...]:
         """What is known of the provider's models, longest prefixes first."""
-        ...
 
 
 class FetchedMedia(Frozen):
@@ -267,8 +231,6 @@ class Fetcher(Protocol):
 
     def fetch_sync(self, url: str) -> FetchedMedia:
         """The bytes behind a web URL; MediaRefused where fetching is not allowed or fails."""
-        ...
 
     async def fetch(self, url: str) -> FetchedMedia:
         """The bytes behind a web URL; MediaRefused where fetching is not allowed or fails."""
-        ...

@@ -131,7 +131,7 @@ def decode_call(
         "raw_arguments": raw, "invalid_arguments": parsed is None,
     }  # fmt: skip
     if parsed is not None and _is_plain(identifier) and _is_plain(name):
-        return assemble(OptionCallPayload, values, set(values))
+        return assemble(OptionCallPayload, values, _CALLED.copy())
     return OptionCallPayload.model_validate(values, by_name=True)
 
 
@@ -153,6 +153,7 @@ def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[st
 
 
 _NO_ARGUMENTS = JSONText("{}")
+_CALLED = set(OptionCallPayload.model_fields)
 
 
 @dataclass(slots=True)

@@ -170,7 +170,8 @@ def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
             text = "".join(encode(value, False))
         except TypeError:
             text = "".join(encode(to_jsonable_python(value, inf_nan_mode="constants"), False))
-        text.encode()
+        if not text.isascii():
+            text.encode()
         if len(text) > _SHALLOW and _is_deeper(text, DEEPEST):
             raise RecursionError
     except (TypeError, ValueError, RecursionError) as error:

@@ -14,7 +14,19 @@ from pydantic import BaseModel
 from sabir.answers import answer, answer_sync, unanswered
 from sabir.builders import OptionResultBuilder
 from sabir.constructors import image, user
-from sabir.errors import Misnamed, OptionFailed, OptionInvalid, RateLimited
+from sabir.errors import (
+    MediaRefused,
+    Misnamed,
+    NoneAnswered,
+    OptionFailed,
+    OptionInvalid,
+    OutputInvalid,
+    RateLimited,
+    RenderingRefused,
+    SabirError,
+    StreamBroken,
+)
+from sabir.losses import Loss
 from sabir.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin
 from sabir.options import Option, option
 from sabir.parts import MediaPart, ReasoningPart, TextPart
@@ -72,12 +84,29 @@ def test_a_failure_that_may_pass_is_retryable() -> None:
     assert (failed.error_type, failed.retryable) == ("RateLimited", True)
 
 
-def test_a_failure_crosses_processes_with_what_it_holds() -> None:
-    """An executor pickles what its workers raise."""
-    failed = pickle.loads(pickle.dumps(OptionFailed("quota", "try tomorrow", retryable=True)))
+REPLY = Reply(messages=(), finish_reason="stop", origin=Origin(provider="p", dialect="p.d"))
 
-    assert (failed.error_type, failed.error_message, failed.retryable) == ("quota", "try tomorrow", True)
-    assert str(failed) == "try tomorrow"
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OptionFailed("quota", "try tomorrow", retryable=True),
+        RateLimited("slow down", provider="p", status=429, retry_after=2.0),
+        RenderingRefused("lost", [Loss(kind="dropped", reason="r")]),
+        OutputInvalid("no Weather", REPLY),
+        StreamBroken("cut off", partial=REPLY, cause=RateLimited("slow down", status=429)),
+        NoneAnswered("none", passed=[], errors=[RateLimited("slow down", retry_after=2.0)]),
+        MediaRefused("too large"),
+    ],
+)
+def test_an_error_crosses_processes_with_what_it_holds(error: SabirError) -> None:
+    """An executor pickles what its workers raise."""
+    arrived = pickle.loads(pickle.dumps(error))
+
+    assert (type(arrived), str(arrived)) == (type(error), str(error))
+    assert {name: repr(held) for name, held in vars(arrived).items()} == {
+        name: repr(held) for name, held in vars(error).items()
+    }
 
 
 def test_a_result_carries_the_calls_ids_and_the_options_name() -> None:

@@ -19,7 +19,9 @@ from tests.docs.sources import (
 )
 from tests.docs.surface import lines_of
 
-PROTOCOLS = ("Provider", "Dialect", "Decoder", "Connection", "WireResponse", "AsyncWireResponse", "Fetcher")
+PROTOCOLS = (
+    "Provider", "Dialect", "Decoder", "Connection", "WireHead", "WireResponse", "AsyncWireResponse", "Fetcher",
+)  # fmt: skip
 VALUES: Mapping[str, type] = {
     "Access": contracts.Access,
     "WireRequest": contracts.WireRequest,

@@ -115,8 +115,8 @@ class WireRequest:
     streaming: bool = False
 
 
-class WireResponse(Protocol):
-    """An answer whose body has not been read; closing it gives its connection back."""
+class WireHead(Protocol):
+    """What is known of an answer before its body."""
 
     @property
     def status(self) -> int:
@@ -125,6 +125,10 @@ class WireResponse(Protocol):
     @property
     def headers(self) -> Mapping[str, str]:
         """Names in lower case."""
+
+
+class WireResponse(WireHead, Protocol):
+    """A WireHead whose body has not been read; closing it gives its connection back."""
 
     def chunks(self) -> Iterator[bytes]:
         """The body's bytes as they come, decompressed in small pieces: core counts them. A piece may be empty."""
@@ -133,16 +137,8 @@ class WireResponse(Protocol):
         """Close it; twice is harmless."""
 
 
-class AsyncWireResponse(Protocol):
+class AsyncWireResponse(WireHead, Protocol):
     """As WireResponse, for an event loop."""
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """Names in lower case."""
 
     def chunks(self) -> AsyncIterator[bytes]:
         """The body's bytes as they come, decompressed in small pieces: core counts them. A piece may be empty."""

@@ -47,6 +47,10 @@ class SabirError(Exception):
     def __init__(self, message: str = "") -> None:
         super().__init__(" ".join(str(message).split()))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """So that it crosses processes with what it holds, whatever its constructor takes."""
+        return type(self).__new__, (type(self), *self.args), vars(self)
+
 
 class HistoryInvalid(SabirError, ValueError):
     """A file or text is no history of messages."""
@@ -71,14 +75,6 @@ class OptionFailed(SabirError):
         self.error_type = error_type
         self.error_message = error_message
         self.retryable = retryable
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """So that it crosses processes with what it holds."""
-        return _remade, (type(self), self.error_type, self.error_message, self.retryable)
-
-
-def _remade(kind: type[OptionFailed], error_type: str, error_message: str, retryable: bool) -> OptionFailed:
-    return kind(error_type, error_message, retryable=retryable)
 
 
 class MediaRefused(SabirError, ValueError):
@@ -254,15 +250,12 @@ class StreamBroken(ResponseInvalid):
     """A stream ended without its terminal marker, or failed midway; `partial` holds what had arrived."""
 
     def __init__(self, message: str, *, partial: "Reply", cause: CallError | None = None, provider: str = "") -> None:
-        super().__init__(
-            message,
-            provider=provider or (cause.provider if cause else ""),
-            status=cause.status if cause else None,
-            code=cause.code if cause else None,
-            request_id=cause.request_id if cause else None,
-            retry_after=cause.retry_after if cause else None,
-        )
+        super().__init__(message, provider=provider)
         self.partial = partial
+        if cause:
+            self.provider = provider or cause.provider
+            self.status, self.code = cause.status, cause.code
+            self.request_id, self.retry_after = cause.request_id, cause.retry_after
 
 
 class NoneAnswered(CallError):

@@ -11,14 +11,14 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from os import urandom
-from typing import get_args
+from typing import Any, get_args
 
 from sabir.errors import NotJSON, ResponseInvalid, StreamBroken
 from sabir.events import BlockDelta, BlockEnd, BlockKind, BlockStart, ReplyEnd, ReplyStart, StreamEvent
 from sabir.losses import Loss
 from sabir.messages import SCHEMA, Message, OptionCallPayload, Origin, PartsPayload, new_ids
 from sabir.models import assemble
-from sabir.parts import KnownPart, MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart, UnknownPart
+from sabir.parts import MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart, UnknownPart
 from sabir.reply import Alternative, FinishReason, Reply, Usage
 from sabir.scope import DecodeScope
 from sabir.values import JSONText, JSONValue, encode_json, parse_json
@@ -29,7 +29,9 @@ _TEXT_PARTS: Mapping[str, type[TextPart] | type[ReasoningPart] | type[RefusalPar
     "refusal": RefusalPart,
 }
 _TEXTS = (TextPart, ReasoningPart, RefusalPart)
-_PARTS: tuple[type[Part], ...] = (*_TEXTS, MediaPart, OpaquePart, UnknownPart)
+_PARTS: frozenset[type[Part]] = frozenset({*_TEXTS, MediaPart, OpaquePart, UnknownPart})
+_REASONS = frozenset(get_args(FinishReason))
+_UNSET = {**dict.fromkeys(Message.model_fields), "schema_number": SCHEMA}
 
 
 def is_empty(part: Part) -> bool:
@@ -57,13 +59,7 @@ class ReplyBuilder:
         else:
             self._payloads.append([block])
 
-    def add_part(self, part: KnownPart) -> None:
-        """The next part; one that carries nothing is left out."""
-        self.add(part)
-
-    def add_call(self, payload: OptionCallPayload) -> None:
-        """The next option call."""
-        self.add(payload)
+    add_part = add_call = add
 
     def messages(self, origin: Origin) -> tuple[Message, ...]:
         """The messages so far, each with a new id, by the scope's policy; an Alternative holds such too."""
@@ -71,14 +67,8 @@ class ReplyBuilder:
         is_valid = _is_plain(policy) and isinstance(origin, Origin)
         for identifier, held in zip(new_ids(len(self._payloads)), self._payloads, strict=True):
             payload = held if isinstance(held, OptionCallPayload) else _parts_payload(tuple(held))
-            if not is_valid:
-                made.append(Message(id=identifier, policy=policy, origin=origin, payload=payload))
-                continue
-            values = {
-                "schema_number": SCHEMA, "id": identifier, "policy": policy, "role_hint_for_llm": None,
-                "step_num": None, "origin": origin, "payload": payload,
-            }  # fmt: skip
-            made.append(assemble(Message, values, {"id", "policy", "origin", "payload"}))
+            given: dict[str, Any] = {"id": identifier, "policy": policy, "origin": origin, "payload": payload}
+            made.append(assemble(Message, {**_UNSET, **given}, set(given)) if is_valid else Message(**given))
         return tuple(made)
 
     def finish(
@@ -93,44 +83,21 @@ class ReplyBuilder:
         details: JSONValue = None,
     ) -> Reply:
         """The reply; `details` is a JSON object of the response's fields without a neutral place, or None."""
-        messages, usage = self.messages(origin), usage or _NO_USAGE
-        losses, alternatives = tuple(losses), tuple(alternatives)
-        if losses or alternatives or not _is_sound(finish_reason, raw_finish_reason, usage, origin):
-            return Reply(
-                messages=messages,
-                finish_reason=finish_reason,
-                raw_finish_reason=raw_finish_reason,
-                usage=usage,
-                origin=origin,
-                losses=losses,
-                alternatives=alternatives,
-                details=details,
-            )
-        values = {
-            "messages": messages, "finish_reason": finish_reason, "raw_finish_reason": raw_finish_reason,
-            "usage": usage, "origin": origin, "losses": (), "alternatives": (),
-            "details_json": None if details is None else encode_json(details), "attempts": 1, "passed": (),
+        given = {
+            "messages": self.messages(origin), "finish_reason": finish_reason, "raw_finish_reason": raw_finish_reason,
+            "usage": usage or Usage(), "origin": origin, "losses": tuple(losses), "alternatives": tuple(alternatives),
+            "details_json": None if details is None else encode_json(details),
         }  # fmt: skip
-        return assemble(Reply, values, _FINISHED.copy())
-
-
-_NO_USAGE = Usage()
-_REASONS = frozenset(get_args(FinishReason))
-_FINISHED = {
-    "messages", "finish_reason", "raw_finish_reason", "usage", "origin", "losses", "alternatives", "details_json",
-}  # fmt: skip
-
-
-def _is_sound(finish_reason: object, raw_finish_reason: str | None, usage: object, origin: object) -> bool:
-    """Whether a reply takes these as they are."""
-    is_word = raw_finish_reason is None or _is_plain(raw_finish_reason)
-    return finish_reason in _REASONS and is_word and type(usage) is Usage and type(origin) is Origin
+        is_word = raw_finish_reason is None or _is_plain(raw_finish_reason)
+        is_sound = is_word and finish_reason in _REASONS and type(given["usage"]) is Usage and type(origin) is Origin
+        if not is_sound or given["losses"] or given["alternatives"]:
+            return Reply.model_validate(given, by_name=True)
+        return assemble(Reply, {**given, "attempts": 1, "passed": ()}, set(given))
 
 
 def _parts_payload(parts: tuple[Part, ...]) -> PartsPayload:
-    for part in parts:
-        if not isinstance(part, _PARTS):
-            return PartsPayload(parts=parts)
+    if not _PARTS.issuperset(map(type, parts)):
+        return PartsPayload(parts=parts)
     return assemble(PartsPayload, {"kind": "parts", "parts": parts}, {"parts"})
 
 
@@ -265,15 +232,16 @@ class Fold:
             return self.reply()
         builder, losses, calls = ReplyBuilder(self._scope), [], []
         for block in self._in_order():
-            kind, text = block.start.kind, "".join(block.texts)
+            start, text = block.start, "".join(block.texts)
             if block.end is not None:
                 builder.add(block.end.block)
-            elif kind in _TEXT_PARTS:
-                builder.add_part(_TEXT_PARTS[kind](text=text))
+            elif start.kind in _TEXT_PARTS:
+                builder.add(_TEXT_PARTS[start.kind](text=text))
             else:
-                losses.append(_unfinished(block.start, text))
-                if kind == "option_call":
-                    calls.append(_call_so_far(block.start, text))
+                losses.append(_unfinished(start, text))
+                if start.kind == "option_call":
+                    names = {"invocation_id": start.invocation_id, "option_name": start.option_name}
+                    calls.append({**names, "arguments": text})
         origin = self._start.origin if self._start else self._scope.origin()
         details = {"unfinished_calls": calls} if calls else None
         return builder.finish(finish_reason="other", origin=origin, losses=losses, details=details)
@@ -312,7 +280,3 @@ def _unfinished(start: BlockStart, text: str) -> Loss:
     name = f" of {start.option_name!r}" if start.option_name else ""
     reason = f"the {start.kind}{name} was cut off after {len(text)} characters"
     return Loss(kind="dropped", path=f"blocks[{start.index}]", reason=reason)
-
-
-def _call_so_far(start: BlockStart, text: str) -> dict[str, str]:
-    return {"invocation_id": start.invocation_id, "option_name": start.option_name, "arguments": text}

@@ -11,13 +11,13 @@ refused in one line that names the file, the message and what is wrong with it.
 """
 
 import json
-import math
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from uuid import uuid4
 
 from pydantic import TypeAdapter, ValidationError
@@ -30,7 +30,7 @@ from sabir.messages import Message
 from sabir.models import AtRest, load_as
 from sabir.parts import KNOWN_KINDS
 from sabir.signatures import PlainSchema
-from sabir.values import parse_json
+from sabir.values import DECODER, parse_json
 
 _UNKNOWN_PART = {
     "description": "A part of a kind that this version does not know, kept verbatim.",
@@ -101,34 +101,11 @@ def loads(text: str | bytes) -> list[Message]:
     Raises HistoryInvalid, in one line, for anything else.
     """
     decoded = _decode(text)
-    messages = _read_strictly(decoded)
-    return list(_read(decoded)) if messages is None else messages
-
-
-def _read_strictly(text: str) -> list[Message] | None:
-    """What `_read` gives, at once, where nothing is unknown and nothing wrong; else None."""
-    start = _after_space(text, 0)
-    try:
-        if text.startswith("[", start):
-            stored = parse_json(text)
-        else:
-            stored = [parse_json(line) for line in text.split("\n") if line.strip(_SPACE)]
-        return _adapter().validate_python(stored)
-    except ValueError:
-        return None
-
-
-def _read(text: str) -> Iterator[Message]:
-    start = _after_space(text, 0)
-    if not text.startswith("[", start):
-        for place, item in _objects(text, start):
-            yield _message(item, place)
-        return
-    value, end = _parse(text, start)
-    if _after_space(text, end) != len(text):
-        raise HistoryInvalid(f"{_line(text, end)}: text follows the JSON array; a history is one array, or JSON Lines")
-    for index, item in enumerate(value):
-        yield _message(item, f"messages[{index}]")
+    is_array = decoded.lstrip(_SPACE).startswith("[")
+    with suppress(ValueError):  # a newer writer's fields are there, or something is wrong
+        lines = (line for line in decoded.split("\n") if line.strip(_SPACE))
+        return _adapter().validate_python(parse_json(decoded) if is_array else [parse_json(line) for line in lines])
+    return [_message(item, place) for place, item in _stored(decoded)]
 
 
 @cache
@@ -178,24 +155,9 @@ def _decode(text: str | bytes) -> str:
         raise HistoryInvalid(f"line {line}: byte {error.start} is no UTF-8; a history is UTF-8 text") from None
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if math.isinf(number):
-        raise ValueError(f"{digits} is no finite number")
-    return number
-
-
-_PARSER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
-
-
 def _parse(text: str, start: int) -> tuple[Any, int]:
     try:
-        value, end = _PARSER.raw_decode(text, start)
-        return value, end
+        return DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         raise HistoryInvalid(
             f"{_line(text, error.pos)}: no JSON: {error.msg}; a history is a JSON array or JSON Lines"
@@ -204,7 +166,16 @@ def _parse(text: str, start: int) -> tuple[Any, int]:
         raise HistoryInvalid(f"{_line(text, start)}: no JSON: {one_line(str(error), 200)}") from None
 
 
-def _objects(text: str, start: int) -> Iterator[tuple[str, Any]]:
+def _stored(text: str) -> Iterator[tuple[str, Any]]:
+    """What stands for messages in a text, each behind its place."""
+    start = _after_space(text, 0)
+    if text.startswith("[", start):
+        value, end = _parse(text, start)
+        if _after_space(text, end) != len(text):
+            remedy = "a history is one array, or JSON Lines"
+            raise HistoryInvalid(f"{_line(text, end)}: text follows the JSON array; {remedy}")
+        yield from ((f"messages[{index}]", item) for index, item in enumerate(value))
+        return
     line, counted = 1, 0
     while start < len(text):
         value, end = _parse(text, start)
@@ -225,7 +196,8 @@ def _line(text: str, position: int) -> str:
 
 def _message(item: Any, place: str) -> Message:
     if not isinstance(item, dict):
-        raise HistoryInvalid(f"{place} is {_json_type(item)}; a history holds messages, which are objects")
+        found = _JSON_TYPES.get(type(item), "null")
+        raise HistoryInvalid(f"{place} is {found}; a history holds messages, which are objects")
     if "payload" not in item and ("role" in item or "messages" in item or "contents" in item):
         remedy = "read it with sabir.dialect(name).decode_history(body)"
         raise HistoryInvalid(f"{place} has a vendor's shape ({', '.join(sorted(item))}); {remedy}")
@@ -239,10 +211,6 @@ def _message(item: Any, place: str) -> Message:
         raise HistoryInvalid(f"{place} holds a {found}; a history is valid Unicode") from None
     except RecursionError:
         raise HistoryInvalid(f"{place} is nested too deeply") from None
-
-
-def _json_type(value: object) -> str:
-    return "null" if value is None else _JSON_TYPES[type(value)]
 
 
 _JSON_TYPES = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "an array"}

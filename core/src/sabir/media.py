@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from sabir.errors import MediaRefused
 
@@ -77,8 +77,6 @@ def data_url_base64(url: str) -> tuple[str, str]:
     header = read_data_url(url)
     payload = url[header.offset :]
     if not header.is_base64:
-        from urllib.parse import unquote_to_bytes
-
         payload = base64.b64encode(unquote_to_bytes(payload)).decode()
     return header.mime, payload
 

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from sabir.models import AtRest, OneOfSeveral
 from sabir.parts import NonEmpty, Part, Stateful, Text
-from sabir.values import FrozenDict, JSONObjectField, JSONText, JSONValue, JSONValueField
+from sabir.values import FrozenDict, JSONObjectField, JSONText, JSONValue, JSONValueField, object_view
 
 RoleHint: TypeAlias = Literal["user", "assistant", "tool", "system"]
 Kind: TypeAlias = Literal["parts", "option_call", "option_result"]
@@ -64,8 +64,7 @@ class OptionCallPayload(Stateful):
     @cached_property
     def arguments(self) -> FrozenDict:
         """The arguments as an immutable mapping."""
-        view: FrozenDict = self.arguments_json.view()
-        return view
+        return object_view(self.arguments_json)
 
 
 class OptionResultPayload(AtRest):

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationErro
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from sabir.errors import NotJSON
-from sabir.values import FrozenDict, JSONValue, encode_json
+from sabir.values import FrozenDict, JSONValue, encode_json, object_view
 
 _LOADING: dict[str, Any] = {"sabir": "loading"}
 """The validation context under which unknown part kinds are kept."""
@@ -66,11 +66,10 @@ def _kept(model: "Frozen", unknown: dict[str, Any]) -> FrozenDict:
         refused = [InitErrorDetails(type="extra_forbidden", loc=(kind, name), input=unknown) for name in unknown]
         raise ValidationError.from_exception_data(kind, refused)
     try:
-        view: FrozenDict = encode_json(unknown).view()
+        return object_view(encode_json(unknown))
     except NotJSON as error:
         refusal = InitErrorDetails(type="value_error", loc=(kind,), input=unknown, ctx={"error": error})
         raise ValidationError.from_exception_data(kind, [refusal]) from None
-    return view
 
 
 def _models(value: object) -> Iterator["Frozen"]:
@@ -108,15 +107,10 @@ def _named(error: ValidationError, validate: Callable[..., object], given: objec
 
 
 def _unknown_fields(model: "Frozen") -> PydanticCustomError:
-    return PydanticCustomError(
-        "extra_forbidden",
-        "{model} has no field {unknown}; its fields are {fields}",
-        {
-            "model": type(model).__name__,
-            "unknown": ", ".join(repr(name) for name in model.__pydantic_extra__ or ()),
-            "fields": ", ".join(field.alias or name for name, field in type(model).model_fields.items()),
-        },
-    )
+    unknown = ", ".join(repr(name) for name in model.__pydantic_extra__ or ())
+    fields = ", ".join(field.alias or name for name, field in type(model).model_fields.items())
+    words = f"{type(model).__name__} has no field {unknown}; its fields are {fields}"
+    return PydanticCustomError("extra_forbidden", "{words}", {"words": words})
 
 
 class Frozen(BaseModel):
@@ -170,33 +164,24 @@ class Frozen(BaseModel):
                 raise _made_already(self)
             super().__setstate__(state)
 
-        def __setattr__(self, name: str, value: object) -> NoReturn:
+        def __setattr__(self, name: str, *_value: object) -> NoReturn:
             """Refuse; pydantic itself lets cached properties and underscored names of a frozen model be set."""
-            self._refuse_change(name)
+            refusal = InitErrorDetails(type="frozen_instance", loc=(name,), input=None)
+            raise ValidationError.from_exception_data(type(self).__name__, [refusal])
 
-        def __delattr__(self, name: str) -> NoReturn:
-            """Refuse, for the same reason."""
-            self._refuse_change(name)
-
-    def _refuse_change(self, name: str) -> NoReturn:
-        refusal = InitErrorDetails(type="frozen_instance", loc=(name,), input=None)
-        raise ValidationError.from_exception_data(type(self).__name__, [refusal])
+        __delattr__ = __setattr__
 
     # The parameter's type is pydantic's own.
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy with the given fields changed; the result is validated (pydantic.ValidationError)."""
         if not update:
             return super().model_copy(deep=deep)
-        fields = type(self).model_fields
-        current = {(field.alias or name): getattr(self, name) for name, field in fields.items()}
-        renamed = {(fields[name].alias or name if name in fields else name): value for name, value in update.items()}
-        changed = type(self)(**{**current, **renamed})
-        given = self.__pydantic_fields_set__ | {
-            name for name in fields if name in update or fields[name].alias in update
-        }
-        object.__setattr__(changed, "__pydantic_fields_set__", given)
-        if self.__pydantic_extra__:
-            object.__setattr__(changed, "__pydantic_extra__", self.__pydantic_extra__)
+        aliases = {name: field.alias or name for name, field in type(self).model_fields.items()}
+        renamed = {aliases.get(name, name): value for name, value in update.items()}
+        changed = type(self)(**{**{alias: getattr(self, name) for name, alias in aliases.items()}, **renamed})
+        given = (name for name, alias in aliases.items() if alias in renamed)
+        _set_given(changed, self.__pydantic_fields_set__.union(given))
+        _set_extra(changed, self.__pydantic_extra__)
         return changed
 
 

@@ -23,7 +23,7 @@ from pydantic import (
 
 from sabir.media import Modality, check_url
 from sabir.models import AtRest, Frozen, OneOfSeveral, is_loading
-from sabir.values import FrozenDict, JSONDocumentField, JSONText, JSONValue
+from sabir.values import FrozenDict, JSONDocumentField, JSONValue, object_view
 
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
 """A string of at least one character, of valid Unicode."""
@@ -140,8 +140,7 @@ class UnknownPart(Frozen):
     @cached_property
     def document(self) -> FrozenDict:
         """The part as it was stored, its own kind included."""
-        view: FrozenDict = self.document_json.view()
-        return view
+        return object_view(self.document_json)
 
     @model_validator(mode="before")
     @classmethod
@@ -178,8 +177,3 @@ Part = Annotated[
     OneOfSeveral(),
 ]
 """One part of a message: text, media, reasoning, refusal, opaque, or a kind kept from a newer writer."""
-
-__all__ = [
-    "KNOWN_KINDS", "Citation", "JSONText", "KnownPart", "MediaPart", "NonEmpty", "OpaquePart", "Part",
-    "ReasoningPart", "RefusalPart", "Stateful", "Text", "TextPart", "UnknownPart",
-]  # fmt: skip

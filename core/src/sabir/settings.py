@@ -15,7 +15,7 @@ from sabir.arguments import describe
 from sabir.errors import CallError, SettingsInvalid, one_line
 from sabir.models import Frozen
 from sabir.parts import NonEmpty, Text
-from sabir.values import FrozenDict, JSONObjectDocumentField, JSONObjectField, JSONText
+from sabir.values import FrozenDict, JSONObjectDocumentField, JSONObjectField, JSONText, object_view
 
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 UnsupportedMedia: TypeAlias = Literal["placeholder", "drop"]
@@ -79,8 +79,7 @@ class ResponseFormat(Frozen):
     @property
     def schema_view(self) -> FrozenDict:
         """The schema as an immutable mapping, its keys in the order given."""
-        view: FrozenDict = self.schema_document.view()
-        return view
+        return object_view(self.schema_document)
 
 
 def _as_response_format(value: object) -> object:
@@ -162,20 +161,17 @@ class Settings(Frozen):
     @cached_property
     def vendor(self) -> FrozenDict:
         """Provider name → its own settings."""
-        view: FrozenDict = self.vendor_json.view()
-        return view
+        return object_view(self.vendor_json)
 
     @cached_property
     def extra_body(self) -> FrozenDict:
         """Fields sent verbatim in the request's body."""
-        view: FrozenDict = self.extra_body_json.view()
-        return view
+        return object_view(self.extra_body_json)
 
     @cached_property
     def extra_headers(self) -> FrozenDict:
         """Headers sent verbatim."""
-        view: FrozenDict = self.extra_headers_json.view()
-        return view
+        return object_view(self.extra_headers_json)
 
     def laid_over(self, defaults: "Settings") -> "Settings":
         """These settings where they are set, the defaults elsewhere."""
@@ -216,8 +212,7 @@ class SettingsReader:
 
     def untouched(self) -> tuple[str, ...]:
         """Wire settings that are set and were not looked at: a fault of the dialect."""
-        unread = (name for name in WIRE_SETTINGS if name not in self._looked_at)
-        return tuple(name for name in unread if getattr(self._settings, name) is not None)
+        return tuple(name for name in self.unread() if getattr(self._settings, name) is not None)
 
     def unread(self) -> tuple[str, ...]:
         """All wire settings that were not looked at, set or not; a dialect's tests demand none."""

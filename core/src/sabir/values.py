@@ -14,13 +14,14 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
 from typing import Annotated, Any, NoReturn, Self, TypeAlias
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
-from pydantic_core import PydanticSerializationError, from_json, to_jsonable_python
+from pydantic_core import from_json, to_jsonable_python
 
-from sabir.errors import NotJSON
+from sabir.errors import NotJSON, one_line
 
 JSONValue: TypeAlias = Any
 """Any JSON value: its type is known only to whoever made it, hence `Any`."""
@@ -44,68 +45,63 @@ def _refuse(self: object, *_: object, **__: object) -> NoReturn:
     raise TypeError(f"{type(self).__name__} is immutable; make a changed copy instead")
 
 
-class FrozenDict(dict[str, Any]):
+class _View:
+    """What both immutable containers share. `__new__` fills them, so that a second `__init__` finds nothing to do."""
+
+    __slots__ = ()
+
+    def __init__(self, items: object = ()) -> None:
+        """Nothing: `__new__` filled it."""
+
+    __setitem__ = __delitem__ = clear = pop = _refuse
+
+    def __copy__(self) -> Self:
+        """Itself: there is nothing to copy for."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Itself: there is nothing to copy for."""
+        return self
+
+
+class FrozenDict(_View, dict[str, Any]):
     """A JSON object that refuses every change; it compares equal to the same plain dict."""
 
     __slots__ = ()
 
     def __new__(cls, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> Self:
-        """Filled here, so that a second `__init__` finds nothing to do."""
+        """Filled here."""
         view = super().__new__(cls)
         dict.update(view, items)
         return view
 
-    def __init__(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
-        """Nothing: `__new__` filled it."""
-
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
+    __ior__ = popitem = setdefault = update = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         """Equal objects hash alike."""
         return hash(frozenset(self.items()))
-
-    def __copy__(self) -> "FrozenDict":
-        """Itself: there is nothing to copy for."""
-        return self
-
-    def __deepcopy__(self, memo: object) -> "FrozenDict":
-        """Itself: there is nothing to copy for."""
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by way of a plain dict."""
         return freeze, (dict(self),)
 
 
-class FrozenList(list[Any]):
+class FrozenList(_View, list[Any]):
     """A JSON array that refuses every change; it compares equal to the same plain list."""
 
     __slots__ = ()
 
     def __new__(cls, items: Iterable[Any] = ()) -> Self:
-        """Filled here, so that a second `__init__` finds nothing to do."""
+        """Filled here."""
         view = super().__new__(cls)
         list.extend(view, items)
         return view
 
-    def __init__(self, items: Iterable[Any] = ()) -> None:
-        """Nothing: `__new__` filled it."""
-
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+    __iadd__ = __imul__ = append = extend = insert = remove = reverse = sort = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         """Equal arrays hash alike."""
         return hash(tuple(self))
-
-    def __copy__(self) -> "FrozenList":
-        """Itself: there is nothing to copy for."""
-        return self
-
-    def __deepcopy__(self, memo: object) -> "FrozenList":
-        """Itself: there is nothing to copy for."""
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by way of a plain list."""
@@ -138,6 +134,12 @@ class JSONText(str):
         return freeze(from_json(self))
 
 
+def object_view(text: JSONText) -> FrozenDict:
+    """The immutable view of a JSON object."""
+    view: FrozenDict = text.view()
+    return view
+
+
 _Encoder: TypeAlias = Callable[[JSONValue, bool], Iterable[str]]
 """Takes a value; gives the pieces of its text."""
 
@@ -164,28 +166,16 @@ def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
         return value
     encode = _SORTED if sort_keys else _AS_GIVEN
     try:
-        text = "".join(encode(value, False))
+        try:
+            text = "".join(encode(value, False))
+        except TypeError:
+            text = "".join(encode(to_jsonable_python(value, inf_nan_mode="constants"), False))
         if not text.isascii():
             text.encode()
-    except TypeError:
-        return _encode_foreign(value, encode)
-    except (ValueError, RecursionError) as error:
-        raise NotJSON(f"{_shorten(value)} is no JSON value: {_reason(error)}") from None
-    return JSONText(text) if len(text) <= _SHALLOW else _checked(text, value)
-
-
-def _encode_foreign(value: JSONValue, encode: _Encoder) -> JSONText:
-    try:
-        text = "".join(encode(to_jsonable_python(value, inf_nan_mode="constants"), False))
-        text.encode()
-    except (PydanticSerializationError, TypeError, ValueError, RecursionError) as error:
-        raise NotJSON(f"{_shorten(value)} is no JSON value: {_reason(error)}") from None
-    return _checked(text, value)
-
-
-def _checked(text: str, value: JSONValue) -> JSONText:
-    if _is_deeper(text, DEEPEST):
-        raise NotJSON(f"{_shorten(value)} is no JSON value: {_too_deep(DEEPEST)}")
+        if len(text) > _SHALLOW and _is_deeper(text, DEEPEST):
+            raise RecursionError
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NotJSON(f"{_shorten(value)} is no JSON value: {_reason(error, DEEPEST)}") from None
     return JSONText(text)
 
 
@@ -195,19 +185,13 @@ def _is_deeper(text: str, levels: int) -> bool:
         return False
     brackets = _NO_BRACKETS.sub("", _STRING.sub("", text).translate(_ONE_KIND))
     for _ in range(levels):
-        if not brackets:
-            return False
         brackets = brackets.replace("[]", "")
     return bool(brackets)
 
 
-def _too_deep(levels: int) -> str:
-    return f"it is nested deeper than {levels} levels"
-
-
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, levels: int) -> str:
     if isinstance(error, RecursionError):
-        return _too_deep(DEEPEST)
+        return f"it is nested deeper than {levels} levels"
     if isinstance(error, UnicodeEncodeError):
         return f"lone surrogate U+{ord(error.object[error.start]):04X}"
     if "Out of range float" in str(error):
@@ -219,10 +203,9 @@ def _shorten(value: object) -> str:
     if isinstance(value, str | bytes):
         value = value[:_SHOWN]
     try:
-        text = " ".join(ascii(value).split())
+        return one_line(ascii(value), 60)
     except Exception:  # a value too deep to be shown, or one whose own repr fails
-        text = f"a value of type {type(value).__name__}"
-    return text if len(text) <= 60 else text[:57] + "..."
+        return f"a value of type {type(value).__name__}"
 
 
 def parse_json(text: str | bytes) -> JSONValue:
@@ -241,48 +224,27 @@ def decode_json(text: str | bytes) -> JSONValue:
     """Parse strict JSON text into plain Python values; NotJSON for anything else, non-finite numbers included."""
     try:
         decoded = text if isinstance(text, str) else text.decode(json.detect_encoding(text), "surrogatepass")
-        value = _DECODER.decode(decoded)
-        if not _is_deeper(decoded, DEEPEST_TEXT):
-            return value
-        reason = _too_deep(DEEPEST_TEXT)
-    except RecursionError:
-        reason = _too_deep(DEEPEST_TEXT)
-    except ValueError as error:
-        reason = _reason(error)
-    raise NotJSON(f"{_shorten(text)} is no JSON text: {reason}") from None
+        value = DECODER.decode(decoded)
+        if _is_deeper(decoded, DEEPEST_TEXT):
+            raise RecursionError
+    except (ValueError, RecursionError) as error:
+        raise NotJSON(f"{_shorten(text)} is no JSON text: {_reason(error, DEEPEST_TEXT)}") from None
+    return value
 
 
 def _finite(text: str) -> float:
     number = float(text)
-    if math.isinf(number):
-        _refuse_constant(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no finite number")
     return number
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+DECODER = json.JSONDecoder(parse_constant=_finite, parse_float=_finite)
+"""Of strict JSON: non-finite numbers are ValueErrors."""
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
-
-
-def _encode_value(value: JSONValue) -> JSONText:
-    return encode_json(value, sort_keys=True)
-
-
-def _encode_object(value: JSONValue) -> JSONText:
-    return _object(encode_json(value, sort_keys=True), value)
-
-
-def _encode_document(value: JSONValue) -> JSONText:
-    return encode_json(value)
-
-
-def _encode_object_document(value: JSONValue) -> JSONText:
-    return _object(encode_json(value), value)
-
-
-def _object(text: JSONText, value: JSONValue) -> JSONText:
+def _encode_object(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
+    text = encode_json(value, sort_keys=sort_keys)
     if not text.startswith("{"):
         raise ValueError(f"expected a JSON object, got {_shorten(value)}")
     return text
@@ -290,13 +252,14 @@ def _object(text: JSONText, value: JSONValue) -> JSONText:
 
 _as_json = PlainSerializer(lambda text: None if text is None else from_json(text), return_type=Any)
 
-JSONValueField = Annotated[Any, PlainValidator(_encode_value), _as_json, WithJsonSchema({})]
+_value, _object = partial(encode_json, sort_keys=True), partial(_encode_object, sort_keys=True)
+_any_schema, _object_schema = WithJsonSchema({}), WithJsonSchema({"type": "object"})
+
+JSONValueField = Annotated[Any, PlainValidator(_value), _as_json, _any_schema]
 """Takes any JSON value (hence Any), held as canonical JSONText."""
-JSONObjectField = Annotated[Any, PlainValidator(_encode_object), _as_json, WithJsonSchema({"type": "object"})]
+JSONObjectField = Annotated[Any, PlainValidator(_object), _as_json, _object_schema]
 """Takes a JSON object, held as canonical JSONText."""
-JSONDocumentField = Annotated[Any, PlainValidator(_encode_document), _as_json, WithJsonSchema({})]
+JSONDocumentField = Annotated[Any, PlainValidator(encode_json), _as_json, _any_schema]
 """Takes any JSON value, held as JSONText with its keys in the order given."""
-JSONObjectDocumentField = Annotated[
-    Any, PlainValidator(_encode_object_document), _as_json, WithJsonSchema({"type": "object"})
-]
+JSONObjectDocumentField = Annotated[Any, PlainValidator(_encode_object), _as_json, _object_schema]
 """Takes a JSON object, held as JSONText with its keys in the order given."""

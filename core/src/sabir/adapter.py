@@ -81,7 +81,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         self._renderer = Renderer(
             dialect, self._target, speaks_as=speaks_as, model_info=info, quirks=provider.quirks(access)
         )
-        self._media = MediaFetching(fetcher, self._target, self._renderer.tables, speaks_as, info)
+        self._media = MediaFetching(fetcher, self._renderer.scope)
         self._connection: Connection | None = None
         self._lock = Lock()
 

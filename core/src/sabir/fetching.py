@@ -18,7 +18,7 @@ from sabir.media import check_url, form_of, make_data_url, shorten
 from sabir.messages import Message
 from sabir.pairing import side_of
 from sabir.parts import MediaPart
-from sabir.scope import ModelInfo, Tables, Target
+from sabir.scope import TurnScope
 
 
 class Derived(NamedTuple):
@@ -37,14 +37,9 @@ class _Kept(NamedTuple):
 class MediaFetching:
     """Finds what must be fetched for one target, and puts what came in its place. Thread-safe."""
 
-    def __init__(
-        self, fetcher: Fetcher | None, target: Target, tables: Tables, speaks_as: str, model_info: ModelInfo
-    ) -> None:
+    def __init__(self, fetcher: Fetcher | None, scope: TurnScope) -> None:
         self._fetcher = fetcher
-        self._target = target
-        self._tables = tables
-        self._speaks_as = speaks_as
-        self._modalities = model_info.modalities
+        self._scope = scope
         self._kept: dict[int, _Kept] = {}
         self._lock = Lock()
 
@@ -84,12 +79,13 @@ class MediaFetching:
         return Derived(derived, tuple(losses))
 
     def _wanted(self, message: Message) -> list[tuple[int, MediaPart]]:
+        scope, modalities = self._scope, self._scope.model_info.modalities
         media = [(index, part) for index, part in enumerate(message.parts) if isinstance(part, MediaPart)]
-        side = side_of(message, self._speaks_as) if media else "user"
+        side = side_of(message, scope.speaks_as) if media else "user"
         wanted = []
         for index, part in media:
-            rule = self._tables.media.get((side, part.modality))
-            is_read = self._modalities is None or part.modality in self._modalities
+            rule = scope.tables.media.get((side, part.modality))
+            is_read = modalities is None or part.modality in modalities
             if rule is None or rule.data is None or not is_read or form_of(part.url) != "url":
                 continue
             if rule.refusal("url", part.mime) is not None:
@@ -109,7 +105,9 @@ class MediaFetching:
             medium = fetched[part.url]
             url = check_url(make_data_url(medium.data, medium.mime))
             parts[index] = part.model_copy(update={"url": url})
-            reason = f"{self._target.dialect} takes no such {part.modality} by URL; {shorten(part.url)} was fetched"
+            reason = (
+                f"{self._scope.target.dialect} takes no such {part.modality} by URL; {shorten(part.url)} was fetched"
+            )
             losses.append(Loss(kind="rewritten", message_id=message.id, path=f"parts[{index}]", reason=reason))
         payload = message.payload.model_copy(update={"parts": tuple(parts)})
         key = id(message)

@@ -21,7 +21,7 @@ from sabir.messages import Message
 from sabir.models import assemble
 from sabir.options import Option
 from sabir.rendered import Rendering
-from sabir.scope import LossLog, ModelInfo, RequestScope, Side, Splice, Tables, Target, Turn
+from sabir.scope import LossLog, RequestScope, Side, Splice, Turn, TurnScope
 from sabir.settings import LONGEST_SILENCE, NEVER_READ, Bounds, RetryPolicy, Settings, SettingsReader
 from sabir.values import FrozenDict, freeze
 
@@ -83,14 +83,10 @@ Hoist: TypeAlias = Callable[[], tuple[list[Turn], list[Loss]]]
 class HeadMaker:
     """Makes the heads of one target's requests; safe to share between threads, of which two may make the same one."""
 
-    def __init__(
-        self, dialect: Dialect, target: Target, model_info: ModelInfo, quirks: frozenset[str], tables: Tables
-    ) -> None:
+    def __init__(self, dialect: Dialect, scope: TurnScope) -> None:
         self._dialect = dialect
-        self._target = target
-        self._model_info = model_info
-        self._quirks = quirks
-        self._rule = tables.option_names
+        self._scope = scope
+        self._target = scope.target
         self._offer = Offer()
         self._kept: list[tuple[_Key, Head]] = []
 
@@ -98,7 +94,7 @@ class HeadMaker:
         """Options with the names that this wire takes."""
         offer = self._offer
         if offer.options != (listed := tuple(options)):
-            given = Identifiers(self._rule)
+            given = Identifiers(self._scope.tables.option_names)
             names = {option.name: given.name(option.name) for option in listed}
             declared = tuple(names) if any(name != wire for name, wire in names.items()) else ()
             self._offer = offer = Offer(listed, names, declared)
@@ -132,8 +128,8 @@ class HeadMaker:
             system=system,
             vendor=settings.vendor.get(self._target.provider, FrozenDict()),
             losses=log,
-            model_info=self._model_info,
-            quirks=self._quirks,
+            model_info=self._scope.model_info,
+            quirks=self._scope.quirks,
             last_side=tail.last_side,
             ending=tail.last_turn,
         )

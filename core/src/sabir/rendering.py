@@ -8,6 +8,7 @@ changes, and a kept prefix gives the bytes that rendering from nothing gives.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from threading import Lock
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ from sabir.parts import OpaquePart
 from sabir.pieces import goes_back, home_of
 from sabir.prefixes import Boundary, Closing, Found, Prefix, PrefixIndex
 from sabir.rendered import Rendering
-from sabir.scope import LossLog, ModelInfo, Place, Side, Splice, Tables, Target, Turn, TurnScope, new_tuple
+from sabir.scope import LossLog, ModelInfo, Place, Side, Splice, Target, Turn, TurnScope, new_tuple
 from sabir.settings import Settings, UnsupportedMedia
 from sabir.turns import TurnMaker
 
@@ -192,39 +193,27 @@ class Renderer:
         speaks_as: str = "llm",
         model_info: ModelInfo | None = None,
         quirks: frozenset[str] = frozenset(),
-        tables: Tables | None = None,
     ) -> None:
-        """`tables` replace those that hold for the model and the endpoint."""
-        self._dialect = dialect
-        self._model_info = model_info or ModelInfo(prefix="")
-        self._tables = tables or dialect.tables.at(quirks, self._model_info)
-        self._target = target
-        self._speaks_as = speaks_as
-        self._quirks = quirks
-        self._heads = HeadMaker(dialect, target, self._model_info, quirks, self._tables)
+        info = model_info or ModelInfo(prefix="")
+        self.dialect = dialect
+        """What encodes its turns."""
+        self.scope = TurnScope(
+            target=target,
+            tables=dialect.tables.at(quirks, info),
+            speaks_as=speaks_as,
+            family=dialect.family(target.model),
+            model_info=info,
+            quirks=quirks,
+        )
+        """The target, what it takes, and what holds for all its turns."""
+        self._heads = HeadMaker(dialect, self.scope)
         self._kept: dict[tuple[bool, UnsupportedMedia, tuple[str, ...]], _Kept] = {}
         self._lock = Lock()
 
-    def new(self, tables: Tables | None = None) -> "Renderer":
-        """Another renderer for the same target, with nothing kept; with these tables, where given."""
-        return Renderer(
-            self._dialect,
-            self._target,
-            speaks_as=self._speaks_as,
-            model_info=self._model_info,
-            quirks=self._quirks,
-            tables=tables or self._tables,
-        )
-
-    @property
-    def dialect(self) -> Dialect:
-        """What encodes its turns."""
-        return self._dialect
-
-    @property
-    def tables(self) -> Tables:
-        """What this target takes: the dialect's tables, as they hold for the model and the endpoint."""
-        return self._tables
+    def new(self) -> "Renderer":
+        """Another renderer for the same target, with nothing kept."""
+        of = self.scope
+        return Renderer(self.dialect, of.target, speaks_as=of.speaks_as, model_info=of.model_info, quirks=of.quirks)
 
     def render(
         self, messages: Sequence[Message], options: Sequence[Option] = (), settings: Settings | None = None
@@ -248,30 +237,21 @@ class Renderer:
         turns, lost = one_pass.hoist(made.system)
         if not turns:
             given = len(one_pass.messages)
-            reason = f"nothing is left to send to {self._target}: {given} messages given, none rendered"
+            reason = f"nothing is left to send to {self.scope.target}: {given} messages given, none rendered"
             raise RenderingRefused(f"{reason}; give at least one user message", [*lost, *made.losses])
 
     def _kept_for(self, settings: Settings, declared: tuple[str, ...]) -> _Kept:
-        key = (bool(settings.media_labels), settings.unsupported_media or "placeholder", declared)
+        labels, media = bool(settings.media_labels), settings.unsupported_media or "placeholder"
+        key = labels, media, declared
         with self._lock:
-            kept = self._kept.pop(key, None) or _Kept(self._dialect, self._turn_scope(*key))
+            kept = self._kept.pop(key, None)
+            if kept is None:
+                scope = replace(self.scope, media_labels=labels, unsupported_media=media, declared_names=declared)
+                kept = _Kept(self.dialect, scope)
             self._kept[key] = kept
             if len(self._kept) > MOST_SCOPES:
                 del self._kept[next(iter(self._kept))]
         return kept
-
-    def _turn_scope(self, media_labels: bool, media: UnsupportedMedia, declared: tuple[str, ...]) -> TurnScope:
-        return TurnScope(
-            target=self._target,
-            tables=self._tables,
-            speaks_as=self._speaks_as,
-            family=self._dialect.family(self._target.model),
-            model_info=self._model_info,
-            media_labels=media_labels,
-            unsupported_media=media,
-            quirks=self._quirks,
-            declared_names=declared,
-        )
 
 
 def _joined(head: Head, kept: memoryview, made: _Messages) -> tuple[bytes, memoryview, list[Loss]]:

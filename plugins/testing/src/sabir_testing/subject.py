@@ -74,7 +74,7 @@ class Subject:
     @property
     def tables(self) -> Tables:
         """What the dialect takes, for this model at this endpoint."""
-        return self.renderer().tables
+        return self.renderer().scope.tables
 
     @property
     def examples(self) -> int:

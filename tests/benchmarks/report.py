@@ -45,8 +45,8 @@ def summary(stored: dict[str, Any]) -> str:
 
 
 def section(row: Row, found: dict[str, Any]) -> str:
-    """A row: what is measured, its tables, its plot, who is absent and why."""
-    text = [f"### {row.title}", row.what]
+    """A row: what is measured, when and where, its tables, its plot, who is absent and why."""
+    text = [f"### {row.title}", row.what, measured(found)]
     records = found["records"]
     if row.curve:
         text.append(f"![{row.title}](performance/{row.name}.svg)")
@@ -63,21 +63,21 @@ def section(row: Row, found: dict[str, Any]) -> str:
     return "\n\n".join(text)
 
 
-def setting(stored: dict[str, Any]) -> str:
-    """The machine, the day, the versions."""
-    machine = stored["machine"]
-    days = sorted({found["date"] for found in stored["rows"].values()})
-    versions = {name: version for held in stored["versions"].values() for name, version in held.items()}
-    listed = ", ".join(f"{name} {versions[name]}" for name in results.SHOWN if name in versions)
-    speed = (
-        f" A Python loop of a million additions takes {machine['additions']} ms there."
-        if "additions" in machine
-        else ""
-    )
+def measured(found: dict[str, Any]) -> str:
+    """The day and the machine of a row."""
+    machine = found["machine"]
+    loop = machine.get("additions")
+    speed = f", where a Python loop of a million additions takes {loop} ms" if loop else ""
     return (
-        f"Measured {' to '.join(dict.fromkeys((days[0], days[-1])))} on {machine['cores']} cores "
-        f"({machine['processor']}, {machine['system']}), Python {machine['python']}.{speed} {listed}."
+        f"Measured {found['date']} on {machine['cores']} cores ({machine['processor']}, {machine['system']}), "
+        f"Python {machine['python']}{speed}."
     )
+
+
+def setting(stored: dict[str, Any]) -> str:
+    """The versions."""
+    versions = {name: version for held in stored["versions"].values() for name, version in held.items()}
+    return "Versions: " + ", ".join(f"{name} {versions[name]}" for name in results.SHOWN if name in versions) + "."
 
 
 def measured_part(stored: dict[str, Any]) -> str:

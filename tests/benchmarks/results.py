@@ -1,4 +1,4 @@
-"""Results at rest: one file, a run's rows by name, with the machine and the versions that they are of."""
+"""Results at rest: one file, rows by name, each with its day and its machine, and the versions of all."""
 
 import json
 import os
@@ -26,10 +26,9 @@ def store(name: str, found: dict[str, Any], *, quick: bool) -> None:
     """Put a row into the file of its kind, in the place of what it held before."""
     path = QUICK if quick else STORED
     held = load(path) if path.exists() else {"rows": {}}
-    held["machine"] = machine()
     held["versions"] = {**held.get("versions", {}), **versions()}
     found["absent"] = {place: tidy(reason) for place, reason in found["absent"].items()}
-    held["rows"][name] = {**found, "date": datetime.now(UTC).strftime("%Y-%m-%d")}
+    held["rows"][name] = {**found, "date": datetime.now(UTC).strftime("%Y-%m-%d"), "machine": machine()}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_text(held), "utf-8")
 

@@ -1,7 +1,9 @@
 """The benchmarks measure what they say: the work, the checks, the goals and the page; nothing here is timed."""
 
 import json
+import re
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -266,7 +268,9 @@ def test_further_figures_have_tables_of_their_own() -> None:
         {**case, "contender": "bare_request", "wall": 1e6, "median": 1e6},
         {**case, "contender": "sabir_distributed", "wall": 2e6, "median": 3e6},
     ]
-    row, found = report.row_of("throughput"), {"records": both, "absent": {}, "seconds": 1.0}
+    machine = {"cores": 2, "processor": "one", "system": "Linux", "python": "3"}
+    found = {"records": both, "absent": {}, "seconds": 1.0, "date": "2026-11-22", "machine": machine}
+    row = report.row_of("throughput")
 
     page = report.section(row, found)
 
@@ -287,6 +291,18 @@ def test_stored_results_are_read_as_they_were_written(tmp_path: Path, monkeypatc
 
     assert row["records"] == records(limit=1.3, sabir=2)
     assert row["absent"] == {"llm": "no at hand"}
+
+
+def test_each_row_says_when_and_where_it_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows may be of several machines: their microseconds are compared with none of another row."""
+    monkeypatch.setattr(results, "STORED", tmp_path / "results.json")
+    for name, processor in (("call", "fast"), ("decode", "slow")):
+        machine = {"cores": 2, "processor": processor, "system": "Linux", "python": "3"}
+        monkeypatch.setattr(results, "machine", partial(dict, machine))
+        results.store(name, {"records": [], "absent": {}}, quick=False)
+    page = report.measured_part(results.load(tmp_path / "results.json"))
+
+    assert re.search("### Whole call.*2 cores \\(fast, .*### Decode.*2 cores \\(slow, ", page, re.DOTALL)
 
 
 def test_two_runs_are_compared_by_their_limits() -> None:

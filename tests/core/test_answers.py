@@ -87,9 +87,14 @@ def test_a_failure_that_may_pass_is_retryable() -> None:
 REPLY = Reply(messages=(), finish_reason="stop", origin=Origin(provider="p", dialect="p.d"))
 
 
+class Late(SabirError, TimeoutError):
+    """As plugins have them: caught as a TimeoutError too."""
+
+
 @pytest.mark.parametrize(
     "error",
     [
+        Late("no answer"),
         OptionFailed("quota", "try tomorrow", retryable=True),
         RateLimited("slow down", provider="p", status=429, retry_after=2.0),
         RenderingRefused("lost", [Loss(kind="dropped", reason="r")]),

@@ -294,6 +294,23 @@ def test_what_the_wire_raises_is_translated(run: Drive, raised: Exception, kind:
     assert connection.open_responses == 0
 
 
+def test_a_whole_body_is_taken_however_late_it_ends() -> None:
+    """The call's time is over when the end of the body comes; nothing is left to wait for."""
+    clock = Clock(60)
+
+    def late() -> Any:
+        yield from whole("hi").chunks
+        clock.until = 0.0
+
+    async def run() -> Reply:
+        clock.begin()
+        return result_of(await drive(call_script(exchange()), Wire(Scripted(Answer(late())), clock=clock)))
+
+    waited = result_of(drive_sync(call_script(exchange()), SyncWire(Scripted(Answer(late())), clock=clock)))
+
+    assert (waited.text, asyncio.run(run()).text) == ("hi", "hi")
+
+
 def test_the_librarys_own_errors_pass_as_they_are(run: Drive) -> None:
     """A missing key is found at the first send and is not dressed up."""
     missing = CredentialsMissing("no key; set TINY_KEY", provider="tiny")

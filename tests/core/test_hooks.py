@@ -10,7 +10,7 @@ import pytest
 from sabir import hookspecs
 from sabir.builders import MessageBuilder, OptionResultBuilder
 from sabir.constructors import user
-from sabir.errors import BuilderError, PluginConflict, PluginError, RateLimited
+from sabir.errors import BuilderError, NotJSON, PluginConflict, PluginError, RateLimited
 from sabir.hooks import KNOWN_HOOKS, Hooks, as_hooks
 from sabir.hookspecs import hookimpl
 from sabir.messages import Message, PartsPayload, RoleHint
@@ -21,8 +21,8 @@ from sabir.reply import Reply
 from tests.core.distributions import Install
 
 
-class Veto(Exception):
-    """A plugin's own error."""
+class Veto(NotJSON):
+    """A plugin's own error, of a kind that builders give another name where it is their own."""
 
 
 class Marker:

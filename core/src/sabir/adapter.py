@@ -256,7 +256,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
     def _call(
         self, kind: type[SomeWire], rendering: Rendering, state: StreamState | None = None
     ) -> tuple[Script[Reply], SomeWire]:
-        """What a call does, and what to do it on; with `state`, which shows how far it is, the call is a stream."""
+        """The script of a call, and the wire to drive it on; with `state`, which shows how far it is, a stream's."""
         self._check_target(rendering)
         timeout = rendering.timeout
         if timeout is not None and rendering.streaming:

@@ -193,16 +193,10 @@ class OptionResultBuilder(_Maker):
     (PJ-43, PJ-46).
     """
 
-    invocation_id: str
-    """The call's invocation id."""
-    option_name: str
-    """The name of the option that was called."""
-
     def __init__(self, call: Message, policy: str | None = None, hooks: "HookPlugins" = ()) -> None:
         payload = _call_of(call)
         super().__init__(payload.option_name if policy is None else policy, None, call.step_num, hooks)
-        self.invocation_id = payload.invocation_id
-        self.option_name = payload.option_name
+        self._call = payload
 
     @classmethod
     def response_to(cls, call: Message, *, policy: str | None = None, hooks: "HookPlugins" = ()) -> Self:
@@ -212,15 +206,23 @@ class OptionResultBuilder(_Maker):
         """
         return cls(call, policy, hooks)
 
-    if not TYPE_CHECKING:  # a checker that saw this would let any attribute be set
+    @property
+    def invocation_id(self) -> str:
+        """The call's invocation id."""
+        return self._call.invocation_id
 
-        def __setattr__(self, name: str, value: object) -> None:
-            """Set an attribute; of what is the call's, nothing becomes another."""
-            expected = getattr(self, name, value)
-            if name in ("invocation_id", "option_name") and value != expected:
-                remedy = "a result answers its call alone; start another builder with response_to"
-                raise BuilderError(f"{name} is {expected!r} and cannot become {value!r}: {remedy}")
-            super().__setattr__(name, value)
+    @invocation_id.setter
+    def invocation_id(self, value: str) -> None:
+        self._refuse_other("invocation_id", self._call.invocation_id, value)
+
+    @property
+    def option_name(self) -> str:
+        """The name of the option that was called."""
+        return self._call.option_name
+
+    @option_name.setter
+    def option_name(self, value: str) -> None:
+        self._refuse_other("option_name", self._call.option_name, value)
 
     def success(self, result: object = None) -> Message:
         """The option returned: a JSON value, falsy ones included, or text and media parts (PJ-44).
@@ -228,9 +230,10 @@ class OptionResultBuilder(_Maker):
         Raises BuilderError, in one line, for what no result can hold.
         """
         try:
-            return self._answer(**_result_fields(result))
+            fields = _result_fields(result)
         except NotJSON as error:
             raise BuilderError(str(error)) from None
+        return self._answer(**fields)
 
     def error(self, error_type: str, error_message: str, retryable: bool = False) -> Message:
         """The option failed, or never ran (PJ-45)."""
@@ -240,9 +243,14 @@ class OptionResultBuilder(_Maker):
         call = {"invocation_id": self.invocation_id, "option_name": self.option_name}
         return self._make(build(OptionResultPayload, "option result", **call, **outcome))
 
+    def _refuse_other(self, field: str, expected: str, value: str) -> None:
+        if value != expected:
+            remedy = "a result answers its call alone; start another builder with response_to"
+            raise BuilderError(f"{field} is {expected!r} and cannot become {value!r}: {remedy}")
+
 
 def build(kind: type[Made], name: str = "", /, **fields: Any) -> Made:
-    """The model of those fields; BuilderError in one line where they do not fit, a lone surrogate included.
+    """A model with those fields; BuilderError in one line where they do not fit, a lone surrogate included.
 
     `name` is what the error calls it: the class unless given.
     """
@@ -288,7 +296,7 @@ def _result_fields(returned: object) -> dict[str, Any]:
 
 def _parts_of(item: object) -> tuple[Part, ...]:
     if isinstance(item, str):
-        return (TextPart(text=item),)
+        return (build(TextPart, text=item),)
     if isinstance(item, TextPart | MediaPart):
         return (item,)
     if isinstance(item, Message) and item.kind == "parts":

@@ -13,7 +13,7 @@ from sabir.errors import CallTimedOut
 
 
 class Clock:
-    """A call's time in seconds, which begins with it; None is no end.
+    """Measures one call from the moment it is made; `timeout` and `idle` in seconds, `timeout=None` sets no end.
 
     `until` is the moment (of `time.monotonic`) that bounds what is done now. `is_folded` says that nobody sees a
     stream's events: it is bounded as what is read whole. `who` is for the error.

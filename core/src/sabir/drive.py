@@ -110,7 +110,8 @@ class SyncWire(_Wire):
                 outcome = Head(response.status, response.headers)
             else:
                 return self._perform(action)
-            self._clock.check()
+            if outcome is not None:  # what is whole is taken, however late it ends
+                self._clock.check()
             return outcome
         except Exception as error:
             return self._raised(error)
@@ -170,7 +171,8 @@ class Wire(_Wire):
             else:
                 return await self._perform(action)
             self._alarm.stop()
-            self._clock.check()
+            if outcome is not None:  # what is whole is taken, however late it ends
+                self._clock.check()
             return outcome
         except BaseException as error:
             if self._alarm.stop(error):

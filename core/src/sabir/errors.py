@@ -49,7 +49,8 @@ class SabirError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """So that it crosses processes with what it holds, whatever its constructor takes."""
-        return type(self).__new__, (type(self), *self.args), vars(self)
+        # An error that is an OSError too takes no `args` from `__new__`: they are part of its state.
+        return type(self).__new__, (type(self), *self.args), {**vars(self), "args": self.args}
 
 
 class HistoryInvalid(SabirError, ValueError):

@@ -110,7 +110,7 @@ class Exchange:
 def _repeated(
     once: Callable[Concatenate[Exchange, int, Given], Script[Result]],
 ) -> Callable[Concatenate[Exchange, Given], Script[Result]]:
-    """A call of which `once` is the attempt of a number: it is sent again as its policy says."""
+    """The script of a call: `once` makes the attempt of a number; another follows where the policy says so."""
 
     @wraps(once)
     def script(exchange: Exchange, /, *given: Given.args, **named: Given.kwargs) -> Script[Result]:

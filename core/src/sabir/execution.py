@@ -61,7 +61,7 @@ async def answer_call(option: "Option", call: Message) -> Message:
 
 
 def _run(function: Callable[..., Any], bound: Bound) -> Outcome:
-    """Run it; an exception is an outcome too."""
+    """Run the function; an exception is an outcome too."""
     try:
         return Outcome(function(*bound.positional, **bound.named))
     except Exception as error:
@@ -121,10 +121,10 @@ def _finish(call: Message, outcome: Outcome) -> Message:
             return OptionResultBuilder.response_to(call).success(outcome.value)
         except BuilderError as refused:
             return error_result(call, RESULT_INVALID, str(refused))
-    kind, text = type(error).__name__, _text_of(error)
+    kind, text, retryable = type(error).__name__, _text_of(error), getattr(error, "retryable", False) is True
     if isinstance(error, OptionFailed):
-        kind, text = _written(error.error_type) or kind, _written(error.error_message)
-    return error_result(call, kind, text, retryable=getattr(error, "retryable", False) is True)
+        kind, text, retryable = _written(error.error_type) or kind, _written(error.error_message), bool(error.retryable)
+    return error_result(call, kind, text, retryable=retryable)
 
 
 def error_result(

@@ -18,7 +18,7 @@ from sabir.events import BlockDelta, BlockEnd, BlockKind, BlockStart, ReplyEnd, 
 from sabir.losses import Loss
 from sabir.messages import SCHEMA, Message, OptionCallPayload, Origin, PartsPayload, new_ids
 from sabir.models import assemble
-from sabir.parts import MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart, UnknownPart
+from sabir.parts import KnownPart, MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart, UnknownPart
 from sabir.reply import Alternative, FinishReason, Reply, Usage
 from sabir.scope import DecodeScope
 from sabir.values import JSONText, JSONValue, encode_json, parse_json
@@ -59,7 +59,13 @@ class ReplyBuilder:
         else:
             self._payloads.append([block])
 
-    add_part = add_call = add
+    def add_part(self, part: KnownPart) -> None:
+        """The next part; one that carries nothing is left out."""
+        self.add(part)
+
+    def add_call(self, payload: OptionCallPayload) -> None:
+        """The next option call."""
+        self.add(payload)
 
     def messages(self, origin: Origin) -> tuple[Message, ...]:
         """The messages so far, each with a new id, by the scope's policy; an Alternative holds such too."""

@@ -86,7 +86,6 @@ class HeadMaker:
     def __init__(self, dialect: Dialect, scope: TurnScope) -> None:
         self._dialect = dialect
         self._scope = scope
-        self._target = scope.target
         self._offer = Offer()
         self._kept: list[tuple[_Key, Head]] = []
 
@@ -118,15 +117,15 @@ class HeadMaker:
         log = LossLog()
         for index, (name, wire) in enumerate(offer.names.items()):
             if name != wire:
-                reason = f"{self._target.dialect} takes {wire!r} for {name!r}"
+                reason = f"{self._scope.target.dialect} takes {wire!r} for {name!r}"
                 log.add("rewritten", reason, path=f"options[{index}]")
         return RequestScope(
-            target=self._target,
+            target=self._scope.target,
             settings=SettingsReader(settings),
             options=offer.options,
             option_names=offer.names,
             system=system,
-            vendor=settings.vendor.get(self._target.provider, FrozenDict()),
+            vendor=settings.vendor.get(self._scope.target.provider, FrozenDict()),
             losses=log,
             model_info=self._scope.model_info,
             quirks=self._scope.quirks,
@@ -138,7 +137,7 @@ class HeadMaker:
         dialect, field = self._dialect, self._dialect.messages_field
         fields = dict(dialect.encode_request(request))
         for name in request.settings.untouched():
-            reason = f"{self._target.dialect} {NEVER_READ}"
+            reason = f"{self._scope.target.dialect} {NEVER_READ}"
             request.losses.add("dropped", reason, path=f"settings.{name}")
         if field in settings.extra_body:
             raise SettingsInvalid(f"extra_body replaces {field!r}, the messages themselves; pass messages instead")
@@ -158,7 +157,7 @@ class HeadMaker:
         )
 
     def _empty(self, request: RequestScope, settings: Settings, *, streaming: bool) -> Rendering:
-        target, dialect = self._target, self._dialect
+        target, dialect = self._scope.target, self._dialect
         fields = {key: value for key, value in dialect.streaming_fields.items() if key not in settings.extra_body}
         return Rendering(
             target=target,

@@ -102,7 +102,7 @@ def loads(text: str | bytes) -> list[Message]:
     """
     decoded = _decode(text)
     is_array = decoded.lstrip(_SPACE).startswith("[")
-    with suppress(ValueError):  # a newer writer's fields are there, or something is wrong
+    with suppress(ValueError):  # unknown fields or a fault: the messages are then read one by one
         lines = (line for line in decoded.split("\n") if line.strip(_SPACE))
         return _adapter().validate_python(parse_json(decoded) if is_array else [parse_json(line) for line in lines])
     return [_message(item, place) for place, item in _stored(decoded)]

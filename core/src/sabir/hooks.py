@@ -119,7 +119,7 @@ class Hooks:
 
     def _free_name(self, plugin: object) -> str:
         name = str(getattr(plugin, "__name__", None) or type(plugin).__name__)
-        return f"{name}#{len(self._manager.get_plugins())}" if self._manager.has_plugin(name) else name
+        return f"{name}#{len(self._manager.list_name_plugin())}" if self._manager.has_plugin(name) else name
 
 
 def as_hooks(hooks: HookPlugins) -> Hooks:

@@ -151,7 +151,7 @@ class StreamState:
             self._dialect.decode(body, self._scope)
         except Exception as error:
             if isinstance(error, CallError) and not isinstance(error, ResponseInvalid):
-                raise  # all else reports none; `reply` shows it
+                raise  # no report of the provider's failure; `reply` tells what is wrong
 
     def _take(self, wire_events: Sequence[ServerEvent | None]) -> Iterator[StreamEvent]:
         """The events of wire events, of which None is the end of the bytes."""

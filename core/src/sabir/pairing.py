@@ -55,7 +55,7 @@ class Closed(NamedTuple):
     losses: list[Loss]
     waiting: Waiting
     position: int
-    """The first message after them."""
+    """The position of the first message after the blocks."""
 
 
 class _OpenCall(NamedTuple):
@@ -151,7 +151,10 @@ class Pairing:
         return closed
 
     def _place(self, position: int, at: int, side: Side, *, is_answer: bool = False) -> Closed | None:
-        """Put the message at `at` into its block; what the one at `position` closes, which is nothing if it answers."""
+        """Put the message at `at` into its block.
+
+        Returns the blocks that the message at `position` closes; None where it closes none, or answers something.
+        """
         blocks = self._blocks
         closed = None
         if blocks:

@@ -64,10 +64,6 @@ class PartFilter:
         self._losses = losses
         self.media_count = media_count
 
-    @property
-    def _takes_bare_reasoning(self) -> bool:
-        return self._scope.tables.reasoning == "any"
-
     def take(
         self, message: Message, parts: Sequence[Part], side: Side, is_home: bool, omitted: Collection[int] = ()
     ) -> tuple[KnownPart, ...]:
@@ -125,7 +121,9 @@ class PartFilter:
             reason = f"the block is {part.dialect}'s own and goes back only there"
         elif not is_home and (part.kind == "reasoning" or message.origin is not None):
             reason = f"it goes back only to where it came from, {_where(message.origin)}"
-        elif part.kind == "reasoning" and part.state_json is None and not (part.text and self._takes_bare_reasoning):
+        elif (
+            part.kind == "reasoning" and part.state_json is None and not (part.text and scope.tables.reasoning == "any")
+        ):
             reason = "the reasoning carries no state of its maker" if part.text else "the reasoning is empty"
         else:
             return (part,)

@@ -71,8 +71,7 @@ class Prefix:
     def holds(self, messages: list[Message], count: int) -> bool:
         """Whether the first `count` messages are those that this prefix was made of."""
         # Lists compare by identity first, in one pass; equal messages render to equal bytes.
-        kept = self.messages if count == len(self.messages) else self.messages[:count]
-        return kept == messages[:count]
+        return self.messages[:count] == messages[:count]
 
     def cut(self, number: int) -> "Prefix":
         """A prefix of its own that ends at boundary `number`."""
@@ -141,8 +140,7 @@ class PrefixIndex:
         with self._lock:
             for closer in filter(by_closer.__contains__, map(id, reversed(messages))):
                 kept = by_closer.get(closer)
-                prefix = kept.prefix() if kept else None
-                if kept is None or prefix is None:
+                if kept is None or (prefix := kept.prefix()) is None:
                     continue
                 boundary = prefix.boundaries[kept.number]
                 at = boundary.position

@@ -3,9 +3,9 @@
     way ── Asked(first member) ──▶ driver ── an error ──▶ way ── Asked(next member) ──▶ driver ──▶ reply
                                                            └── or raises: the error itself, or that nobody answered
 
-The way is a generator that opens nothing but what it is given to open, and each call has its own. A call that waits
-ends at its first step, one in an event loop is awaited there; streams go along it by one script, and only until there
-is an event: whoever saw one could not be given another beginning.
+The way is a generator, and each call has its own. A waiting call is made inside it, and it yields the answer; an
+asynchronous call is yielded as a coroutine, for the caller to await. Streams go along it by one script, and only until
+there is an event: whoever saw one could not be given another beginning.
 """
 
 import logging
@@ -43,7 +43,7 @@ Way: TypeAlias = Generator[Asked[Got], None, None]
 
 
 def way_along(members: Sequence[Adapter], kinds: Kinds, opened: Callable[[Adapter], Got]) -> Way[Got]:
-    """What comes of asking the first, and, each time that this raises or an error is thrown in, of asking the next.
+    """Asks the members in order: yields what one gives, and asks the next where it raises or an error is thrown in.
 
     An error of another kind is raised as it is, with a note of what was passed over before it.
     """
@@ -159,10 +159,10 @@ def _event(outcome: Outcome) -> StreamEvent | None:
 
 
 class SyncRelay(_Relay[SyncReplyStream]):
-    """A fallback's stream as its state and its wire, which waits for the next event of the member asked."""
+    """What has come of a fallback's stream, and the wire that waits for its next event."""
 
     def start(self) -> tuple[Script[Reply], SyncPerformer]:
-        """What a stream of it does, and what to do it on."""
+        """The script to drive, and this relay as its wire."""
         return self.script(), self
 
     def perform(self, action: Action) -> Outcome | Raised:
@@ -181,7 +181,7 @@ class Relay(_Relay[ReplyStream]):
     """As SyncRelay, in an event loop."""
 
     async def start(self) -> tuple[Script[Reply], Performer]:
-        """What a stream of it does, and what to do it on."""
+        """The script to drive, and this relay as its wire."""
         return self.script(), self
 
     async def perform(self, action: Action) -> Outcome | Raised:

@@ -103,14 +103,14 @@ class _Pass:
 
     def render(self) -> tuple[_Messages, list[Loss]]:
         """What the messages render to; the losses of those that closed here."""
-        tail = self._close()
+        still_open = self._close()
         closed, closed_losses = b",".join(self._items), self._log.losses
         self._items, self._log.losses, self._last_turn = [], [], None
-        self._encode([tail])
+        self._encode([still_open])
         kept = self.found.prefix.losses[: self._start.losses]
         losses = [*kept, *closed_losses, *self._log.losses]
-        ending = Tail(self._side, self._last_turn)
-        return _Messages(closed, b",".join(self._items), losses, self._system, ending), closed_losses
+        tail = Tail(self._side, self._last_turn)
+        return _Messages(closed, b",".join(self._items), losses, self._system, tail), closed_losses
 
     def keep(self, body: memoryview, losses: list[Loss]) -> None:
         """Keep what closed, with the bytes of all that is closed and the losses of what closed here."""
@@ -153,7 +153,7 @@ class _Pass:
                 losses=start.losses + len(self._log.losses),
                 call_ids=len(self._call_ids),
                 names=len(self._names),
-                media_count=self._maker.media_count,
+                media_count=self._maker.filter.media_count,
                 waiting=closed.waiting,
                 system=self._system,
                 last_side=self._side,

@@ -62,7 +62,10 @@ class ModelInfo(Frozen):
 
 
 new_tuple = tuple.__new__
-"""Makes a named tuple of all its values, without the function in Python that a call of its class goes through."""
+"""Makes a named tuple of all its values, without the function in Python that a call of its class goes through.
+
+The number of values is not checked.
+"""
 
 
 class Entry(NamedTuple):

@@ -41,16 +41,11 @@ class TurnMaker:
         self.call_ids = call_ids
         self.names = names
         self._log = log
-        self._filter = PartFilter(scope, log, media_count)
-
-    @property
-    def media_count(self) -> int:
-        """How many media the request holds so far."""
-        return self._filter.media_count
+        self.filter = PartFilter(scope, log, media_count)
 
     def make(self, block: Block, follows: Side | None) -> list[Gathered]:
         """What a block, which follows a turn of that side, makes: no turn, one, or two."""
-        messages, answers, side, take = self._messages, block.answers, block.side, self._filter.take
+        messages, answers, side, take = self._messages, block.answers, block.side, self.filter.take
         slots: list[Entry | None] = []
         calls: list[tuple[int, Entry]] = []
         origin, keeps_state, is_cut = None, False, bool(block.omitted)
@@ -116,7 +111,7 @@ class TurnMaker:
         result = message.payload
         assert result.kind == "option_result"
         keeps_state = message.origin is not None and self._is_home(message.origin)
-        pieces = self._filter.take(message, result.parts, "results", keeps_state) if result.parts else ()
+        pieces = self.filter.take(message, result.parts, "results", keeps_state) if result.parts else ()
         return new_tuple(Entry, (message, pieces, call.wire_id, call.wire_name, keeps_state, call))
 
     def _unbind(self, slots: list[Entry | None], block: Block) -> list[Entry | None]:

@@ -51,7 +51,7 @@ class _View:
     __slots__ = ()
 
     def __init__(self, items: object = ()) -> None:
-        """Nothing: `__new__` filled it."""
+        """Do nothing; `__new__` has put the items in."""
 
     __setitem__ = __delitem__ = clear = pop = _refuse
 
@@ -70,7 +70,7 @@ class FrozenDict(_View, dict[str, Any]):
     __slots__ = ()
 
     def __new__(cls, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> Self:
-        """Filled here."""
+        """A new one that holds the items."""
         view = super().__new__(cls)
         dict.update(view, items)
         return view
@@ -92,7 +92,7 @@ class FrozenList(_View, list[Any]):
     __slots__ = ()
 
     def __new__(cls, items: Iterable[Any] = ()) -> Self:
-        """Filled here."""
+        """A new one that holds the items."""
         view = super().__new__(cls)
         list.extend(view, items)
         return view
@@ -240,7 +240,7 @@ def _finite(text: str) -> float:
 
 
 DECODER = json.JSONDecoder(parse_constant=_finite, parse_float=_finite)
-"""Of strict JSON: non-finite numbers are ValueErrors."""
+"""Decodes strict JSON; ValueError for a number that is not finite."""
 
 
 def _encode_object(value: JSONValue, *, sort_keys: bool = False) -> JSONText:

@@ -76,7 +76,8 @@ class Dialect(Protocol):
     def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
         """The wire items of one turn, in order; a function of its arguments alone, and final once encoded.
 
-        An empty sequence where nothing is left of it: then the next turn follows what this one followed.
+        An empty sequence where nothing is left of it: then the next turn follows what this one followed. Threads that
+        share an adapter may call it at the same time.
         """
 
     def encode_request(self, scope: RequestScope) -> Mapping[str, JSONValue]:

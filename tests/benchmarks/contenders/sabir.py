@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 import sabir
+from sabir.contracts import WireRequest
 from sabir.messages import Message
 
 from tests.benchmarks import work
@@ -155,28 +156,29 @@ class Calling:
 
 
 class Sending:
-    """Calls to the stub, and what is left of each without its rendering, and without its decoding as well."""
+    """A rendering that is ready, sent to the stub: by the plugin's own connection alone, and by the adapter."""
 
     units = SENT
 
     def __init__(self, given: Given) -> None:
-        self.given, self.options = given, [option()]
-        self.adapter, self.body = adapter_of(given), work.reply(given.wire)
-        self.decode = sabir.dialect(given.wire).decode
-        self.renew()
+        self.adapter = adapter_of(given)
+        self.rendering = self.adapter.render(messages_of(given, self.adapter.target), options=[option()])
+        self.connection = self.adapter.provider.connect(self.adapter.access)
+        made = self.rendering
+        self.request = WireRequest(made.path, made.body_bytes, made.headers, made.timeout)
 
-    def renew(self) -> None:
-        """New messages for each call, and others for each rendering."""
-        target = self.adapter.target
-        self.called, self.rendered = ([messages_of(self.given, target) for _ in range(SENT)] for _ in range(2))
+    def post(self, _: object) -> bytes:
+        """Send the bytes; those of the answer."""
+        response = self.connection.open_sync(self.request)
+        body = b"".join(response.chunks())
+        response.close()
+        return body
 
     def __call__(self) -> dict[str, Any]:
-        """Calls, then renderings, then decodings."""
-        whole, reply = timed(lambda each: self.adapter.complete_sync(each, options=self.options), self.called)
-        rendering, _ = timed(lambda each: self.adapter.render(each, options=self.options), self.rendered)
-        decoding, _ = timed(lambda _: self.decode(self.body), range(SENT))
-        figures = {"beyond": whole - rendering, "sending": whole - rendering - decoding}
-        return {"text": reply.text, "figures": figures}
+        """Bytes for bytes; then replies."""
+        sending, _ = timed(self.post, range(SENT))
+        replying, reply = timed(lambda _: self.adapter.send_sync(self.rendering), range(SENT))
+        return {"text": reply.text, "figures": {"sending": sending, "replying": replying}}
 
 
 def loop(given: Given) -> Callable[[], object]:

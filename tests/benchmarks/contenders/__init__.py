@@ -30,8 +30,9 @@ task         size      evidence
 render       messages  the wire's request, or the part of it that holds system and messages: a mapping, or its JSON
 render_warm  messages  the same; limits and sabir alone
 shared       messages  a list of the same, one for each of work.last_messages(); limits and sabir alone
-send         messages  {"text": what the last answer says or is, "figures": {"sending", "replying"}: nanoseconds from
-                       bytes to bytes, and from a rendering to a reply}; the stub answers; sabir and raw alone
+send         messages  {"text": what the last answer says or is, "figures": {"beyond", "sending", "posting"}: the
+                       nanoseconds of a call beyond its rendering, the same without its decoding, and of bytes for
+                       bytes}; the stub answers; sabir and raw alone
 call         messages  (the body as it reached the transport, the reply's text); the body is b"" where a stub took it
 loop         turns     {"messages": how many there are at the end, "body": the last request's body (b"" with a stub),
                        "turns": the CPU nanoseconds of each turn}; starts with work.start(); turn n, from 0, is

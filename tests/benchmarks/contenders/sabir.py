@@ -156,12 +156,13 @@ class Calling:
 
 
 class Sending:
-    """A rendering that is ready, sent to the stub: by the plugin's own connection alone, and by the adapter."""
+    """A rendering that is ready, sent to the stub: by the adapter, and by the plugin's own connection alone."""
 
     units = SENT
 
     def __init__(self, given: Given) -> None:
-        self.adapter = adapter_of(given)
+        self.adapter, self.body = adapter_of(given), work.reply(given.wire)
+        self.decode = sabir.dialect(given.wire).decode
         self.rendering = self.adapter.render(messages_of(given, self.adapter.target), options=[option()])
         self.connection = self.adapter.provider.connect(self.adapter.access)
         made = self.rendering
@@ -175,10 +176,12 @@ class Sending:
         return body
 
     def __call__(self) -> dict[str, Any]:
-        """Bytes for bytes; then replies."""
-        sending, _ = timed(self.post, range(SENT))
-        replying, reply = timed(lambda _: self.adapter.send_sync(self.rendering), range(SENT))
-        return {"text": reply.text, "figures": {"sending": sending, "replying": replying}}
+        """Replies, then decodings, then bytes."""
+        beyond, reply = timed(lambda _: self.adapter.send_sync(self.rendering), range(SENT))
+        decoding, _ = timed(lambda _: self.decode(self.body), range(SENT))
+        posting, _ = timed(self.post, range(SENT))
+        figures = {"beyond": beyond, "sending": beyond - decoding, "posting": posting}
+        return {"text": reply.text, "figures": figures}
 
 
 def loop(given: Given) -> Callable[[], object]:

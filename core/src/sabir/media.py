@@ -65,7 +65,7 @@ class DataURL(NamedTuple):
 
 def read_data_url(url: str) -> DataURL:
     """The header of a data URL; MediaRefused if it has none."""
-    match = _HEADER.match(url[:1000])
+    match = _HEADER.match(url, 0, 1000)
     if match is None:
         raise MediaRefused(f"{shorten(url)} is no data URL: expected data:<mime>;base64,<payload>")
     mime = (match[1] or "text/plain").lower()

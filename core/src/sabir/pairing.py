@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from sabir.losses import Loss
-from sabir.messages import Message, Origin
+from sabir.messages import Message, Origin, RoleHint
 from sabir.parts import OpaquePart, Part
 from sabir.scope import LossLog, Side, Tables, new_tuple
 
@@ -22,10 +22,13 @@ NO_RESULT = "the option call has no result; only complete pairs are sent"
 HALF_PAIR = "the provider's own call and its output are sent only together; the other half is missing"
 
 
+_NOTHING = frozenset[tuple[int, int]]()
+
+
 class Block:
     """One turn being gathered: positions of its messages and, for calls that have one, of their results."""
 
-    __slots__ = ("answers", "holds_system", "omitted", "positions", "side")
+    __slots__ = ("answers", "holds_system", "losses", "omitted", "positions", "side")
 
     def __init__(self, side: Side, positions: list[int]) -> None:
         self.side = side
@@ -33,8 +36,10 @@ class Block:
         self.holds_system = False
         """Whether a system message after the start is among the user's."""
         self.answers: dict[int, int] = {}
-        self.omitted: set[tuple[int, int]] = set()
+        self.omitted: frozenset[tuple[int, int]] = _NOTHING
         """(position, part index) of opaque parts whose other half is missing."""
+        self.losses: Sequence[Loss] = ()
+        """Those of what closed from this block on."""
 
 
 class Waiting(NamedTuple):
@@ -49,10 +54,9 @@ _NONE_WAITING = Waiting({}, is_leading=False)
 
 
 class Closed(NamedTuple):
-    """Blocks that are final, the losses that belong to them, and what they leave behind."""
+    """Blocks that are final, and what they leave behind."""
 
     blocks: list[Block]
-    losses: list[Loss]
     waiting: Waiting
     position: int
     """The position of the first message after the blocks."""
@@ -71,7 +75,10 @@ def side_of(message: Message, speaks_as: str) -> Side:
     kind = message.payload.kind
     if kind != "parts":
         return "assistant" if kind == "option_call" else "results"
-    hint, policy = message.role_hint_for_llm, message.policy
+    return _side_of_parts(message.role_hint_for_llm, message.policy, speaks_as)
+
+
+def _side_of_parts(hint: RoleHint | None, policy: str, speaks_as: str) -> Side:
     if hint is not None:
         return "user" if hint == "tool" else hint
     return "assistant" if policy == speaks_as else "system" if policy == "system" else "user"
@@ -99,78 +106,94 @@ class Pairing:
         self._open_pairs: dict[str | None, tuple[Block, int, int]] = {}
         self._blocks: list[Block] = []
         self._log = LossLog()
+        self._final = 0
+        """How many of the blocks are final."""
+        self._closed_at, self._waiting = -1, waiting
+        """The position of the message that closed them, and what they leave behind."""
 
-    def closings(self, start: int) -> Iterator[Closed]:
-        """Take the messages from that position on; yields what each closes, which never includes itself."""
-        for position in range(start, len(self._messages)):
-            message = self._messages[position]
+    def closings(self, start: int, apart: int = 1, latest: int = 0) -> Iterator[Closed]:
+        """Take the messages from that position on; yields the blocks that became final.
+
+        One closing in so many messages (`apart`) is yielded, with what closed in between; of the last messages
+        (`latest`) each is.
+        """
+        messages, count = self._messages, len(self._messages)
+        due = min(start + apart, count - latest)
+        for position in range(start, count):
+            message = messages[position]
             payload = message.payload
             if payload.kind == "option_call":
-                closed = self._place(position, position, "assistant")
+                self._place(position, position, "assistant")
                 call = new_tuple(_OpenCall, (position, self._run, self._blocks[-1]))
                 self._open_calls.setdefault(payload.invocation_id, []).append(call)
             else:
                 self._run += 1
                 if payload.kind == "option_result":
-                    closed = self._take_result(position, message, payload.invocation_id)
+                    self._take_result(position, message, payload.invocation_id)
                 else:
-                    closed = self._take_parts(position, message, payload.parts)
-            if closed is not None:
-                yield closed
+                    self._take_parts(position, message, payload.parts)
+            if self._closed_at == position >= due:
+                yield self._cut()
+                due = min(position + apart, count - latest)
+        if self._final:
+            yield self._cut()
 
-    def finish(self) -> Closed:
-        """The blocks that are still open, with every loss that a later message could undo."""
+    def _cut(self) -> Closed:
+        """The blocks that are final; the others stay."""
+        final, self._blocks, self._final = self._blocks[: self._final], self._blocks[self._final :], 0
+        return Closed(final, self._waiting, self._closed_at)
+
+    def finish(self) -> tuple[list[Block], list[Loss]]:
+        """The blocks that are still open, and every loss that a later message could undo."""
         self._keep_paused()
         self._omit_open_pairs()
         dropped = [call.position for calls in self._open_calls.values() for call in calls]
         dropped += [at for runs in self._abandoned.values() for calls in runs for at in calls]
         for position in sorted(dropped):
             self._log.add("dropped", NO_RESULT, message=self._messages[position])
-        return Closed(self._blocks, self._log.losses, Waiting(self._abandoned, self._is_leading), len(self._messages))
+        return self._blocks, self._log.losses
 
-    def _take_parts(self, position: int, message: Message, parts: tuple[Part, ...]) -> Closed | None:
-        side = side_of(message, self._speaks_as)
+    def _take_parts(self, position: int, message: Message, parts: tuple[Part, ...]) -> None:
+        hint = message.role_hint_for_llm
+        side = _side_of_parts(hint, message.policy, self._speaks_as)
         is_late = side == "system" and not self._is_leading and self._tables.later_system != "inline"
         side = "user" if is_late else side
-        halves = self._halves(message, side) if len(parts) > 1 or parts[0].kind == "opaque" else ()
+        halves = self._halves(message, parts, side) if len(parts) > 1 or parts[0].kind == "opaque" else ()
         waiting = len(self._open_pairs)
         unmatched = self._match_closers(halves) if halves else ()
         is_answer = len(self._open_pairs) < waiting
         if side != "assistant" and (self._open_calls or self._open_pairs):
             self._abandon()
-        closed = self._place(position, position, side, is_answer=is_answer)
+        self._place(position, position, side, is_answer=is_answer)
         if is_late:
             self._blocks[-1].holds_system = True
             if self._tables.later_system == "user":
                 reason = "a system message after the start renders as user on this wire"
                 self._log.add("downgraded", reason, message=message)
-        if message.role_hint_for_llm == "tool":
+        if hint == "tool":
             self._log.add("downgraded", "parts with the hint 'tool' render as user", message=message)
         if halves:
             self._open(position, halves, unmatched)
-        return closed
 
-    def _place(self, position: int, at: int, side: Side, *, is_answer: bool = False) -> Closed | None:
+    def _place(self, position: int, at: int, side: Side, *, is_answer: bool = False) -> None:
         """Put the message at `at` into its block.
 
-        Returns the blocks that the message at `position` closes; None where it closes none, or answers something.
+        Where that begins a block, the message at `position` closes those before it, but for one that answers something.
         """
         blocks = self._blocks
-        closed = None
         if blocks:
             last = blocks[-1]
             if last.side == side and not last.answers:
                 last.positions.append(at)
-                return None
+                return
             if not (self._open_calls or self._open_pairs or is_answer):
+                if self._log.losses:
+                    blocks[self._final].losses, self._log.losses = self._log.losses, []
                 is_plain = not (self._abandoned or self._is_leading)
-                waiting = _NONE_WAITING if is_plain else Waiting(dict(self._abandoned), self._is_leading)
-                closed = new_tuple(Closed, (blocks, self._log.losses, waiting, position))
-                self._blocks = blocks = []
-                self._log.losses = []
+                self._waiting = _NONE_WAITING if is_plain else Waiting(dict(self._abandoned), self._is_leading)
+                self._final, self._closed_at = len(blocks), position
         blocks.append(Block(side, [at]))
         self._is_leading = self._is_leading and side == "system"
-        return closed
 
     def _open(self, position: int, halves: Sequence[tuple[int, OpaquePart]], unmatched: Sequence[int]) -> None:
         """Open the pairs that a message begins, and leave out the halves that close none."""
@@ -184,13 +207,12 @@ class Pairing:
                     self._omit(*earlier)
                 self._open_pairs[part.pair_id] = block, position, index
 
-    def _take_result(self, position: int, message: Message, invocation_id: str) -> Closed | None:
-        closed = None
+    def _take_result(self, position: int, message: Message, invocation_id: str) -> None:
         if invocation_id in self._open_calls:
             call, _, block = self._pop_open(invocation_id)
         elif invocation_id in self._abandoned:
             call = self._abandoned[invocation_id][-1][0]
-            closed = self._place(position, call, "assistant")
+            self._place(position, call, "assistant")
             self._pop_abandoned(invocation_id)
             block = self._blocks[-1]
             reason = "its result came after a later turn; call and result render there"
@@ -198,11 +220,10 @@ class Pairing:
         else:
             reason = f"no earlier unanswered call has the invocation id {invocation_id!r}"
             self._log.add("dropped", reason, message=message)
-            return None
+            return
         if block is not self._blocks[-1]:
             self._log.add("relocated", "the result renders right after the turn of its call", message=message)
         block.answers[call] = position
-        return closed
 
     def _pop_open(self, invocation_id: str) -> _OpenCall:
         calls = self._open_calls[invocation_id]
@@ -242,10 +263,10 @@ class Pairing:
                 unmatched.append(index)
         return unmatched
 
-    def _halves(self, message: Message, side: Side) -> Sequence[tuple[int, OpaquePart]]:
+    def _halves(self, message: Message, parts: Sequence[Part], side: Side) -> Sequence[tuple[int, OpaquePart]]:
         """The halves of pairs that go back to where they came from; to the others the wire is closed anyway."""
         halves = []
-        for index, part in enumerate(message.parts):
+        for index, part in enumerate(parts):
             if part.kind == "opaque" and part.pair_id is not None and self._goes_back(part, message, side):
                 halves.append((index, part))
         return halves
@@ -275,7 +296,7 @@ class Pairing:
         self._open_pairs = {}
 
     def _omit(self, block: Block, position: int, index: int) -> None:
-        block.omitted.add((position, index))
+        block.omitted |= {(position, index)}
         self._log.add("dropped", HALF_PAIR, message=self._messages[position], path=f"parts[{index}]")
 
 

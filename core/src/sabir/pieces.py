@@ -11,22 +11,15 @@ Leaf functions of a dialect see only what is left, so that they map and never de
 
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from sabir.media import form_of, shorten, split_provider_file
+from sabir.losses import LossKind
+from sabir.media import Form, Modality, form_of, shorten, split_provider_file
 from sabir.messages import Message, Origin
-from sabir.parts import (
-    KnownPart,
-    MediaPart,
-    OpaquePart,
-    Part,
-    ReasoningPart,
-    RefusalPart,
-    TextPart,
-    UnknownPart,
-)
+from sabir.parts import KnownPart, MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
 from sabir.scope import LossLog, Side, TurnScope
 
+Taken: TypeAlias = tuple[KnownPart, ...]
 IsHome: TypeAlias = Callable[[Origin | None], bool]
 """Whether what came from there came from this very target, so that its state goes back."""
 
@@ -36,14 +29,12 @@ def home_of(scope: TurnScope, family_of: Callable[[str], str]) -> IsHome:
     target, family = scope.target, scope.family
     provider, dialect, endpoint = target.provider, target.dialect, target.endpoint
 
-    @lru_cache(maxsize=256)
-    def is_of_family(model: str) -> bool:
-        return family_of(model) == family
+    family_of = lru_cache(maxsize=256)(family_of)
 
     def is_home(origin: Origin | None) -> bool:
         if origin is None or origin.dialect != dialect or origin.provider != provider or origin.endpoint != endpoint:
             return False
-        return is_of_family(origin.model)
+        return family_of(origin.model) == family
 
     return is_home
 
@@ -54,19 +45,39 @@ def goes_back(part: OpaquePart, message: Message, side: Side, scope: TurnScope, 
     return takes and part.dialect == scope.target.dialect and (is_home or message.origin is None)
 
 
+class _Medium(NamedTuple):
+    """All that decides whether a target takes a media part."""
+
+    modality: Modality
+    form: Form
+    mime: str | None
+    """The part's own type, or its data URL's."""
+    owner: str = ""
+    """The provider that a file is with."""
+
+
+def _medium(part: MediaPart) -> _Medium:
+    url, form = part.url, form_of(part.url)
+    if form == "data":
+        return _Medium(part.modality, form, url[5:200].partition(",")[0].partition(";")[0].lower() or "text/plain")
+    return _Medium(part.modality, form, part.mime, split_provider_file(url)[0] if form == "file" else "")
+
+
 class PartFilter:
     """Takes from messages what one target takes of them, numbering media over the whole request (PJ-51)."""
 
-    __slots__ = ("_losses", "_scope", "media_count")
+    __slots__ = ("_losses", "_refusals", "_scope", "media_count")
 
     def __init__(self, scope: TurnScope, losses: LossLog, media_count: int = 0) -> None:
         self._scope = scope
         self._losses = losses
         self.media_count = media_count
+        self._refusals: dict[tuple[Side, _Medium], str | None] = {}
+        """Why a side does not take a medium; None where it does."""
 
     def take(
         self, message: Message, parts: Sequence[Part], side: Side, is_home: bool, omitted: Collection[int] = ()
-    ) -> tuple[KnownPart, ...]:
+    ) -> Taken:
         """Those of a message's parts that this side of the wire takes, in order; `is_home` if its state goes back."""
         if len(parts) == 1 and type(part := parts[0]) is TextPart and part.text and not part.citations:
             return (part,)
@@ -75,63 +86,65 @@ class PartFilter:
             if type(part) is TextPart and part.text and not part.citations:
                 pieces.append(part)
             elif index not in omitted:
-                pieces += self._take_part(part, message, f"parts[{index}]", side, is_home)
+                pieces += self._take_part(part, message, index, side, is_home)
         return tuple(pieces)
 
-    def _take_part(self, part: Part, message: Message, path: str, side: Side, is_home: bool) -> tuple[KnownPart, ...]:
-        match part:
-            case TextPart():
-                return self._take_text(part, message, path, is_home)
-            case MediaPart():
-                return self._take_media(part, message, path, side)
-            case ReasoningPart() | OpaquePart():
-                return self._take_bound(part, message, path, side, is_home)
-            case RefusalPart():
-                return self._take_refusal(part, message, path, side)
-            case UnknownPart():
-                reason = f"parts of the kind {part.document['kind']!r} are unknown to this version"
-                self._losses.add("dropped", reason, message=message, path=path)
-                return ()
+    def _take_part(self, part: Part, message: Message, index: int, side: Side, is_home: bool) -> Taken:
+        if part.kind == "media":
+            return self._take_media(part, message, index, side)
+        if isinstance(part, ReasoningPart | OpaquePart):
+            return self._take_bound(part, message, index, side, is_home)
+        if part.kind == "text":
+            return self._take_text(part, message, index, is_home)
+        if part.kind == "refusal":
+            return self._take_refusal(part, message, index, side)
+        reason = f"parts of the kind {part.document['kind']!r} are unknown to this version"
+        self._lose("dropped", reason, message, index)
+        return ()
 
-    def _take_text(self, part: TextPart, message: Message, path: str, is_home: bool) -> tuple[KnownPart, ...]:
+    def _lose(self, kind: LossKind, reason: str, message: Message, index: int, within: str = "") -> None:
+        self._losses.add(kind, reason, message=message, path=f"parts[{index}]{within}")
+
+    def _take_text(self, part: TextPart, message: Message, index: int, is_home: bool) -> Taken:
         if not part.text and not (is_home and part.state_json is not None):
-            self._losses.add("dropped", "the text is empty", message=message, path=path)
+            self._lose("dropped", "the text is empty", message, index)
             return ()
         if part.citations and not (is_home and self._scope.tables.citations == "native"):
             reason = "a request of this dialect has no place for these citations"
-            self._losses.add("dropped", reason, message=message, path=f"{path}.citations")
+            self._lose("dropped", reason, message, index, ".citations")
         return (part,)
 
-    def _take_refusal(self, part: RefusalPart, message: Message, path: str, side: Side) -> tuple[KnownPart, ...]:
+    def _take_refusal(self, part: RefusalPart, message: Message, index: int, side: Side) -> Taken:
         if not part.text:
-            self._losses.add("dropped", "the refusal is empty", message=message, path=path)
+            self._lose("dropped", "the refusal is empty", message, index)
             return ()
         if "refusal" in self._scope.tables.native.get(side, ()):
             return (part,)
-        self._losses.add("downgraded", "the refusal renders as text", message=message, path=path)
+        self._lose("downgraded", "the refusal renders as text", message, index)
         return (TextPart(text=part.text),)
 
     def _take_bound(
-        self, part: ReasoningPart | OpaquePart, message: Message, path: str, side: Side, is_home: bool
-    ) -> tuple[KnownPart, ...]:
-        scope = self._scope
-        if part.kind not in scope.tables.native.get(side, ()):
-            reason = f"{scope.target.dialect} takes no {part.kind} part from the {side} side"
+        self, part: ReasoningPart | OpaquePart, message: Message, index: int, side: Side, is_home: bool
+    ) -> Taken:
+        scope, kind, takes_text = self._scope, part.kind, self._scope.tables.reasoning == "any"
+        if kind not in scope.tables.native.get(side, ()):
+            reason = f"{scope.target.dialect} takes no {kind} part from the {side} side"
         elif part.kind == "opaque" and part.dialect != scope.target.dialect:
             reason = f"the block is {part.dialect}'s own and goes back only there"
-        elif not is_home and (part.kind == "reasoning" or message.origin is not None):
+        elif not is_home and (kind == "reasoning" or message.origin is not None):
             reason = f"it goes back only to where it came from, {_where(message.origin)}"
-        elif (
-            part.kind == "reasoning" and part.state_json is None and not (part.text and scope.tables.reasoning == "any")
-        ):
+        elif part.kind == "reasoning" and part.state_json is None and not (takes_text and part.text):
             reason = "the reasoning carries no state of its maker" if part.text else "the reasoning is empty"
         else:
             return (part,)
-        self._losses.add("dropped", reason, message=message, path=path)
+        self._lose("dropped", reason, message, index)
         return ()
 
-    def _take_media(self, part: MediaPart, message: Message, path: str, side: Side) -> tuple[KnownPart, ...]:
-        refusal = self._refusal_of_media(part, side)
+    def _take_media(self, part: MediaPart, message: Message, index: int, side: Side) -> Taken:
+        medium = _medium(part)
+        if (side, medium) not in self._refusals:
+            self._refusals[side, medium] = self._refusal_of_media(medium, side)
+        refusal = self._refusals[side, medium]
         if refusal is None:
             self.media_count += 1
             if not self._scope.media_labels:
@@ -139,36 +152,28 @@ class PartFilter:
             hint = f" {part.prompt_hint}" if part.prompt_hint else ""
             return TextPart(text=f"Media {self.media_count}:{hint}"), part
         if self._scope.unsupported_media == "drop":
-            self._losses.add("dropped", refusal, message=message, path=path)
+            self._lose("dropped", refusal, message, index)
             return ()
-        self._losses.add("downgraded", f"{refusal}; a placeholder names it", message=message, path=path)
+        self._lose("downgraded", f"{refusal}; a placeholder names it", message, index)
         return (TextPart(text=placeholder(part)),)
 
-    def _refusal_of_media(self, part: MediaPart, side: Side) -> str | None:
-        scope = self._scope
-        rule = scope.tables.media.get((side, part.modality))
+    def _refusal_of_media(self, medium: _Medium, side: Side) -> str | None:
+        scope, modality = self._scope, medium.modality
+        rule = scope.tables.media.get((side, modality))
         where = f"{scope.target.dialect} on the {side} side"
         if rule is None:
-            return f"{where} takes no {part.modality}"
-        form = form_of(part.url)
-        refusal = rule.refusal(form, mime_of(part))
+            return f"{where} takes no {modality}"
+        refusal = rule.refusal(medium.form, medium.mime)
         if refusal is not None:
-            return f"{where} {refusal} ({part.modality})"
-        if form == "file" and (owner := split_provider_file(part.url)[0]) != scope.target.provider:
-            return f"the file is with {owner}, not with {scope.target.provider}"
+            return f"{where} {refusal} ({modality})"
+        if medium.form == "file" and medium.owner != scope.target.provider:
+            return f"the file is with {medium.owner}, not with {scope.target.provider}"
         if side == "results" and "results_media" in scope.model_info.rejects:
             return f"{scope.target.model} takes no media in option results"
         modalities = scope.model_info.modalities
-        if modalities is not None and part.modality not in modalities:
-            return f"{scope.target.model} reads no {part.modality}"
+        if modalities is not None and modality not in modalities:
+            return f"{scope.target.model} reads no {modality}"
         return None
-
-
-def mime_of(part: MediaPart) -> str | None:
-    """The MIME type that a media part declares: its own, or its data URL's."""
-    if form_of(part.url) == "data":
-        return part.url[5:200].partition(",")[0].partition(";")[0].lower() or "text/plain"
-    return part.mime
 
 
 def placeholder(part: MediaPart) -> str:

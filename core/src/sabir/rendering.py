@@ -103,10 +103,10 @@ class _Pass:
 
     def render(self) -> tuple[_Messages, list[Loss]]:
         """What the messages render to; the losses of those that closed here."""
-        still_open = self._close()
+        still_open, open_losses = self._close()
         closed, closed_losses = b",".join(self._items), self._log.losses
-        self._items, self._log.losses, self._last_turn = [], [], None
-        self._encode([still_open])
+        self._items, self._log.losses, self._last_turn = [], open_losses, None
+        self._encode(still_open)
         kept = self.found.prefix.losses[: self._start.losses]
         losses = [*kept, *closed_losses, *self._log.losses]
         tail = Tail(self._side, self._last_turn)
@@ -124,20 +124,13 @@ class _Pass:
         made = self._new_maker(log, 0).make(Block("system", list(system)), None) if system else ()
         return [Turn(side, entries) for side, entries in made], log.losses
 
-    def _close(self) -> Closed:
-        """Encode what can be closed; returns what is still open."""
-        scope, start, count = self.kept.scope, self._start, len(self.messages)
+    def _close(self) -> tuple[list[Block], list[Loss]]:
+        """Encode what can be closed; returns what is still open, and what that loses by its pairs."""
+        scope, start = self.kept.scope, self._start
         pairing = Pairing(self.messages, scope.tables, scope.speaks_as, start.waiting, self._goes_back)
-        due, gathered = start.position + MOST_APART, list[Closed]()
-        for closed in pairing.closings(start.position):
-            gathered.append(closed)
-            if closed.position >= due or closed.position >= count - LATEST:
-                self._encode(gathered)
-                self._mark(closed)
-                due, gathered = closed.position + MOST_APART, []
-        if gathered:
-            self._encode(gathered)
-            self._mark(gathered[-1])
+        for closed in pairing.closings(start.position, MOST_APART, LATEST):
+            self._encode(closed.blocks)
+            self._mark(closed)
         return pairing.finish()
 
     def _mark(self, closed: Closed) -> None:
@@ -160,23 +153,24 @@ class _Pass:
             )
         )
 
-    def _encode(self, gathered: list[Closed]) -> None:
+    def _encode(self, blocks: list[Block]) -> None:
         """Add the items of blocks; a leading system block is set apart where the dialect hoists it."""
         encode_turn, scope, log, items = self.kept.dialect.encode_turn, self.kept.scope, self._log, self._items
         make = self._maker.make
-        for blocks, losses, _, _ in gathered:
-            log.losses += losses
-            for block in blocks:
-                is_first, self._is_first = self._is_first, False
-                if is_first and block.side == "system" and scope.tables.leading_system == "hoisted":
-                    self._system = tuple(block.positions)
-                    continue
-                for side, entries in make(block, self._side):
-                    turn = new_tuple(Turn, (side, entries, self._side))
-                    found = encode_turn(turn, scope, log)
-                    if found:
-                        items += map(to_json, found)
-                        self._side, self._last_turn = side, turn
+        if self._is_first and blocks:
+            self._is_first = False
+            if blocks[0].side == "system" and scope.tables.leading_system == "hoisted":
+                hoisted, *blocks = blocks
+                self._system = tuple(hoisted.positions)
+                log.losses += hoisted.losses
+        for block in blocks:
+            log.losses += block.losses
+            for side, entries in make(block, self._side):
+                turn = new_tuple(Turn, (side, entries, self._side))
+                found = encode_turn(turn, scope, log)
+                if found:
+                    items += map(to_json, found)
+                    self._side, self._last_turn = side, turn
 
     def _goes_back(self, part: OpaquePart, message: Message, side: Side) -> bool:
         return goes_back(part, message, side, self.kept.scope, is_home=self.kept.is_home(message.origin))

@@ -14,8 +14,8 @@ from typing import TypeAlias
 from sabir.identifiers import Identifiers
 from sabir.messages import Message, OptionCallPayload
 from sabir.pairing import Block, side_of
-from sabir.parts import KnownPart
-from sabir.pieces import IsHome, PartFilter
+from sabir.parts import KnownPart, Part
+from sabir.pieces import IsHome, PartFilter, Taken
 from sabir.scope import Entry, LossLog, Side, TurnScope, new_tuple
 
 Gathered: TypeAlias = tuple[Side, tuple[Entry, ...]]
@@ -46,32 +46,34 @@ class TurnMaker:
     def make(self, block: Block, follows: Side | None) -> list[Gathered]:
         """What a block, which follows a turn of that side, makes: no turn, one, or two."""
         messages, answers, side, take = self._messages, block.answers, block.side, self.filter.take
-        slots: list[Entry | None] = []
+        entries: dict[int, Entry] = {}
         calls: list[tuple[int, Entry]] = []
-        origin, keeps_state, is_cut = None, False, bool(block.omitted)
+        known, keeps_state, is_cut = None, False, bool(block.omitted)
+        parts: Sequence[Part] = ()
         for position in block.positions:
             message = messages[position]
-            if message.origin is not origin:
-                origin = message.origin
-                keeps_state = self._is_home(origin)
-            payload = message.payload
+            origin, payload = message.origin, message.payload
+            if origin is not known:
+                known, keeps_state = origin, self._is_home(origin)
             if payload.kind == "parts":
+                parts = payload.parts
                 omitted = {index for at, index in block.omitted if at == position} if block.omitted else ()
-                pieces = take(message, payload.parts, side, keeps_state, omitted)
-                slots.append(new_tuple(Entry, (message, pieces, "", "", keeps_state, None)))
-            elif payload.kind == "option_call" and position in answers:
-                entry = self._call_entry(message, payload, keeps_state)
-                slots.append(entry)
+                pieces = take(message, parts, side, keeps_state, omitted)
+                if pieces:
+                    entries[position] = new_tuple(Entry, (message, pieces, "", "", keeps_state, None))
+                continue
+            parts = ()
+            if payload.kind == "option_call" and position in answers:
+                entries[position] = entry = self._call_entry(message, payload, keeps_state)
                 calls.append((answers[position], entry))
             else:
-                slots.append(None)
                 is_cut = True
-        if side == "assistant" and (is_cut or _ends_in_reasoning(messages[block.positions[-1]])):
-            slots = self._unbind(slots, block)
-        entries = tuple([slot for slot in slots if slot is not None and (slot.pieces or slot.wire_id)])
+        if side == "assistant" and (is_cut or (parts and parts[-1].kind == "reasoning")):
+            entries = self._unbind(entries, block)
+        said = tuple(entries.values())
         if block.holds_system and self._scope.tables.later_system == "after_user":
-            return self._part_system(entries, follows)
-        made: list[Gathered] = [(side, entries)] if entries else []
+            return self._part_system(said, follows)
+        made: list[Gathered] = [(side, said)] if said else []
         if calls:
             made.append(("results", tuple([self._result_entry(messages[at], call) for at, call in calls])))
         return made
@@ -110,42 +112,38 @@ class TurnMaker:
     def _result_entry(self, message: Message, call: Entry) -> Entry:
         result = message.payload
         assert result.kind == "option_result"
-        keeps_state = message.origin is not None and self._is_home(message.origin)
-        pieces = self.filter.take(message, result.parts, "results", keeps_state) if result.parts else ()
+        origin, parts = message.origin, result.parts
+        keeps_state = origin is not None and self._is_home(origin)
+        pieces = self.filter.take(message, parts, "results", keeps_state) if parts else ()
         return new_tuple(Entry, (message, pieces, call.wire_id, call.wire_name, keeps_state, call))
 
-    def _unbind(self, slots: list[Entry | None], block: Block) -> list[Entry | None]:
+    def _unbind(self, entries: dict[int, Entry], block: Block) -> dict[int, Entry]:
         """Without the reasoning that a step left out, or the end of the turn, leaves with nothing to lead to.
 
         Reasoning leads to all that follows it up to the next reasoning: of several calls one that is kept is enough.
         """
         follower = _Follower()
-        kept: list[Entry | None] = []
-        for position, slot in zip(reversed(block.positions), reversed(slots), strict=True):
-            if slot is None or slot.wire_id:
-                follower.pass_step(is_kept=slot is not None)
-                kept.append(slot)
-            else:
-                omitted = {index for at, index in block.omitted if at == position}
-                kept.append(self._unbind_entry(slot, omitted, follower))
-        return kept[::-1]
+        for position in reversed(block.positions):
+            message, entry = self._messages[position], entries.get(position)
+            if message.call:
+                follower.pass_step(is_kept=entry is not None)
+                continue
+            omitted = {index for at, index in block.omitted if at == position}
+            left = self._unbind_pieces(message, entry.pieces if entry else (), omitted, follower)
+            if entry and len(left) < len(entry.pieces):
+                entries[position] = entry._replace(pieces=left)
+        return {position: entry for position, entry in entries.items() if entry.pieces or entry.wire_id}
 
-    def _unbind_entry(self, entry: Entry, omitted: set[int], follower: "_Follower") -> Entry:
+    def _unbind_pieces(self, message: Message, pieces: Taken, omitted: set[int], follower: "_Follower") -> Taken:
         unbound: list[KnownPart] = []
-        for index, part in reversed(list(enumerate(entry.message.parts))):
+        for index, part in reversed(list(enumerate(message.parts))):
             if part.kind != "reasoning":
                 follower.pass_step(is_kept=index not in omitted)
-            elif any(piece is part for piece in entry.pieces) and not follower.pass_reasoning():
+            elif any(piece is part for piece in pieces) and not follower.pass_reasoning():
                 reason = "nothing that this reasoning led to is left in its turn"
-                self._log.add("dropped", reason, message=entry.message, path=f"parts[{index}]")
+                self._log.add("dropped", reason, message=message, path=f"parts[{index}]")
                 unbound.append(part)
-        left = tuple(piece for piece in entry.pieces if not any(piece is part for part in unbound))
-        return entry._replace(pieces=left)
-
-
-def _ends_in_reasoning(message: Message) -> bool:
-    payload = message.payload
-    return payload.kind == "parts" and payload.parts[-1].kind == "reasoning"
+        return tuple(piece for piece in pieces if not any(piece is part for part in unbound))
 
 
 class _Follower:

@@ -8,8 +8,9 @@ ROW = Row(
     name="send",
     title="Call beyond its rendering",
     what="A rendering of N messages, which was made before, goes to a server on this machine by the client that the "
-    "plugin makes: the whole of `send`, less what decoding takes; with decoding; and the connection alone, from bytes "
-    "to bytes. Beside it the same bytes, ready made, posted by httpx2, which gives bytes too.",
+    "plugin makes: the whole of `send`, less what decoding takes of an answer that just came; with decoding; and the "
+    "connection alone, from bytes to bytes. Beside it the same bytes, ready made, posted by httpx2, which gives bytes "
+    "too.",
     task="send",
     unit="µs CPU beyond rendering and decoding",
     figure=lambda record: record["sending"] / 1e3,

@@ -25,9 +25,8 @@ NO_MEDIA = "(its media are not shown)"
 
 def state_of(stated: Stateful, entry: Entry) -> Fields:
     """The state of a part or of a call, where it goes back to its maker; else an empty object."""
-    if stated.state_json is None or not entry.keeps_state:
-        return _NO_FIELDS
-    return fields(parse_json(stated.state_json))
+    state = stated.state_json if entry.keeps_state else None
+    return _NO_FIELDS if state is None else fields(parse_json(state))
 
 
 def arguments_text(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
@@ -35,8 +34,9 @@ def arguments_text(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
     message, call = entry.message, entry.message.payload
     assert isinstance(call, OptionCallPayload)
     # Empty text, which some models give for no arguments, is refused on the way back: it becomes "{}".
-    if call.raw_arguments and message.origin is not None and message.origin.dialect == scope.target.dialect:
-        return call.raw_arguments
+    raw = call.raw_arguments
+    if raw and (entry.keeps_state or (message.origin and message.origin.dialect == scope.target.dialect)):
+        return raw
     if call.invalid_arguments:
         _lose_text(call, message, losses)
     canonical: str = call.arguments_json[:]

@@ -141,12 +141,13 @@ def _image(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
 
 
 def _source(piece: MediaPart) -> Item:
-    match form_of(piece.url):
+    url = piece.url
+    match form_of(url):
         case "file":
-            return {"type": "file", "file_id": split_provider_file(piece.url)[1]}
+            return {"type": "file", "file_id": split_provider_file(url)[1]}
         case "url":
-            return {"type": "url", "url": piece.url}
-    mime, data = data_url_base64(piece.url)
+            return {"type": "url", "url": url}
+    mime, data = data_url_base64(url)
     return {"type": "base64", "media_type": mime.replace("image/jpg", "image/jpeg"), "data": data}
 
 

@@ -87,23 +87,24 @@ def _users(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
     said: list[JSONValue] = []
     for entry in turn.entries:
         for piece in entry.pieces:
-            said.append(piece.block if isinstance(piece, OpaquePart) else _said(piece))
+            said.append(piece.block if piece.kind == "opaque" else _said(piece))
     return said
 
 
 def _said(piece: KnownPart) -> Item:
-    if isinstance(piece, MediaPart):
+    if piece.kind == "media":
         return media_part(piece)
-    return {"text": "" if isinstance(piece, OpaquePart) else piece.text}
+    return {"text": "" if piece.kind == "opaque" else piece.text}
 
 
 def media_part(piece: MediaPart) -> Item:
     """A medium: bytes in standard base64, or the address of what is elsewhere."""
-    if form_of(piece.url) == "data":
-        mime, data = data_url_base64(piece.url)
-        return {"inlineData": {"mimeType": _ALIASES.get(mime, mime), "data": data}}
     url = piece.url
-    if form_of(url) == "file":
+    form = form_of(url)
+    if form == "data":
+        mime, data = data_url_base64(url)
+        return {"inlineData": {"mimeType": _ALIASES.get(mime, mime), "data": data}}
+    if form == "file":
         file = split_provider_file(url)[1]
         url = file if "://" in file else FILES + file.removeprefix("files/")
     hint = (piece.mime or "").partition(";")[0].strip().lower()

@@ -58,14 +58,14 @@ def _content(parts: list[Wire], scope: TurnScope, separator: str = "\n\n") -> st
 
 
 def _part(piece: KnownPart) -> Wire:
-    if isinstance(piece, MediaPart):
-        return _MEDIA[piece.modality](piece)
-    return {"type": "text", "text": piece.text if isinstance(piece, TextPart) else ""}
+    if isinstance(piece, TextPart):
+        return {"type": "text", "text": piece.text}
+    return _MEDIA[piece.modality](piece) if isinstance(piece, MediaPart) else {"type": "text", "text": ""}
 
 
 def _image(piece: MediaPart) -> Wire:
-    url = base64_url(piece.url) if form_of(piece.url) == "data" else piece.url
-    return {"type": "image_url", "image_url": {"url": url}}
+    url = piece.url
+    return {"type": "image_url", "image_url": {"url": base64_url(url) if form_of(url) == "data" else url}}
 
 
 def _audio(piece: MediaPart) -> Wire:
@@ -216,8 +216,8 @@ def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:
 
 def call_arguments(entry: Entry, call: OptionCallPayload, scope: TurnScope, losses: LossLog) -> str:
     """The argument text of a function call; a custom call's, which is free text, in an object."""
-    origin = entry.message.origin
-    is_chat = call.state_json is not None and origin is not None and origin.dialect == CUSTOM_CALLS
+    origin = None if entry.keeps_state else entry.message.origin
+    is_chat = origin is not None and origin.dialect == CUSTOM_CALLS
     if is_chat and fields(call.state).get("type") == "custom":
         losses.add("downgraded", "the custom call renders as a function call", message=entry.message, path="payload")
     return arguments_text(entry, scope, losses)

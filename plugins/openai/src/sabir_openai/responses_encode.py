@@ -16,7 +16,7 @@ from sabir.authoring.bodies import Fields, fields, items, text, without
 from sabir.authoring.leaves import error_text, lose, result_text, stand_in, state_of
 from sabir.media import data_url_base64, form_of
 from sabir.messages import OptionCallPayload, OptionResultPayload
-from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
+from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 from sabir.scope import Entry, LossLog, Side, Turn, TurnScope
 from sabir.values import JSONValue
 
@@ -43,7 +43,7 @@ def _said(role: str, pieces: Iterable[KnownPart]) -> list[Item]:
     said: list[Item] = []
     content: list[Item] = []
     for piece in pieces:
-        if isinstance(piece, OpaquePart):
+        if piece.kind == "opaque":
             said.append(piece.block)
             content = []
             continue
@@ -54,16 +54,17 @@ def _said(role: str, pieces: Iterable[KnownPart]) -> list[Item]:
 
 
 def _part(piece: KnownPart) -> Item:
-    if isinstance(piece, MediaPart):
-        return _MEDIA[piece.modality](piece)
-    return {"type": "input_text", "text": piece.text if isinstance(piece, TextPart) else ""}
+    if isinstance(piece, TextPart):
+        return {"type": "input_text", "text": piece.text}
+    return _MEDIA[piece.modality](piece) if isinstance(piece, MediaPart) else {"type": "input_text", "text": ""}
 
 
 def _image(piece: MediaPart) -> Item:
-    if form_of(piece.url) == "file":
-        return {"type": "input_image", "detail": "auto", "file_id": file_id(piece.url)}
-    url = base64_url(piece.url) if form_of(piece.url) == "data" else piece.url
-    return {"type": "input_image", "detail": "auto", "image_url": url}
+    url = piece.url
+    form = form_of(url)
+    if form == "file":
+        return {"type": "input_image", "detail": "auto", "file_id": file_id(url)}
+    return {"type": "input_image", "detail": "auto", "image_url": base64_url(url) if form == "data" else url}
 
 
 def _document(piece: MediaPart) -> Item:
@@ -120,47 +121,52 @@ class _Answer:
 
     def take(self, piece: KnownPart, entry: Entry) -> None:
         """Give one piece back as the item, or the part of an item, that it came from; else as a new one."""
-        if isinstance(piece, OpaquePart):
-            self._append(piece.block)
-            return
-        state = head = part = state_of(piece, entry)
-        if state:
-            head, part = fields(state.get("item")), fields(state.get("part"))
         if isinstance(piece, TextPart):
-            self._text(piece, head, part, entry)
+            self._text(piece, state_of(piece, entry), entry)
         elif isinstance(piece, ReasoningPart):
-            self._reasoning(piece, state, entry)
+            self._reasoning(piece, state_of(piece, entry), entry)
+        elif isinstance(piece, OpaquePart):
+            self._append(piece.block)
         elif isinstance(piece, MediaPart):
-            if head:
-                self._append({**head, "result": data_url_base64(piece.url)[1]})
-            else:
-                self._stray(piece, entry)
-        elif head:
-            self._append({**head, "content": [{**part, "refusal": piece.text}]})
+            self._image(piece, state_of(piece, entry), entry)
         else:
-            reason = "only a refusal of its own goes back as one; it renders as text"
-            lose(self.losses, "downgraded", reason, piece, entry)
-            self._say(piece.text)
+            self._refusal(piece, state_of(piece, entry), entry)
 
     def _append(self, item: JSONValue) -> None:
         """One more item; a further part of the message that came last joins it."""
-        last = fields(self.items[-1]) if self.items else {}
-        if last.get("id") and last["id"] == (found := fields(item)).get("id"):
+        last, found = fields(self.items[-1]) if self.items else {}, fields(item)
+        if last.get("id") and last["id"] == found.get("id"):
             contents = [each.get("content") for each in (last, found)]
             if all(isinstance(each, list) for each in contents) and _head(found) == _head(last):
                 self.items[-1] = {**found, "content": [*items(contents[0]), *items(contents[1])]}
                 return
         self.items.append(item)
 
-    def _text(self, piece: TextPart, head: Fields, part: Fields, entry: Entry) -> None:
-        cited = piece.citations
+    def _text(self, piece: TextPart, state: Fields, entry: Entry) -> None:
+        head, cited = fields(state.get("item")) if state else state, piece.citations
         sources = [citation.source for citation in cited if head and citation.source is not None] if cited else []
         if len(sources) < len(cited) and entry.keeps_state:
             lose(self.losses, "dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
         if head:
-            self._append({**head, "content": [{**part, "text": piece.text, "annotations": sources}]})
+            part = {**fields(state.get("part")), "text": piece.text, "annotations": sources}
+            self._append({**head, "content": [part]})
         else:
             self._say(piece.text)
+
+    def _refusal(self, piece: RefusalPart, state: Fields, entry: Entry) -> None:
+        if head := fields(state.get("item")):
+            self._append({**head, "content": [{**fields(state.get("part")), "refusal": piece.text}]})
+        else:
+            reason = "only a refusal of its own goes back as one; it renders as text"
+            lose(self.losses, "downgraded", reason, piece, entry)
+            self._say(piece.text)
+
+    def _image(self, piece: MediaPart, state: Fields, entry: Entry) -> None:
+        if head := fields(state.get("item")):
+            self._append({**head, "result": data_url_base64(piece.url)[1]})
+        else:
+            reason = f"{self.scope.target.dialect} takes an assistant's image only back to where it came from"
+            self._say(stand_in(reason, piece, entry, self.scope, self.losses))
 
     def _say(self, said: str) -> None:
         # Without an id a message of the assistant's is one string: the array form is for the vendor's own.
@@ -170,7 +176,7 @@ class _Answer:
     def _reasoning(self, piece: ReasoningPart, state: Fields, entry: Entry) -> None:
         # A bare id is unknown where nothing is stored, and what it led to is refused without it.
         if state.get("encrypted_content") or state.get("content"):
-            self.items.append(dict(state))
+            self.items.append(state)
             return
         self.lacks_reasoning = True
         lose(
@@ -180,10 +186,6 @@ class _Answer:
             piece,
             entry,
         )
-
-    def _stray(self, piece: MediaPart, entry: Entry) -> None:
-        reason = f"{self.scope.target.dialect} takes an assistant's image only back to where it came from"
-        self._say(stand_in(reason, piece, entry, self.scope, self.losses))
 
     def whole(self) -> list[Any]:
         """The items; an id that is bound to lost reasoning stays out."""

@@ -33,7 +33,7 @@ def exchanges_of(history: Sequence[Message], tables: Tables, speaks_as: str) -> 
     pairing = Pairing(history, tables, speaks_as, Waiting({}), lambda part, message, side: False)
     for closed in pairing.closings(0):
         blocks += closed.blocks
-    blocks += pairing.finish().blocks
+    blocks += pairing.finish()[0]
     return [_exchange(block) for block in blocks if block.answers]
 
 

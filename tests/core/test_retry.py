@@ -156,14 +156,14 @@ def test_a_script_waits_between_attempts_as_the_policy_says() -> None:
     assert [Pause(0.5, 1.0), Pause(1.0, 2.0), Pause(1.5, 3.0)] == pauses
 
 
-def test_the_response_is_closed_before_the_pause() -> None:
-    """Nothing is held while waiting."""
+def test_the_response_is_closed_before_its_error_is_read_and_before_the_pause() -> None:
+    """Nothing is held while waiting; what a connection still holds is gone before the body is decoded."""
     script = call()
     actions: list[Any] = [next(script)]
-    for answer in (Head(503, {}), b'{"error": "busy"}', None, None, None, None):
+    for answer in (Head(503, {}), b'{"error": "busy"}', None, None, None, None, None):
         actions.append(script.send(answer))
 
-    assert [Open, Next, Next, Failed, Close, Pause, Open] == [type(action) for action in actions]
+    assert [Open, Next, Next, Close, Failed, Close, Pause, Open] == [type(action) for action in actions]
 
 
 @pytest.mark.parametrize(("retry_after", "pauses"), [("7", [Pause(7, 7)]), ("0", [Pause(0, 0)]), ("121", [])])
@@ -173,6 +173,7 @@ def test_a_providers_retry_after_is_obeyed(retry_after: str, pauses: list[Pause]
     assert Open(REQUEST, 1) == next(script)
     script.send(Head(429, {"retry-after": retry_after}))
     script.send(b'{"error": "slow down"}')
+    assert Close() == script.send(None)
     failed = script.send(None)
     assert isinstance(failed, Failed) and isinstance(failed.error, RateLimited)
     assert Close() == script.send(None)

@@ -46,7 +46,7 @@ def _written_down(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
         if not isinstance(call, ast.Call):
             continue
         named: dict[str | None, ast.expr] = {keyword.arg: keyword.value for keyword in call.keywords}
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "add" and len(call.args) > 1:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("add", "_lose") and len(call.args) > 1:
             named |= {"kind": call.args[0], "reason": call.args[1]}
         kind, reason = named.get("kind"), named.get("reason")
         if isinstance(kind, ast.Constant) and kind.value in KINDS and reason is not None:

@@ -232,8 +232,8 @@ def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
         body = yield from _body(exchange.bounds.error_bytes)
     except CallError:
         body = b""  # the status says enough
-    body, _ = mend(body)
-    raise labelled(_refusal(exchange.dialect, head, body, scope), scope, head.status)
+    yield Close()  # it holds bytes of its own, beside those that are to be read
+    raise labelled(_refusal(exchange.dialect, head, mend(body)[0], scope), scope, head.status)
 
 
 def _whole_body(exchange: Exchange, scope: DecodeScope, begun: bytes = b"") -> Script[tuple[bytes, bool]]:

@@ -79,6 +79,16 @@ def test_an_answer_begins_grows_and_ends() -> None:
     ]
 
 
+def test_events_of_unknown_types_are_passed_over_wherever_they_stand() -> None:
+    """One that comes before `message_start` begins no message: its model and id are those that come with that."""
+    news, grown = (
+        {"type": "news", "message": {"model": "other"}},
+        [begun(0, {"type": "text"}), delta(0, "text", text="Hi")],
+    )
+    wire = [START, *grown, done(0), ended(), STOP]
+    assert events(news, *wire) == events(*wire) == events(START, news, *wire[1:])
+
+
 def test_thinking_grows_and_is_signed_at_its_end() -> None:
     """Deltas are reasoning; the signature is the state's."""
     found = events(

@@ -98,7 +98,7 @@ def test_the_history_is_rendered_for_every_installed_dialect_once(capsys: pytest
 
 def test_a_vendor_without_a_key_is_named_with_its_variable(capsys: pytest.CaptureFixture[str]) -> None:
     """And nothing is sent to it."""
-    found = document(capsys, LIMA, "-m", "echo:any")
+    found = document(capsys, LIMA, "-m", "echo:any", "--vendors")
     sent = {each["provider"]: each for each in found["sent"]}
 
     assert sent["openai"]["state"] == "no key"
@@ -106,12 +106,23 @@ def test_a_vendor_without_a_key_is_named_with_its_variable(capsys: pytest.Captur
     assert "echo" not in sent
 
 
-def test_the_question_goes_to_a_vendor_whose_key_is_set(
+def test_nothing_is_sent_to_whom_nobody_named(
     relay: Relay, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A key in the environment asks for nothing."""
+    monkeypatch.setenv("RELAY_API_KEY", "set")
+    found = document(capsys, LIMA, "-m", "echo:any")
+
+    assert (found["sent"], relay.requests) == ([], [])
+
+
+@pytest.mark.parametrize("how", [(), ("--vendors",)])
+def test_the_question_goes_to_a_vendor_that_was_named(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], how: tuple[str, ...]
 ) -> None:
     """With the call and its result, without the first model's answer: the vendor gives its own."""
     monkeypatch.setenv("RELAY_API_KEY", "set")
-    found = document(capsys, LIMA, "-m", "echo:any", "-m", "relay:fast")
+    found = document(capsys, LIMA, "-m", "echo:any", "-m", "relay:fast", *how)
     (sent,) = (each for each in found["sent"] if each["provider"] == "relay")
 
     (request,) = relay.requests
@@ -126,7 +137,7 @@ def test_a_vendor_without_a_known_model_asks_for_one(
 ) -> None:
     """No name is guessed."""
     monkeypatch.setenv("RELAY_API_KEY", "set")
-    found = document(capsys, LIMA, "-m", "echo:any", code=2)
+    found = document(capsys, LIMA, "-m", "echo:any", "--vendors", code=2)
 
     assert found["failures"] == ["relay: no model of it is known here; name one with -m relay:MODEL"]
 
@@ -138,7 +149,7 @@ def test_a_vendor_that_fails_stops_no_other(
     monkeypatch.setenv("RELAY_API_KEY", "set")
     monkeypatch.setenv("OPENAI_API_KEY", "not-a-real-key")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    found = document(capsys, LIMA, "-m", "echo:any", "-m", "relay:fast", code=4)
+    found = document(capsys, LIMA, "-m", "echo:any", "-m", "relay:fast", "--vendors", code=4)
     states = {each["provider"]: each["state"] for each in found["sent"]}
 
     assert (states["openai"], states["relay"]) == ("failed", "answered")
@@ -147,7 +158,7 @@ def test_a_vendor_that_fails_stops_no_other(
 
 def test_the_page_holds_all_three_parts_within_80_columns() -> None:
     """As it is read on a terminal."""
-    finished = run("demo", LIMA, "-m", "echo:any")
+    finished = run("demo", LIMA, "-m", "echo:any", "--vendors")
     lines = finished.stdout.decode().splitlines()
 
     assert (finished.returncode, finished.stderr) == (0, b"")

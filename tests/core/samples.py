@@ -74,7 +74,7 @@ messages = st.builds(
     Message,
     policy=names,
     role_hint_for_llm=st.sampled_from([None, "user", "assistant", "tool", "system"]),
-    step_num=st.none() | st.integers(),
+    step_num=st.none() | st.integers(min_value=0),
     origin=st.none() | origins,
     payload=st.builds(PartsPayload, parts=several_parts) | calls | successes | failures,
 )

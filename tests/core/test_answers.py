@@ -230,7 +230,7 @@ def test_an_exception_becomes_an_error_result_of_its_name() -> None:
 
 
 def test_arguments_that_do_not_fit_keep_the_option_from_running() -> None:
-    """PJ-34: wrong types, missing and unknown names, and text that was no JSON object."""
+    """PJ-34, PJ-06: wrong types, missing and unknown names, and text that was no JSON object; it had no part in it."""
     ran = []
 
     @option
@@ -239,8 +239,10 @@ def test_arguments_that_do_not_fit_keep_the_option_from_running() -> None:
 
     broken = call("weather", raw_arguments='{"city": "Os', invalid_arguments=True)
     asked = [call("weather", {"days": "many"}), call("weather", {"city": "Oslo", "town": 1}), broken]
-    results = [weather.answer_sync(each).result for each in asked]
+    answers = [weather.answer_sync(each) for each in asked]
+    results = [answer.result for answer in answers]
 
+    assert {answer.policy for answer in answers} == {RUNTIME}
     assert [(result.error_type, result.error_message) for result in results if result] == [
         (
             "invalid_arguments",
@@ -250,6 +252,22 @@ def test_arguments_that_do_not_fit_keep_the_option_from_running() -> None:
         ("invalid_arguments", 'the arguments are no JSON object: \'{"city": "Os\''),
     ]
     assert ran == []
+
+
+async def test_an_option_that_ends_the_program_ends_itself() -> None:
+    """SystemExit is its failure, waiting, in a thread and in a loop."""
+
+    def leave() -> None:
+        raise SystemExit("bye")
+
+    async def leave_later() -> None:
+        raise SystemExit(3)
+
+    now, later = Option.from_function(leave), Option.from_function(leave_later)
+    answers = [now.answer_sync(call("leave")), *[await each.answer(call(each.name)) for each in (now, later)]]
+
+    told = [(each.result.error_type, each.result.error_message) for each in answers if each.result]
+    assert told == [("SystemExit", "bye"), ("SystemExit", "bye"), ("SystemExit", "3")]
 
 
 def test_an_interrupt_is_no_result() -> None:
@@ -413,7 +431,7 @@ def test_all_calls_of_a_reply_are_answered_in_their_order() -> None:
     results = answer_sync(asked, [double])
 
     assert [message.result and message.result.invocation_id for message in results] == ["a", "b", "c", "d", "e"]
-    assert [message.policy for message in results] == ["double", "double", RUNTIME, "double", "double"]
+    assert [message.policy for message in results] == ["double", "double", RUNTIME, RUNTIME, "double"]
     assert [message.result and (message.result.error_type or message.result.result) for message in results] == [
         2, "ValueError", "option_not_offered", "invalid_arguments", 4,
     ]  # fmt: skip

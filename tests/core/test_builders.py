@@ -69,10 +69,10 @@ def test_a_step_is_counted_from_a_message_a_number_or_nothing(anchor: Any, follo
     assert MessageBuilder.continue_step(anchor).step_num == same
 
 
-@pytest.mark.parametrize("anchor", ["3", True, 1.5, [at_step(3)]])
+@pytest.mark.parametrize("anchor", ["3", True, 1.5, [at_step(3)], -1])
 def test_nothing_else_is_an_anchor(anchor: Any) -> None:
-    """True is no number of a step."""
-    with pytest.raises(BuilderError, match="a step is counted from a message or a step number"):
+    """True is no number of a step, and none is below 0."""
+    with pytest.raises(BuilderError, match="a step is counted from a message or a step number from 0 on, not from"):
         MessageBuilder.next_step(anchor)
 
 

@@ -171,7 +171,11 @@ def test_what_is_missing_is_said_in_one_line(told: Command) -> None:
         ("delete", "greeting", "x"): "there is no run 'x'",
         ("list", "--limit", "0"): "limit is 0; give the number of runs to list, 1 or more",
         ("fork", "greeting", "--name", "a\nb"): "'a\\nb' is no name of a run; give 1 to 200 printable characters",
-        ("list", "--store", ""): "'' is no URL of a store; give sqlite:///file.db or postgresql://user@host/database",
+        (
+            "list",
+            "--store",
+            "",
+        ): "the store is no URL that can be read; give sqlite:///file.db or postgresql://user@host/database",
         ("cancel", "greeting"): "run 'greeting' is done, and cannot be ended; fork it to run it again",
         ("list", "--store", "sqlite:///none.db"): "holds no runs; give the store that a DurableRunner was made with",
     }.items():

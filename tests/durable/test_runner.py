@@ -345,7 +345,7 @@ async def test_what_cannot_be_is_refused_in_one_line(sqlite: str) -> None:
     for store, told in {
         "sqlite://": "names no file",
         "mysql://host/name": "of no known kind",
-        "runs.db": "is no URL of a store",
+        "runs.db": "the store is no URL that can be read",
     }.items():
         with pytest.raises(StoreInvalid, match=told):
             DurableRunner(store)

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import os
+import stat
 import time
 from pathlib import Path
 
@@ -53,11 +55,37 @@ def test_a_file_is_named_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert parse_store("sqlite:///runs.db").database == str(tmp_path / "runs.db")
 
 
-def test_a_password_is_shown_in_no_error() -> None:
-    with pytest.raises(Exception, match="mysql://me:") as caught:
-        DurableRunner("mysql://me:secret@host/name")
+@pytest.mark.parametrize(
+    ("store", "told"),
+    [
+        ("mysql://me:secret@host/name", r"mysql://me:\*\*\*@host/name is of no known kind"),
+        ("mysql://host/name?password=secret", "mysql://host/name is of no known kind"),
+        ("postgresql://me:secret@host:port/name", "the store is no URL that can be read"),
+        ("me:secret@host", "the store is no URL that can be read"),
+        ("sqlite://me:secret@", "sqlite names no file"),
+        ("postgresql://me:secret@127.0.0.1:1/runs?sslmode=secret", r"me:\*\*\*@127.0.0.1:1/runs cannot be opened"),
+    ],
+)
+def test_a_password_is_shown_in_no_error(store: str, told: str) -> None:
+    """Not where it is understood, not where it is not, and not in the driver's own words."""
+    with pytest.raises(StoreInvalid, match=told) as caught:
+        Runs(store)
 
     assert "secret" not in str(caught.value)
+
+
+async def test_what_is_kept_is_its_owners_alone(tmp_path: Path) -> None:
+    """Conversations stand in it, in its log, and in what it locks with."""
+    umask = os.umask(0)
+    try:
+        async with working(f"sqlite:///{tmp_path / 'runs.db'}", main=saying("hello")) as (runner, program):
+            await runner.run(program.main, "Hi.", run_id="r")
+            made = {path: oct(path.stat().st_mode) for path in tmp_path.rglob("*")}
+    finally:
+        os.umask(umask)
+
+    assert len(made) >= 3
+    assert set(made.values()) == {oct(stat.S_IFREG | 0o600), oct(stat.S_IFDIR | 0o700)}
 
 
 async def test_the_engine_says_nothing_unless_somebody_listens(

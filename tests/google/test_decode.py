@@ -103,8 +103,12 @@ def test_what_the_vendors_server_did_is_opaque_and_paired_by_its_id() -> None:
     code = {"executableCode": {"id": "x1", "language": "PYTHON", "code": "1"}, "thoughtSignature": "c2ln"}
     output = {"codeExecutionResult": {"id": "x1", "outcome": "OUTCOME_OK", "output": "1"}}
     bare = {"executableCode": {"language": "PYTHON", "code": "2"}}
-    opens, closes, alone, strange = only(decode(response(code, output, bare, {"hologram": 1}))).parts
+    nameless = {"": {"id": "x1"}}
+    parts = only(decode(response(code, output, bare, {"hologram": 1}, nameless))).parts
+    opens, closes, alone, strange, last = parts
 
+    assert isinstance(last, OpaquePart)
+    assert (last.block, last.pair_id) == (nameless, None)
     assert isinstance(opens, OpaquePart)
     assert isinstance(closes, OpaquePart)
     assert isinstance(alone, OpaquePart)

@@ -45,7 +45,7 @@ def test_the_one_that_is_named_is_resumed_and_the_latest_is_left_alone() -> None
 
 
 def test_an_evaluation_within_an_option_hides_nothing() -> None:
-    """The inner one ended; it is the latest, and the outer one, whose process died, is found and finished."""
+    """The inner one began later and ended; the outer one, whose process died, is found and finished."""
     journal = ListJournal()
     session = session_of(journal)
 
@@ -59,18 +59,14 @@ def test_an_evaluation_within_an_option_hides_nothing() -> None:
     with pytest.raises(Stopped):
         evaluate_sync(ScriptedAdapter(calls(ask_another=PARIS)), PROMPT, session=session, options=[ask_another])
     (outer,) = unfinished_evaluations(session)
-    with pytest.raises(PromptMismatch, match=f"resume with evaluation_id='{outer}'"):
-        evaluate_sync(ScriptedAdapter(), PROMPT, session=session, options=[ask_another], resume=True)
     llm = ScriptedAdapter("Take one.")
+    response = evaluate_sync(llm, PROMPT, session=session, options=[ask_another], resume=True)
 
-    assert (
-        evaluate_sync(
-            llm, PROMPT, session=session, options=[ask_another], resume=True, evaluation_id=outer
-        ).evaluation_id
-        == outer
-    )
+    assert response.evaluation_id == outer
     assert [result.result for result in llm.last.results] == ["Rain."]
     assert unfinished_evaluations(session) == ()
+    with pytest.raises(PromptMismatch, match=f"resume with evaluation_id='{outer}'"):
+        evaluate_sync(ScriptedAdapter(), PROMPT, session=session, options=[ask_another], resume=True)
 
 
 def test_what_is_said_next_may_be_said_in_an_earlier_evaluation() -> None:

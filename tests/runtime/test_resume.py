@@ -1,6 +1,7 @@
 """An evaluation that was interrupted goes on from its records, and does nothing twice that was recorded."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -59,6 +60,72 @@ def test_another_prompt_resumes_nothing(ns: str, key: str) -> None:
 
     assert isinstance(met.value, ValueError)
     assert (llm.sent, town.ran, records_of(session)) == ((), [], before)
+
+
+def test_a_prompt_without_a_name_resumes_what_it_asked_itself() -> None:
+    """WI-41: no other question is answered with what was recorded for one; messages are compared without their ids."""
+    journal = ListJournal()
+    river = [sabir.system("Be brief."), sabir.user("Name a river.")]
+    evaluate_sync(ScriptedAdapter("The Po."), river, session=session_of(journal))
+    session, llm = session_of(journal), ScriptedAdapter()
+    before = records_of(session)
+    for other in ("Name a mountain.", "Name a river.", [river[0]], [*river, sabir.user("Now.")], river[::-1]):
+        with pytest.raises(
+            PromptMismatch, match=r"answers a prompt of another text; resume with that prompt or an empty"
+        ):
+            evaluate_sync(llm, other, session=session, resume=True)
+
+    again = [sabir.system("Be brief."), sabir.user("Name a river.")]
+    assert evaluate_sync(llm, again, session=session, resume=True).text == "The Po."
+    assert evaluate_sync(llm, [], session=session, resume=True).text == "The Po."
+    assert evaluate_sync(llm, Prompt[None](), session=session, resume=True).text == "The Po."
+    assert (llm.sent, records_of(session)) == ((), before)
+
+
+def test_an_opening_that_was_cut_off_is_compared_as_far_as_it_came() -> None:
+    """What was not written yet is taken from the prompt; what was must be the same."""
+    journal = ListJournal()
+    with suppress(sabir.ServerFailed):
+        evaluate_sync(ScriptedAdapter(*[sabir.ServerFailed("down")] * 3), "Name a river.", session=session_of(journal))
+    del journal.lines[-1]
+    with pytest.raises(PromptMismatch):
+        evaluate_sync(ScriptedAdapter(), [sabir.system("Be brief.")], session=session_of(journal), resume=True)
+
+    llm = ScriptedAdapter("The Po.")
+    assert evaluate_sync(llm, "Name a river.", session=session_of(journal), resume=True).text == "The Po."
+    assert llm.last.user_text == "Name a river."
+
+
+def test_a_named_prompt_goes_on_as_it_was_recorded_and_a_changed_text_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """WI-41: namespace and key identify it over versions of its text."""
+    journal = ListJournal()
+    failing = ScriptedAdapter(*[sabir.ServerFailed("down")] * 3)
+    old, new = (Prompt[None](ns="trips", key="river", messages=(sabir.user(text),)) for text in ("A river?", "River!"))
+    with suppress(sabir.ServerFailed):
+        evaluate_sync(failing, old, session=session_of(journal))
+    llm = ScriptedAdapter("The Po.")
+    with caplog.at_level("WARNING", "sabir"):
+        evaluate_sync(llm, new, session=session_of(journal), resume=True)
+        evaluate_sync(llm, old, session=session_of(journal), resume=True)
+
+    assert llm.last.user_text == "A river?"
+    assert [each.getMessage().partition(" ")[2].partition(" ")[2] for each in caplog.records] == [
+        "answers a prompt of another text than 'trips:river' has now; what was recorded goes on"
+    ]
+
+
+def test_a_resume_without_the_option_of_a_pending_call_is_refused() -> None:
+    """Before anything is recorded or asked: the call would end in an error for good."""
+    journal = ListJournal()
+    interrupted(journal, calls(weather=[PARIS, ROME]))
+    session, llm = session_of(journal), ScriptedAdapter()
+    before = records_of(session)
+    with pytest.raises(sabir.OptionInvalid, match=r"wait for weather; resume with options= that hold them, or abandon"):
+        evaluate_sync(llm, PROMPT, session=session, resume=True)
+
+    assert (llm.sent, records_of(session)) == ((), before)
 
 
 def test_pending_calls_run_first_and_completed_ones_never_again() -> None:

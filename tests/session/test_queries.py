@@ -50,6 +50,23 @@ def test_the_latest_evaluation_is_the_one_that_began_last() -> None:
     assert get_latest_evaluation_id(session) == "b"
 
 
+def test_an_evaluation_without_an_end_goes_before_all_that_ended() -> None:
+    """D-14: a clock may be set back. A reply that asks for nothing is an end; what is said next is none."""
+    ended = {"turn": 1, "finish_reason": "stop"}
+    for end, is_over in [
+        ([], False),
+        ([asked(1, "x", **ended)], False),
+        ([asked(1, "x", **ended), told(2, "x")], False),
+        ([asked(1, **{**ended, "finish_reason": "paused"})], False),
+        ([asked(1, **ended)], True),
+        ([asked(1, **ended), system(sequence=2)], False),
+    ]:
+        session = recording()
+        record_all(session, [system(), *end])
+        record_all(session, [system("b", created_at=minutes(9)), asked(1, evaluation="b", **ended)])
+        assert get_latest_evaluation_id(session) == ("b" if is_over else "e")
+
+
 def test_of_evaluations_that_began_at_one_moment_the_later_to_arrive_is_the_latest() -> None:
     """D-14."""
     session = recording()

@@ -1,6 +1,8 @@
 """The store in an SQLite file: its settings, its layout, and files that are none of it."""
 
+import os
 import sqlite3
+import stat
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,19 @@ def test_a_store_writes_ahead_and_waits_for_the_disk_only_if_asked(
     with SQLiteStore(tmp_path / "a.db", durability=durability) as store:  # type: ignore[arg-type]
         assert store._rows("PRAGMA journal_mode") == [("wal",)]
         assert store._rows("PRAGMA synchronous") == [(synchronous,)]
+
+
+def test_a_new_file_and_its_log_are_the_owners_alone(tmp_path: Path) -> None:
+    """Conversations stand in them. A file that is there already keeps its mode."""
+    umask = os.umask(0)
+    try:
+        (tmp_path / "old.db").touch(0o640)
+        for name, mode in {"a.db": 0o600, "old.db": 0o640}.items():
+            with SQLiteStore(tmp_path / name) as store:
+                store.journal("monday").append("m:K", "{}")
+                assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob(f"{name}*")} == {mode}
+    finally:
+        os.umask(umask)
 
 
 def test_an_unknown_durability_is_refused(tmp_path: Path) -> None:

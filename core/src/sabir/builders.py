@@ -273,9 +273,10 @@ def _call_of(message: object) -> OptionCallPayload:
 def _step_of(anchor: object) -> int | None:
     if isinstance(anchor, Message):
         return anchor.step_num
-    if anchor is None or (isinstance(anchor, int) and not isinstance(anchor, bool)):
+    if anchor is None or (isinstance(anchor, int) and not isinstance(anchor, bool) and anchor >= 0):
         return anchor
-    raise BuilderError(f"a step is counted from a message or a step number, not from {name_kind(anchor)}")
+    given = str(anchor) if type(anchor) is int else name_kind(anchor)
+    raise BuilderError(f"a step is counted from a message or a step number from 0 on, not from {given}")
 
 
 def _is_url(text: str | None) -> bool:

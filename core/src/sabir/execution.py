@@ -3,7 +3,8 @@
     call ──bind──▶ Bound ──(function)──▶ Outcome ──finish──▶ option result
            └─ arguments refused ────────────────────────────▶ error result, the function never ran (PJ-34)
 
-An exception of the function becomes an error result; the caller's cancellation and interrupts go on to the caller.
+An exception of the function becomes an error result, SystemExit too; the caller's cancellation and interrupts go on to
+the caller. What the function had no part in is answered by the runtime (PJ-06).
 """
 
 import inspect
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sabir.arguments import ArgumentsRefused, Bound, bind_schema
 from sabir.builders import OptionResultBuilder, name_kind
 from sabir.errors import BuilderError, OptionFailed, OptionInvalid, one_line
-from sabir.messages import Message
+from sabir.messages import RUNTIME, Message
 from sabir.signatures import is_asynchronous
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Outcome(NamedTuple):
     """What came of a run: a value, or an exception."""
 
     value: Any = None
-    error: Exception | None = None
+    error: BaseException | None = None
 
 
 def answer_call_sync(option: "Option", call: Message) -> Message:
@@ -64,7 +65,7 @@ def _run(function: Callable[..., Any], bound: Bound) -> Outcome:
     """Run the function; an exception is an outcome too."""
     try:
         return Outcome(function(*bound.positional, **bound.named))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return Outcome(error=error)
 
 
@@ -73,7 +74,7 @@ async def _settle(value: Awaitable[Any]) -> Outcome:
 
     try:
         return Outcome(await value)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return Outcome(error=error)
     except asyncio.CancelledError:
         task = asyncio.current_task()
@@ -106,12 +107,12 @@ def _bind(option: "Option", call: object) -> Bound | Message:
         raise OptionInvalid(f"option {option.name!r} was given a call of {payload.option_name!r}; use sabir.answer")
     if payload.invalid_arguments:
         text = one_line(payload.raw_arguments or "", 100)
-        return error_result(call, INVALID_ARGUMENTS, f"the arguments are no JSON object: {text!r}")
+        return error_result(call, INVALID_ARGUMENTS, f"the arguments are no JSON object: {text!r}", policy=RUNTIME)
     try:
         binder = option.binder or partial(bind_schema, option.parameters)
         return binder(payload.arguments_json)
     except ArgumentsRefused as error:
-        return error_result(call, INVALID_ARGUMENTS, str(error))
+        return error_result(call, INVALID_ARGUMENTS, str(error), policy=RUNTIME)
 
 
 def _finish(call: Message, outcome: Outcome) -> Message:
@@ -134,7 +135,7 @@ def error_result(
     return OptionResultBuilder.response_to(call, policy=policy).error(error_type, one_line(text), retryable)
 
 
-def _text_of(error: Exception) -> str:
+def _text_of(error: BaseException) -> str:
     try:
         text = str(error) or type(error).__name__
     except Exception:

@@ -115,18 +115,14 @@ def new_ids(count: int) -> list[str]:
     return [digits[start : start + 32] for start in range(0, 32 * count, 32)]
 
 
-def _new_id() -> str:
-    return new_ids(1)[0]
-
-
 class Message(AtRest):
     """One message. `policy` made it: the decider of a call, the option that ran for a result (PJ-02 … PJ-05)."""
 
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
-    id: NonEmpty = Field(default_factory=_new_id)
+    id: NonEmpty = Field(default_factory=lambda: new_ids(1)[0])
     policy: NonEmpty
     role_hint_for_llm: RoleHint | None = None
-    step_num: int | None = None
+    step_num: int | None = Field(default=None, ge=0)
     origin: Origin | None = None
     payload: Payload
 

@@ -106,17 +106,18 @@ class MessagesDecoder:
         found = read_object(data, self._scope)
         raise_reported(found, self._scope)
         name = text(found.get("type")) or event.event
-        if name == "ping":
-            return ()
         reader = self._readers.get(name)
-        return self._started(found, reader) if not self._is_started else reader(found) if reader else ()
+        if self._is_started:
+            return reader(found) if reader else ()
+        # What has no meaning here, as `ping` and types that are to come, begins no message.
+        return self._started(found, reader) if reader or name == "message_start" else ()
 
     def close(self) -> tuple[StreamEvent, ...]:
         """Nothing: `message_stop` has said all."""
         return ()
 
     def _started(self, found: Fields, reader: Reader | None) -> Iterator[StreamEvent]:
-        """The first event, whatever it is."""
+        """The first event that means something, whatever it is."""
         self._is_started = True
         self._message = dict(fields(found.get("message")))
         yield ReplyStart(origin=origin_of(self._message, self._scope))

@@ -2,10 +2,10 @@
 
     1  question ──▶ model ──call──▶ option ──result──▶ model ──▶ answer, as it comes
     2  that history ──render──▶ each installed dialect: bodies and losses; no key, no network
-    3  that history ──send──▶ each vendor whose key is in the environment
+    3  that history ──send──▶ each vendor that was named with -m; with --vendors, all whose key is set
 
-Nothing is canned: another question gives another call, another result, another answer. A step that fails says so in
-one line and the demonstration goes on with what there is.
+Nothing is sent to whom nobody named. Nothing is canned: another question gives another call, another result, another
+answer. A step that fails says so in one line and the demonstration goes on with what there is.
 """
 
 import time
@@ -44,9 +44,12 @@ def demo(
         Parameter(
             name=["-m", "--model"],
             negative="",
-            help="provider:model to talk to; further ones name the models of other providers.",
+            help="provider:model to talk to; further ones name models of other vendors to send the history to.",
         ),
     ] = None,
+    vendors: Annotated[
+        bool, Parameter(negative="", help="Send the history to every vendor whose key is in the environment.")
+    ] = False,
     option: OptionFlags = None,
     as_json: JSONFlag = False,
 ) -> int:
@@ -59,7 +62,7 @@ def demo(
     demonstration = _Demonstration(Output(machine=as_json), options, named)
     demonstration.hold(named[0], question)
     demonstration.render()
-    demonstration.send()
+    demonstration.send(named[1:], vendors=vendors)
     if as_json:
         demonstration.output.document(demonstration.document)
     return demonstration.code
@@ -71,7 +74,7 @@ class _Demonstration:
     def __init__(self, output: Output, options: Sequence[sabir.Option], named: Sequence[str]) -> None:
         self.output = output
         self.options = options
-        self.named = {name.partition(":")[0].partition(".")[0]: name for name in reversed(named)}
+        self.named = {_provider_of(name): name for name in reversed(named)}
         self.messages: list[sabir.Message] = []
         self.held_by = self.held_in = ""
         self.code = Exit.OK
@@ -146,15 +149,18 @@ class _Demonstration:
             self.code = self.code or exit_of(error)
             return View(name, error=explain(error), note=note)
 
-    def send(self) -> None:
-        """The history, without its last answer, to each vendor whose key is in the environment."""
-        self._title("3  The same question to each vendor whose key is in the environment")
+    def send(self, named: Sequence[str], *, vendors: bool) -> None:
+        """The history, without its last answer, to each vendor that was named, or to all whose key is set."""
+        self._title("3  The same question to other vendors")
+        if not (named or vendors):
+            self.output.show(Text("not sent: name their models with -m, or send to all with --vendors", style="dim"))
+        asked = set(map(_provider_of, named))
         history = _without_answer(self.messages)
         missing = []
         for status in sabir.providers():
-            if any(is_set(variable) for variable in status.key_variables):
+            if status.name in asked or (vendors and any(map(is_set, status.key_variables))):
                 self._send_to(status.name, history)
-            elif status.key_variables:
+            elif vendors and status.key_variables:
                 missing.append(f"{status.name} {status.key_variables[0]}")
                 self._sent(status.name, state="no key", key_variables=list(status.key_variables))
         if missing:
@@ -205,6 +211,10 @@ class _Demonstration:
         self.output.show(Text(printable(f"failed  {text}"), style="red"))
         self.document["failures"].append(text)
         self.code = self.code or code
+
+
+def _provider_of(model: str) -> str:
+    return model.partition(":")[0].partition(".")[0]
 
 
 def _label(label: str) -> Text:

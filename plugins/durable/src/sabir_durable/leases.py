@@ -18,7 +18,7 @@ from typing import TypeAlias
 from sqlalchemy import URL, Connection, NullPool, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from sabir_durable.stores import bounds_of, is_sqlite
+from sabir_durable.stores import bounds_of, is_sqlite, make_private
 
 _KEEPALIVE = ("tcp_keepalives_idle = 5", "tcp_keepalives_interval = 2", "tcp_keepalives_count = 3")
 """What the server is told for the connection that holds the lock: a machine that is gone is noticed within 11 s."""
@@ -40,7 +40,7 @@ class FileLease:
     def hold(self) -> bool:
         """Take the lock, which nothing but the end of this process takes away."""
         if self._held is None:
-            self._folder.mkdir(exist_ok=True)
+            self._folder.mkdir(mode=0o700, exist_ok=True)
             self._held = _lock_file(self._folder / self._worker)
         return self._held is not None
 
@@ -48,7 +48,7 @@ class FileLease:
     def take(self, worker: str) -> Iterator[bool]:
         """Within, the lock of another worker; False if that worker lives."""
         path = self._folder / worker
-        self._folder.mkdir(exist_ok=True)
+        self._folder.mkdir(mode=0o700, exist_ok=True)
         taken = _lock_file(path)
         try:
             yield taken is not None
@@ -129,6 +129,7 @@ def _try_lock(connection: Connection, worker: str) -> bool:
 
 def _lock_file(path: Path) -> sqlite3.Connection | None:
     """A connection that holds the file's exclusive lock; None if another one holds it."""
+    make_private(path)
     connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("BEGIN EXCLUSIVE")

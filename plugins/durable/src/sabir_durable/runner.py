@@ -30,7 +30,7 @@ from sabir_durable.execution import current
 from sabir_durable.ledger import OPEN, Run, check_name
 from sabir_durable.records import request_of, whole_request
 from sabir_durable.runs import check_one_class
-from sabir_durable.stores import Durability, parse_store
+from sabir_durable.stores import Durability, parse_store, shown
 
 if TYPE_CHECKING:
     from dbos import WorkflowHandleAsync
@@ -276,8 +276,8 @@ async def _acquire(settings: "Settings", contexts: "list[BaseContext]") -> "Work
             raise
     worker, holders = _shared
     if worker.settings != settings:
-        shown = worker.settings.url.render_as_string()
-        raise RunnerInUse(f"a DurableRunner of {shown} works in this process, and there can be one; close it first")
+        store = shown(worker.settings.url)
+        raise RunnerInUse(f"a DurableRunner of {store} works in this process, and there can be one; close it first")
     _shared = (worker, holders + 1)
     return worker
 

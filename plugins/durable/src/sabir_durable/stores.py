@@ -10,8 +10,10 @@ setting for this (synchronous_commit), which stays as the server has it.
 import os
 import sqlite3
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+from urllib.parse import quote
 
 from sabir.errors import one_line
 from sqlalchemy import URL, Engine, create_engine, event, make_url
@@ -47,16 +49,21 @@ def parse_store(store: str) -> URL:
     """The URL of a store; StoreInvalid for what is none, for it would keep nothing or cannot be spoken to."""
     try:
         url = make_url(store)
-    except ArgumentError:
-        raise StoreInvalid(f"{store!r} is no URL of a store; {_FORMS}") from None
+    except (ArgumentError, ValueError):
+        raise StoreInvalid(f"the store is no URL that can be read; {_FORMS}") from None  # it may hold a password
     backend = url.drivername.partition("+")[0]
     if backend in ("postgresql", "postgres"):
         return url.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
-        raise StoreInvalid(f"{url.render_as_string()} is of no known kind; {_FORMS}")
+        raise StoreInvalid(f"{shown(url)} is of no known kind; {_FORMS}")
     if not url.database or url.database == ":memory:":
-        raise StoreInvalid(f"{store!r} names no file, and a run would die with its process; {_FORMS}")
+        raise StoreInvalid(f"{url.drivername} names no file, and a run would die with its process; {_FORMS}")
     return url.set(drivername="sqlite", database=str(Path(url.database).resolve()))
+
+
+def shown(url: URL) -> str:
+    """A store's URL without a password, which may stand in its query too."""
+    return url.set(query={}).render_as_string()
 
 
 def is_sqlite(url: URL) -> bool:
@@ -74,9 +81,10 @@ def bounds_of(url: URL) -> dict[str, int]:
 
 
 def open_store(url: URL, durability: Durability = "process") -> Engine:
-    """An engine of that store; nothing is connected to yet."""
+    """An engine of that store; nothing is connected to yet. A new SQLite file is its owner's alone (0600)."""
     if not is_sqlite(url):
         return create_engine(url, pool_size=POOL, max_overflow=POOL, pool_pre_ping=True, connect_args=bounds_of(url))
+    make_private(str(url.database))
     engine = create_engine(url)
     synchronous = _SYNCHRONOUS[durability]
 
@@ -93,6 +101,12 @@ def open_store(url: URL, durability: Durability = "process") -> Engine:
     return engine
 
 
+def make_private(path: str | Path) -> None:
+    """Make a file where it is not there, so that nobody else may read it: SQLite would leave that to the umask."""
+    with suppress(OSError):  # it is there already, or SQLite says why it cannot be made
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
 def _unixepoch(modifier: str) -> float:
     """What the engine asks of SQLite; it takes newer Pythons for a sign of a newer SQLite, which theirs need not be."""
     if modifier != "subsec":
@@ -105,8 +119,17 @@ def reach_store(engine: Engine) -> None:
     try:
         engine.connect().close()
     except DBAPIError as error:
-        shown, remedy = engine.url.render_as_string(), "see whether it is there, and give the URL of one"
-        raise StoreInvalid(f"{shown} cannot be opened: {one_line(str(error.orig), 200)}; {remedy}") from None
+        reason = one_line(_without_password(str(error.orig), engine.url), 200)
+        remedy = "see whether it is there, and give the URL of one"
+        raise StoreInvalid(f"{shown(engine.url)} cannot be opened: {reason}; {remedy}") from None
+
+
+def _without_password(text: str, url: URL) -> str:
+    """A driver's text, which may repeat what it was given."""
+    secrets = {str(url.password or ""), quote(str(url.password or ""), safe=""), str(url.query.get("password", ""))}
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "***")
+    return text
 
 
 def close_store(engine: Engine) -> None:

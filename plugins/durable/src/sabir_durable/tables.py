@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 
 from sabir_durable.errors import StoreInvalid
-from sabir_durable.stores import reach_store
+from sabir_durable.stores import reach_store, shown
 
 SCHEMA = 2
 """The number of the layout that this version writes."""
@@ -137,8 +137,7 @@ def check_tables(engine: Engine) -> None:
 
 def no_runs(engine: Engine) -> StoreInvalid:
     """What says that a store was made by something else."""
-    shown = engine.url.render_as_string(hide_password=True)
-    return StoreInvalid(f"{shown} holds no runs; give the store that a DurableRunner was made with")
+    return StoreInvalid(f"{shown(engine.url)} holds no runs; give the store that a DurableRunner was made with")
 
 
 def _refuse_newer(written: int | None) -> None:

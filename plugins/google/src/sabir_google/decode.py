@@ -228,7 +228,7 @@ def modality_of(mime: str) -> Modality:
 def _opaque(part: JSONValue) -> OpaquePart:
     found = fields(part)
     kind = next((name for name in PAIRS if name in found), "")
-    pair_id = text(fields(found.get(kind)).get("id"))
+    pair_id = text(fields(found.get(kind)).get("id")) if kind else ""
     return OpaquePart(dialect=NAME, block=part, pair_id=pair_id or None, pair=PAIRS[kind] if pair_id else None)
 
 

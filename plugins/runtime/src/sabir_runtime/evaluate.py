@@ -6,11 +6,11 @@
 `evaluate` and `evaluate_sync` are two thin drivers of one script (D-38).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypedDict, Unpack, cast
 
-from sabir import Adapter, Settings, SettingsInvalid
+from sabir import Adapter, Option, OptionInvalid, Settings, SettingsInvalid
 from sabir.calls import CallArguments
 from sabir.execution import check_runs
 from sabir.losses import Strict
@@ -139,6 +139,7 @@ def _prepared(
         enable_inner_message_recording(session)
     speaks_as = str(getattr(adapter, "speaks_as", "llm"))
     conversation = _conversation(function, prompt, speaks_as, how)
+    _check_open_calls(conversation, options)
     spending = Spending(how.get("budget"))
     asked_about = [option.name for option in options] if approve else None
     script = evaluation_script(conversation, spending, asked_about)
@@ -153,6 +154,14 @@ def _conversation(function: str, prompt: Prompt[Output], speaks_as: str, how: Ev
     if evaluation_id is not None:
         raise SettingsInvalid(f"{function}: evaluation_id names what a resume goes on with; add resume=True")
     return begin(prompt, speaks_as)
+
+
+def _check_open_calls(conversation: Conversation, options: Sequence[Option]) -> None:
+    """Refuse a resume without the options that its pending calls name: their calls would end in errors for good."""
+    called = {call.message.call.option_name for call in conversation.open if call.message.call}
+    if missing := sorted(called.difference(option.name for option in options)):
+        calls = f"calls of evaluation {conversation.heading.evaluation_id} wait for {', '.join(missing)}"
+        raise OptionInvalid(f"{calls}; resume with options= that hold them, or abandon the calls with follow_up()")
 
 
 def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None:

@@ -6,6 +6,7 @@ follow_up(session, message)     ─▶ the same, with what is said next
 unfinished_evaluations(session) ─▶ the names of those without an end
 """
 
+import logging
 from collections.abc import Sequence
 from itertools import groupby
 from uuid import uuid4
@@ -23,7 +24,9 @@ from sabir_session import (
 from sabir_runtime.conversation import Conversation, is_reply
 from sabir_runtime.outcomes import ConversationNotFound, PromptMismatch
 from sabir_runtime.prompt import Output, Prompt
-from sabir_runtime.records import Clerk, Heading
+from sabir_runtime.records import Clerk, Heading, messages_of
+
+logger = logging.getLogger("sabir")
 
 
 def begin(prompt: Prompt[Output], speaks_as: str) -> Conversation:
@@ -38,8 +41,9 @@ def restore(
 ) -> Conversation:
     """The latest evaluation of a session, or the one named, as far as it came (WI-37, WI-42).
 
-    Raises ConversationNotFound where there is none, PromptMismatch where it was another prompt's. What of the opening
-    had no time to be recorded is taken from the prompt.
+    A prompt with a name is known by it: what was recorded goes on, and a text that changed since is logged. One without
+    must say what was recorded, or nothing at all. What of the opening had no time to be recorded is taken from the
+    prompt. Raises ConversationNotFound where there is no evaluation, PromptMismatch where it was another prompt's.
     """
     if session is None:
         remedy = "give session=, or evaluate without resume=True to begin one"
@@ -50,9 +54,18 @@ def restore(
         recorded, given = _named(heading.prompt_ns, heading.prompt_key), _named(prompt.ns, prompt.key)
         remedy = _other_of(session, prompt) or "resume with the recorded one, or begin anew"
         raise PromptMismatch(f"the recorded prompt is {recorded}, this one is {given}; {remedy}")
+    if not prompt.opening():
+        return _resumed(records)
+    opening = tuple(Clerk(heading).opening(prompt.opening(), speaks_as))
+    if not _begin_alike(records, opening):
+        shown = f"evaluation {heading.evaluation_id} answers a prompt of another text"
+        if not (prompt.ns or prompt.key):
+            remedy = "resume with that prompt or an empty one, begin anew, or say more with follow_up()"
+            raise PromptMismatch(f"{shown}; {remedy}")
+        logger.warning("%s than %s has now; what was recorded goes on", shown, _named(prompt.ns, prompt.key))
     missing: tuple[InnerMessage, ...] = ()
     if not any(map(is_reply, records)):
-        missing = tuple(Clerk(heading).opening(prompt.opening(), speaks_as))[len(records) :]
+        missing = opening[len(records) :]
     return Conversation(heading, (*records, *missing), missing, is_resume=True)
 
 
@@ -104,6 +117,17 @@ def _heading_of(records: Sequence[InnerMessage]) -> Heading:
 
 def _resumed(records: Sequence[InnerMessage]) -> Conversation:
     return Conversation(_heading_of(records), records, (), is_resume=True)
+
+
+def _begin_alike(records: Sequence[InnerMessage], opening: Sequence[InnerMessage]) -> bool:
+    """Whether an evaluation begins with the contents of an opening, as far as it was recorded (WI-41)."""
+    recorded = [record for record in records if record.turn == 0]
+    is_whole = len(recorded) == len(opening) or not any(map(is_reply, records))
+    return is_whole and all(_say_alike(*map(messages_of, pair)) for pair in zip(recorded, opening, strict=False))
+
+
+def _say_alike(recorded: Sequence[Message], given: Sequence[Message]) -> bool:
+    return len(recorded) == len(given) and all(map(Message.same_content, recorded, given))
 
 
 def _other_of(session: Session, prompt: Prompt[Output]) -> str:

@@ -24,7 +24,10 @@ class ConversationNotFound(SabirError, ValueError):
 
 
 class PromptMismatch(SabirError, ValueError):
-    """The prompt's namespace or key is not that of the recorded conversation (WI-41, D-15)."""
+    """The prompt is not that of the recorded conversation: by its namespace and key, or without these by its content.
+
+    WI-41, D-15.
+    """
 
 
 class OutsideEvaluation(SabirError, LookupError):

@@ -27,9 +27,9 @@ else:
 class Prompt(Generic[Output]):
     """A prompt: `system` instructions, the `messages` that follow them, and the type that the answer shall have.
 
-    `ns` and `key` identify it over versions of its text: a conversation resumes only under the same two. `output` is a
-    pydantic model or any type that pydantic validates; the provider is asked for JSON of its schema. Raises Misnamed
-    for messages that are none.
+    `ns` and `key` identify it over versions of its text: a conversation resumes only under the same two. One without
+    them resumes with the same content, or with none. `output` is a pydantic model or any type that pydantic validates;
+    the provider is asked for JSON of its schema. Raises Misnamed for messages that are none.
     """
 
     ns: str = ""

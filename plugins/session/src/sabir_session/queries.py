@@ -36,15 +36,18 @@ def get_inner_messages(session: Session, evaluation_id: str | None = None) -> tu
 
 
 def get_latest_evaluation_id(session: Session) -> str | None:
-    """The evaluation that began last, by its first record; of those at one moment, the later arrival (WI-37, D-14).
+    """The evaluation to go on with: the last that began and has no end, or else the last that began (WI-37, D-14).
 
-    None where nothing is recorded.
+    They began when their first records did; of those at one moment, the later arrival. None where nothing is recorded.
     """
-    firsts: dict[str, InnerMessage] = {}
-    for record in get_inner_messages(session):
-        firsts.setdefault(record.evaluation_id, record)
-    latest = max(reversed(firsts.values()), key=lambda record: record.created_at, default=None)
-    return None if latest is None else latest.evaluation_id
+    lasts = {record.evaluation_id: record for record in get_inner_messages(session)}
+    unfinished = [name for name, last in lasts.items() if not _is_end(last)]
+    return next(reversed(unfinished or [*lasts]), None)
+
+
+def _is_end(last: InnerMessage) -> bool:
+    """Whether an evaluation is over whose last record this is: a reply that asks for nothing."""
+    return last.role == "assistant" and last.turn > 0 and not last.tool_calls and last.finish_reason != "paused"
 
 
 def get_pending_tool_calls(session: Session, evaluation_id: str) -> tuple[ToolCallRecord, ...]:

@@ -5,9 +5,10 @@ Write-ahead logging, and one row an append, committed by itself (https://sqlite.
 too, for one wait for the disk an append (https://sqlite.org/pragma.html#pragma_synchronous).
 """
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -22,9 +23,9 @@ _SYNCHRONOUS: dict[str, str] = {"process": "NORMAL", "power": "FULL"}
 class SQLiteStore(Store):
     """Named journals in one SQLite file, which is made where it is not there.
 
-    Several processes may have the file open, each with its journals. The path `:memory:` is a store that is gone with
-    its process. `timeout`: seconds to wait while another one writes. Raises StoreError for a file that is no database
-    or cannot be opened, StoreTooNew for one of a newer version.
+    Several processes may have the file open, each with its journals. A new file is its owner's alone (0600). The path
+    `:memory:` is a store that is gone with its process. `timeout`: seconds to wait while another one writes. Raises
+    StoreError for a file that is no database or cannot be opened, StoreTooNew for one of a newer version.
     """
 
     _failures = sqlite3.Error
@@ -37,6 +38,7 @@ class SQLiteStore(Store):
         self._described = repr(str(path))
         if durability not in _SYNCHRONOUS:
             raise StoreError(f"durability {durability!r} is unknown; expected one of {', '.join(_SYNCHRONOUS)}")
+        _make_private(Path(path))
         with self._working("be opened"):
             self._connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
         self._cursor = self._connection.cursor()
@@ -79,6 +81,13 @@ class SQLiteStore(Store):
             if self._connection.in_transaction:  # SQLite itself ends one that finds the disk full
                 self._connection.execute("ROLLBACK")
             raise
+
+
+def _make_private(path: Path) -> None:
+    """Make the file where it is not there, so that nobody else may read it: SQLite would leave that to the umask."""
+    if str(path) != ":memory:":
+        with suppress(OSError):  # it is there already, or SQLite says why it cannot be made
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _check_path(path: str) -> None:

@@ -96,7 +96,8 @@ def test_the_plain_wire_keeps_laws_1_and_2(history: list[sabir.Message]) -> None
 
 
 def test_the_plain_wire_reads_its_own_requests() -> None:
-    """Messages, options and settings, so that a rendering which came from elsewhere is shown as well."""
+    """Messages, options and settings, so that a rendering which came from elsewhere is shown as well; no wire says of a
+    result that no option ran."""
     chat = [
         sabir.system("Be brief."), sabir.user("Look!", sabir.image("https://example.org/a.png")),
         *ScriptedAdapter(reply("hm", calls(weather=[PARIS, {}, "no JSON"]))).complete_sync("?").messages,
@@ -106,7 +107,9 @@ def test_the_plain_wire_reads_its_own_requests() -> None:
     rendering = llm.render(chat, options=[weather], settings=sabir.Settings(seed=3))
     found = PlainDialect().decode_history(rendering.body_bytes, DecodeScope(llm.target))
 
-    assert [(each.policy, each.payload) for each in found.messages] == [(each.policy, each.payload) for each in chat]
+    policies = [each.result.option_name if each.result else each.policy for each in chat]
+    assert [each.payload for each in found.messages] == [each.payload for each in chat]
+    assert [each.policy for each in found.messages] == policies
     assert (found.options, found.settings, found.model) == ((weather,), sabir.Settings(seed=3), "model")
 
 

@@ -19,7 +19,6 @@ from sabir_session import (
     SQLiteStore,
     enable_inner_message_recording,
     get_inner_messages,
-    get_latest_evaluation_id,
 )
 
 from sabir_cli.exits import UsageError
@@ -126,20 +125,26 @@ class Recorded(Kept):
     @property
     def is_begun(self) -> bool:
         """Whether anything was said; a process that dies before the first message is recorded leaves instructions."""
-        return any(record.role != "system" for record in get_inner_messages(self.session))
+        return self._evaluation is not None
+
+    @property
+    def _evaluation(self) -> str | None:
+        """The last one in which something was said, which the conversation is."""
+        said = [record for record in get_inner_messages(self.session) if record.role != SYSTEM]
+        return said[-1].evaluation_id if said else None
 
     @property
     def is_interrupted(self) -> bool:
         """Whether the last turn has no end yet."""
-        return self.is_begun and get_latest_evaluation_id(self.session) in unfinished_evaluations(self.session)
+        return self._evaluation in unfinished_evaluations(self.session)
 
     def turn(self, *said: sabir.Message) -> Turn:
         """Say something and hear all of the answer; without anything to say, finish the last turn."""
         records = get_inner_messages(self.session)
         if said and records and (self.is_begun or said[0].policy != SYSTEM):
-            follow_up(self.session, *said)
+            follow_up(self.session, *said, evaluation_id=self._evaluation)
             said = ()
-        return take_turn(self.llm, said, self.options, self.output, self.session)
+        return take_turn(self.llm, said, self.options, self.output, self.session, self._evaluation)
 
     def drop_last(self) -> str:
         """Take back what was said last, and all that came of it: go on in a fork from before it."""

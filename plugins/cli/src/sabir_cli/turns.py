@@ -49,8 +49,9 @@ def take_turn(
     options: Sequence[sabir.Option],
     output: Output,
     session: Session | None = None,
+    evaluation_id: str | None = None,
 ) -> Turn:
-    """Hear all that the model says to these messages; without any, to what a session holds.
+    """Hear all that the model says to these messages; without any, to what a session holds of that evaluation.
 
     Raises OutputError for a model that does nothing but choose options, and what a call raises.
     """
@@ -59,6 +60,8 @@ def take_turn(
     budget = Budget(turns=earlier + MOST_REPLIES)
     asked = list(messages)
     how = EvaluateArguments(options=options, session=session, resume=not asked, budget=budget, watch=watch)
+    if not asked:
+        how["evaluation_id"] = evaluation_id
     try:
         with watch.stack:
             response = (

@@ -81,10 +81,9 @@ def bounds_of(url: URL) -> dict[str, int]:
 
 
 def open_store(url: URL, durability: Durability = "process") -> Engine:
-    """An engine of that store; nothing is connected to yet. A new SQLite file is its owner's alone (0600)."""
+    """An engine of that store; nothing is connected to yet."""
     if not is_sqlite(url):
         return create_engine(url, pool_size=POOL, max_overflow=POOL, pool_pre_ping=True, connect_args=bounds_of(url))
-    make_private(str(url.database))
     engine = create_engine(url)
     synchronous = _SYNCHRONOUS[durability]
 

@@ -37,7 +37,7 @@ from sabir_durable.records import unpack_request
 from sabir_durable.recovery import patience_of, recover
 from sabir_durable.roster import Roster
 from sabir_durable.runs import Runs, check_one_class, queue_of, version_of
-from sabir_durable.stores import Durability, bounds_of, close_store, is_sqlite, open_store, reach_store
+from sabir_durable.stores import Durability, bounds_of, close_store, is_sqlite, make_private, open_store, reach_store
 from sabir_durable.tables import make_tables
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class Worker:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.name = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
+        if is_sqlite(settings.url):
+            make_private(str(settings.url.database))
         self.engine = open_store(settings.url, settings.durability)
         self.ledger = Ledger(self.engine)
         self.runs = Runs(self.engine)

@@ -116,6 +116,15 @@ def test_a_named_prompt_goes_on_as_it_was_recorded_and_a_changed_text_is_logged(
     ]
 
 
+def test_a_history_that_ends_with_a_call_of_another_option_is_begun() -> None:
+    """It is no resume: nothing waits for an option that was there before, and the model reads that there is none."""
+    llm = ScriptedAdapter(calls(weather=[PARIS]), "Take one.")
+    asked = [sabir.user("Umbrella?"), *llm.complete_sync("Umbrella?").messages]
+
+    assert evaluate_sync(llm, asked).text == "Take one."
+    assert [result.error_type for result in llm.last.results] == ["option_not_offered"]
+
+
 def test_a_resume_without_the_option_of_a_pending_call_is_refused() -> None:
     """Before anything is recorded or asked: the call would end in an error for good."""
     journal = ListJournal()

@@ -60,8 +60,7 @@ def take_turn(
     budget = Budget(turns=earlier + MOST_REPLIES)
     asked = list(messages)
     how = EvaluateArguments(options=options, session=session, resume=not asked, budget=budget, watch=watch)
-    if not asked:
-        how["evaluation_id"] = evaluation_id
+    how["evaluation_id"] = None if asked else evaluation_id
     try:
         with watch.stack:
             response = (

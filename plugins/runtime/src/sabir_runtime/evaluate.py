@@ -139,7 +139,8 @@ def _prepared(
         enable_inner_message_recording(session)
     speaks_as = str(getattr(adapter, "speaks_as", "llm"))
     conversation = _conversation(function, prompt, speaks_as, how)
-    _check_open_calls(conversation, options)
+    if how.get("resume"):
+        _check_open_calls(conversation, options)
     spending = Spending(how.get("budget"))
     asked_about = [option.name for option in options] if approve else None
     script = evaluation_script(conversation, spending, asked_about)

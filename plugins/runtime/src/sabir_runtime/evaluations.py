@@ -54,9 +54,10 @@ def restore(
         recorded, given = _named(heading.prompt_ns, heading.prompt_key), _named(prompt.ns, prompt.key)
         remedy = _other_of(session, prompt) or "resume with the recorded one, or begin anew"
         raise PromptMismatch(f"the recorded prompt is {recorded}, this one is {given}; {remedy}")
-    if not prompt.opening():
+    messages = prompt.opening()
+    if not messages:
         return _resumed(records)
-    opening = tuple(Clerk(heading).opening(prompt.opening(), speaks_as))
+    opening = tuple(Clerk(heading).opening(messages, speaks_as))
     if not _begin_alike(records, opening):
         shown = f"evaluation {heading.evaluation_id} answers a prompt of another text"
         if not (prompt.ns or prompt.key):

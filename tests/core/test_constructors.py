@@ -1,6 +1,7 @@
 """Messages and media in one expression."""
 
 import base64
+import os
 from pathlib import Path
 from typing import Any
 
@@ -97,16 +98,27 @@ def test_media_that_cannot_be_read_or_told_is_refused_in_one_line(tmp_path: Path
     large, page = tmp_path / "large.png", tmp_path / "page.html"
     large.write_bytes(PNG)
     page.write_text("<html>")
+    pipe, empty = tmp_path / "pipe.png", tmp_path / "empty.png"
+    os.mkfifo(pipe)
+    empty.touch()
     for act, words in [
         (
             lambda: image("nowhere.png"),
             "'nowhere.png' cannot be read: No such file or directory; give a URL, a path or bytes",
         ),
-        (lambda: image(tmp_path), "cannot be read"),
+        (lambda: image(tmp_path), "is no regular file; give the path of a file, or bytes"),
+        (lambda: image("/dev/zero"), "'/dev/zero' is no regular file"),
+        (lambda: image(pipe), "is no regular file"),
+        (lambda: image(empty), r"empty\.png' holds no bytes; give one that does"),
+        (lambda: image(b"", mime="image/png"), "a value of 0 bytes holds no bytes"),
+        (lambda: image("data:image/png;base64,"), "holds no bytes"),
+        (lambda: image("https://example.org:99999/a.png"), "is no URL: .*invalid port number"),
+        (lambda: image("https://a b.org/a.png"), "percent-encode or remove it"),
+        (lambda: image("http://1.2.3.4.5/a.png"), "is no URL: .*invalid IPv4 address"),
         (lambda: image("a\0b"), "cannot be read"),
-        (lambda: image(large, cap=10), r"has \d+ bytes; the cap is 10: upload it, or pass cap="),
-        (lambda: image(PNG, cap=10), "exceed the cap of 10"),
-        (lambda: image(b"??"), "type of 2 bytes cannot be told; pass mime=, for example 'image/png'"),
+        (lambda: image(large, cap=10), r"large\.png' has more bytes than the cap of 10: upload it, or pass cap="),
+        (lambda: image(PNG, cap=10), "has more bytes than the cap of 10"),
+        (lambda: image(b"??"), "type of a value of 2 bytes cannot be told; pass mime=, for example 'image/png'"),
         (lambda: document(page), "text/html, which no media part may carry"),
         (lambda: image("javascript:alert(1)"), "cannot be read"),
         (lambda: image("https://"), "names no host"),
@@ -115,6 +127,21 @@ def test_media_that_cannot_be_read_or_told_is_refused_in_one_line(tmp_path: Path
         with pytest.raises(MediaRefused, match=words) as caught:
             act()
         assert "\n" not in str(caught.value)
+
+
+def test_of_a_file_that_grows_one_byte_beyond_the_cap_is_read(tmp_path: Path) -> None:
+    """What a file's size was said to be is no bound on what it gives: /proc/self/maps says 0 bytes."""
+    taken = document("/proc/self/maps", mime="text/plain", cap=100_000_000)
+
+    assert taken.url.startswith("data:text/plain;base64,")
+    with pytest.raises(MediaRefused, match="more bytes than the cap of 10"):
+        document("/proc/self/maps", mime="text/plain", cap=10)
+
+
+@pytest.mark.parametrize("mime", ["image/*", "photo", "", "a photo/graph"])
+def test_a_hint_that_is_no_whole_type_leaves_the_type_to_the_bytes(mime: str) -> None:
+    """PJ-17: free text."""
+    assert image(PNG, mime=mime).url.startswith("data:image/png;base64,")
 
 
 def test_a_call_takes_text_one_message_or_several() -> None:

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from sabir.constructors import system, user
 from sabir.errors import HistoryInvalid, Misnamed, SabirError
 from sabir.history import dumps, dumps_lines, load, loads, save, schema
@@ -100,6 +101,66 @@ def test_what_a_newer_writer_added_is_kept_verbatim_and_written_back() -> None:
     assert loads(dumps([message])) == [message]
 
 
+def _medium(**fields: str) -> dict[str, Any]:
+    return {"policy": "u", "payload": {"kind": "parts", "parts": [{"kind": "media", **fields}]}}
+
+
+LATER: dict[str, dict[str, Any]] = {
+    "payload": {"policy": "llm", "payload": {"kind": "plan", "steps": [{"b": 1, "a": None}]}},
+    "hint": {
+        "policy": "u",
+        "role_hint_for_llm": "critic",
+        "payload": {"kind": "parts", "parts": [{"kind": "text", "text": "a"}]},
+    },
+    "modality": _medium(modality="hologram", url="https://example.org/a"),
+    "scheme": _medium(modality="image", url="ipfs://bafy/a.png"),
+    "medium of a result": {
+        "policy": "f",
+        "payload": {
+            "kind": "option_result",
+            "invocation_id": "1",
+            "option_name": "f",
+            "parts": [{"kind": "media", "modality": "scent", "url": "https://example.org/a"}],
+        },
+    },
+}
+"""What a later version may say and this one does not know, by what is new in it."""
+
+
+@pytest.mark.parametrize("later", LATER.values(), ids=LATER)
+def test_what_a_later_version_says_is_kept_and_written_back(later: dict[str, Any]) -> None:
+    """Loading loses nothing of it; a constructor takes none of it, whatever schema it names."""
+    message = loads(json.dumps([later]))[0]
+    written = json.loads(dumps([message]))[0]
+
+    assert _holds(written, later)
+    assert loads(dumps([message])) == [message]
+    assert message.same_content(message.model_copy(update={"id": "another"}))
+    for make in (lambda: Message.model_validate(later), lambda: Message(**later), lambda: Message(schema=9, **later)):
+        with pytest.raises(ValidationError):
+            make()
+
+
+class Body(BaseModel):
+    """What a web framework makes of a request."""
+
+    messages: list[Message]
+
+
+@pytest.mark.parametrize("later", [NEWER, *LATER.values()], ids=["fields", *LATER])
+def test_a_field_of_another_model_reads_a_newer_writer(later: dict[str, Any]) -> None:
+    """Where the message says a schema above ours, and only there."""
+    said, newer = {"schema": SCHEMA, "id": "m", **later}, {"id": "m", **later, "schema": SCHEMA + 1}
+    loaded = loads(json.dumps([newer]))
+
+    assert Body.model_validate_json(json.dumps({"messages": [newer]})).messages == loaded
+    assert Body.model_validate({"messages": [newer]}).messages == loaded
+    assert TypeAdapter(list[Message]).validate_python([newer]) == loaded
+    assert [Message.model_validate_json(json.dumps(newer))] == [Message.model_validate(newer)] == loaded
+    with pytest.raises(ValidationError):
+        Body.model_validate({"messages": [{**said, "schema": SCHEMA}]})
+
+
 @pytest.mark.parametrize("place", ["message", "origin", "payload", "part", "citation"])
 def test_a_newer_writers_none_is_kept_wherever_it_stands(place: str) -> None:
     """A field that is None says something that its absence does not."""
@@ -111,6 +172,15 @@ def test_a_newer_writers_none_is_kept_wherever_it_stands(place: str) -> None:
     locals()[place]["added"] = None
 
     assert '"added":null' in dumps(loads(json.dumps([message])))
+
+
+def _holds(written: Any, given: Any) -> bool:
+    """Whether all that was given stands in what was written, which also has this version's defaults."""
+    if isinstance(given, dict):
+        return all(name in written and _holds(written[name], value) for name, value in given.items())
+    if isinstance(given, list):
+        return len(written) == len(given) and all(map(_holds, written, given))
+    return bool(written == given)
 
 
 def _without_known_nones(written: dict[str, Any]) -> dict[str, Any]:
@@ -151,6 +221,15 @@ def test_both_forms_are_told_by_their_content(text: str) -> None:
     assert [message.text for message in loads(text.encode())] == ["a", "b"]
 
 
+@pytest.mark.parametrize("given", [None, 3, ["a"], {"policy": "u"}, Path("a.json")])
+def test_what_is_no_text_is_told_what_loads_takes(given: Any) -> None:
+    """A parsed list and a path are the usual mistakes."""
+    with pytest.raises(
+        HistoryInvalid, match=f"loads takes .* str or bytes, not {type(given).__name__}; load takes a path"
+    ):
+        loads(given)
+
+
 @pytest.mark.parametrize("text", ["", "\n \n", b"", b"\xef\xbb\xbf", "[]"])
 def test_an_empty_text_is_an_empty_history(text: str | bytes) -> None:
     """A recorder that recorded nothing yet."""
@@ -177,8 +256,12 @@ def test_an_empty_text_is_an_empty_history(text: str | bytes) -> None:
         ),
         ('{"model": "m", "messages": []}', r"line 1 has a vendor's shape \(messages, model\); .*decode_history"),
         (
-            '[{"policy": "u", "payload": {"kind": "action_call"}}]',
-            r"messages\[0\] is no message: payload: Input tag 'action_call'",
+            '[{"policy": "u", "payload": {"kind": 3}}]',
+            r"messages\[0\] is no message: payload: Input tag '3' found using 'kind'",
+        ),
+        (
+            '[{"policy": "u", "schema": 2, "payload": {"kind": "option_call", "option_name": "f"}}]',
+            r"messages\[0\] is no message: payload\.option_call\.invocation_id: Field required",
         ),
         (f"[{MESSAGE % 'a'}]".replace('"policy": "user"', '"policy": ""'), "policy: String should have at least 1"),
         (MESSAGE % "\\ud800", r"line 1 holds a lone surrogate U\+D800"),
@@ -314,9 +397,10 @@ def test_every_history_that_is_written_fits_the_schema(history: list[Message]) -
     validator.validate([json.loads(message.model_dump_json()) for message in history])
 
 
-def test_a_newer_history_fits_the_schema_too() -> None:
+@pytest.mark.parametrize("newer", [NEWER, *LATER.values()], ids=["fields", *LATER])
+def test_a_newer_history_fits_the_schema_too(newer: dict[str, Any]) -> None:
     """The schema is as tolerant as the loader."""
-    jsonschema.Draft202012Validator(schema()).validate([NEWER])
+    jsonschema.Draft202012Validator(schema()).validate([newer])
 
 
 @pytest.mark.parametrize(
@@ -324,9 +408,9 @@ def test_a_newer_history_fits_the_schema_too() -> None:
     [
         {"policy": ""},
         {"id": ""},
-        {"role_hint_for_llm": "robot"},
+        {"role_hint_for_llm": 3},
         {"schema": 0},
-        {"payload": {"kind": "action_call"}},
+        {"payload": {"kind": 3}},
         {"payload": {"kind": "parts"}},
         {"payload": {"parts": []}},
         {"payload": {"kind": "parts", "parts": [{"text": "a"}]}},

@@ -254,3 +254,20 @@ def test_echo_names_a_result_without_its_call() -> None:
 
     with pytest.raises(HistoryInvalid, match="answers 'c1', which no item before it calls"):
         sabir.dialect("echo.plain").decode_history(stored)
+
+
+@pytest.mark.parametrize("given", [None, {"text": "a"}, ["a"], 3, object()])
+def test_decoding_says_what_it_takes(pure: sabir.PureDialect, given: Any) -> None:
+    """A parsed body, an SDK's object, an event's text: what a caller has at hand when the text is wanted."""
+    with pytest.raises(ResponseInvalid, match=f"of type {type(given).__name__}; decode takes .* str or bytes"):
+        pure.decode(given)
+    with pytest.raises(ResponseInvalid, match=f"of type {type(given).__name__}; feed takes a ServerEvent"):
+        pure.decoder().feed(given)
+
+
+def test_an_event_that_the_dialect_cannot_read_is_one_error(pure: sabir.PureDialect) -> None:
+    """As of a whole body: the decoder's own exception is the cause."""
+    with pytest.raises(ResponseInvalid, match=r"what tiny\.talk cannot be") as raised:
+        pure.decoder().feed(ServerEvent("["))
+
+    assert raised.value.__cause__ is not None

@@ -2,10 +2,12 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sabir.errors import ResponseInvalid
 from sabir.sse import ServerEvent, ServerEventReader
 
 
@@ -187,3 +189,10 @@ def test_comments_and_whole_events_leave_nothing_behind() -> None:
         reader.feed(b"event: e\ndata: x\n\n")
 
     assert reader.kept == 0
+
+
+def test_text_is_told_what_a_reader_takes() -> None:
+    """A stream's text instead of its bytes."""
+    text: Any = "data: a\n\n"
+    with pytest.raises(ResponseInvalid, match="of type str; feed takes bytes"):
+        ServerEventReader().feed(text)

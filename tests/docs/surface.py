@@ -17,7 +17,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Messages": (
         "Message", "PartsPayload", "OptionCallPayload", "OptionResultPayload", "Origin", "TextPart", "Citation",
-        "MediaPart", "ReasoningPart", "RefusalPart", "OpaquePart", "UnknownPart", "RUNTIME", "group_steps", "Step",
+        "MediaPart", "ReasoningPart", "RefusalPart", "OpaquePart", "UnknownPart", "UnknownPayload", "RUNTIME",
+        "group_steps", "Step",
     ),
     "Histories": ("save", "load", "dumps", "dumps_lines", "loads", "schema"),
     "Options": ("option", "Option", "answer", "answer_sync", "unanswered"),

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sabir.errors import RenderingRefused
+from sabir.history import loads
+from sabir.media import MediaRule
 from sabir.messages import Message, Origin, PartsPayload
 from sabir.pairing import side_of
 from sabir.parts import MediaPart, OpaquePart, Part, ReasoningPart, TextPart
@@ -61,6 +63,29 @@ def test_every_history_renders_to_complete_pairs_only(wire: ToyDialect, history:
         assert all(piece.get("text", "x") or "state" in piece for piece in item["pieces"])
         previous = item["side"]
     assert not waiting
+
+
+@given(history=histories, data=st.data())
+@on_every(TOYS)
+def test_a_message_of_an_unknown_kind_changes_nothing_and_is_told(
+    wire: ToyDialect, history: list[Message], data: st.DataObject
+) -> None:
+    """A newer writer's payload opens, closes and parts nothing; the prefix before it is kept all the same."""
+    place = data.draw(st.integers(0, len(history)))
+    [unknown] = loads('{"policy": "llm", "payload": {"kind": "plan", "steps": []}}')
+    with_it = [*history[:place], unknown, *history[place:]]
+    grown = renderer(wire)
+    for end in (place, place + 1):
+        render(wire, with_it[:end], grown)
+
+    expected = render(wire, history)
+    if expected is not None:
+        for found in (render(wire, with_it), render(wire, with_it, grown)):
+            assert found is not None
+            assert found.body_bytes == expected.body_bytes
+            told = [loss for loss in found.losses if loss.message_id == unknown.id]
+            assert [(loss.kind, "'plan'" in loss.reason) for loss in told] == [("dropped", True)]
+            assert sorted(map(str, found.losses)) == sorted(map(str, (*expected.losses, *told)))
 
 
 @given(history=histories)
@@ -522,6 +547,52 @@ def test_a_model_that_takes_no_media_in_results_gets_their_names() -> None:
     assert not taken.losses
     assert [loss.kind for loss in named.losses] == ["downgraded"]
     assert [piece["kind"] for piece in items(named)[-1]["pieces"]] == ["text"]
+
+
+LATER = {
+    "a modality": (
+        '{"payload": {"kind": "parts", "parts": [{"kind": "media", "modality": "scent", "url": "https://a.org/b"}]},',
+        "dropped parts[0] media of the modality 'scent' by 'https' are unknown to this version",
+        [],
+    ),
+    "a scheme": (
+        '{"payload": {"kind": "parts", "parts": [{"kind": "media", "modality": "image", "url": "ipfs://b/a.png"}]},',
+        "dropped parts[0] media of the modality 'image' by 'ipfs' are unknown to this version",
+        [],
+    ),
+    "a hint": (
+        '{"role_hint_for_llm": "critic", "payload": {"kind": "parts", "parts": [{"kind": "text", "text": "b"}]},',
+        "downgraded  the role hint 'critic' is unknown to this version",
+        ["b"],
+    ),
+}
+
+
+@wires
+@pytest.mark.parametrize(("said", "loss", "sent"), LATER.values(), ids=LATER)
+def test_what_a_later_version_said_is_told(wire: ToyDialect, said: str, loss: str, sent: list[str]) -> None:
+    """All else is sent; a message with an unknown hint goes on as its policy says."""
+    [later] = loads(said + '"policy": "user"}')
+    rendering = renderer(wire).render([users(TextPart(text="a")), later])
+
+    assert [f"{each.kind} {each.path} {each.reason}" for each in rendering.losses] == [loss]
+    assert [piece["text"] for item in items(rendering) for piece in item["pieces"]] == ["a", *sent]
+
+
+@pytest.mark.parametrize("hint", ["image/png", "IMAGE/PNG; q=1", "photo", "image/*", None])
+def test_a_data_url_without_a_type_is_of_the_type_that_the_hint_says(hint: str | None) -> None:
+    """PJ-17, RFC 2397: without a whole type in either it is text, which no image is."""
+    bare = MediaPart(modality="image", url="data:;base64,iVBORw0KGgo=", mime=hint)
+    table = Tables(media={("user", "image"): MediaRule(data="image/png")})
+    rendering = renderer(ToyDialect("toy.typed", table)).render([users(bare)])
+    [piece] = [piece for item in items(rendering) for piece in item["pieces"]]
+
+    if hint and hint.lower().startswith("image/png"):
+        assert piece["url"] == "data:image/png;base64,iVBORw0KGgo="
+        assert not rendering.losses
+    else:
+        assert [loss.kind for loss in rendering.losses] == ["downgraded"]
+        assert "text/plain" in rendering.losses[0].reason
 
 
 HOME = Origin(provider="toy", dialect="toy.parted", model="m-1")

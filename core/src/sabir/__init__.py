@@ -32,7 +32,7 @@ _NAMES = {
     "history": "dumps dumps_lines load loads save schema",
     "hookspecs": "hookimpl",
     "losses": "Loss",
-    "messages": "RUNTIME Message OptionCallPayload OptionResultPayload Origin PartsPayload",
+    "messages": "RUNTIME Message OptionCallPayload OptionResultPayload Origin PartsPayload UnknownPayload",
     "options": "Option option",
     "parts": "Citation MediaPart OpaquePart ReasoningPart RefusalPart TextPart UnknownPart",
     "pure": "PureDialect dialect",

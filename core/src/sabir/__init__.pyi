@@ -51,7 +51,15 @@ from sabir.fallback import MOVES_ON, FallbackAdapter, fallback
 from sabir.history import dumps, dumps_lines, load, loads, save, schema
 from sabir.hookspecs import hookimpl
 from sabir.losses import Loss
-from sabir.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.messages import (
+    RUNTIME,
+    Message,
+    OptionCallPayload,
+    OptionResultPayload,
+    Origin,
+    PartsPayload,
+    UnknownPayload,
+)
 from sabir.options import Option, option
 from sabir.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart, UnknownPart
 from sabir.pure import PureDialect, dialect
@@ -76,8 +84,8 @@ __all__ = [
     "RefusalPart", "Rendering", "RenderingRefused", "Reply", "ReplyEnd", "ReplyStart", "ReplyStream",
     "RequestTooLarge", "ResponseFormat", "ResponseInvalid", "RetryPolicy", "SabirError", "ServerFailed", "Settings",
     "SettingsInvalid", "Step", "StreamBroken", "StreamEvent", "SyncReplyStream", "Target", "TextPart", "TokenCount",
-    "Unavailable", "UnknownPart", "Usage", "adapter", "answer", "answer_sync", "assistant", "audio", "commands",
-    "dialect", "document", "dumps", "dumps_lines", "fallback", "group_steps", "hookimpl", "image", "load", "loads",
-    "models", "option", "provider", "providers", "register", "save", "schema", "system", "unanswered", "unregister",
-    "user", "video",
+    "Unavailable", "UnknownPart", "UnknownPayload", "Usage", "adapter", "answer", "answer_sync", "assistant",
+    "audio", "commands", "dialect", "document", "dumps", "dumps_lines", "fallback", "group_steps", "hookimpl",
+    "image", "load", "loads", "models", "option", "provider", "providers", "register", "save", "schema", "system",
+    "unanswered", "unregister", "user", "video",
 ]  # fmt: skip

@@ -47,7 +47,7 @@ def unanswered(messages: Iterable[Message]) -> list[Message]:
         if payload.kind == "option_call":
             calls.append((run, payload.invocation_id, message))
             continue
-        run += 1
+        run += payload.kind != "unknown"
         if payload.kind == "option_result":
             asked = [each for each in calls if each[1] == payload.invocation_id]
             if asked:

@@ -6,8 +6,8 @@
                               ]
              ◀──loads, load── the same, or one object a line
 
-Loading is tolerant: unknown part kinds and unknown fields are kept verbatim and written back. What is no history is
-refused in one line that names the file, the message and what is wrong with it.
+Loading is tolerant: unknown kinds, hints, modalities and fields are kept verbatim and written back. What is no history
+is refused in one line that names the file, the message and what is wrong with it.
 """
 
 import json
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from uuid import uuid4
 
 from pydantic import TypeAdapter, ValidationError
@@ -26,17 +26,33 @@ from pydantic_core import PydanticSerializationError
 from sabir.arguments import describe
 from sabir.constructors import as_messages
 from sabir.errors import HistoryInvalid, one_line
-from sabir.messages import Message
+from sabir.media import Modality
+from sabir.messages import KNOWN_PAYLOADS, Message
 from sabir.models import AtRest, load_as
 from sabir.parts import KNOWN_KINDS
 from sabir.signatures import PlainSchema
 from sabir.values import DECODER, parse_json
 
-_UNKNOWN_PART = {
-    "description": "A part of a kind that this version does not know, kept verbatim.",
-    "type": "object",
-    "properties": {"kind": {"type": "string", "not": {"enum": list(KNOWN_KINDS)}}},
-    "required": ["kind"],
+
+def _no(field: str, known: Iterable[str]) -> dict[str, Any]:
+    return {"properties": {field: {"type": "string", "not": {"enum": list(known)}}}, "required": [field]}
+
+
+_UNKNOWN = {
+    "UnknownPart": {
+        "description": "A part of a kind, or a medium of a modality, that this version does not know, kept verbatim.",
+        "type": "object",
+        "anyOf": [
+            _no("kind", KNOWN_KINDS),
+            {**_no("modality", get_args(Modality)), "allOf": [{"properties": {"kind": {"const": "media"}}}]},
+        ],
+        "required": ["kind"],
+    },
+    "UnknownPayload": {
+        "description": "A payload of a kind that this version does not know, kept verbatim.",
+        "type": "object",
+        **_no("kind", KNOWN_PAYLOADS),
+    },
 }
 _SPACE = " \t\r\n"
 _SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -117,9 +133,9 @@ def schema() -> dict[str, Any]:
     """The JSON schema of a history: what this version reads, and what it writes."""
     document = _adapter().json_schema(schema_generator=PlainSchema)
     definitions = document["$defs"]
-    definitions["UnknownPart"] = _UNKNOWN_PART
+    definitions |= _UNKNOWN
     for definition in definitions.values():
-        if "const" in definition["properties"].get("kind", {}):
+        if "const" in definition.get("properties", {}).get("kind", {}):
             definition["required"] = ["kind", *definition.get("required", ())]
     return {"$schema": _SCHEMA_DIALECT, "title": "History", **document}
 
@@ -146,12 +162,16 @@ def _holds_unknown(value: AtRest) -> bool:
 
 
 def _decode(text: str | bytes) -> str:
-    if isinstance(text, str):
-        return text.removeprefix("\ufeff")
+    given: object = text
+    if isinstance(given, str):
+        return given.removeprefix("\ufeff")
+    if not isinstance(given, bytes):
+        remedy = "load takes a path, and Message.model_validate one message"
+        raise HistoryInvalid(f"loads takes the text of a history as str or bytes, not {type(given).__name__}; {remedy}")
     try:
-        return text.decode("utf-8-sig")
+        return given.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = text.count(b"\n", 0, error.start) + 1
+        line = given.count(b"\n", 0, error.start) + 1
         raise HistoryInvalid(f"line {line}: byte {error.start} is no UTF-8; a history is UTF-8 text") from None
 
 

@@ -188,4 +188,4 @@ def _checked(changed: object, message: Message, name: str) -> Message:
 
 def _identity(message: Message) -> tuple[str, str]:
     payload = message.payload
-    return payload.kind, "" if payload.kind == "parts" else payload.invocation_id
+    return payload.kind, getattr(payload, "invocation_id", "")

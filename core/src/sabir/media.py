@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import unquote_to_bytes, urlsplit
 
+from pydantic_core import Url, ValidationError
+
 from sabir.errors import MediaRefused
 
 Modality: TypeAlias = Literal["image", "audio", "video", "document"]
@@ -26,10 +28,14 @@ DATA_URL_CAP = 100_000_000
 """Characters that a data URL may have."""
 FILE_CAP = 50_000_000
 """Bytes that `sabir.image` and its siblings take from a path or as bytes, unless told otherwise."""
+SCHEMES = ("http", "https", "data", "provider-file")
+"""Schemes of the URLs that a media part may carry."""
 
 _HEADER = re.compile(r"data:([a-z0-9.+-]+/[a-z0-9.+*-]+)?((?:;[a-z0-9._+-]+(?:=[^;,]*)?)*),", re.IGNORECASE)
 _PROVIDER_FILE = re.compile(r"provider-file:([A-Za-z0-9_.-]+)/([^\s\x00-\x1f]+)\Z")
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_-]*+(?:%[0-9A-Fa-f]{2}[A-Za-z0-9+/=_-]*+)*+")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=:)")
+_MIME = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+")
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
 _REFUSED_MIMES = frozenset({"text/html", "application/xhtml+xml", "image/svg+xml", "text/javascript"})
 _ALLOWED_MIMES = re.compile(
@@ -102,6 +108,12 @@ def split_provider_file(url: str) -> tuple[str, str]:
     return match[1], match[2]
 
 
+def scheme_of(url: str) -> str | None:
+    """The scheme of a URL in lower case, or None where it has none."""
+    match = _SCHEME.match(url, 0, 100)
+    return match and match[0].lower()
+
+
 def form_of(url: str) -> Form:
     """How a checked URL carries its media."""
     scheme = url[:5].lower()
@@ -112,12 +124,12 @@ def form_of(url: str) -> Form:
 
 def check_url(url: str) -> str:
     """The URL as given, if a media part may carry it; ValueError in one line if not (D-02, UP-22)."""
-    scheme = url[:20].partition(":")[0]
-    if scheme.lower() in ("http", "https"):
+    scheme = scheme_of(url)
+    if scheme in ("http", "https"):
         return _check_web_url(url)
-    if scheme.lower() == "data":
+    if scheme == "data":
         return _check_data_url(url)
-    if scheme == "provider-file":
+    if url.startswith("provider-file:"):
         split_provider_file(url)
         return url
     raise MediaRefused(
@@ -132,10 +144,13 @@ def _check_web_url(url: str) -> str:
     if _CONTROL.search(url) or "%00" in url:
         raise MediaRefused(f"{shorten(url)} holds a space, a control character or %00; percent-encode or remove it")
     try:
-        host = urlsplit(url).hostname
+        has_host = bool(urlsplit(url).hostname)
+        if has_host:
+            Url(url)
     except ValueError as error:
-        raise MediaRefused(f"{shorten(url)} is no URL: {error}") from None
-    if not host:
+        reason = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else error
+        raise MediaRefused(f"{shorten(url)} is no URL: {reason}") from None
+    if not has_host:
         raise MediaRefused(f"{shorten(url)} names no host; expected http(s)://host/…")
     return url
 
@@ -144,11 +159,19 @@ def _check_data_url(url: str) -> str:
     if len(url) > DATA_URL_CAP:
         raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a data URL may have {DATA_URL_CAP}: upload it")
     mime, is_base64, offset = read_data_url(url)
+    if offset == len(url):
+        raise MediaRefused(f"{shorten(url)} holds no bytes; give a data URL with a payload")
     if "\0" in url or (is_base64 and not _BASE64.fullmatch(url, offset)):
         raise MediaRefused(f"{shorten(url)} holds broken base64 or NUL; encode the bytes with base64.b64encode")
     if mime in _REFUSED_MIMES or not _ALLOWED_MIMES.fullmatch(mime):
         raise MediaRefused(f"{shorten(url)} is of type {mime}, which no media part may carry; convert it first")
     return url
+
+
+def mime_type(hint: str | None) -> str | None:
+    """The MIME type that a hint says, in lower case and without parameters; None where it says no whole one (PJ-17)."""
+    kind = (hint or "").partition(";")[0].strip().lower()
+    return kind if _MIME.fullmatch(kind) else None
 
 
 def sniff_mime(data: bytes) -> str | None:
@@ -173,32 +196,40 @@ DEFAULT_MIMES: Mapping[Modality, str] = {
 def read_source(source: str | Path | bytes, modality: Modality, mime: str | None, cap: int) -> str:
     """The URL of a source: a URL as it is, a path or bytes as a data URL of sniffed type.
 
-    Raises MediaRefused for a missing or too large file, and for bytes whose type cannot be told.
+    Raises MediaRefused for what is missing, no regular file, too large or empty, and for bytes whose type cannot be
+    told.
     """
     if isinstance(source, str) and re.match(r"(?i:https?|data):|provider-file:", source):
         return source
     if isinstance(source, bytes):
-        data, name = source, f"{len(source)} bytes"
+        name, data, told = f"a value of {len(source)} bytes", source, None
     else:
-        path = Path(source)
         name = str(source)
-        try:
-            size = path.stat().st_size
-            data = path.read_bytes() if size <= cap else b""
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise MediaRefused(f"{name!r} cannot be read: {reason}; give a URL, a path or bytes") from None
-        if size > cap:
-            raise MediaRefused(f"{name!r} has {size} bytes; the cap is {cap}: upload it, or pass cap=")
-        mime = mime or sniff_mime(data) or mimetypes.guess_type(name)[0]
+        data, told = _read_file(name, cap), mimetypes.guess_type(name)[0]
+        name = repr(name)
     if len(data) > cap:
-        raise MediaRefused(f"{name} exceed the cap of {cap}: upload them, or pass cap=")
-    mime = mime or sniff_mime(data)
-    if mime is None:
+        raise MediaRefused(f"{name} has more bytes than the cap of {cap}: upload it, or pass cap=")
+    if not data:
+        raise MediaRefused(f"{name} holds no bytes; give one that does")
+    kind = (mime if mime_type(mime) else None) or sniff_mime(data) or told
+    if kind is None:
         raise MediaRefused(
             f"the {modality} type of {name} cannot be told; pass mime=, for example {DEFAULT_MIMES[modality]!r}"
         )
-    return make_data_url(data, mime)
+    return make_data_url(data, kind)
+
+
+def _read_file(name: str, cap: int) -> bytes:
+    """At most one byte more than the cap of a regular file: a device has no end, and a pipe may have no writer."""
+    path = Path(name)
+    try:
+        if path.is_file() or not path.exists():
+            with path.open("rb") as file:
+                return file.read(cap + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise MediaRefused(f"{name!r} cannot be read: {reason}; give a URL, a path or bytes") from None
+    raise MediaRefused(f"{name!r} is no regular file; give the path of a file, or bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +244,7 @@ class MediaRule:
         """Why a medium of that form cannot be taken, or None where it can.
 
         A hint is compared in lower case and without parameters. Bytes are of the type that their URL says; of what is
-        elsewhere a hint that is no MIME type at all says nothing (PJ-17).
+        elsewhere a hint that is no whole MIME type says nothing (PJ-17).
         """
         pattern = getattr(self, form)
         if pattern is None:
@@ -221,6 +252,5 @@ class MediaRule:
             return f"takes it by {', '.join(forms)} only, not by {form}" if forms else "does not take it"
         if not pattern or mime is None:
             return None
-        kind = mime.partition(";")[0].strip().lower()
-        is_mere_hint = form != "data" and "/" not in kind
-        return None if is_mere_hint or re.fullmatch(pattern, kind) else f"does not take {mime}"
+        kind = mime.partition(";")[0].lower() if form == "data" else mime_type(mime)
+        return f"does not take {mime}" if kind and not re.fullmatch(pattern, kind) else None

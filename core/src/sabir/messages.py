@@ -6,20 +6,32 @@
                    └─ option_result  what came of it
 
 `==` includes the id; `same_content` ignores id and origin. Nothing but adapters reads the role hint (law 7).
+
+Loading, and validation of data that says a `schema` above ours, keep what a newer writer said: a payload, a hint and
+a part that this version does not know are written back as they came; every rendering tells that they were passed over.
 """
 
 from functools import cached_property
 from os import urandom
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-from pydantic import Field, model_validator
+from pydantic import (
+    Field,
+    GetCoreSchemaHandler,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import CoreSchema, core_schema
 
-from sabir.models import AtRest, OneOfSeveral
-from sabir.parts import NonEmpty, Part, Stateful, Text
+from sabir.models import AtRest, OneOfSeveral, is_constructing, is_loading, load_as
+from sabir.parts import Kept, NonEmpty, Part, Stateful, Text, keep_parts
 from sabir.values import FrozenDict, JSONObjectField, JSONText, JSONValue, JSONValueField, object_view
 
 RoleHint: TypeAlias = Literal["user", "assistant", "tool", "system"]
-Kind: TypeAlias = Literal["parts", "option_call", "option_result"]
+Kind: TypeAlias = Literal["parts", "option_call", "option_result", "unknown"]
+"""Which of the three kinds a message is; `unknown` for one of a newer writer's kinds, kept by loading."""
 
 RUNTIME = "runtime"
 """The policy of results and errors that the executor itself generates (PJ-06)."""
@@ -102,7 +114,37 @@ class OptionResultPayload(AtRest):
         return self
 
 
-Payload = Annotated[PartsPayload | OptionCallPayload | OptionResultPayload, Field(discriminator="kind"), OneOfSeveral()]
+KNOWN_PAYLOADS = ("parts", "option_call", "option_result")
+
+
+class UnknownPayload(Kept):
+    """A payload of a kind that this version does not know: no rendering sends it, and each tells so."""
+
+    known_kinds = KNOWN_PAYLOADS
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """None that this version could read."""
+        return ()
+
+
+class UnknownHint(str):
+    """A role hint that this version does not know, kept by loading; the message renders as if it had none."""
+
+    __slots__ = ()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Its instances only: no constructor makes one of a string."""
+        text = core_schema.str_schema(min_length=1)
+        return core_schema.json_or_python_schema(text, core_schema.is_instance_schema(cls))
+
+
+Payload = Annotated[
+    PartsPayload | OptionCallPayload | OptionResultPayload | UnknownPayload,
+    Field(discriminator="kind"),
+    OneOfSeveral(),
+]
 
 
 def new_ids(count: int) -> list[str]:
@@ -121,10 +163,25 @@ class Message(AtRest):
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
     id: NonEmpty = Field(default_factory=lambda: new_ids(1)[0])
     policy: NonEmpty
-    role_hint_for_llm: RoleHint | None = None
+    role_hint_for_llm: RoleHint | UnknownHint | None = None
     step_num: int | None = Field(default=None, ge=0)
     origin: Origin | None = None
     payload: Payload
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep_newer(cls, value: Any, handler: ModelWrapValidatorHandler["Message"], info: ValidationInfo) -> "Message":
+        """Strict; where that fails, what a newer writer said is kept by loading, or where the schema is above ours."""
+        try:
+            return handler(value)
+        except ValidationError:
+            if not isinstance(value, dict) or is_constructing(info):
+                raise
+            if is_loading(info):
+                return handler(_kept(value))
+            if not _is_newer(value):
+                raise
+        return load_as(cls.model_validate, value)
 
     @property
     def kind(self) -> Kind:
@@ -158,3 +215,20 @@ class Message(AtRest):
     def _content(self) -> tuple[object, ...]:
         extra = self.__pydantic_extra__ or None
         return self.policy, self.role_hint_for_llm, self.step_num, self.payload, extra
+
+
+def _is_newer(stored: dict[Any, Any]) -> bool:
+    number = stored.get("schema")
+    return type(number) is int and number > SCHEMA
+
+
+def _kept(stored: dict[Any, Any]) -> dict[Any, Any]:
+    """A stored message in which what this version does not know is kept verbatim."""
+    kept = dict(stored)
+    hint, payload = stored.get("role_hint_for_llm"), stored.get("payload")
+    if isinstance(hint, str) and hint and hint not in get_args(RoleHint):
+        kept["role_hint_for_llm"] = UnknownHint(hint)
+    if isinstance(payload, dict) and isinstance(kind := payload.get("kind"), str):
+        is_known = kind in KNOWN_PAYLOADS
+        kept["payload"] = keep_parts(payload) if is_known else load_as(UnknownPayload.model_validate, payload)
+    return kept

@@ -19,6 +19,9 @@ from sabir.values import FrozenDict, JSONValue, encode_json, object_view
 _LOADING: dict[str, Any] = {"sabir": "loading"}
 """The validation context under which unknown part kinds are kept."""
 
+_CONSTRUCTING: dict[str, Any] = {"sabir": "constructing"}
+"""The validation context of a constructor, which is strict whatever the data says of itself."""
+
 Loaded = TypeVar("Loaded")
 Made = TypeVar("Made", bound="Frozen")
 _SLOTS = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
@@ -32,6 +35,11 @@ def _made_already(value: object) -> TypeError:
 def is_loading(info: ValidationInfo) -> bool:
     """Whether a validation runs on behalf of a loader rather than a constructor."""
     return info.context is _LOADING
+
+
+def is_constructing(info: ValidationInfo) -> bool:
+    """Whether a validation runs on behalf of a constructor of ours."""
+    return info.context is _CONSTRUCTING
 
 
 def load_as(validate: Callable[..., Loaded], stored: JSONValue) -> Loaded:
@@ -135,7 +143,7 @@ class Frozen(BaseModel):
             if self.__dict__:
                 raise _made_already(self)
             try:
-                self.__pydantic_validator__.validate_python(fields, self_instance=self)
+                self.__pydantic_validator__.validate_python(fields, self_instance=self, context=_CONSTRUCTING)
             except ValidationError as error:
                 raise _named(error, self.__pydantic_validator__.validate_python, fields) from None
 

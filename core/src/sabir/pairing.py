@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from sabir.losses import Loss
-from sabir.messages import Message, Origin, RoleHint
+from sabir.messages import Message, Origin, RoleHint, UnknownHint
 from sabir.parts import OpaquePart, Part
 from sabir.scope import LossLog, Side, Tables, new_tuple
 
@@ -73,13 +73,15 @@ class _OpenCall(NamedTuple):
 def side_of(message: Message, speaks_as: str) -> Side:
     """Whose turn a message belongs to (D-07): a hint wins for parts; calls are the assistant's."""
     kind = message.payload.kind
-    if kind != "parts":
-        return "assistant" if kind == "option_call" else "results"
+    if kind == "option_call":
+        return "assistant"
+    if kind == "option_result":
+        return "results"
     return _side_of_parts(message.role_hint_for_llm, message.policy, speaks_as)
 
 
-def _side_of_parts(hint: RoleHint | None, policy: str, speaks_as: str) -> Side:
-    if hint is not None:
+def _side_of_parts(hint: RoleHint | UnknownHint | None, policy: str, speaks_as: str) -> Side:
+    if hint is not None and not isinstance(hint, UnknownHint):
         return "user" if hint == "tool" else hint
     return "assistant" if policy == speaks_as else "system" if policy == "system" else "user"
 
@@ -126,6 +128,9 @@ class Pairing:
                 self._place(position, position, "assistant")
                 call = new_tuple(_OpenCall, (position, self._run, self._blocks[-1]))
                 self._open_calls.setdefault(payload.invocation_id, []).append(call)
+            elif payload.kind == "unknown":
+                reason = f"messages of the kind {payload.document['kind']!r} are unknown to this version"
+                self._log.add("dropped", reason, message=message)
             else:
                 self._run += 1
                 if payload.kind == "option_result":
@@ -172,6 +177,8 @@ class Pairing:
                 self._log.add("downgraded", reason, message=message)
         if hint == "tool":
             self._log.add("downgraded", "parts with the hint 'tool' render as user", message=message)
+        elif isinstance(hint, UnknownHint):
+            self._log.add("downgraded", f"the role hint {hint!r} is unknown to this version", message=message)
         if halves:
             self._open(position, halves, unmatched)
 

@@ -8,7 +8,7 @@ where the message came from (`Message.origin`). It must not repeat the part's te
 
 import json
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import (
     Discriminator,
@@ -21,8 +21,8 @@ from pydantic import (
     model_validator,
 )
 
-from sabir.media import Modality, check_url
-from sabir.models import AtRest, Frozen, OneOfSeveral, is_loading
+from sabir.media import SCHEMES, Modality, check_url, scheme_of
+from sabir.models import AtRest, Frozen, OneOfSeveral, is_loading, load_as
 from sabir.values import FrozenDict, JSONDocumentField, JSONValue, object_view
 
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
@@ -131,26 +131,27 @@ class OpaquePart(AtRest):
         return self
 
 
-class UnknownPart(Frozen):
-    """A part of a kind that this version does not know, kept verbatim by loading; never constructed otherwise."""
+class Kept(Frozen):
+    """What this version does not know, kept verbatim by loading and written back; never constructed otherwise."""
 
+    known_kinds: ClassVar[tuple[str, ...]] = ()
     kind: Literal["unknown"] = "unknown"
     document_json: JSONDocumentField = Field(alias="document")
 
     @cached_property
     def document(self) -> FrozenDict:
-        """The part as it was stored, its own kind included."""
+        """What was stored, its own kind included."""
         return object_view(self.document_json)
 
     @model_validator(mode="before")
     @classmethod
     def _only_loaded(cls, value: Any, info: ValidationInfo) -> Any:
-        if isinstance(value, UnknownPart):
+        if isinstance(value, cls):
             return value
         if isinstance(value, dict) and is_loading(info) and isinstance(value.get("kind"), str):
             return {"document": value}
         kind = value.get("kind") if isinstance(value, dict) else value
-        raise ValueError(f"kind {kind!r} is unknown; known kinds are {', '.join(KNOWN_KINDS)}")
+        raise ValueError(f"kind {kind!r} is unknown; known kinds are {', '.join(cls.known_kinds)}")
 
     @model_serializer
     def _write_back(self) -> dict[str, Any]:
@@ -159,6 +160,12 @@ class UnknownPart(Frozen):
 
 KnownPart: TypeAlias = TextPart | MediaPart | ReasoningPart | RefusalPart | OpaquePart
 KNOWN_KINDS = ("text", "media", "reasoning", "refusal", "opaque")
+
+
+class UnknownPart(Kept):
+    """A part of a kind that this version does not know, or a medium of an unknown modality or scheme."""
+
+    known_kinds = KNOWN_KINDS
 
 
 def _tag(value: Any) -> str:
@@ -177,3 +184,24 @@ Part = Annotated[
     OneOfSeveral(),
 ]
 """One part of a message: text, media, reasoning, refusal, opaque, or a kind kept from a newer writer."""
+
+
+def keep_parts(payload: dict[Any, Any]) -> dict[Any, Any]:
+    """A stored payload in which media of a modality or a URL scheme that this version does not know are kept."""
+    parts = payload.get("parts")
+    if not isinstance(parts, list):
+        return payload
+    return {
+        **payload,
+        "parts": [load_as(UnknownPart.model_validate, part) if _is_newer(part) else part for part in parts],
+    }
+
+
+def _is_newer(part: Any) -> bool:
+    """Whether a stored part is a medium whose modality or scheme is a name that this version does not know."""
+    if not isinstance(part, dict) or part.get("kind") != "media":
+        return False
+    modality, url = part.get("modality"), part.get("url")
+    if not (isinstance(modality, str) and modality and isinstance(url, str)):
+        return False
+    return modality not in get_args(Modality) or scheme_of(url) not in (None, *SCHEMES)

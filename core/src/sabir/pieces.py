@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from sabir.losses import LossKind
-from sabir.media import Form, Modality, form_of, shorten, split_provider_file
+from sabir.media import Form, Modality, form_of, mime_type, scheme_of, shorten, split_provider_file
 from sabir.messages import Message, Origin
-from sabir.parts import KnownPart, MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
+from sabir.parts import KnownPart, MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart, UnknownPart
 from sabir.scope import LossLog, Side, TurnScope
 
 Taken: TypeAlias = tuple[KnownPart, ...]
@@ -54,6 +54,13 @@ class _Medium(NamedTuple):
     """The part's own type, or its data URL's."""
     owner: str = ""
     """The provider that a file is with."""
+
+
+def _typed(part: MediaPart) -> MediaPart:
+    """The part as it is; where its data URL says no type, with the type that its hint says (PJ-17)."""
+    if part.url[5:6] not in ";," or form_of(part.url) != "data" or not (mime := mime_type(part.mime)):
+        return part
+    return part.model_copy(update={"url": f"data:{mime}{part.url[5:]}"})
 
 
 def _medium(part: MediaPart) -> _Medium:
@@ -98,8 +105,7 @@ class PartFilter:
             return self._take_text(part, message, index, is_home)
         if part.kind == "refusal":
             return self._take_refusal(part, message, index, side)
-        reason = f"parts of the kind {part.document['kind']!r} are unknown to this version"
-        self._lose("dropped", reason, message, index)
+        self._lose("dropped", _unknown(part), message, index)
         return ()
 
     def _lose(self, kind: LossKind, reason: str, message: Message, index: int, within: str = "") -> None:
@@ -141,6 +147,7 @@ class PartFilter:
         return ()
 
     def _take_media(self, part: MediaPart, message: Message, index: int, side: Side) -> Taken:
+        part = _typed(part)
         medium = _medium(part)
         if (side, medium) not in self._refusals:
             self._refusals[side, medium] = self._refusal_of_media(medium, side)
@@ -187,3 +194,10 @@ def _where(origin: Origin | None) -> str:
     if origin is None:
         return "which its message does not say"
     return f"{origin.provider} {origin.dialect} {origin.model}".strip()
+
+
+def _unknown(part: UnknownPart) -> str:
+    said = part.document
+    if said["kind"] != "media":
+        return f"parts of the kind {said['kind']!r} are unknown to this version"
+    return f"media of the modality {said['modality']!r} by {scheme_of(str(said['url']))!r} are unknown to this version"

@@ -17,7 +17,8 @@ from sabir.checked import checked_settings
 from sabir.constructors import as_messages
 from sabir.contracts import Access, Decoder, Dialect
 from sabir.decoded import DecodedHistory
-from sabir.errors import DialectMissing, HistoryInvalid, one_line
+from sabir.errors import DialectMissing, HistoryInvalid, ResponseInvalid, one_line
+from sabir.events import StreamEvent
 from sabir.incoming import finished, raise_unreadable, shown
 from sabir.losses import Loss, Strict, refuse
 from sabir.mending import mend
@@ -29,6 +30,7 @@ from sabir.rendering import Renderer, Rendering
 from sabir.reply import Reply
 from sabir.scope import DecodeScope, Target
 from sabir.settings import Settings
+from sabir.sse import ServerEvent
 
 _RENDER = ("model", "options", "settings", "strict", "speaks_as")
 
@@ -72,15 +74,21 @@ class PureDialect:
     def decode(self, body: str | bytes, *, policy: str = "llm") -> Reply:
         """A stored response → reply; ResponseInvalid, or the CallError that the body reports."""
         scope = self._scope(policy)
-        mended, was_broken = mend(body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body)
+        text = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
+        _check_type(text, bytes, scope, "decode takes a response's JSON as str or bytes; give its text, not the object")
+        mended, was_broken = mend(text)
         try:
             return finished(self.dialect.decode(mended, scope), (), 1, was_broken=was_broken)
         except Exception as error:
             raise_unreadable(scope, mended, error)
 
     def decoder(self, *, policy: str = "llm") -> Decoder:
-        """A decoder for one stored or live stream: `feed(ServerEvent(data, event))`, then `close()`."""
-        return self.dialect.decoder(self._scope(policy))
+        """A decoder for one stored or live stream: `feed(ServerEvent(data, event))`, then `close()`.
+
+        Both raise ResponseInvalid, or the CallError that the stream reports.
+        """
+        scope = self._scope(policy)
+        return _CheckedDecoder(self.dialect.decoder(scope), scope)
 
     def decode_history(self, body: str | bytes | Mapping[str, Any], *, policy: str = "llm") -> DecodedHistory:
         """A stored request, as JSON text or as the mapping that an SDK was given, as sabir's own data.
@@ -103,6 +111,35 @@ class PureDialect:
 
     def _scope(self, policy: str) -> DecodeScope:
         return DecodeScope(self.target, policy=policy)
+
+
+class _CheckedDecoder:
+    """A dialect's decoder, whose every failure is a CallError."""
+
+    def __init__(self, decoder: Decoder, scope: DecodeScope) -> None:
+        self._decoder = decoder
+        self._scope = scope
+
+    def feed(self, event: ServerEvent) -> list[StreamEvent]:
+        """As Decoder.feed."""
+        _check_type(event, ServerEvent, self._scope, "feed takes a ServerEvent(data, event); make one of each event")
+        try:
+            return list(self._decoder.feed(event))
+        except Exception as error:
+            raise_unreadable(self._scope, event.data, error)
+
+    def close(self) -> list[StreamEvent]:
+        """As Decoder.close."""
+        try:
+            return list(self._decoder.close())
+        except Exception as error:
+            raise_unreadable(self._scope, "", error)
+
+
+def _check_type(given: object, expected: type, scope: DecodeScope, remedy: str) -> None:
+    if not isinstance(given, expected):
+        message = f"{scope.target.dialect} was given a value of type {type(given).__name__}; {remedy}"
+        raise ResponseInvalid(message, provider=scope.target.provider)
 
 
 def _request_bytes(body: str | bytes | Mapping[str, Any]) -> bytes:

@@ -14,6 +14,8 @@ import re
 from codecs import BOM_UTF8
 from typing import NamedTuple
 
+from sabir.errors import ResponseInvalid
+
 _BARE = re.compile(rb"\s*(\{|\[\s*(\{|\Z))")
 """How a JSON object, or an array of them, begins."""
 _RETURN = ord("\r")
@@ -49,7 +51,10 @@ class ServerEventReader:
         self._is_between = False
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """The events that are whole after this chunk."""
+        """The events that are whole after this chunk; ResponseInvalid for what is no bytes."""
+        given: object = chunk
+        if not isinstance(given, bytes):
+            raise ResponseInvalid(f"a stream's chunk is of type {type(given).__name__}; feed takes bytes")
         if self._is_between and chunk.endswith(_ENDS):  # as nearly all do
             lines = chunk.replace(b"\r\n", b"\n") if _RETURN in chunk else chunk
             if _RETURN not in lines:

@@ -131,6 +131,20 @@ def test_a_content_that_is_not_the_models_is_the_users(role: Any) -> None:
     assert (message.policy, message.text) == ("user", "Hi.")
 
 
+def test_a_call_in_pieces_is_stored_as_one() -> None:
+    """As an answer that came as a stream is; pieces that do not join are no call."""
+    piece = {"jsonPath": "$.city", "stringValue": "Rome"}
+    begun, rest = (
+        {"functionCall": {"name": "weather", "willContinue": True}},
+        {"functionCall": {"partialArgs": [piece]}},
+    )
+    (_, asked) = decode(USER, {"role": "model", "parts": [begun, rest]}).messages
+    assert asked.call is not None and asked.call.arguments == {"city": "Rome"}
+    damaged = {"functionCall": {"name": "weather", "partialArgs": [{**piece, "jsonPath": "$"}]}}
+    with pytest.raises(HistoryInvalid, match=r"contents\[1\] holds a call in pieces"):
+        decode(USER, {"role": "model", "parts": [damaged]})
+
+
 def test_results_answer_by_id_and_else_by_name_in_their_order() -> None:
     """The same function twice: the first result is the first call's."""
     model = {"role": "model", "parts": [call(), call("add"), call(), call(id="fc-1"), call(id="fc-2")]}

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sabir.errors import CallError, Overloaded, StreamBroken
-from sabir.events import StreamEvent
+from sabir.events import BlockEnd, BlockStart, StreamEvent
 from sabir.fold import Fold
+from sabir.messages import OptionCallPayload
 from sabir.parts import ReasoningPart, TextPart
 from sabir.reply import Reply
 from sabir.scope import DecodeScope, Target
@@ -225,3 +226,43 @@ def test_the_deltas_of_any_stream_join_to_its_blocks(chunks: list[list[Any]]) ->
             ended[event.index] = event.block.text  # type: ignore[union-attr]
 
     assert {index: text for index, text in ended.items() if text} == grown
+
+
+def test_a_call_in_pieces_is_one_block_under_one_id() -> None:
+    """It begins with its name, grows by the text of its arguments, and ends once; texts beside it stay apart."""
+    begun = {"functionCall": {"name": "weather", "willContinue": True}, "thoughtSignature": "c2ln"}
+    more = {"jsonPath": "$.location", "stringValue": "New", "willContinue": True}
+    rest = {"jsonPath": "$.location", "stringValue": " York"}
+    chunks = [
+        chunk(begun),
+        chunk({"functionCall": {"partialArgs": [more], "willContinue": True}}),
+        chunk({"functionCall": {"partialArgs": [rest], "willContinue": True}}),
+        chunk({"functionCall": {}}),
+        chunk({"text": "Soon."}, reason="STOP"),
+    ]
+    found = [each for each in events(chunks) if getattr(each, "index", None) == 0]
+    assert [(each.type, getattr(each, "text", None)) for each in found] == [
+        ("option_call-start", None),
+        ("option_call-delta", '{"location":"New'),
+        ("option_call-delta", " York"),
+        ("option_call-delta", '"}'),
+        ("option_call-end", None),
+    ]
+    start, end = found[0], found[-1]
+    assert isinstance(start, BlockStart) and isinstance(end, BlockEnd) and isinstance(end.block, OptionCallPayload)
+    assert start.option_name == "weather" and start.invocation_id == end.block.invocation_id != ""
+    reply = fold(*chunks)
+    assert reply.finish_reason == "option_calls" and reply.text == "Soon."
+    (call,) = reply.option_calls
+    assert call.call is not None and call.call.arguments == {"location": "New York"}
+    assert call.call.state == {"part": {"thoughtSignature": "c2ln"}}
+
+
+def test_a_call_that_was_cut_off_is_none_that_can_run() -> None:
+    """Its arguments are the text that came, which is no JSON."""
+    piece = {"jsonPath": "$.path", "stringValue": "/home", "willContinue": True}
+    begun = {"functionCall": {"name": "remove", "partialArgs": [piece], "willContinue": True}}
+    for parts in ([begun], [{"functionCall": {"name": "remove", "willContinue": True}}]):
+        reply = fold(chunk(*parts, reason="MAX_TOKENS"))
+        (call,) = reply.option_calls
+        assert reply.finish_reason == "length" and call.call is not None and call.call.invalid_arguments

@@ -1,7 +1,8 @@
 """A response → reply: every part gives one block, in order, and nothing of it is lost.
 
     text, inlineData        text · media; with `thought`, the text is reasoning
-    functionCall            an option call; its id is made up where the wire has none, and never sent then
+    functionCall            an option call; its id is made up where the wire has none, and never sent then; one whose
+                            arguments come in pieces is one call (see arguments)
     every other part        opaque, verbatim; a call of the vendor's own and its output are a pair where they have an id
 
 What else a part holds, its thought signature above all, is its block's state, so that it goes back on that very part
@@ -25,6 +26,7 @@ from sabir.reply import Alternative, FinishReason, Reply, Usage
 from sabir.scope import DecodeScope
 from sabir.values import JSONValue, decode_json
 
+from sabir_google.arguments import join_calls
 from sabir_google.errors import report
 
 NAME = "google.generate_content"
@@ -66,7 +68,10 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     if not candidates and not found.keys() & {"promptFeedback", "usageMetadata"}:
         message = f"{scope.target} answered without candidates; expected at least one: send the request again"
         raise ResponseInvalid(message, provider=scope.target.provider, request_id=scope.request_id)
-    answers = [cite([part_block(part, scope) for part in parts_of(each)], each) for each in candidates]
+    parts = [join_calls(parts_of(each), scope) for each in candidates]
+    answers = [
+        cite([part_block(part, scope) for part in found], each) for found, each in zip(parts, candidates, strict=True)
+    ]
     end = read_end(found, candidates, answers, scope)
     return _built(answers[0] if answers else (), scope).finish(**end)
 

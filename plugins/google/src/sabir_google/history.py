@@ -15,13 +15,14 @@ from pydantic import ValidationError
 from sabir.authoring.bodies import Fields, fields, items, text, without
 from sabir.authoring.stored import History, expect, expect_name, listed, medium, read_request
 from sabir.decoded import DecodedHistory
-from sabir.errors import HistoryInvalid, one_line
+from sabir.errors import HistoryInvalid, ResponseInvalid, one_line
 from sabir.fold import ReplyBuilder
 from sabir.messages import OptionCallPayload, OptionResultPayload
 from sabir.parts import KnownPart, MediaPart, OpaquePart, TextPart
 from sabir.scope import DecodeScope
 from sabir.values import JSONValue, encode_json
 
+from sabir_google.arguments import join_calls
 from sabir_google.decode import NAME, modality_of, part_block
 from sabir_google.encode import FILES, PLAIN_ERROR
 from sabir_google.request import DEFAULT_NAME, FIELDS, MODES
@@ -85,6 +86,10 @@ class _Reader:
 
     def _model(self, parts: list[Any], path: str) -> None:
         builder = ReplyBuilder(self.history.scope)
+        try:
+            parts = join_calls(parts, self.history.scope)
+        except ResponseInvalid:
+            raise HistoryInvalid(f"{path} holds a call in pieces whose paths do not fit; give its args whole") from None
         for index, part in enumerate(parts):
             if "functionCall" in fields(part):
                 expect_name(fields(part["functionCall"]).get("name"), f"{path}.parts[{index}].functionCall.name")

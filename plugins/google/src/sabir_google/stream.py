@@ -2,7 +2,8 @@
 
     a plain text         ─▶ text-start, -delta …          neighbours of one kind are one block, as in the whole reply
     a signed text        ─▶ a block of its own: its signature belongs to that part, which may be empty
-    every other part     ─▶ its start and end at once     a call arrives whole
+    a call in pieces     ─▶ option_call-start, -delta … -end     its end is a piece after which no more comes
+    every other part     ─▶ its start and end at once     as does a call that arrives whole
     the end of the bytes ─▶ the ends of the texts, with their citations, then reply-end
 
 The terminal marker is a finish reason, or the reason for which the prompt was blocked. Chunks that come after it may
@@ -23,6 +24,7 @@ from sabir.parts import ReasoningPart, TextPart
 from sabir.scope import DecodeScope
 from sabir.sse import ServerEvent
 
+from sabir_google.arguments import GrowingCall, is_piece
 from sabir_google.decode import Block, cite, origin_of, part_block, parts_of, read_response, reply_end
 
 _PLAIN = frozenset({"text", "thought"})
@@ -37,13 +39,31 @@ class _Growing:
     is_plain: bool
     words: list[str]
 
+    def whole(self, scope: DecodeScope) -> Block:
+        """The text as far as it came."""
+        return part_block({**self.part, "text": "".join(self.words)}, scope)
+
+
+@dataclass(slots=True)
+class _Calling:
+    """A call whose arguments come in pieces: where its block stands, and the ids that it began with."""
+
+    index: int
+    call: GrowingCall
+    start: BlockStart
+
+    def whole(self, scope: DecodeScope) -> Block:
+        """The call, under the id with which it began."""
+        return part_block(self.call.whole(), scope).model_copy(update={"invocation_id": self.start.invocation_id})
+
 
 @dataclass(slots=True)
 class _Candidate:
-    """One answer as far as it came: its metadata, and its blocks."""
+    """One answer as far as it came: its metadata, its blocks, and the last call that came in pieces."""
 
     told: dict[str, Any] = field(default_factory=dict)
-    grown: list[Block | _Growing] = field(default_factory=list)
+    grown: list[Block | _Growing | _Calling] = field(default_factory=list)
+    calling: _Calling | None = None
 
     def take(self, candidate: Fields, scope: DecodeScope) -> Iterable[StreamEvent]:
         """Add what a chunk holds of it."""
@@ -57,6 +77,10 @@ class _Candidate:
         words = fields(part).get("text")
         if isinstance(words, str) and len(part) == 1:  # as most are
             return self._grow(part, "text", words) if words else ()
+        if self.calling is not None and self.calling.call.is_continued_by(part):
+            return self._go_on(self.calling, part, scope)
+        if is_piece(part):
+            return self._call(part, scope)
         block = part_block(part, scope)
         if isinstance(block, TextPart | ReasoningPart):
             return () if is_empty(block) else self._grow(part, block.kind, block.text)
@@ -65,6 +89,24 @@ class _Candidate:
         call = block if isinstance(block, OptionCallPayload) else None
         ids = {"invocation_id": call.invocation_id, "option_name": call.option_name} if call else {}
         return BlockStart(index=index, kind=block.kind, **ids), BlockEnd(index=index, block=block)
+
+    def _call(self, part: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
+        """A call begins whose arguments come in pieces."""
+        begun = part_block({"functionCall": {**part["functionCall"], "args": {}}}, scope)
+        assert isinstance(begun, OptionCallPayload)
+        index, ids = len(self.grown), {"invocation_id": begun.invocation_id, "option_name": begun.option_name}
+        self.calling = _Calling(index, GrowingCall(scope), BlockStart(index=index, kind="option_call", **ids))
+        self.grown.append(self.calling)
+        yield self.calling.start
+        yield from self._go_on(self.calling, part, scope)
+
+    def _go_on(self, calling: _Calling, part: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
+        was_whole, more = calling.call.is_whole, calling.call.take(part)
+        if more:
+            yield block_delta(calling.index, "option_call", more)
+        if calling.call.is_whole and not was_whole:
+            block = self.grown[calling.index] = calling.whole(scope)
+            yield BlockEnd(index=calling.index, block=block)
 
     def _grow(self, part: Fields, kind: BlockKind, more: str) -> tuple[StreamEvent, ...]:
         """A text goes on with one of its kind, where both parts hold nothing else."""
@@ -80,11 +122,8 @@ class _Candidate:
 
     def blocks(self, scope: DecodeScope) -> list[Block]:
         """All blocks, whole."""
-        return cite([_whole(each, scope) if isinstance(each, _Growing) else each for each in self.grown], self.told)
-
-
-def _whole(text: _Growing, scope: DecodeScope) -> Block:
-    return part_block({**text.part, "text": "".join(text.words)}, scope)
+        whole = [each.whole(scope) if isinstance(each, _Growing | _Calling) else each for each in self.grown]
+        return cite(whole, self.told)
 
 
 def _merge(held: dict[str, Any], found: Fields, *, but: str = "") -> None:
@@ -150,6 +189,6 @@ class GenerateContentDecoder:
         answers = [candidate.blocks(self._scope) for candidate in candidates]
         if candidates:
             for index, grown in enumerate(candidates[0].grown):
-                if isinstance(grown, _Growing):
+                if isinstance(grown, _Growing | _Calling):
                     yield BlockEnd(index=index, block=answers[0][index])
         yield reply_end(self._response, [candidate.told for candidate in candidates], answers, self._scope)

@@ -1,0 +1,230 @@
+"""Option calls whose arguments come in pieces, each at the path of the value that it is or goes on with.
+
+    {"name": …, "willContinue": true}                           begins a call
+    {"partialArgs": [{"jsonPath": "$.a[0].b", "stringValue": …}], "willContinue": true}
+                                                                adds to it: a further piece of a string is appended
+    a piece without `willContinue`, which may be empty          ends it
+
+A call that never ended is kept with the text of its arguments so far, which is no JSON, so that nobody runs it.
+https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling#streaming-fc
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from sabir.authoring.bodies import Fields, fields, items, text, without
+from sabir.errors import ResponseInvalid, one_line
+from sabir.scope import DecodeScope
+from sabir.values import JSONValue
+
+Path: TypeAlias = tuple[str | int, ...]
+"""The steps from the arguments to a value: the names of fields, the places in arrays."""
+
+_STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\.)*)'\]|\[("(?:[^"\\]|\\.)*")\]""")
+_LONGEST = 100
+"""Steps that a path may have."""
+_VALUES: Mapping[str, tuple[type, ...]] = {
+    "stringValue": (str,),
+    "numberValue": (int, float),
+    "boolValue": (bool,),
+    "nullValue": (str, type(None)),
+}
+"""Field of a piece → the types of the value that it holds; a null is told by its name."""
+_QUOTES = re.compile(r"""\\.|\"""")
+_REQUOTED: Mapping[str, str] = {"\\'": "'", '"': '\\"'}
+"""What stands otherwise in a JSON string than in one of single quotes."""
+_PLACE = frozenset({"jsonPath", "willContinue"})
+_PIECES = ("args", "partialArgs", "willContinue")
+
+
+def join_calls(parts: Iterable[Any], scope: DecodeScope) -> list[Any]:
+    """Parts of which those that are pieces of one call are one part."""
+    joined: list[Any] = []
+    last: GrowingCall | None = None
+    for part in parts:
+        if last is not None and last.is_continued_by(part):
+            last.take(part)
+        elif is_piece(part):
+            last = GrowingCall(scope)
+            last.take(part)
+            joined.append(last)
+        else:
+            joined.append(part)
+    return [each.whole() if isinstance(each, GrowingCall) else each for each in joined]
+
+
+def is_piece(part: JSONValue) -> bool:
+    """Whether a part is a call of which more may follow, or whose arguments are in pieces."""
+    call = fields(fields(part).get("functionCall"))
+    return call.get("willContinue") is True or bool(call.get("partialArgs"))
+
+
+class GrowingCall:
+    """One call so far."""
+
+    __slots__ = ("_arguments", "_beside", "_call", "_scope", "_strings", "_text", "is_whole")
+
+    def __init__(self, scope: DecodeScope) -> None:
+        self._scope = scope
+        self._beside: dict[str, Any] = {}
+        self._call: dict[str, Any] = {}
+        self._arguments: dict[str, Any] = {}
+        self._strings: dict[Path, list[str]] = {}
+        self._text = _Text()
+        self.is_whole = False
+
+    def is_continued_by(self, part: JSONValue) -> bool:
+        """Whether a part goes on with this call: it names no other. Of a whole call, only an empty piece does."""
+        call = fields(part).get("functionCall")
+        if not isinstance(call, dict):
+            return False
+        if self.is_whole:
+            return not any(call.values())
+        return all(text(call.get(name)) in ("", self._call.get(name, "")) for name in ("name", "id"))
+
+    def take(self, part: Fields) -> str:
+        """Take a piece; gives the argument text that it added, as far as that is known before the end."""
+        call = fields(part["functionCall"])
+        self._beside |= without(part, "functionCall")
+        self._call |= {name: value for name, value in call.items() if name not in _PIECES and value}
+        if self.is_whole:
+            return ""
+        more = [self._put((name,), value) for name, value in fields(call.get("args")).items()]
+        more += [self._take(fields(piece)) for piece in items(call.get("partialArgs"))]
+        self.is_whole = call.get("willContinue") is not True
+        return "".join([*more, self._text.end()] if self.is_whole else more)
+
+    def whole(self) -> Fields:
+        """The part as one that came at once holds it."""
+        for path, pieces in self._strings.items():
+            holder: Any = self._arguments
+            for step in path[:-1]:
+                holder = holder[step]
+            holder[path[-1]] = "".join(pieces)
+        arguments = self._arguments if self.is_whole else _json(self._arguments)[:-1]
+        return {**self._beside, "functionCall": {**self._call, "args": arguments}}
+
+    def _take(self, piece: Fields) -> str:
+        if not piece.keys() - _PLACE:
+            return ""
+        for name, kinds in _VALUES.items():
+            if name in piece and type(piece[name]) in kinds:
+                return self._put(self._path(piece), None if name == "nullValue" else piece[name])
+        raise self._damaged(piece, f"holds none of {', '.join(_VALUES)}")
+
+    def _path(self, piece: Fields) -> Path:
+        given = text(piece.get("jsonPath"))
+        steps: list[str | int] = []
+        at = 1
+        while given.startswith("$") and at < len(given) and len(steps) < _LONGEST:
+            found = _STEP.match(given, at)
+            if found is None:
+                break
+            steps.append(_step(found))
+            at = found.end()
+        if not steps or at < len(given):
+            raise self._damaged(piece, "has no JSON path that could be read; expected one such as $.a[0].b")
+        return tuple(steps)
+
+    def _put(self, path: Path, value: Any) -> str:
+        """Put a value where it belongs, or append a further piece of a string; gives the text that it adds."""
+        holder: Any = self._arguments
+        newest = len(path)  # the first step that the arguments did not have
+        for place, step in enumerate(path):
+            is_last = place == len(path) - 1
+            is_new = self._is_new(holder, step, path)
+            newest = min(newest, place) if is_new else newest
+            if is_new and not is_last:
+                _set(holder, step, {} if isinstance(path[place + 1], str) else [])
+            holder = holder if is_last else holder[step]
+        earlier = None if newest < len(path) else holder[path[-1]]
+        if isinstance(earlier, dict | list):
+            raise self._unfit(path)
+        if isinstance(value, str):
+            self._strings.setdefault(path, [earlier] if isinstance(earlier, str) else []).append(value)
+        else:
+            self._strings.pop(path, None)
+        _set(holder, path[-1], "" if path in self._strings else value)
+        return self._text.add(path, value, newest)
+
+    def _is_new(self, holder: Any, step: str | int, path: Path) -> bool:
+        if isinstance(step, str) and isinstance(holder, dict):
+            return step not in holder
+        if isinstance(step, int) and isinstance(holder, list) and step <= len(holder):
+            return step == len(holder)
+        raise self._unfit(path)
+
+    def _unfit(self, path: Path) -> ResponseInvalid:
+        return self._damaged({"jsonPath": _shown(path)}, "does not fit the arguments so far")
+
+    def _damaged(self, piece: Fields, why: str) -> ResponseInvalid:
+        shown = one_line(ascii(piece.get("jsonPath")), 80)
+        message = f"{self._scope.target} streamed arguments of {self._call.get('name')!r} at {shown}, which {why}"
+        provider, request_id = self._scope.target.provider, self._scope.request_id
+        return ResponseInvalid(f"{message}: send the request again", provider=provider, request_id=request_id)
+
+
+class _Text:
+    """The JSON text of arguments, as long as they come in the order in which they stand there."""
+
+    __slots__ = ("_at", "_in_string")
+
+    def __init__(self) -> None:
+        self._at: Path | None = ()
+        """Where the text is; None once a value came out of order."""
+        self._in_string = False
+
+    def add(self, path: Path, value: JSONValue, newest: int) -> str:
+        """The text up to and with a value, whose path was known up to the step `newest`."""
+        if self._in_string and path == self._at and isinstance(value, str):
+            return _json(value)[1:-1]
+        is_next = newest < len(path) and (not self._at or newest < len(self._at))
+        if self._at is None or not is_next or path[:newest] != self._at[:newest]:
+            self._at = None
+            return ""
+        said = self._closed(newest) + ("," if self._at else "{")
+        for place, step in enumerate(path[newest:]):
+            opening = ("{" if isinstance(step, str) else "[") if place else ""
+            said += opening + (f"{_json(step)}:" if isinstance(step, str) else "")
+        self._at, self._in_string = path, isinstance(value, str)
+        return said + (_json(value)[:-1] if self._in_string else _json(value))
+
+    def end(self) -> str:
+        """What closes the text."""
+        if self._at is None:
+            return ""
+        return f"{self._closed(0)}}}" if self._at else "{}"
+
+    def _closed(self, kept: int) -> str:
+        steps = reversed((self._at or ())[kept + 1 :])
+        return ('"' if self._in_string else "") + "".join("}" if isinstance(step, str) else "]" for step in steps)
+
+
+def _set(holder: Any, step: str | int, value: Any) -> None:
+    if isinstance(step, int) and step == len(holder):
+        holder.append(value)
+    else:
+        holder[step] = value
+
+
+def _step(found: re.Match[str]) -> str | int:
+    name, place, single, double = found.groups()
+    if place is not None:
+        return int(place)
+    if name is not None:
+        return name
+    quoted = double or '"' + _QUOTES.sub(lambda each: _REQUOTED.get(each[0], each[0]), single) + '"'
+    try:
+        return str(json.loads(quoted, strict=False))
+    except ValueError:  # an escape that JSON does not know
+        return single or double[1:-1]
+
+
+def _shown(path: Path) -> str:
+    return "$" + "".join(f"[{_json(step)}]" for step in path)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

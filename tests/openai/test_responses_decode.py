@@ -246,8 +246,7 @@ REFUSED = spoken({"type": "refusal", "refusal": "No."})
         ({"incomplete_details": {"reason": "content_filter"}}, spoken(say("")), "content_filter", "content_filter"),
         ({"incomplete_details": {"reason": "steered"}}, spoken(say("Hi.")), "paused", "steered"),
         ({"incomplete_details": {"reason": "max_messages"}}, spoken(say("Hi.")), "other", "max_messages"),
-        ({"status": "queued"}, None, "paused", "queued"),
-        ({"status": "in_progress"}, None, "paused", "in_progress"),
+        ({"status": "in_progress"}, spoken(say("Hi.")), "other", "in_progress"),
         ({"status": "cancelled"}, None, "error", "cancelled"),
         ({"status": "failed"}, None, "error", "failed"),
         ({"status": "dreaming"}, None, "other", "dreaming"),
@@ -263,6 +262,59 @@ def test_status_and_reason_have_one_neutral_name(
     reply = decode(*([output] if output else []), **{**status, **fields})
 
     assert (reply.finish_reason, reply.raw_finish_reason) == (reason, raw)
+
+
+CUSTOM = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_1", "name": "sum", "input": "4 + 4"}
+SHELL = {"type": "shell_call", "id": "sh_1", "call_id": "call_1", "action": {"commands": ["ls"]}, "environment": None}
+RAN = {"type": "shell_call_output", "id": "sho_1", "call_id": "call_1", "output": []}
+FINDING = {"type": "tool_search_call", "id": "tsc_1", "call_id": "call_1", "arguments": {}}
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ([CUSTOM], "native_calls"),
+        ([SHELL], "native_calls"),
+        ([{"type": "local_shell_call", "id": "lsh_1", "call_id": "call_1"}], "native_calls"),
+        ([{"type": "computer_call", "id": "cu_1", "call_id": "call_1"}], "native_calls"),
+        ([{"type": "apply_patch_call", "id": "apc_1", "call_id": "call_1"}], "native_calls"),
+        ([{"type": "mcp_approval_request", "id": "mcpr_1", "arguments": "{}"}], "native_calls"),
+        ([{**FINDING, "execution": "client"}], "native_calls"),
+        ([spoken(say("Let me see.")), CUSTOM], "native_calls"),
+        ([chosen(), CUSTOM], "native_calls"),
+        ([SHELL, RAN, CUSTOM | {"call_id": "call_2"}], "native_calls"),
+        ([SHELL, RAN, spoken(say("Done."))], "stop"),
+        ([{**SHELL, "environment": {"type": "container_reference", "container_id": "c"}}], "stop"),
+        ([{**FINDING, "execution": "server"}], "stop"),
+        ([{"type": "web_search_call", "id": "ws_1", "status": "completed"}, spoken(say("Found."))], "stop"),
+        ([{"type": "mcp_call", "id": "mcp_1", "output": "x"}, spoken(say("Found."))], "stop"),
+        ([REFUSED, CUSTOM], "content_filter"),
+    ],
+)
+def test_a_call_that_the_client_must_answer_ends_a_reply_as_one_of_native_calls(output: list[Any], reason: str) -> None:
+    """The block is at hand; what the vendor ran by itself waits for nobody."""
+    reply = decode(*output)
+
+    assert (reply.finish_reason, reply.raw_finish_reason) == (reason, "completed")
+    if reason == "native_calls":
+        assert blocks(reply)[-1] == OpaquePart(
+            dialect="openai.responses",
+            block=output[-1],
+            pair_id=output[-1].get("call_id", output[-1]["id"]),
+            pair="opens",
+        )
+    cut = decode(*output, status="incomplete", incomplete_details={"reason": "max_output_tokens"})
+    assert cut.finish_reason == "length"
+
+
+@pytest.mark.parametrize("status", ["queued", "in_progress"])
+def test_an_answer_that_is_not_made_yet_says_what_is_to_be_done(status: str) -> None:
+    """A background response at once holds nothing: a loop that took it for a reply would ask again, or end."""
+    with pytest.raises(CallError, match=f"answered {status!r}.*response resp_1.*stream it") as raised:
+        decode(status=status, background=True)
+
+    error = raised.value
+    assert (error.code, error.request_id, error.retryable) == (status, "req_1", False)
 
 
 def test_reasoning_that_the_server_left_out_of_the_request_is_a_loss() -> None:

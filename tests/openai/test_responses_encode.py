@@ -15,6 +15,7 @@ from sabir.rendering import Renderer, Rendering
 from sabir.scope import DecodeScope, LossLog, ModelInfo, RequestScope, Target
 from sabir.settings import Settings, SettingsReader
 from sabir.values import FrozenDict
+from sabir_openai.responses_decode import opaque_item
 from sabir_openai.responses_dialect import RESPONSES
 
 TARGET = Target(provider="openai", dialect="openai.responses", model="gpt-5.4", endpoint="https://example.org/v1")
@@ -54,6 +55,10 @@ def losses(rendering: Rendering) -> list[tuple[str, str]]:
 
 def message(*parts: KnownPart, policy: str = "llm", origin: Origin | None = None) -> Message:
     return Message(policy=policy, origin=origin, payload={"kind": "parts", "parts": parts})
+
+
+def opaque(block: Any) -> OpaquePart:
+    return OpaquePart(dialect=RESPONSES.name, block=block)
 
 
 def call(arguments: Mapping[str, Any], origin: Origin | None = None, **further: Any) -> Message:
@@ -278,6 +283,37 @@ def test_a_reply_goes_back_item_by_item_to_the_letter() -> None:
     assert rendering.losses == ()
 
 
+def test_a_block_of_a_message_goes_into_one_and_an_item_stands_for_itself() -> None:
+    """Whichever side gave it: the input takes no content parts, and a message no items."""
+    sound = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
+    said = {"type": "output_text", "text": "Hm.", "annotations": []}
+    added: dict[str, Any] = {"type": "additional_tools", "role": "developer", "tools": []}
+    user = [TextPart(text="Listen:"), opaque(sound), opaque(added), opaque(sound), TextPart(text="Well?")]
+    found = render([message(*user, policy="user"), message(opaque(said), opaque(added)), sabir.user("?")])
+
+    text = {"type": "input_text", "text": "Listen:"}
+    assert found.body["input"] == [
+        {"type": "message", "role": "user", "content": [text, sound]},
+        added,
+        {"type": "message", "role": "user", "content": [sound, {"type": "input_text", "text": "Well?"}]},
+        {"type": "message", "role": "assistant", "content": [said]},
+        added,
+        text_message("user", "?"),
+    ]
+    assert found.losses == ()
+
+
+def test_a_call_of_the_vendors_goes_back_with_the_users_answer() -> None:
+    """Unanswered it is a loss; a local shell's output names its call by either field."""
+    call = {"type": "local_shell_call", "id": "lsh_1", "call_id": "call_1", "action": {"type": "exec"}}
+    asked = [sabir.user("?"), *answered([call])[1:-2]]
+    for name in ("id", "call_id"):
+        output = {"type": "local_shell_call_output", name: "call_1", "output": "x"}
+        found = render([*asked, message(opaque_item(output), policy="user")])
+        assert (found.body["input"][1:], found.losses) == ([call, output], ())
+    assert losses(render([*asked, sabir.user("!")])) == [("dropped", "parts[0]")]
+
+
 def test_of_a_reply_of_another_model_only_the_words_go_back() -> None:
     """Signed and server-bound state goes only where it came from; each thing left out is a loss."""
     rendering = render(answered(OUTPUT, model="gpt-4o"))
@@ -445,6 +481,19 @@ def test_vendor_settings_go_last_and_join_the_neutral_ones() -> None:
     assert [tool["type"] for tool in found["tools"]] == ["function", "web_search"]
     assert found["tool_choice"] == {"type": "web_search"}
     assert losses(rendering) == [("dropped", "settings.option_choice")]
+
+
+def test_what_the_server_holds_is_not_sent_twice_unsaid() -> None:
+    """A history with the very answer that the setting names is refused; what came after it is sent."""
+    settings = Settings(vendor={"openai": {"previous_response_id": "resp_1"}})
+    reply = message(TextPart(text="Hi."), origin=HOME.model_copy(update={"response_id": "resp_1"}))
+    history = [sabir.user("Hello!"), reply, *(sabir.user("And?") for _ in range(200))]
+    renderer = Renderer(RESPONSES, TARGET)
+
+    for _ in range(2):
+        assert len(renderer.render(history[2:], settings=settings).body["input"]) == 200
+        with pytest.raises(SettingsInvalid, match=r"previous_response_id 'resp_1'.*messages after it"):
+            renderer.render(history, settings=settings)
 
 
 def test_a_background_response_is_stored() -> None:

@@ -103,6 +103,21 @@ def test_an_answer_begins_grows_and_ends() -> None:
     ]
 
 
+def test_a_streamed_call_that_the_client_must_answer_ends_the_reply_as_one_of_native_calls() -> None:
+    """As the same answer does at once (law 8), wherever the item is told of."""
+    custom = {"id": "ctc_1", "type": "custom_tool_call", "call_id": "call_1", "name": "sum", "input": "4 + 4"}
+    for wire in ([done(0, custom), completed(custom)], [completed(custom)], [done(0, custom), completed()]):
+        reply = fold(CREATED, *wire)
+        assert reply.finish_reason == "native_calls"
+        assert same(reply, whole(custom))
+
+
+def test_a_background_response_may_be_streamed() -> None:
+    """It is queued, made, and complete."""
+    queued = {"type": "response.queued", "response": response(status="queued")}
+    assert fold({**CREATED, "response": response(status="queued")}, queued, completed(say("Hi."))).text == "Hi."
+
+
 def test_an_option_call_has_its_ids_from_the_start() -> None:
     """The name is the option's, not the wire's."""
     item = {**CALL, "arguments": '{"city":"Rome"}'}

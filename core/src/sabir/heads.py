@@ -40,10 +40,12 @@ class Offer(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """How the messages of a request end."""
+    """How the messages of a request end, and what they are."""
 
     last_side: Side | None
     last_turn: Turn | None
+    messages: Sequence[Message]
+    """All of them."""
 
 
 class Head(NamedTuple):
@@ -108,7 +110,7 @@ class HeadMaker:
         turns, lost = hoist()
         request = self._request_scope(offer, settings, tuple(turns), tail)
         head = self._encode(request, settings, tuple(lost))
-        if not request.saw_last_turn:
+        if not request.saw_history:
             living = [each for each in self._kept if all(message() is not None for message in each[0].system)]
             self._kept = [(key, head), *living[: MOST_HEADS - 1]]
         return head
@@ -131,6 +133,7 @@ class HeadMaker:
             quirks=self._scope.quirks,
             last_side=tail.last_side,
             ending=tail.last_turn,
+            history=tail.messages,
         )
 
     def _encode(self, request: RequestScope, settings: Settings, system_losses: tuple[Loss, ...]) -> Head:

@@ -109,7 +109,7 @@ class _Pass:
         self._encode(still_open)
         kept = self.found.prefix.losses[: self._start.losses]
         losses = [*kept, *closed_losses, *self._log.losses]
-        tail = Tail(self._side, self._last_turn)
+        tail = Tail(self._side, self._last_turn, self.messages)
         return _Messages(closed, b",".join(self._items), losses, self._system, tail), closed_losses
 
     def keep(self, body: memoryview, losses: list[Loss]) -> None:

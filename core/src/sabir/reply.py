@@ -16,7 +16,15 @@ from sabir.parts import MediaPart, Text
 from sabir.scope import Target
 from sabir.values import JSONDocumentField, JSONValue
 
-FinishReason: TypeAlias = Literal["stop", "option_calls", "length", "content_filter", "paused", "error", "other"]
+FinishReason: TypeAlias = Literal[
+    "stop", "option_calls", "native_calls", "length", "content_filter", "paused", "error", "other"
+]
+"""Why an answer ended.
+
+stop: whole · option_calls: options are to be called · native_calls: calls of the provider's own, opaque parts of the
+reply, wait for an answer from whoever asked · length: at a limit · content_filter: refused or filtered · paused: goes
+on when the messages are sent again · error: the provider failed · other: none of these, see the raw reason
+"""
 Output = TypeVar("Output")
 
 

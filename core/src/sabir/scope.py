@@ -6,7 +6,7 @@ RequestScope for the rest      settings, options, hoisted system turns
 DecodeScope  for an answer     who answered, for which policy, under which option names
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -207,8 +207,10 @@ class RequestScope:
     """The side of the last turn that came to an item."""
     ending: Turn | None = None
     """What `last_turn` shows."""
-    saw_last_turn: bool = False
-    """Whether it was looked at: a head that depends on it is made anew for each request."""
+    history: Sequence[Message] = ()
+    """What `messages` shows."""
+    saw_history: bool = False
+    """Whether one of these was looked at: a head that depends on it is made anew for each request."""
     splices: list[Splice] = field(default_factory=list)
     """Markers to be put between the messages' bytes; the dialect adds to it."""
     closing: list[JSONValue] = field(default_factory=list)
@@ -221,8 +223,14 @@ class RequestScope:
     @property
     def last_turn(self) -> Turn | None:
         """The last turn itself, where it is not within the closed prefix: whether a provider paused in it shows."""
-        self.saw_last_turn = True
+        self.saw_history = True
         return self.ending
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """All messages that were given: whether the server holds some of them shows."""
+        self.saw_history = True
+        return self.history
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@
     reasoning               the text of its summary and content; the whole item is its state
     function_call           an option call, its argument text as it came
     image_generation_call   the image that it holds
-    every other item        an opaque part, verbatim; a call of the vendor's own and its output are a pair
+    every other item        an opaque part, verbatim; a call of the vendor's own and its output are a pair, and one that
+                            the client must answer ends the reply as `native_calls`
 
 What a block does not say itself is in its state, so that encoding gives the item back (law 3).
 """
@@ -14,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import ValidationError
 from sabir.authoring.bodies import Fields, fields, items, left_over, read_object, text, without
-from sabir.errors import ResponseInvalid
+from sabir.errors import CallError, ResponseInvalid
 from sabir.events import ReplyEnd
 from sabir.fold import ReplyBuilder, decode_call
 from sabir.losses import Loss
@@ -36,8 +37,6 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     "max_output_tokens": "length",
     "content_filter": "content_filter",
     "steered": "paused",
-    "queued": "paused",
-    "in_progress": "paused",
     "failed": "error",
     "cancelled": "error",
 }
@@ -62,6 +61,9 @@ PAIRS: Mapping[str, tuple[str, Literal["opens", "closes"]]] = {
 }
 """Type of an opaque item → the field that holds its pair's id. A `program` has none: option calls stand within it."""
 
+UNMADE = ("queued", "in_progress")
+"""Status of an answer that is still being made."""
+
 REQUEST_ECHOES = frozenset(
     {
         "frequency_penalty", "instructions", "max_output_tokens", "max_tool_calls", "metadata",
@@ -84,12 +86,22 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     if not isinstance(found.get("output"), list):
         message = f"{scope.target} answered without output; expected a list of items: send the request again"
         raise ResponseInvalid(message, provider=scope.target.provider, request_id=scope.request_id)
-    builder, kinds = ReplyBuilder(scope), set()
-    for item in found["output"]:
-        for block in item_blocks(item, scope):
-            builder.add(block)
-            kinds.add(block.kind)
-    return builder.finish(**read_end(found, kinds, scope))
+    if not found["output"]:
+        _expect_made(found, scope)
+    builder = ReplyBuilder(scope)
+    blocks = [block for item in found["output"] for block in item_blocks(item, scope)]
+    for block in blocks:
+        builder.add(block)
+    return builder.finish(**read_end(found, blocks, scope))
+
+
+def _expect_made(found: Fields, scope: DecodeScope) -> None:
+    """Raise CallError for an answer that the vendor makes in the background, of which nothing is here yet."""
+    if (status := text(found.get("status"))) in UNMADE:
+        said = f"{scope.target} answered {status!r}: response {text(found.get('id'))} is made in the background"
+        remedy = "stream it, fetch it later by that id, or leave out `background`"
+        provider, request_id = scope.target.provider, scope.request_id
+        raise CallError(f"{said}; {remedy}", provider=provider, code=status, request_id=request_id)
 
 
 def raise_reported(found: Fields, scope: DecodeScope) -> None:
@@ -103,26 +115,43 @@ def origin_of(found: Fields, scope: DecodeScope) -> Origin:
     return scope.origin(text(found.get("model")), text(found.get("id")) or None)
 
 
-def reply_end(response: Fields, kinds: Collection[str], scope: DecodeScope) -> ReplyEnd:
-    """How a response ended that came as a stream, once it holds blocks of these kinds."""
-    return ReplyEnd(**read_end(response, kinds, scope))
+def reply_end(response: Fields, blocks: Collection[Block], scope: DecodeScope) -> ReplyEnd:
+    """How a response ended that came as a stream, once it holds these blocks."""
+    return ReplyEnd(**read_end(response, blocks, scope))
 
 
-def read_end(response: Fields, kinds: Collection[str], scope: DecodeScope) -> dict[str, Any]:
+def read_end(response: Fields, blocks: Collection[Block], scope: DecodeScope) -> dict[str, Any]:
     """What a response says beside its items: the fields of a reply, and of a stream's ReplyEnd."""
     status = text(response.get("status"))
     raw = text(fields(response.get("incomplete_details")).get("reason")) or status
     reason = FINISH_REASONS.get(raw, "other")
-    if reason == "stop":
-        reason = "content_filter" if "refusal" in kinds else "option_calls" if "option_call" in kinds else "stop"
     return {
-        "finish_reason": reason,
+        "finish_reason": _reason_of(blocks) if reason == "stop" else reason,
         "raw_finish_reason": raw or None,
         "usage": read_usage(response.get("usage")),
         "origin": origin_of(response, scope),
         "losses": tuple(_removals(response)),
         "details": left_over(response, PLACED) or None,
     }
+
+
+def _reason_of(blocks: Collection[Block]) -> FinishReason:
+    """Why a response ended that is complete."""
+    kinds = {block.kind for block in blocks}
+    if "refusal" in kinds:
+        return "content_filter"
+    if "opaque" in kinds:
+        parts = [block for block in blocks if isinstance(block, OpaquePart) and block.pair is not None]
+        answered = {part.pair_id for part in parts if part.pair == "closes"}
+        if any(part.pair_id not in answered and _waits(fields(part.block)) for part in parts if part.pair == "opens"):
+            return "native_calls"
+    return "option_calls" if "option_call" in kinds else "stop"
+
+
+def _waits(call: Fields) -> bool:
+    """Whether a call of the vendor's own is for the client to answer: the vendor runs some by itself."""
+    is_hosted = fields(call.get("environment")).get("type") == "container_reference"
+    return not is_hosted and call.get("execution") != "server"
 
 
 def _removals(response: Fields) -> list[Loss]:
@@ -201,7 +230,7 @@ def opaque_item(item: JSONValue) -> OpaquePart:
     """An item as it is; it opens or closes a pair where its type does."""
     found = fields(item)
     field, pair = PAIRS.get(text(found.get("type")), (None, None))
-    pair_id = text(found.get(field)) if field else ""
+    pair_id = text(found.get("call_id")) or text(found.get(field)) if field else ""
     return OpaquePart(dialect=NAME, block=item, pair_id=pair_id or None, pair=pair if pair_id else None)
 
 

@@ -1,6 +1,6 @@
 """Turns → input items; a leaf function for each kind of piece.
 
-    system, user   one message item a message; an opaque part stands for itself between two
+    system, user   one message item a message; an opaque item stands for itself between two
     assistant      the items that decoding took apart: messages, reasoning, option calls, images, the vendor's own
     results        one function_call_output each: text, or texts and media
 
@@ -26,6 +26,11 @@ from sabir_openai.media import base64_url, file_id, file_name
 Item = dict[str, Any]
 """An input item or a content part of one: a JSON object of the wire."""
 
+CONTENTS = frozenset(
+    {"input_audio", "input_file", "input_image", "input_text", "output_audio", "output_text", "refusal"}
+)
+"""Types of blocks that stand in a message's content; every other block is an item of the input."""
+
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
     """The items of one turn, in order."""
@@ -43,7 +48,7 @@ def _said(role: str, pieces: Iterable[KnownPart]) -> list[Item]:
     said: list[Item] = []
     content: list[Item] = []
     for piece in pieces:
-        if piece.kind == "opaque":
+        if piece.kind == "opaque" and not _is_content(piece.block):
             said.append(piece.block)
             content = []
             continue
@@ -53,10 +58,14 @@ def _said(role: str, pieces: Iterable[KnownPart]) -> list[Item]:
     return said
 
 
-def _part(piece: KnownPart) -> Item:
-    if isinstance(piece, TextPart):
-        return {"type": "input_text", "text": piece.text}
-    return _MEDIA[piece.modality](piece) if isinstance(piece, MediaPart) else {"type": "input_text", "text": ""}
+def _is_content(block: JSONValue) -> bool:
+    return fields(block).get("type") in CONTENTS
+
+
+def _part(piece: KnownPart) -> JSONValue:
+    if isinstance(piece, OpaquePart):
+        return piece.block
+    return _MEDIA[piece.modality](piece) if isinstance(piece, MediaPart) else {"type": "input_text", "text": piece.text}
 
 
 def _image(piece: MediaPart) -> Item:
@@ -77,6 +86,7 @@ def _document(piece: MediaPart) -> Item:
             return {"type": "input_file", "filename": file_name(piece), "file_data": base64_url(piece.url)}
 
 
+_SPOKEN: Mapping[str, JSONValue] = {"type": "message", "role": "assistant"}
 _MEDIA: Mapping[str, Callable[[MediaPart], Item]] = {"image": _image, "document": _document}
 
 
@@ -126,7 +136,8 @@ class _Answer:
         elif isinstance(piece, ReasoningPart):
             self._reasoning(piece, state_of(piece, entry), entry)
         elif isinstance(piece, OpaquePart):
-            self._append(piece.block)
+            block = piece.block
+            self._append({**_SPOKEN, "content": [block]} if _is_content(block) else block)
         elif isinstance(piece, MediaPart):
             self._image(piece, state_of(piece, entry), entry)
         else:
@@ -171,7 +182,7 @@ class _Answer:
     def _say(self, said: str) -> None:
         # Without an id a message of the assistant's is one string: the array form is for the vendor's own.
         if said:
-            self.items.append({"type": "message", "role": "assistant", "content": said})
+            self.items.append({**_SPOKEN, "content": said})
 
     def _reasoning(self, piece: ReasoningPart, state: Fields, entry: Entry) -> None:
         # A bare id is unknown where nothing is stored, and what it led to is refused without it.

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sabir.authoring.vendor import read_vendor
+from sabir.errors import SettingsInvalid
 from sabir.identifiers import derive, is_valid
 from sabir.scope import RequestScope
 from sabir.settings import ResponseFormat
@@ -30,6 +31,8 @@ ENCRYPTED_REASONING = "reasoning.encrypted_content"
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the input."""
     vendor = read_vendor(ResponsesSettings, scope)
+    if previous := vendor.get("previous_response_id"):
+        _expect_news(previous, scope)
     body: dict[str, Any] = {"model": scope.target.model, "store": bool(vendor.get("background"))}
     body |= {setting: value for setting in _FIELDS if (value := take(scope, setting)) is not None}
     for setting in _ABSENT:
@@ -48,6 +51,13 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     if "tool_choice" in body and "tool_choice" in vendor:
         scope.losses.add("dropped", "the vendor setting tool_choice takes its place", path="settings.option_choice")
     return body | vendor
+
+
+def _expect_news(previous: str, scope: RequestScope) -> None:
+    """Raise SettingsInvalid where the server holds a part of the history and would read it twice."""
+    if any(message.origin is not None and message.origin.response_id == previous for message in scope.messages):
+        said = f"previous_response_id {previous!r} names an answer of the history: the server holds all up to it"
+        raise SettingsInvalid(f"{said}, and would read that twice; give the messages after it alone, or leave it out")
 
 
 def _flat(tool: Mapping[str, Any]) -> dict[str, Any]:

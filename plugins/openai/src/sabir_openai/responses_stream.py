@@ -73,7 +73,7 @@ class ResponsesDecoder:
         self._places: dict[str, int] = {}
         self._growing: dict[int, _Growing] = {}
         self._done: set[int] = set()
-        self._kinds: set[str] = set()
+        self._blocks: list[Block] = []
         self._lacks_places = False
         self._is_started = False
         self._is_ended = False
@@ -164,7 +164,7 @@ class ResponsesDecoder:
             yield from self._begun(index, "option_call", block.invocation_id, block.option_name)
         else:
             yield from self._begun(index, block.kind)
-        self._kinds.add(block.kind)
+        self._blocks.append(block)
         self._growing.pop(index, None)
         yield BlockEnd(index=index, block=block)
 
@@ -175,4 +175,4 @@ class ResponsesDecoder:
         for index, block in sorted(self._growing.items()):
             yield from self._done_block(index, block.whole(self._scope))
         self._is_ended = True
-        yield reply_end(response, self._kinds, self._scope)
+        yield reply_end(response, self._blocks, self._scope)

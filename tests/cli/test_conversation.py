@@ -34,11 +34,12 @@ def reply(**fields: object) -> sabir.Reply:
         ({"finish_reason": "length"}, False),
         ({"finish_reason": "content_filter"}, True),
         ({"finish_reason": "error"}, True),
+        ({"finish_reason": "native_calls"}, True),
         ({"messages": (sabir.assistant(sabir.RefusalPart(text="No.")),)}, True),
     ],
 )
-def test_a_refused_or_filtered_reply_has_failed(fields: dict[str, object], failed: bool) -> None:
-    """A script must be able to tell a refusal from an answer."""
+def test_a_refused_filtered_or_unanswered_reply_has_failed(fields: dict[str, object], failed: bool) -> None:
+    """A script must be able to tell a refusal from an answer, and nobody here answers a provider's own calls."""
     assert Spoken(reply(**fields), 1.0).failed is failed
 
 

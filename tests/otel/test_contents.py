@@ -206,7 +206,7 @@ def test_an_answer_is_one_message_however_many_hold_it() -> None:
     opaque = OpaquePart(dialect="acme.talk", block={"secret": SECRET})
     said = sabir.assistant(ReasoningPart(text="Hm."), "Look.", RefusalPart(text="No."), opaque)
     origin = sabir.Origin(provider="acme", dialect="acme.talk", endpoint="", model="m")
-    other = Alternative(messages=(sabir.assistant("Or so."),), finish_reason="length")
+    other = Alternative(messages=(sabir.assistant("Or so."),), finish_reason="native_calls")
     reply = Reply(messages=(said, called()), finish_reason="option_calls", origin=origin, alternatives=(other,))
 
     assert output_messages(reply) == [
@@ -221,5 +221,5 @@ def test_an_answer_is_one_message_however_many_hold_it() -> None:
             ],
             "finish_reason": "tool_call",
         },
-        {"role": "assistant", "parts": [{"type": "text", "content": "Or so."}], "finish_reason": "length"},
+        {"role": "assistant", "parts": [{"type": "text", "content": "Or so."}], "finish_reason": "tool_call"},
     ]

@@ -341,6 +341,14 @@ def test_a_paused_reply_is_sent_back_until_the_model_has_ended() -> None:
     assert [message.text for message in llm.last.messages] == ["Be brief.", "Umbrella today?", "I am at"]
 
 
+def test_a_reply_that_waits_for_the_providers_own_calls_ends_the_evaluation_and_says_so() -> None:
+    """No runner can answer them: whoever asked finds the block in the reply, and is not asked again."""
+    llm = ScriptedAdapter(reply("Let me look.", finish_reason="native_calls"), "Never asked.")
+    response = evaluate_sync(llm, PROMPT)
+
+    assert (response.text, response.reply.finish_reason) == ("Let me look.", "native_calls")
+
+
 class Forecast(BaseModel):
     """What the sky does."""
 

@@ -59,6 +59,7 @@ def test_an_evaluation_without_an_end_goes_before_all_that_ended() -> None:
         ([asked(1, "x", **ended), told(2, "x")], False),
         ([asked(1, **{**ended, "finish_reason": "paused"})], False),
         ([asked(1, **ended)], True),
+        ([asked(1, **{**ended, "finish_reason": "native_calls"})], True),
         ([asked(1, **ended), system(sequence=2)], False),
     ]:
         session = recording()

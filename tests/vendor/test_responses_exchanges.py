@@ -28,7 +28,9 @@ from tests.vendor.support import Exchange, exchanges, fold, missing, scope_for
 
 ALL = exchanges("openai.responses")
 REFUSED = [exchange for exchange in ALL if (exchange.status or 200) >= 400]
-WHOLE = [exchange for exchange in ALL if exchange.events is None and exchange not in REFUSED]
+ANSWERED = [exchange for exchange in ALL if exchange.events is None and exchange not in REFUSED]
+UNMADE = [exchange for exchange in ANSWERED if exchange.response["status"] == "queued"]
+WHOLE = [exchange for exchange in ANSWERED if exchange not in UNMADE]
 STREAMED = [exchange for exchange in ALL if exchange.events is not None and "stream_error" not in exchange.features]
 FAILED = [exchange for exchange in ALL if "stream_error" in exchange.features]
 
@@ -50,7 +52,8 @@ def each(chosen: list[Exchange]) -> pytest.MarkDecorator:
 
 def test_every_exchange_is_looked_at() -> None:
     """No exchange is left out of the tests below."""
-    assert (len(WHOLE), len(STREAMED), len(REFUSED), len(FAILED)) == (370, 163, 16, 1)
+    counts = [len(chosen) for chosen in (WHOLE, UNMADE, STREAMED, REFUSED, FAILED)]
+    assert counts == [366, 4, 163, 16, 1]
     assert len(ALL) == 550
 
 
@@ -63,6 +66,13 @@ def test_a_response_decodes_with_nothing_lost(exchange: Exchange) -> None:
     body = {"output": exchange.response["output"], "usage": exchange.response["usage"]}
     assert missing(body, reply, ignored=("output[].type",)) == []
     assert reply.losses == ()
+
+
+@each(UNMADE)
+def test_an_answer_that_is_not_made_yet_is_none(exchange: Exchange) -> None:
+    """The vendor holds it under its id, and makes it in the background."""
+    with pytest.raises(CallError, match=exchange.response["id"]):
+        RESPONSES.decode(exchange.body, scope_for(exchange, RESPONSES.name))
 
 
 @each(STREAMED)

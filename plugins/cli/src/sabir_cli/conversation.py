@@ -14,8 +14,8 @@ from sabir.signatures import is_asynchronous
 
 from sabir_cli.output import Output
 
-FAILED_REASONS = frozenset({"content_filter", "error"})
-"""Finish reasons of replies that failed."""
+FAILED_REASONS = frozenset({"content_filter", "error", "native_calls"})
+"""Finish reasons of replies that failed; a provider's own calls are among them, for nobody here answers those."""
 LONGEST_SHOWN = 300
 """Characters of an option's arguments or result that are shown."""
 
@@ -35,7 +35,7 @@ class Spoken:
 
     @property
     def failed(self) -> bool:
-        """Whether the reply is none that was asked for: refused, filtered, or broken off by the provider."""
+        """Whether the reply is none that was asked for: refused, filtered, broken off, or waiting for another."""
         return self.reply.refusal is not None or self.reply.finish_reason in FAILED_REASONS
 
     def summary(self) -> str:

@@ -75,7 +75,7 @@ VENDOR_SETTINGS: Mapping[str, str] = {
 }
 """Settings that only some vendors have, by the names that their sections use."""
 
-FINISH_REASONS: Mapping[FinishReason, str] = {"option_calls": "tool_call"}
+FINISH_REASONS: Mapping[FinishReason, str] = {"option_calls": "tool_call", "native_calls": "tool_call"}
 """Reasons that the conventions name otherwise; all others are named alike, or have no well-known name there."""
 
 PROVIDERS: Mapping[str, str] = {"google": "gcp.gemini", "mistral": "mistral_ai", "xai": "x_ai"}

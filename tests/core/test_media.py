@@ -14,6 +14,7 @@ from sabir.media import (
     data_url_bytes,
     form_of,
     make_data_url,
+    mime_type,
     read_data_url,
     read_source,
     sniff_mime,
@@ -156,9 +157,12 @@ def test_a_hint_is_no_declaration() -> None:
     for form in ("url", "data", "file"):
         assert rule.refusal(form, "Image/PNG; q=1") is None
         assert rule.refusal(form, "image/tiff") == "does not take image/tiff"
-    for hint in ("a photograph", "png", "image/*", "", " / "):
-        assert rule.refusal("url", hint) is rule.refusal("file", hint) is None
+    for hint in ("a photograph", "png", "", "image/*", "*/*", "image/", "/png", "image/png, image/gif", "a/b/c"):
+        assert mime_type(hint) is rule.refusal("url", hint) is rule.refusal("file", hint) is None
     assert rule.refusal("data", "png") == "does not take png"
+    assert rule.refusal("data", "image/*") == "does not take image/*"
+    assert mime_type(" Image/SVG+xml ; q=1") == "image/svg+xml"
+    assert mime_type(None) is None
 
 
 def test_a_scheme_is_read_without_case() -> None:

@@ -297,7 +297,18 @@ def test_a_models_generation_is_in_its_name(model: str, number: int) -> None:
             {"url": "https://x.org/a", "mime": "image/webp"},
             {"fileData": {"mimeType": "image/webp", "fileUri": "https://x.org/a"}},
         ),
-        ({"url": "https://x.org/a", "mime": "photo"}, {"fileData": {"fileUri": "https://x.org/a"}}),
+        *(
+            ({"url": "https://x.org/a", "mime": hint}, {"fileData": {"fileUri": "https://x.org/a"}})
+            for hint in ("photo", "image/*", "*/*", "image/", "", "image/png, image/webp")
+        ),
+        (
+            {"url": "https://x.org/a.png", "mime": "image/*"},
+            {"fileData": {"mimeType": "image/png", "fileUri": "https://x.org/a.png"}},
+        ),
+        (
+            {"url": "https://x.org/a", "name": "sky.webp"},
+            {"fileData": {"mimeType": "image/webp", "fileUri": "https://x.org/a"}},
+        ),
         (
             {"url": "provider-file:google/files/abc", "mime": "image/png"},
             {"fileData": {"mimeType": "image/png", "fileUri": f"{ENDPOINT}/v1beta/files/abc"}},
@@ -309,10 +320,43 @@ def test_a_models_generation_is_in_its_name(model: str, number: int) -> None:
     ],
 )
 def test_a_medium_is_bytes_or_an_address_with_the_type_that_is_known(part: Any, sent: Any) -> None:
-    """A hint, else the ending; a type that nobody tells is left out, for a wrong one is refused."""
+    """A hint, else an ending; a type that nobody tells is left out, for a wrong one is refused."""
     history = [message(MediaPart(modality="image", **part), policy="user")]
 
     assert contents(history) == [{"role": "user", "parts": [sent]}]
+
+
+REPORT = "https://x.org/report"
+
+
+@pytest.mark.parametrize(
+    ("part", "sent"),
+    [
+        ({"url": REPORT}, None),
+        ({"url": REPORT, "mime": "application/*"}, None),
+        ({"url": "provider-file:google/gs://bucket/report"}, None),
+        ({"url": REPORT, "mime": "Application/PDF; q=1"}, {"mimeType": "application/pdf", "fileUri": REPORT}),
+        ({"url": REPORT, "name": "Report.PDF"}, {"mimeType": "application/pdf", "fileUri": REPORT}),
+        ({"url": f"{REPORT}.json"}, {"mimeType": "application/json", "fileUri": f"{REPORT}.json"}),
+        ({"url": "provider-file:google/files/abc"}, {"fileUri": f"{ENDPOINT}/v1beta/files/abc"}),
+    ],
+)
+def test_a_document_goes_with_its_type_or_says_that_it_wants_one(part: Any, sent: Any) -> None:
+    """The vendor knows it of its own files alone; in a result as well as in a message."""
+    medium = MediaPart(modality="document", **part)
+    rendering = render([message(medium, policy="user"), call(), result(parts=[medium])])
+    asked, _, answered = json.loads(rendering.body_bytes)["contents"]
+    if sent:
+        assert asked["parts"] == [{"fileData": sent}]
+    else:
+        (said,) = asked["parts"]
+        assert said["text"].startswith("[document not shown")
+        assert answered["parts"][0]["functionResponse"]["response"] == {"output": said["text"]}
+        lost = [loss for loss in rendering.losses if loss.kind == "downgraded"]
+        assert [loss.path for loss in lost] == ["parts[0]"] * 2
+        assert all("pass mime=, for example 'application/pdf'" in loss.reason for loss in lost)
+    dropped = render([sabir.user("?", medium)], settings=Settings(unsupported_media="drop"))
+    assert [loss.kind for loss in dropped.losses] == ([] if sent else ["dropped"])
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,10 @@ SCHEMES = ("http", "https", "data", "provider-file")
 """Schemes of the URLs that a media part may carry."""
 
 _HEADER = re.compile(r"data:([a-z0-9.+-]+/[a-z0-9.+*-]+)?((?:;[a-z0-9._+-]+(?:=[^;,]*)?)*),", re.IGNORECASE)
+_MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*")
 _PROVIDER_FILE = re.compile(r"provider-file:([A-Za-z0-9_.-]+)/([^\s\x00-\x1f]+)\Z")
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_-]*+(?:%[0-9A-Fa-f]{2}[A-Za-z0-9+/=_-]*+)*+")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=:)")
-_MIME = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+")
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
 _REFUSED_MIMES = frozenset({"text/html", "application/xhtml+xml", "image/svg+xml", "text/javascript"})
 _ALLOWED_MIMES = re.compile(
@@ -243,8 +243,8 @@ class MediaRule:
     def refusal(self, form: Form, mime: str | None) -> str | None:
         """Why a medium of that form cannot be taken, or None where it can.
 
-        A hint is compared in lower case and without parameters. Bytes are of the type that their URL says; of what is
-        elsewhere a hint that is no whole MIME type says nothing (PJ-17).
+        Bytes are of the type that their URL says; of what is elsewhere a hint that is no whole MIME type says nothing
+        (PJ-17).
         """
         pattern = getattr(self, form)
         if pattern is None:
@@ -252,5 +252,6 @@ class MediaRule:
             return f"takes it by {', '.join(forms)} only, not by {form}" if forms else "does not take it"
         if not pattern or mime is None:
             return None
-        kind = mime.partition(";")[0].lower() if form == "data" else mime_type(mime)
-        return f"does not take {mime}" if kind and not re.fullmatch(pattern, kind) else None
+        kind = mime_type(mime)
+        takes = form != "data" if kind is None else re.fullmatch(pattern, kind)
+        return None if takes else f"does not take {mime}"

@@ -22,7 +22,7 @@ from typing import Any
 
 from sabir.authoring.bodies import Fields, fields
 from sabir.authoring.leaves import arguments_value, lose, result_text, result_value, stand_in, state_of
-from sabir.media import data_url_base64, form_of, split_provider_file
+from sabir.media import DEFAULT_MIMES, data_url_base64, form_of, mime_type, split_provider_file
 from sabir.messages import OptionCallPayload, OptionResultPayload
 from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 from sabir.scope import Entry, LossLog, Turn, TurnScope
@@ -51,12 +51,12 @@ _ALIASES: Mapping[str, str] = {
 """Spellings of a type that the wire knows under another."""
 _ENDINGS: Mapping[str, str] = {
     "aac": "audio/aac", "avi": "video/avi", "csv": "text/csv", "flac": "audio/flac", "heic": "image/heic",
-    "heif": "image/heif", "html": "text/html", "jpeg": "image/jpeg", "jpg": "image/jpeg", "md": "text/markdown",
-    "mov": "video/quicktime", "mp3": "audio/mpeg", "mp4": "video/mp4", "mpeg": "video/mpeg", "ogg": "audio/ogg",
-    "pdf": "application/pdf", "png": "image/png", "txt": "text/plain", "wav": "audio/wav", "webm": "video/webm",
-    "webp": "image/webp",
+    "heif": "image/heif", "html": "text/html", "jpeg": "image/jpeg", "jpg": "image/jpeg", "json": "application/json",
+    "md": "text/markdown", "mov": "video/quicktime", "mp3": "audio/mpeg", "mp4": "video/mp4", "mpeg": "video/mpeg",
+    "ogg": "audio/ogg", "pdf": "application/pdf", "png": "image/png", "rtf": "application/rtf", "txt": "text/plain",
+    "wav": "audio/wav", "webm": "video/webm", "webp": "image/webp", "xml": "application/xml",
 }  # fmt: skip
-"""Ending of a URL's path → MIME type, where nothing else tells it. A wrong type is refused, so that none is guessed."""
+"""Ending of a path or a name → MIME type, where nothing else tells it: none is guessed, a wrong one is refused."""
 
 
 @lru_cache(maxsize=256)
@@ -87,8 +87,23 @@ def _users(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
     said: list[JSONValue] = []
     for entry in turn.entries:
         for piece in entry.pieces:
-            said.append(piece.block if piece.kind == "opaque" else _said(piece))
+            if piece.kind == "media":
+                said += [_said(each) for each in _typed(piece, entry, scope, losses)]
+            else:
+                said.append(piece.block if piece.kind == "opaque" else _said(piece))
     return said
+
+
+def _typed(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) -> Sequence[KnownPart]:
+    """A piece, or the words for a document whose type neither its maker nor the vendor knows: that is refused."""
+    if not isinstance(piece, MediaPart) or piece.modality != "document" or form_of(piece.url) == "data":
+        return (piece,)
+    url = _address(piece.url)
+    if url.startswith(FILES) or _type_at(url, piece):
+        return (piece,)
+    reason = f"{scope.target.dialect} wants a document's type; pass mime=, for example {DEFAULT_MIMES['document']!r}"
+    words = stand_in(reason, piece, entry, scope, losses)
+    return (TextPart(text=words),) if words else ()
 
 
 def _said(piece: KnownPart) -> Item:
@@ -100,17 +115,28 @@ def _said(piece: KnownPart) -> Item:
 def media_part(piece: MediaPart) -> Item:
     """A medium: bytes in standard base64, or the address of what is elsewhere."""
     url = piece.url
-    form = form_of(url)
-    if form == "data":
+    if form_of(url) == "data":
         mime, data = data_url_base64(url)
         return {"inlineData": {"mimeType": _ALIASES.get(mime, mime), "data": data}}
-    if form == "file":
-        file = split_provider_file(url)[1]
-        url = file if "://" in file else FILES + file.removeprefix("files/")
-    hint = (piece.mime or "").partition(";")[0].strip().lower()
-    ending = url.partition("?")[0].partition("#")[0].rpartition("/")[2].rpartition(".")[2].lower()
-    mime = _ALIASES.get(hint, hint) if "/" in hint else _ENDINGS.get(ending, "")
+    url = _address(url)
+    mime = _type_at(url, piece)
     return {"fileData": {**({"mimeType": mime} if mime else {}), "fileUri": url}}
+
+
+def _address(url: str) -> str:
+    """Where a medium is that is elsewhere."""
+    if form_of(url) != "file":
+        return url
+    file = split_provider_file(url)[1]
+    return file if "://" in file else FILES + file.removeprefix("files/")
+
+
+def _type_at(url: str, piece: MediaPart) -> str:
+    """The type of a medium that is elsewhere: its hint's, else that of its address's or its name's ending, or ""."""
+    if hint := mime_type(piece.mime):
+        return _ALIASES.get(hint, hint)
+    names = (url.partition("?")[0].partition("#")[0].rpartition("/")[2], piece.name or "")
+    return next(filter(None, (_ENDINGS.get(name.rpartition(".")[2].lower()) for name in names)), "")
 
 
 def _models(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
@@ -170,16 +196,19 @@ def _call_state(entry: Entry) -> Fields:
 
 
 def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
-    return [{"functionResponse": _result(entry, losses)} for entry in turn.entries]
+    return [{"functionResponse": _result(entry, scope, losses)} for entry in turn.entries]
 
 
-def _result(entry: Entry, losses: LossLog) -> Item:
+def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     """A result under `output`, an error under `error` (UP-09); an object that has neither key stands for itself."""
     result = entry.message.payload
     assert isinstance(result, OptionResultPayload)
     made = _call_state(entry.call).get("call") if entry.call is not None else None
     wire_id = fields(made).get("id")
     found: Item = {"id": wire_id} if wire_id else {}
+    if entry.pieces:
+        pieces = tuple(each for piece in entry.pieces for each in _typed(piece, entry, scope, losses))
+        entry = entry._replace(pieces=pieces)
     found |= {"name": entry.wire_name, "response": _response(entry, result, losses)}
     if media := [piece for piece in entry.pieces if isinstance(piece, MediaPart)]:
         found["parts"] = [media_part(piece) for piece in media]

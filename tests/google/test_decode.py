@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 from sabir.errors import CallError, ModelNotFound, RateLimited, ResponseInvalid
@@ -11,6 +12,7 @@ from sabir.messages import Message
 from sabir.parts import MediaPart, OpaquePart, ReasoningPart, TextPart
 from sabir.reply import Reply
 from sabir.scope import DecodeScope, Target
+from sabir_google.decode import FINISH_REASONS
 from sabir_google.dialect import GENERATE_CONTENT
 
 SCOPE = DecodeScope(
@@ -164,6 +166,12 @@ def test_finish_reasons_are_neutral_and_raw(raw: str, reason: str) -> None:
     reply = decode(response({"text": "a"}, reason=raw))
 
     assert (reply.finish_reason, reply.raw_finish_reason) == (reason, raw)
+
+
+def test_every_reason_that_the_sdk_names_is_known() -> None:
+    """Those that say nothing aside: they are `other`, as is a reason of tomorrow."""
+    unsaid = {"FINISH_REASON_UNSPECIFIED", "OTHER"}
+    assert {each.value for each in types.FinishReason} - FINISH_REASONS.keys() == unsaid
 
 
 def test_a_blocked_prompt_is_a_filtered_reply() -> None:

@@ -22,7 +22,7 @@ from sabir.values import JSONValue
 Path: TypeAlias = tuple[str | int, ...]
 """The steps from the arguments to a value: the names of fields, the places in arrays."""
 
-_STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\.)*)'\]|\[("(?:[^"\\]|\\.)*")\]""")
+_STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""")
 _LONGEST = 100
 """Steps that a path may have."""
 _VALUES: Mapping[str, tuple[type, ...]] = {
@@ -32,9 +32,6 @@ _VALUES: Mapping[str, tuple[type, ...]] = {
     "nullValue": (str, type(None)),
 }
 """Field of a piece → the types of the value that it holds; a null is told by its name."""
-_QUOTES = re.compile(r"""\\.|\"""")
-_REQUOTED: Mapping[str, str] = {"\\'": "'", '"': '\\"'}
-"""What stands otherwise in a JSON string than in one of single quotes."""
 _PLACE = frozenset({"jsonPath", "willContinue"})
 _PIECES = ("args", "partialArgs", "willContinue")
 
@@ -107,63 +104,48 @@ class GrowingCall:
         return {**self._beside, "functionCall": {**self._call, "args": arguments}}
 
     def _take(self, piece: Fields) -> str:
+        place = piece.get("jsonPath")
         if not piece.keys() - _PLACE:
             return ""
         for name, kinds in _VALUES.items():
             if name in piece and type(piece[name]) in kinds:
-                return self._put(self._path(piece), None if name == "nullValue" else piece[name])
-        raise self._damaged(piece, f"holds none of {', '.join(_VALUES)}")
-
-    def _path(self, piece: Fields) -> Path:
-        given = text(piece.get("jsonPath"))
-        steps: list[str | int] = []
-        at = 1
-        while given.startswith("$") and at < len(given) and len(steps) < _LONGEST:
-            found = _STEP.match(given, at)
-            if found is None:
-                break
-            steps.append(_step(found))
-            at = found.end()
-        if not steps or at < len(given):
-            raise self._damaged(piece, "has no JSON path that could be read; expected one such as $.a[0].b")
-        return tuple(steps)
+                if path := _path(text(place)):
+                    return self._put(path, None if name == "nullValue" else piece[name])
+                raise self._damaged(place, "is no JSON path such as $.a[0].b")
+        raise self._damaged(place, f"holds none of {', '.join(_VALUES)}")
 
     def _put(self, path: Path, value: Any) -> str:
         """Put a value where it belongs, or append a further piece of a string; gives the text that it adds."""
         holder: Any = self._arguments
-        newest = len(path)  # the first step that the arguments did not have
+        newest, last = len(path), len(path) - 1  # the first step that the arguments did not have; the last of all
         for place, step in enumerate(path):
-            is_last = place == len(path) - 1
-            is_new = self._is_new(holder, step, path)
-            newest = min(newest, place) if is_new else newest
-            if is_new and not is_last:
-                _set(holder, step, {} if isinstance(path[place + 1], str) else [])
-            holder = holder if is_last else holder[step]
-        earlier = None if newest < len(path) else holder[path[-1]]
+            if isinstance(step, str) and isinstance(holder, dict):
+                is_new = step not in holder
+            elif isinstance(step, int) and isinstance(holder, list) and step <= len(holder):
+                is_new = step == len(holder)
+            else:
+                raise self._damaged(path, "does not fit the arguments so far")
+            if is_new:
+                newest = min(newest, place)
+                if isinstance(holder, list):
+                    holder.append(None)
+                holder[step] = None if place == last else {} if isinstance(path[place + 1], str) else []
+            holder = holder if place == last else holder[step]
+        earlier = holder[path[last]]
         if isinstance(earlier, dict | list):
-            raise self._unfit(path)
+            raise self._damaged(path, "does not fit the arguments so far")
         if isinstance(value, str):
             self._strings.setdefault(path, [earlier] if isinstance(earlier, str) else []).append(value)
         else:
             self._strings.pop(path, None)
-        _set(holder, path[-1], "" if path in self._strings else value)
+        holder[path[last]] = value
         return self._text.add(path, value, newest)
 
-    def _is_new(self, holder: Any, step: str | int, path: Path) -> bool:
-        if isinstance(step, str) and isinstance(holder, dict):
-            return step not in holder
-        if isinstance(step, int) and isinstance(holder, list) and step <= len(holder):
-            return step == len(holder)
-        raise self._unfit(path)
-
-    def _unfit(self, path: Path) -> ResponseInvalid:
-        return self._damaged({"jsonPath": _shown(path)}, "does not fit the arguments so far")
-
-    def _damaged(self, piece: Fields, why: str) -> ResponseInvalid:
-        shown = one_line(ascii(piece.get("jsonPath")), 80)
-        message = f"{self._scope.target} streamed arguments of {self._call.get('name')!r} at {shown}, which {why}"
-        provider, request_id = self._scope.target.provider, self._scope.request_id
-        return ResponseInvalid(f"{message}: send the request again", provider=provider, request_id=request_id)
+    def _damaged(self, place: JSONValue, why: str) -> ResponseInvalid:
+        target, shown = self._scope.target, one_line(ascii(place), 80)
+        message = f"{target} streamed arguments of {self._call.get('name')!r} at {shown}, which {why}"
+        remedy = "send the request again"
+        return ResponseInvalid(f"{message}: {remedy}", provider=target.provider, request_id=self._scope.request_id)
 
 
 class _Text:
@@ -202,28 +184,23 @@ class _Text:
         return ('"' if self._in_string else "") + "".join("}" if isinstance(step, str) else "]" for step in steps)
 
 
-def _set(holder: Any, step: str | int, value: Any) -> None:
-    if isinstance(step, int) and step == len(holder):
-        holder.append(value)
-    else:
-        holder[step] = value
+def _path(given: str) -> Path:
+    """The steps of a JSON path; none where it is no path to one value."""
+    steps = [*_STEP.finditer(given, 1)]
+    is_whole = given == "$" + "".join(step[0] for step in steps) and len(steps) <= _LONGEST
+    try:
+        return tuple(map(_step, steps)) if is_whole else ()
+    except ValueError:  # an escape that JSON does not know
+        return ()
 
 
 def _step(found: re.Match[str]) -> str | int:
     name, place, single, double = found.groups()
-    if place is not None:
-        return int(place)
-    if name is not None:
-        return name
-    quoted = double or '"' + _QUOTES.sub(lambda each: _REQUOTED.get(each[0], each[0]), single) + '"'
-    try:
-        return str(json.loads(quoted, strict=False))
-    except ValueError:  # an escape that JSON does not know
-        return single or double[1:-1]
-
-
-def _shown(path: Path) -> str:
-    return "$" + "".join(f"[{_json(step)}]" for step in path)
+    if name is not None or place is not None:
+        return name or int(place)
+    if single is not None:
+        double = single.replace("\\'", "'").replace('"', '\\"')
+    return str(json.loads(f'"{double}"', strict=False))
 
 
 def _json(value: Any) -> str:

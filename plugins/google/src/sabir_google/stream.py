@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from sabir.authoring.bodies import Fields, fields, first_count, items, text
+from sabir.authoring.bodies import Fields, fields, first_count, items, text, without
 from sabir.events import BlockEnd, BlockKind, BlockStart, ReplyStart, StreamEvent, block_delta
 from sabir.fold import is_empty
 from sabir.messages import OptionCallPayload
@@ -46,9 +46,8 @@ class _Growing:
 
 @dataclass(slots=True)
 class _Calling:
-    """A call whose arguments come in pieces: where its block stands, and the ids that it began with."""
+    """A call whose arguments come in pieces: what came of it, and where its block began with which ids."""
 
-    index: int
     call: GrowingCall
     start: BlockStart
 
@@ -77,9 +76,7 @@ class _Candidate:
         words = fields(part).get("text")
         if isinstance(words, str) and len(part) == 1:  # as most are
             return self._grow(part, "text", words) if words else ()
-        if self.calling is not None and self.calling.call.is_continued_by(part):
-            return self._go_on(self.calling, part, scope)
-        if is_piece(part):
+        if is_piece(part) or (self.calling is not None and self.calling.call.is_continued_by(part)):
             return self._call(part, scope)
         block = part_block(part, scope)
         if isinstance(block, TextPart | ReasoningPart):
@@ -91,22 +88,22 @@ class _Candidate:
         return BlockStart(index=index, kind=block.kind, **ids), BlockEnd(index=index, block=block)
 
     def _call(self, part: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
-        """A call begins whose arguments come in pieces."""
-        begun = part_block({"functionCall": {**part["functionCall"], "args": {}}}, scope)
-        assert isinstance(begun, OptionCallPayload)
-        index, ids = len(self.grown), {"invocation_id": begun.invocation_id, "option_name": begun.option_name}
-        self.calling = _Calling(index, GrowingCall(scope), BlockStart(index=index, kind="option_call", **ids))
-        self.grown.append(self.calling)
-        yield self.calling.start
-        yield from self._go_on(self.calling, part, scope)
-
-    def _go_on(self, calling: _Calling, part: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
-        was_whole, more = calling.call.is_whole, calling.call.take(part)
+        """A piece of a call, which may begin it and may end it."""
+        calling = self.calling
+        if calling is None or not calling.call.is_continued_by(part):
+            begun = part_block({"functionCall": without(part["functionCall"], "args")}, scope)
+            assert isinstance(begun, OptionCallPayload)
+            index, ids = len(self.grown), {"invocation_id": begun.invocation_id, "option_name": begun.option_name}
+            calling = _Calling(GrowingCall(scope), BlockStart(index=index, kind="option_call", **ids))
+            self.calling = calling
+            self.grown.append(calling)
+            yield calling.start
+        index, was_whole, more = calling.start.index, calling.call.is_whole, calling.call.take(part)
         if more:
-            yield block_delta(calling.index, "option_call", more)
+            yield block_delta(index, "option_call", more)
         if calling.call.is_whole and not was_whole:
-            block = self.grown[calling.index] = calling.whole(scope)
-            yield BlockEnd(index=calling.index, block=block)
+            block = self.grown[index] = calling.whole(scope)
+            yield BlockEnd(index=index, block=block)
 
     def _grow(self, part: Fields, kind: BlockKind, more: str) -> tuple[StreamEvent, ...]:
         """A text goes on with one of its kind, where both parts hold nothing else."""

@@ -8,7 +8,7 @@ from sabir.contracts import WireRequest
 from sabir.errors import AuthenticationFailed, RateLimited, SettingsInvalid
 from sabir.options import Option
 from sabir.scope import Target
-from sabir.settings import WIRE_SETTINGS, ResponseFormat, RetryPolicy, Settings, SettingsReader
+from sabir.settings import WIRE_SETTINGS, ResponseFormat, RetryPolicy, Settings, SettingsGiven, SettingsReader
 
 
 class Invoice(BaseModel):
@@ -35,6 +35,11 @@ EVERY_SETTING: dict[str, Any] = {
     "extra_body": {"x": [1]},
     "extra_headers": {"x-trace": "1"},
 }
+
+
+def test_a_checker_is_told_of_every_field() -> None:
+    """By the name under which it is given."""
+    assert [*SettingsGiven.__annotations__] == [field.alias or name for name, field in Settings.model_fields.items()]
 
 
 def test_nothing_is_set_unless_it_is_given() -> None:

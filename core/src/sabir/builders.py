@@ -8,7 +8,7 @@ The policy is "user" unless given; the role hint is None unless given or set by 
 the anchor but its step. Hooks act only on builders that were given them.
 """
 
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast
 from uuid import uuid4
 
 from pydantic import ValidationError
@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from sabir.arguments import describe
 from sabir.errors import BuilderError, NotJSON, one_line
 from sabir.media import Modality, check_url, shorten
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload, RoleHint
+from sabir.messages import Message, OptionCall, OptionCallPayload, OptionResultPayload, PartsPayload, RoleHint
 from sabir.models import Made
 from sabir.parts import MediaPart, Part, TextPart
 from sabir.values import JSONValue, encode_json
@@ -72,7 +72,7 @@ class MessageBuilder(_Maker):
     ) -> None:
         super().__init__(policy, role_hint, step_num, hooks)
         self._parts: list[Part] = []
-        self._calls: list[Message] = []
+        self._calls: list[OptionCall] = []
         self._calls_before_parts = 0
         self._assigned: dict[str, MediaPart] = {}
         self._built: Message | None = None
@@ -119,18 +119,18 @@ class MessageBuilder(_Maker):
         """Append a document, as `add_image` does an image."""
         return self._add_media("document", prompt_hint, url, details)
 
-    def add_option_call(self, name: str, arguments: JSONValue = None) -> Message:
+    def add_option_call(self, name: str, arguments: JSONValue = None) -> OptionCall:
         """Choose an option: a message of its own, under a new invocation id (PJ-29, PJ-37, UP-01)."""
         chosen = {"invocation_id": uuid4().hex, "option_name": name}
         arguments = {} if arguments is None else arguments
-        call = self._make(build(OptionCallPayload, "option call", **chosen, arguments=arguments))
+        call = cast(OptionCall, self._make(build(OptionCallPayload, "option call", **chosen, arguments=arguments)))
         if not self._parts:
             self._calls_before_parts += 1
         self._calls.append(call)
         return call
 
     @property
-    def last_option_call(self) -> Message:
+    def last_option_call(self) -> OptionCall:
         """The option call added last; BuilderError where there is none."""
         if not self._calls:
             raise BuilderError("this builder has no option call yet; add one with add_option_call(name, arguments)")

@@ -13,7 +13,7 @@ a part that this version does not know are written back as they came; every rend
 
 from functools import cached_property
 from os import urandom
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import (
     Field,
@@ -232,3 +232,18 @@ def _kept(stored: dict[Any, Any]) -> dict[Any, Any]:
         is_known = kind in KNOWN_PAYLOADS
         kept["payload"] = keep_parts(payload) if is_known else load_as(UnknownPayload.model_validate, payload)
     return kept
+
+
+if TYPE_CHECKING:
+
+    class OptionCall(Message):
+        """A message that is known to be an option call, as a type checker sees it: it has its payload."""
+
+        @property
+        def call(self) -> OptionCallPayload:
+            """The option call."""
+            ...
+
+else:
+    OptionCall = Message
+    """At run time every message is a Message."""

@@ -9,7 +9,7 @@ Arguments are validated before a function sees them; what it raises becomes an e
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar, cast, overload
 
 from pydantic import BaseModel, Field, SkipValidation, ValidationError, field_validator
 from pydantic.json_schema import SkipJsonSchema
@@ -23,8 +23,8 @@ from sabir.parts import NonEmpty, Text
 from sabir.signatures import first_paragraph, read_function, schema_of_model
 from sabir.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue
 
-Parameters = ParamSpec("Parameters")
-Returned = TypeVar("Returned")
+Function = TypeVar("Function", bound=Callable[..., Any])
+Model = TypeVar("Model", bound=BaseModel)
 
 _NO_PARAMETERS = JSONText('{"type":"object","properties":{}}')
 
@@ -61,8 +61,8 @@ class Option(Frozen):
 
     @classmethod
     def from_function(
-        cls, function: Callable[Parameters, Returned], *, name: str | None = None, description: str | None = None
-    ) -> "CallableOption[Parameters, Returned]":
+        cls, function: Function, *, name: str | None = None, description: str | None = None
+    ) -> "CallableOption[Function]":
         """An option of a typed function, sync or async: method, partial or callable object alike.
 
         Name, description (the docstring's first paragraph) and parameters come from its signature; the function
@@ -71,13 +71,13 @@ class Option(Frozen):
         signature = read_function(function, name)
         if description is not None:
             signature = signature._replace(description=description)
-        return cast("CallableOption[Parameters, Returned]", _make(**signature._asdict(), function=function))
+        return cast("CallableOption[Function]", _make(**signature._asdict(), function=function))
 
     @classmethod
     def from_model(
         cls,
-        model: type[BaseModel],
-        function: Callable[..., Any] | None = None,
+        model: type[Model],
+        function: Callable[[Model], Any] | None = None,
         *,
         name: str | None = None,
         description: str | None = None,
@@ -131,11 +131,14 @@ class Option(Frozen):
 
 
 if TYPE_CHECKING:
+    Called_co = TypeVar("Called_co", covariant=True)
+    """A function's type; covariant and without a bound, so that a list of two options is one of options."""
 
-    class CallableOption(Option, Generic[Parameters, Returned]):
+    class CallableOption(Option, Generic[Called_co]):
         """An option as a type checker sees it: still callable with its function's own signature."""
 
-        def __call__(self, *arguments: Parameters.args, **named: Parameters.kwargs) -> Returned:
+        @property
+        def __call__(self) -> Called_co:  # type: ignore[override]  # it is called as the function, of whatever signature
             """Call the function as it was written."""
             ...
 
@@ -149,13 +152,13 @@ OptionLike: TypeAlias = Option | Callable[..., Any] | type[BaseModel]
 
 
 @overload
-def option(function: Callable[Parameters, Returned], /) -> "CallableOption[Parameters, Returned]": ...
+def option(function: Function, /) -> "CallableOption[Function]": ...
 
 
 @overload
 def option(
     *, name: str | None = None, description: str | None = None
-) -> "Callable[[Callable[Parameters, Returned]], CallableOption[Parameters, Returned]]": ...
+) -> "Callable[[Function], CallableOption[Function]]": ...
 
 
 def option(

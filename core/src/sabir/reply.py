@@ -4,13 +4,13 @@ reply.messages ──▶ append to the conversation, all of them, before any res
 """
 
 from functools import cached_property
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar, cast
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from sabir.errors import OutputInvalid, OutputRefused, OutputTruncated, one_line
 from sabir.losses import Loss
-from sabir.messages import Message, Origin
+from sabir.messages import Message, OptionCall, Origin
 from sabir.models import AtRest, Frozen
 from sabir.parts import MediaPart, Text
 from sabir.scope import Target
@@ -130,9 +130,9 @@ class Reply(Frozen):
         return tuple(part for message in self.messages for part in message.parts if part.kind == "media")
 
     @cached_property
-    def option_calls(self) -> tuple[Message, ...]:
-        """The option calls that the model chose, in order."""
-        return tuple(message for message in self.messages if message.kind == "option_call")
+    def option_calls(self) -> tuple[OptionCall, ...]:
+        """The option calls that the model chose, in order; none of them lacks its `call`."""
+        return tuple(cast(OptionCall, message) for message in self.messages if message.kind == "option_call")
 
     def parse(self, output: type[Output]) -> Output:
         """The reply's text as an instance of a pydantic model or any type that pydantic validates.

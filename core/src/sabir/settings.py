@@ -5,9 +5,9 @@ SettingsReader, which knows which were looked at; one that was set and not looke
 """
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict, Unpack
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
@@ -15,7 +15,7 @@ from sabir.arguments import describe
 from sabir.errors import CallError, SettingsInvalid, one_line
 from sabir.models import Frozen
 from sabir.parts import NonEmpty, Text
-from sabir.values import FrozenDict, JSONObjectDocumentField, JSONObjectField, JSONText, object_view
+from sabir.values import FrozenDict, JSONObjectDocumentField, JSONObjectField, JSONText, JSONValue, object_view
 
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 UnsupportedMedia: TypeAlias = Literal["placeholder", "drop"]
@@ -101,6 +101,29 @@ def _as_retry_policy(value: object) -> object:
     return RetryPolicy(attempts=value + 1) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+class SettingsGiven(TypedDict, total=False):
+    """What `Settings` takes: its fields, some in looser types, which pydantic turns into theirs."""
+
+    max_output_tokens: int | None
+    temperature: float | None
+    top_p: float | None
+    stop: str | Sequence[str] | None
+    seed: int | None
+    reasoning_effort: ReasoningEffort | None
+    option_choice: str | None
+    parallel_options: bool | None
+    response_format: type[BaseModel] | ResponseFormat | Mapping[str, JSONValue] | None
+    timeout: float | None
+    idle: float | None
+    bounds: Bounds | None
+    retries: RetryPolicy | int | None
+    media_labels: bool | None
+    unsupported_media: UnsupportedMedia | None
+    vendor: Mapping[str, Mapping[str, JSONValue]]
+    extra_body: Mapping[str, JSONValue]
+    extra_headers: Mapping[str, str]
+
+
 class Settings(Frozen):
     """How a call shall be made; every field may be left out.
 
@@ -137,16 +160,14 @@ class Settings(Frozen):
     extra_body_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="extra_body")
     extra_headers_json: JSONObjectField = Field(default=JSONText("{}"), alias="extra_headers", repr=False)
 
-    if not TYPE_CHECKING:  # a checker sees the fields as the parameters
+    def __init__(self, /, **fields: Unpack[SettingsGiven]) -> None:
+        """Settings as given; SettingsInvalid where pydantic's own error would take several lines."""
+        try:
+            super().__init__(**dict[str, Any](fields))
+        except ValidationError as error:
+            raise SettingsInvalid(_refusal(error)) from None
 
-        def __init__(self, /, **fields: Any) -> None:
-            """Settings as given; SettingsInvalid where pydantic's own error would take several lines."""
-            try:
-                super().__init__(**fields)
-            except ValidationError as error:
-                raise SettingsInvalid(_refusal(error)) from None
-
-        __init__.__pydantic_base_init__ = True
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     @model_validator(mode="after")
     def _vendor_sections_are_objects(self) -> "Settings":

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from sabir import Message, OptionResultBuilder, SettingsInvalid
 from sabir.errors import one_line
+from sabir.messages import OptionCall
 from sabir.values import JSONValue, encode_json
 
 Word: TypeAlias = Literal["allow", "deny", "wait"]
@@ -45,7 +46,7 @@ class Decision:
 
 
 Decided: TypeAlias = Decision | Word
-Approve: TypeAlias = Callable[[Message], Decided | Awaitable[Decided]]
+Approve: TypeAlias = Callable[[OptionCall], Decided | Awaitable[Decided]]
 """Asked about one option call before it runs; it may be a coroutine function where the evaluation is awaited."""
 
 ALLOWED = Decision("allow")
@@ -61,11 +62,10 @@ def as_decision(decided: object) -> Decision:
     raise SettingsInvalid(f"approve gave a value of type {given}; it gives 'allow', 'deny', 'wait' or a Decision")
 
 
-def with_arguments(call: Message, decision: Decision) -> Message:
+def with_arguments(call: OptionCall, decision: Decision) -> Message:
     """The call that runs: with the arguments that the person gave, or as it is."""
     if decision.arguments is None:
         return call
-    assert call.call is not None
     given = {"arguments": encode_json(dict(decision.arguments)), "raw_arguments": None, "invalid_arguments": False}
     return call.model_copy(update={"payload": call.call.model_copy(update=given)})
 

@@ -9,9 +9,10 @@ Both begin with records, so that there is one way to go on: that of an evaluatio
 
 from collections.abc import Collection, Sequence
 from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from sabir import Message, Reply
+from sabir.messages import OptionCall
 from sabir_session import InnerMessage
 
 from sabir_runtime.records import Clerk, Heading, messages_of, reply_of
@@ -24,7 +25,7 @@ class OpenCall(NamedTuple):
     """
 
     position: int
-    message: Message
+    message: OptionCall
     sequence: int
     key: str
     is_resume: bool
@@ -77,7 +78,7 @@ class Conversation:
 
         It says whether its calls wait for a person, so that no resume runs them unasked.
         """
-        self.needs_approval = any(call.call and call.call.option_name in asked_about for call in reply.option_calls)
+        self.needs_approval = any(call.call.option_name in asked_about for call in reply.option_calls)
         record = self.clerk.reply(reply, needs_approval=self.needs_approval)
         self.replies.append(reply)
         self._said += reply.messages
@@ -114,21 +115,17 @@ def _key(asked: InnerMessage, position: int) -> str:
 
 def _matched(
     asked: InnerMessage, results: Sequence[InnerMessage]
-) -> tuple[dict[int, Message], dict[int, tuple[Message, int]]]:
+) -> tuple[dict[int, Message], dict[int, tuple[OptionCall, int]]]:
     """Results by the position of their calls, and the calls without one with the places of theirs.
 
     A result answers the call whose place it has; in records that were written elsewhere, the first of its id (UP-13).
     What answers none stays behind all others.
     """
-    calls = [message for message in messages_of(asked) if message.kind == "option_call"]
+    calls = [cast(OptionCall, message) for message in messages_of(asked) if message.kind == "option_call"]
     waiting = {position: (call, asked.sequence + 1 + position) for position, call in enumerate(calls)}
     settled: dict[int, Message] = {}
     for record in results:
-        same = [
-            position
-            for position, (call, _) in waiting.items()
-            if call.call is not None and call.call.invocation_id == record.tool_call_id
-        ]
+        same = [position for position, (call, _) in waiting.items() if call.call.invocation_id == record.tool_call_id]
         placed = [position for position in same if waiting[position][1] == record.sequence]
         position = next(iter(placed or same), len(calls) + len(settled))
         waiting.pop(position, None)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import sabir
 from sabir import Adapter, Message, Option, Reply, SettingsInvalid
 from sabir.calls import CallArguments
+from sabir.messages import OptionCall
 from sabir_session import InnerMessage, Session
 
 from sabir_runtime.approval import Approve, Decision, as_decision
@@ -95,7 +96,7 @@ class SyncPerformer:
                 tell(desk.watch, TextArrived(text))
             return stream.reply()
 
-    def _ask(self, call: Message) -> Decision:
+    def _ask(self, call: OptionCall) -> Decision:
         assert self._desk.approve is not None
         decided = self._desk.approve(call)
         if inspect.iscoroutine(decided):

@@ -159,7 +159,7 @@ def _conversation(function: str, prompt: Prompt[Output], speaks_as: str, how: Ev
 
 def _check_open_calls(conversation: Conversation, options: Sequence[Option]) -> None:
     """Refuse a resume without the options that its pending calls name: their calls would end in errors for good."""
-    called = {call.message.call.option_name for call in conversation.open if call.message.call}
+    called = {call.message.call.option_name for call in conversation.open}
     if missing := sorted(called.difference(option.name for option in options)):
         calls = f"calls of evaluation {conversation.heading.evaluation_id} wait for {', '.join(missing)}"
         raise OptionInvalid(f"{calls}; resume with options= that hold them, or abandon the calls with follow_up()")

@@ -13,7 +13,8 @@ After the last two, and after any error of a call, a session holds what was done
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from sabir import Message, SabirError
+from sabir import SabirError
+from sabir.messages import OptionCall
 
 if TYPE_CHECKING:
     from sabir_runtime.response import PromptResponse
@@ -40,7 +41,7 @@ class ApprovalPending(SabirError):
     `calls` are those that wait. Resume the evaluation to have `approve` asked for them again.
     """
 
-    def __init__(self, message: str, *, calls: tuple[Message, ...], evaluation_id: str) -> None:
+    def __init__(self, message: str, *, calls: tuple[OptionCall, ...], evaluation_id: str) -> None:
         super().__init__(message)
         self.calls = calls
         self.evaluation_id = evaluation_id

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from sabir import Message, Reply
+from sabir.messages import OptionCall
 
 logger = logging.getLogger("sabir")
 
@@ -40,7 +41,7 @@ class ReplyArrived:
 class CallStarted:
     """An option is about to run; `is_resume` where it may have begun in an earlier process."""
 
-    call: Message
+    call: OptionCall
     is_resume: bool
 
 
@@ -48,7 +49,7 @@ class CallStarted:
 class CallProgress:
     """How far an option is, as it says itself: `done` of `total`, None where it cannot say."""
 
-    call: Message
+    call: OptionCall
     done: float
     total: float | None = None
     text: str = ""
@@ -58,7 +59,7 @@ class CallProgress:
 class CallEnded:
     """A call has its result, and the result is recorded."""
 
-    call: Message
+    call: OptionCall
     result: Message
 
 

@@ -16,6 +16,7 @@ from collections.abc import Collection, Generator
 from typing import NamedTuple, TypeAlias
 
 from sabir import Message, Reply
+from sabir.messages import OptionCall
 from sabir_session import InnerMessage
 
 from sabir_runtime.approval import ALLOWED, Decision, denial, with_arguments
@@ -46,7 +47,7 @@ class Complete(NamedTuple):
 class Ask(NamedTuple):
     """Ask whether a call may run; the answer is a Decision."""
 
-    call: Message
+    call: OptionCall
 
 
 class Start(NamedTuple):
@@ -123,13 +124,12 @@ def _answered(conversation: Conversation, asked_about: Collection[str] | None) -
 
 def _pending(conversation: Conversation, remedy: str) -> ApprovalPending:
     calls = tuple(call.message for call in conversation.open)
-    names = ", ".join(call.call.option_name for call in calls if call.call)
+    names = ", ".join(call.call.option_name for call in calls)
     evaluation_id = conversation.heading.evaluation_id
     return ApprovalPending(f"calls wait for approval: {names}; {remedy}", calls=calls, evaluation_id=evaluation_id)
 
 
 def _decided(call: OpenCall, asked_about: Collection[str]) -> Generator[Action, Outcome, Decision]:
-    assert call.message.call is not None
     if call.message.call.option_name not in asked_about:
         return ALLOWED
     decision = yield Ask(call.message)

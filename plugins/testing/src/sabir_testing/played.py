@@ -126,7 +126,7 @@ def said(reply: Reply | None, *, without: str = "") -> object:
         if without and part.kind == "opaque" and without in part.model_dump_json()
     }
     kept = [part for message in reply.messages for part in message.parts if part not in left_out]
-    calls = [(each.call.option_name, each.call.arguments_json) for each in reply.option_calls if each.call]
+    calls = [(each.call.option_name, each.call.arguments_json) for each in reply.option_calls]
     return {
         "kinds": list(dict.fromkeys((*(part.kind for part in kept), *(kinds(reply) if not left_out else ())))),
         "texts": [getattr(part, "text", "") for part in kept],

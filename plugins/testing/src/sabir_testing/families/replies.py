@@ -254,7 +254,7 @@ def _words(answer: Answer) -> list[dict[str, object]]:
 
 
 def _calls(reply: Reply) -> list[sabir.OptionCallPayload]:
-    return [message.call for message in reply.option_calls if message.call is not None]
+    return [message.call for message in reply.option_calls]
 
 
 def _check_alike(question: str, wholes: list[dict[str, object]], streams: list[dict[str, object]]) -> None:

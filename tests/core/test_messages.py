@@ -18,13 +18,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 from sabir.answers import answer_sync, unanswered
+from sabir.builders import MessageBuilder, OptionResultBuilder
 from sabir.constructors import user
 from sabir.errors import HistoryInvalid
 from sabir.history import dumps, loads
 from sabir.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload, new_ids
 from sabir.models import Frozen
-from sabir.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.settings import Settings
+from sabir.options import Option
+from sabir.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart, UnknownPart
+from sabir.rendering import Rendering
+from sabir.reply import Usage
+from sabir.settings import ResponseFormat, Settings
 from sabir.steps import Step, group_steps
 
 from tests.core.samples import EVERY_KIND, json_objects, messages
@@ -130,6 +134,66 @@ def test_nothing_that_a_newer_writer_added_can_be_changed() -> None:
     part = {"kind": "hologram", "at": [1, {"x": 2}]}
     newer = {"policy": "u", "tags": [{"a": [1]}], "payload": {"kind": "parts", "parts": [part]}}
     check_immutable(loads(json.dumps(newer))[0])
+
+
+def force(view: Any) -> None:
+    """Change a view past its own refusals, at every level."""
+    if isinstance(view, dict):
+        for item in list(view.values()):
+            force(item)
+        dict.update(view, forced="1")
+    elif isinstance(view, list):
+        for item in list(view):
+            force(item)
+        list.append(view, "forced")
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        *(value for message in EVERY_KIND for value in reachable(message) if isinstance(value, Frozen)),
+        Settings(vendor={"acme": {"tier": [1]}}, extra_body={"x": [1]}, extra_headers={"x-trace": "1"}),
+        ResponseFormat(name="trip", schema={"type": "object", "properties": {}}),
+        Option(name="f"),
+        Usage(details={"cached": [1]}),
+    ],
+    ids=lambda held: type(held).__name__,
+)
+def test_what_is_forced_upon_a_view_reaches_that_view_alone(held: Frozen) -> None:
+    """Law 11: `dict.update` and its like change nothing that is dumped, compared or seen again."""
+    seen, dumped = [getattr(held, name) for name in _views(type(held))], held.model_dump_json()
+    equal = type(held).model_validate_json(dumped) if type(held) is not UnknownPart else held
+    kept = copy.deepcopy([_thawed(view) for view in seen])
+
+    for view in seen:
+        force(view)
+
+    assert held.model_dump_json() == dumped
+    assert held == equal
+    assert [_thawed(getattr(held, name)) for name in _views(type(held))] == kept
+
+
+def _thawed(view: Any) -> Any:
+    return json.loads(json.dumps(view)) if isinstance(view, dict | list) else view
+
+
+def test_what_is_forced_upon_a_view_changes_no_rendering() -> None:
+    """Neither upon those of settings, nor upon those of what was rendered before."""
+    settings = Settings(vendor={"echo": {}}, extra_body={"x": {"y": [1]}}, extra_headers={"x-trace": "1"})
+    call = MessageBuilder().add_option_call("f", {"a": {"b": [1]}})
+    dialect = sabir.dialect("echo.plain")
+
+    def rendered() -> Rendering:
+        return dialect.render([call, OptionResultBuilder.response_to(call).success({"c": [1]})], settings=settings)
+
+    first = rendered()
+    kept = first.model_dump_json()
+    for view in (first.body, first.headers, first.option_names, settings.extra_body, settings.extra_headers):
+        force(view)
+    force(call.call.arguments)
+
+    assert first.model_dump_json() == kept
+    assert rendered().model_dump_json() == kept
 
 
 def test_building_a_view_again_changes_nothing() -> None:

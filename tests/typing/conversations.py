@@ -2,9 +2,8 @@
 
 from typing import assert_type
 
-from pydantic import BaseModel
-
 import sabir
+from pydantic import BaseModel
 from sabir.reply import Reply
 
 

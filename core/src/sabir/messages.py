@@ -11,7 +11,6 @@ Loading, and validation of data that says a `schema` above ours, keep what a new
 a part that this version does not know are written back as they came; every rendering tells that they were passed over.
 """
 
-from functools import cached_property
 from os import urandom
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
@@ -73,7 +72,7 @@ class OptionCallPayload(Stateful):
     raw_arguments: Text | None = None
     invalid_arguments: bool = False
 
-    @cached_property
+    @property
     def arguments(self) -> FrozenDict:
         """The arguments as an immutable mapping."""
         return object_view(self.arguments_json)
@@ -96,7 +95,7 @@ class OptionResultPayload(AtRest):
     error_message: Text | None = None
     retryable: bool | None = None
 
-    @cached_property
+    @property
     def result(self) -> JSONValue:
         """The result as an immutable JSON view."""
         return self.result_json.view()

@@ -7,7 +7,7 @@ where the message came from (`Message.origin`). It must not repeat the part's te
 """
 
 import json
-from functools import cached_property
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import (
@@ -37,7 +37,7 @@ class Stateful(AtRest):
 
     state_json: State = Field(default=None, alias="state")
 
-    @cached_property
+    @property
     def state(self) -> JSONValue:
         """The maker's state as an immutable JSON view, or None; it must not repeat the part's text."""
         return None if self.state_json is None else self.state_json.view()
@@ -57,7 +57,7 @@ class Citation(AtRest):
     source_json: State = Field(default=None, alias="source")
     """The maker's own citation, verbatim."""
 
-    @cached_property
+    @property
     def source(self) -> JSONValue:
         """The maker's own citation as an immutable JSON view, or None."""
         return None if self.source_json is None else self.source_json.view()
@@ -119,7 +119,7 @@ class OpaquePart(AtRest):
     pair_id: NonEmpty | None = None
     pair: Literal["opens", "closes"] | None = None
 
-    @cached_property
+    @property
     def block(self) -> JSONValue:
         """The block as an immutable JSON view."""
         return self.block_json.view()
@@ -138,7 +138,7 @@ class Kept(Frozen):
     kind: Literal["unknown"] = "unknown"
     document_json: JSONDocumentField = Field(alias="document")
 
-    @cached_property
+    @property
     def document(self) -> FrozenDict:
         """What was stored, its own kind included."""
         return object_view(self.document_json)

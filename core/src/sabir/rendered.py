@@ -4,19 +4,25 @@ Law 2, nothing is lost silently: the very bytes of a request, and beside them th
 """
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import BeforeValidator, Field
 
 from sabir.losses import Loss
 from sabir.models import Frozen
 from sabir.scope import Target
 from sabir.settings import LONGEST_SILENCE, Bounds, RetryPolicy
-from sabir.values import FrozenDict, JSONValue, decode_json, freeze
+from sabir.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, decode_json, freeze, object_view
 
-NameMap = Annotated[Mapping[str, str], AfterValidator(FrozenDict)]
-"""An immutable mapping of strings."""
+
+def _of_strings(value: object) -> object:
+    if isinstance(value, Mapping) and not all(isinstance(each, str) for pair in value.items() for each in pair):
+        raise ValueError("expected a mapping of strings to strings")
+    return value
+
+
+NameMap = Annotated[JSONObjectDocumentField, BeforeValidator(_of_strings)]
+"""Takes a mapping of strings, held as JSONText."""
 
 
 class Rendering(Frozen):
@@ -32,18 +38,28 @@ class Rendering(Frozen):
     path: str
     body_bytes: bytes = Field(repr=False)
     losses: tuple[Loss, ...] = ()
-    headers: NameMap = Field(default=FrozenDict(), repr=False)
+    headers_json: NameMap = Field(default=JSONText("{}"), alias="headers", repr=False)
     timeout: float | None = None
     idle: float = LONGEST_SILENCE
     bounds: Bounds = Bounds()
     retries: RetryPolicy = RetryPolicy()
-    option_names: NameMap = FrozenDict()
+    option_names_json: NameMap = Field(default=JSONText("{}"), alias="option_names")
     unchecked: bool = False
     streaming: bool = False
     stream_path: str = ""
     stream_fields: str = "{}"
 
-    @cached_property
+    @property
+    def headers(self) -> FrozenDict:
+        """Headers of the dialect and of `extra_headers`."""
+        return object_view(self.headers_json)
+
+    @property
+    def option_names(self) -> FrozenDict:
+        """Names on the wire → option names, where they differ."""
+        return object_view(self.option_names_json)
+
+    @property
     def body(self) -> JSONValue:
         """The body as an immutable JSON view."""
         return freeze(decode_json(self.body_bytes))

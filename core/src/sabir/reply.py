@@ -49,7 +49,7 @@ class Usage(AtRest):
             return None
         return self.input_tokens + self.output_tokens
 
-    @cached_property
+    @property
     def details(self) -> JSONValue:
         """The provider's own figures as an immutable JSON view, or None."""
         return None if self.details_json is None else self.details_json.view()
@@ -102,7 +102,7 @@ class Reply(Frozen):
     attempts: int = 1
     passed: tuple[Passed, ...] = ()
 
-    @cached_property
+    @property
     def details(self) -> JSONValue:
         """The response's further fields as an immutable JSON view, or None."""
         return None if self.details_json is None else self.details_json.view()

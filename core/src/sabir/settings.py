@@ -6,7 +6,6 @@ SettingsReader, which knows which were looked at; one that was set and not looke
 
 import difflib
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias, TypedDict, Unpack
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
@@ -179,17 +178,17 @@ class Settings(Frozen):
                 raise ValueError(f"extra_headers[{name!r}] must be a string")
         return self
 
-    @cached_property
+    @property
     def vendor(self) -> FrozenDict:
         """Provider name → its own settings."""
         return object_view(self.vendor_json)
 
-    @cached_property
+    @property
     def extra_body(self) -> FrozenDict:
         """Fields sent verbatim in the request's body."""
         return object_view(self.extra_body_json)
 
-    @cached_property
+    @property
     def extra_headers(self) -> FrozenDict:
         """Headers sent verbatim."""
         return object_view(self.extra_headers_json)

@@ -1,6 +1,7 @@
 """JSON values that cannot change.
 
-A value is held as text and seen through an immutable view that is made at first access:
+A value is held as text and seen through an immutable view, made anew at each access: it refuses every change of its own
+accord, and what `dict.update(view, …)` does to it all the same reaches that view alone.
 
     given value ──encode──▶ JSONText (compact; keys sorted for values, kept for documents)
     JSONText ──view──▶ str, int, float, bool, None, FrozenList, FrozenDict

@@ -27,6 +27,7 @@ from sabir.errors import (
 from sabir.hooks import Hooks
 from sabir.hookspecs import hookimpl
 from sabir.losses import Loss
+from sabir.messages import RUNTIME
 from sabir.rendering import Rendering
 from sabir.reply import Reply
 from sabir.scope import ModelInfo
@@ -302,6 +303,20 @@ def test_role_dictionaries_are_met_with_the_remedy(tiny: Tiny) -> None:
     """A vendor's history is read by decode_history, or written anew with sabir.user."""
     with pytest.raises(Misnamed, match=r"sabir\.user.*decode_history"):
         sabir.adapter("tiny:m").complete_sync(messages=cast(Any, [{"role": "user", "content": "hi"}]))
+
+
+def test_no_adapter_speaks_as_the_policy_of_what_nobody_chose(tiny: Tiny) -> None:
+    """PJ-06: nor is anything decoded as its."""
+    refused = [
+        lambda: sabir.adapter("tiny:m", speaks_as=RUNTIME),
+        lambda: sabir.fallback("tiny:m", "tiny:n", speaks_as=RUNTIME),
+        lambda: sabir.dialect("tiny.talk").render("hi", speaks_as=RUNTIME),
+        lambda: sabir.dialect("tiny.talk").decode(b"{}", policy=RUNTIME),
+        lambda: sabir.dialect("tiny.talk").decode_history(b"{}", policy=RUNTIME),
+    ]
+    for make in refused:
+        with pytest.raises(SettingsInvalid, match=r"^the name 'runtime' is reserved .*; give speaks_as= another"):
+            make()
 
 
 def test_an_adapter_speaks_as_its_policy(tiny: Tiny) -> None:

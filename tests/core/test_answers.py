@@ -84,6 +84,25 @@ def test_a_failure_that_may_pass_is_retryable() -> None:
     assert (failed.error_type, failed.retryable) == ("RateLimited", True)
 
 
+class Unsure(Exception):
+    """Cannot say whether it may pass."""
+
+    @property
+    def retryable(self) -> bool:
+        raise LookupError("unknown")
+
+
+def test_a_failure_that_cannot_tell_whether_it_passes_is_not_retryable() -> None:
+    """UP-05: reading that breaks nothing; the option has its result."""
+
+    def ask() -> str:
+        raise Unsure("slow down")
+
+    failed = answered(ask)
+
+    assert (failed.error_type, failed.error_message, failed.retryable) == ("Unsure", "slow down", False)
+
+
 REPLY = Reply(messages=(), finish_reason="stop", origin=Origin(provider="p", dialect="p.d"))
 
 

@@ -417,6 +417,17 @@ def test_options_are_made_of_functions_models_and_options() -> None:
     assert as_options([ready])[0] is ready
 
 
+def test_no_option_has_the_name_of_what_nobody_chose() -> None:
+    """PJ-06: a result of the policy "runtime" is the executor's own, never an option's."""
+
+    def runtime() -> str:
+        return "3.11"
+
+    with pytest.raises(OptionInvalid, match=r"^option 'runtime': .*reserved.*sabir.option\(name='my_runtime'\)$"):
+        option(runtime)
+    assert option(name="my_runtime")(runtime).name == "my_runtime"
+
+
 def test_a_name_offered_twice_is_refused_naming_both() -> None:
     """Which one would run would be a matter of luck."""
 

@@ -112,6 +112,14 @@ async def test_a_bound_policy_without_a_name_says_how_to_get_one() -> None:
         _ = bound.name
 
 
+def test_no_bound_policy_has_the_name_of_what_nobody_chose() -> None:
+    """PJ-06: results of the policy "runtime" are the executor's own."""
+    ctx = BaseContext(InMemoryRunner())
+
+    with pytest.raises(PolicyInvalid, match=r"'runtime' is reserved .*; give the attribute of 'search_web' another$"):
+        ctx.runtime = ctx._bind(search_web)  # type: ignore[attr-defined]
+
+
 def test_one_bound_policy_has_one_name() -> None:
     """D-09: a second one would be ambiguous in a record."""
     ctx = Context()

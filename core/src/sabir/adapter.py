@@ -17,7 +17,7 @@ from pydantic_core import to_json
 from sabir import registry
 from sabir.calls import Adapter, CallArguments, Messages
 from sabir.catalogue import find_model
-from sabir.checked import checked_key, checked_settings
+from sabir.checked import checked_key, checked_policy, checked_settings
 from sabir.clock import Clock
 from sabir.closing import AsyncClosing, SyncClosing
 from sabir.constructors import as_messages, listed
@@ -74,7 +74,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         self._provider = provider
         self._dialect = dialect
         self._access = access
-        self._speaks_as = speaks_as
+        self._speaks_as = checked_policy(speaks_as)
         self._settings = checked_settings(settings, provider.name) or _NO_SETTINGS
         self._strict = strict
         info = model_info or find_model(provider.models(), model, dialect.family(model))

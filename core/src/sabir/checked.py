@@ -3,6 +3,7 @@
 settings={"seed": 1}           ──▶ SettingsInvalid: … write sabir.Settings(…)
 Settings(vendor={"acem": …})   ──▶ SettingsInvalid: … did you mean 'acme'?
 api_key=123                    ──▶ SettingsInvalid: … give a string, or a plain function that returns one
+speaks_as="runtime"            ──▶ SettingsInvalid: … give speaks_as= another
 """
 
 import difflib
@@ -10,6 +11,7 @@ from functools import lru_cache
 
 from sabir.contracts import ApiKey
 from sabir.errors import SettingsInvalid
+from sabir.messages import RESERVED, RUNTIME
 from sabir.registry import default_registry as registry
 from sabir.settings import Settings
 from sabir.signatures import is_asynchronous
@@ -35,6 +37,13 @@ def checked_settings(settings: Settings | None, provider: str) -> Settings | Non
                 f"Settings(vendor=…) has a section for {name!r}, which is no provider; did you mean {meant!r}?"
             )
     return settings
+
+
+def checked_policy(speaks_as: str) -> str:
+    """The policy that an adapter speaks for; SettingsInvalid for the one that is nobody's (PJ-06)."""
+    if speaks_as == RUNTIME:
+        raise SettingsInvalid(f"{RESERVED}; give speaks_as= another, for example 'llm'")
+    return speaks_as
 
 
 @lru_cache(maxsize=256)

@@ -122,10 +122,10 @@ def _finish(call: Message, outcome: Outcome) -> Message:
             return OptionResultBuilder.response_to(call).success(outcome.value)
         except BuilderError as refused:
             return error_result(call, RESULT_INVALID, str(refused))
-    kind, text, retryable = type(error).__name__, _text_of(error), getattr(error, "retryable", False) is True
+    kind, text = type(error).__name__, _text_of(error)
     if isinstance(error, OptionFailed):
-        kind, text, retryable = _written(error.error_type) or kind, _written(error.error_message), bool(error.retryable)
-    return error_result(call, kind, text, retryable=retryable)
+        kind, text = _written(error.error_type) or kind, _written(error.error_message)
+    return error_result(call, kind, text, retryable=is_retryable(error))
 
 
 def error_result(
@@ -133,6 +133,15 @@ def error_result(
 ) -> Message:
     """An error result for a call, its text in one line; by the option itself unless a policy is given."""
     return OptionResultBuilder.response_to(call, policy=policy).error(error_type, one_line(text), retryable)
+
+
+def is_retryable(error: BaseException) -> bool:
+    """Whether an exception says of itself that the same may succeed later; one that cannot tell does not."""
+    try:
+        said = getattr(error, "retryable", False)
+        return bool(said) if isinstance(error, OptionFailed) else said is True
+    except Exception:
+        return False
 
 
 def _text_of(error: BaseException) -> str:

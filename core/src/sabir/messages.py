@@ -34,6 +34,8 @@ Kind: TypeAlias = Literal["parts", "option_call", "option_result", "unknown"]
 
 RUNTIME = "runtime"
 """The policy of results and errors that the executor itself generates (PJ-06)."""
+RESERVED = f"the name {RUNTIME!r} is reserved for results that no policy made"
+"""Why nothing else is called so, as errors say it."""
 SCHEMA = 1
 """The number of the message schema that this version writes."""
 

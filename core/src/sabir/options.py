@@ -17,7 +17,7 @@ from pydantic.json_schema import SkipJsonSchema
 from sabir.arguments import Binder, bind_model, describe
 from sabir.errors import OptionInvalid, one_line
 from sabir.execution import answer_call, answer_call_sync
-from sabir.messages import Message
+from sabir.messages import RESERVED, RUNTIME, Message
 from sabir.models import Frozen
 from sabir.parts import NonEmpty, Text
 from sabir.signatures import first_paragraph, read_function, schema_of_model
@@ -44,6 +44,13 @@ class Option(Frozen):
         default=None, exclude=True, repr=False
     )
     binder: Annotated[SkipValidation[Binder | None], SkipJsonSchema()] = Field(default=None, exclude=True, repr=False)
+
+    @field_validator("name")
+    @classmethod
+    def _name_is_free(cls, name: str) -> str:
+        if name == RUNTIME:
+            raise OptionInvalid(f"{RESERVED}; give the option another, for example sabir.option(name='my_runtime')")
+        return name
 
     @field_validator("parameters_json")
     @classmethod

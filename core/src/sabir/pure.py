@@ -13,7 +13,7 @@ from typing import Any, Never
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from sabir.catalogue import find_model
-from sabir.checked import checked_settings
+from sabir.checked import checked_policy, checked_settings
 from sabir.constructors import as_messages
 from sabir.contracts import Access, Decoder, Dialect
 from sabir.decoded import DecodedHistory
@@ -66,7 +66,7 @@ class PureDialect:
         settings = checked_settings(settings, self.target.provider)
         target = self.target.model_copy(update={"model": model})
         info = find_model(registry.models(target.provider), model, self.dialect.family(model))
-        renderer = Renderer(self.dialect, target, speaks_as=speaks_as, model_info=info)
+        renderer = Renderer(self.dialect, target, speaks_as=checked_policy(speaks_as), model_info=info)
         rendering = renderer.render(as_messages(messages), as_options(options), settings)
         refuse(rendering.losses, strict, str(target))
         return rendering
@@ -96,9 +96,10 @@ class PureDialect:
         The assistant's messages become those of `policy`. What only a vendor says is in the settings, what has no
         place at all in the losses. Raises HistoryInvalid, in one line, for what is no request of this dialect.
         """
+        scope = self._scope(policy)
         mended, was_broken = mend(_request_bytes(body))
         try:
-            history = self.dialect.decode_history(mended, self._scope(policy))
+            history = self.dialect.decode_history(mended, scope)
         except HistoryInvalid as error:
             raise HistoryInvalid(one_line(f"this is no request of {self.dialect.name}: {error}")) from None
         except Exception as error:
@@ -110,7 +111,7 @@ class PureDialect:
         return history.model_copy(update={"losses": (loss, *history.losses)})
 
     def _scope(self, policy: str) -> DecodeScope:
-        return DecodeScope(self.target, policy=policy)
+        return DecodeScope(self.target, policy=checked_policy(policy))
 
 
 class _CheckedDecoder:

@@ -9,8 +9,9 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sabir import Message, Option, answer
+from sabir import RUNTIME, Message, Option, answer
 from sabir.constructors import as_messages
+from sabir.messages import RESERVED
 
 from sabir_runtime.errors import PolicyInvalid
 from sabir_runtime.options import CHOSEN, option_of
@@ -57,7 +58,9 @@ class BoundPolicy:
         return self._name
 
     def take_name(self, name: str) -> None:
-        """Learn the attribute's name; PolicyInvalid where it has another already."""
+        """Learn the attribute's name; PolicyInvalid where it has another already, and for a reserved one (PJ-06)."""
+        if name == RUNTIME:
+            raise PolicyInvalid(f"{RESERVED}; give the attribute of {self.signature.function_name!r} another")
         if self._name not in ("", name):
             remedy = "bind the function once more for a second name"
             raise PolicyInvalid(f"bound policy {self._name!r} cannot be {name!r} too; {remedy}")

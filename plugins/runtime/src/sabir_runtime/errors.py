@@ -12,6 +12,7 @@ SabirError
 from typing import Self
 
 from sabir import OptionFailed, SabirError
+from sabir.execution import is_retryable
 
 
 class RuntimeFault(SabirError):
@@ -37,9 +38,8 @@ class PolicyFailed(RuntimeFault, OptionFailed):
     def of(cls, error: Exception) -> Self:
         """The failure that an exception of a policy stands for, as it is recorded or sent."""
         if isinstance(error, OptionFailed):
-            return cls(error.error_type, error.error_message, retryable=error.retryable)
-        retryable = getattr(error, "retryable", False) is True
-        return cls(type(error).__name__, str(error) or type(error).__name__, retryable=retryable)
+            return cls(error.error_type, error.error_message, retryable=is_retryable(error))
+        return cls(type(error).__name__, str(error) or type(error).__name__, retryable=is_retryable(error))
 
 
 class LoopLimit(RuntimeFault):

@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
+import sabir
 from sabir.builders import MessageBuilder, OptionResultBuilder
 from sabir.errors import BuilderError, MediaRefused
-from sabir.messages import RUNTIME, Message, OptionCallPayload, PartsPayload
+from sabir.messages import RUNTIME, Message, OptionCallPayload, Origin, PartsPayload
 from sabir.parts import MediaPart, TextPart
 
 
@@ -83,6 +84,29 @@ def test_every_message_of_a_builder_has_its_step_policy_and_hint() -> None:
     builder.add_option_call("search")
 
     assert {(m.policy, m.role_hint_for_llm, m.step_num) for m in builder.to_messages()} == {("planner", "system", 5)}
+
+
+@pytest.mark.parametrize("anchored", [MessageBuilder.continue_step, MessageBuilder.next_step])
+def test_a_call_that_is_anchored_on_a_models_message_is_the_models(anchored: Any) -> None:
+    """PJ-04: the decider's; what is said beside it stays the user's, and a policy that is given counts for both."""
+    origin = Origin(provider="p", dialect="p.d")
+    said = at_step(3, origin=origin).model_copy(update={"policy": "planner"})
+    call = MessageBuilder("planner").add_option_call("search").model_copy(update={"origin": origin})
+    for anchor, policy in ((said, "planner"), (call, "planner"), (sabir.assistant("Rome."), "llm")):
+        builder = anchored(anchor)
+        builder.add_text("And Oslo?")
+
+        assert builder.add_option_call("search", {}).policy == policy
+        assert builder.to_message().policy == "user"
+        assert anchored(anchor, policy="user").add_option_call("search").policy == "user"
+
+
+def test_a_call_that_is_anchored_on_what_no_model_made_is_the_builders() -> None:
+    """D-07: neither a user's words, nor an option's result, nor a step decide anything."""
+    result = OptionResultBuilder.response_to(MessageBuilder("llm").add_option_call("search")).success("rain")
+    result = result.model_copy(update={"origin": Origin(provider="p", dialect="p.d")})
+    for anchor in (sabir.user("Hi."), at_step(3), result, 3, None):
+        assert MessageBuilder.continue_step(anchor).add_option_call("search").policy == "user"
 
 
 def test_policy_and_hint_are_not_taken_over_from_the_anchor() -> None:

@@ -4,8 +4,9 @@
                                        └─ add_option_call ─────────▶ a message of its own, at once
     OptionResultBuilder.response_to(call) ── success | error ──────▶ the result that answers it
 
-The policy is "user" unless given; the role hint is None unless given or set by a hook; nothing is taken over from
-the anchor but its step. Hooks act only on builders that were given them.
+The policy is "user" unless given; the role hint is None unless given or set by a hook. Of the anchor the step is taken
+over, and for calls the policy of one that a model made: who goes on from a model's message calls on its behalf (PJ-04).
+Hooks act only on builders that were given them.
 """
 
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast
@@ -50,15 +51,19 @@ class _Maker:
         self.step_num = step_num
         self._hooks = as_hooks(hooks)
 
-    def _make(self, payload: PartsPayload | OptionCallPayload | OptionResultPayload) -> Message:
-        hint = self.role_hint if self.role_hint is not None else self._hooks.role_hint(self.policy, payload.kind)
-        settings = {"policy": self.policy, "role_hint_for_llm": hint, "step_num": self.step_num}
+    def _make(
+        self, payload: PartsPayload | OptionCallPayload | OptionResultPayload, policy: str | None = None
+    ) -> Message:
+        policy = self.policy if policy is None else policy
+        hint = self.role_hint if self.role_hint is not None else self._hooks.role_hint(policy, payload.kind)
+        settings = {"policy": policy, "role_hint_for_llm": hint, "step_num": self.step_num}
         return self._hooks.built(build(Message, "message", **settings, payload=payload))
 
 
 class MessageBuilder(_Maker):
-    """Collects parts into one message, and makes option calls; all share a policy and a step (PJ-40).
+    """Collects parts into one message, and makes option calls; all share a step and a policy (PJ-40).
 
+    Only calls that are anchored on a model's message, by a builder that was given no policy, are of the model's.
     Media that are given no id are named `media-1`, `media-2`, … in their order (PJ-41). Each `add_…` returns what it
     added. Raises BuilderError or MediaRefused, in one line, for what no message can hold.
     """
@@ -75,21 +80,32 @@ class MessageBuilder(_Maker):
         self._calls: list[OptionCall] = []
         self._calls_before_parts = 0
         self._assigned: dict[str, MediaPart] = {}
+        self._decider: str | None = None
         self._built: Message | None = None
 
     @classmethod
     def next_step(
-        cls, anchor: Anchor, *, policy: str = "user", role_hint: RoleHint | None = None, hooks: "HookPlugins" = ()
+        cls, anchor: Anchor, *, policy: str | None = None, role_hint: RoleHint | None = None, hooks: "HookPlugins" = ()
     ) -> Self:
         """A builder for the step after the anchor's; an anchor without a step counts as step 0 (PJ-25, D-03)."""
-        return cls(policy, role_hint, (_step_of(anchor) or 0) + 1, hooks)
+        return cls._anchored(anchor, (_step_of(anchor) or 0) + 1, policy, role_hint, hooks)
 
     @classmethod
     def continue_step(
-        cls, anchor: Anchor, *, policy: str = "user", role_hint: RoleHint | None = None, hooks: "HookPlugins" = ()
+        cls, anchor: Anchor, *, policy: str | None = None, role_hint: RoleHint | None = None, hooks: "HookPlugins" = ()
     ) -> Self:
         """A builder for the anchor's own step, or for none where it has none (PJ-26, D-03)."""
-        return cls(policy, role_hint, _step_of(anchor), hooks)
+        return cls._anchored(anchor, _step_of(anchor), policy, role_hint, hooks)
+
+    @classmethod
+    def _anchored(
+        cls, anchor: Anchor, step: int | None, policy: str | None, role_hint: RoleHint | None, hooks: "HookPlugins"
+    ) -> Self:
+        if policy is not None:
+            return cls(policy, role_hint, step, hooks)
+        builder = cls(role_hint=role_hint, step_num=step, hooks=hooks)
+        builder._decider = _model_of(anchor)
+        return builder
 
     def add_text(self, text: str) -> TextPart:
         """Append text (PJ-35)."""
@@ -123,7 +139,8 @@ class MessageBuilder(_Maker):
         """Choose an option: a message of its own, under a new invocation id (PJ-29, PJ-37, UP-01)."""
         chosen = {"invocation_id": uuid4().hex, "option_name": name}
         arguments = {} if arguments is None else arguments
-        call = cast(OptionCall, self._make(build(OptionCallPayload, "option call", **chosen, arguments=arguments)))
+        payload = build(OptionCallPayload, "option call", **chosen, arguments=arguments)
+        call = cast(OptionCall, self._make(payload, self._decider))
         if not self._parts:
             self._calls_before_parts += 1
         self._calls.append(call)
@@ -268,6 +285,13 @@ def _call_of(message: object) -> OptionCallPayload:
     if isinstance(message, Message) and message.call is not None:
         return message.call
     raise BuilderError(f"response_to answers an option call, not {name_kind(message)}; see reply.option_calls")
+
+
+def _model_of(anchor: Anchor) -> str | None:
+    """The policy of a message that a model made, be it by `sabir.assistant`; None for what others said (D-07)."""
+    if not isinstance(anchor, Message) or anchor.kind == "option_result":
+        return None
+    return anchor.policy if anchor.origin is not None or anchor.policy == "llm" else None
 
 
 def _step_of(anchor: object) -> int | None:

@@ -12,10 +12,11 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+import sabir
 from openai import AuthenticationError, BadRequestError, OpenAI
 from sabir.errors import SettingsInvalid
 from sabir_local.errors import ServerNotStarted
-from sabir_local.server import LocalServer, shared_server, template_for
+from sabir_local.server import CONTEXT_TOKENS, LocalServer, shared_server, template_for
 from sabir_local.weights import find_weights
 
 GREETING = {"model": "smollm2", "messages": [{"role": "user", "content": "Hello!"}]}
@@ -61,6 +62,11 @@ def test_threads_that_ask_at_once_start_one_server(server: LocalServer) -> None:
 
     assert len(addresses) == 1
     assert addresses != {server.address}
+
+
+def test_the_context_that_is_told_of_the_model_is_the_servers() -> None:
+    """`sabir models local` shows what a conversation may fill, not what the weights were trained for."""
+    assert [info.context_tokens for info in sabir.models("local")] == [CONTEXT_TOKENS]
 
 
 def test_equal_wishes_share_a_server() -> None:

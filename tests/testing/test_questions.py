@@ -18,7 +18,7 @@ from sabir_testing.base import Suite
 from sabir_testing.broken import Broken
 from sabir_testing.capabilities import CAPABILITIES, FULL, REFUSED
 from sabir_testing.cassettes import PROVENANCE_FIELDS, exchanges, provenance_of
-from sabir_testing.exchanges import STREAMED, WHOLE, Service, check_refusal
+from sabir_testing.exchanges import STREAMED, WHOLE, Service, check_refusal, distribution_of
 from sabir_testing.questions import ANSWERED, FAILING, QUESTIONS, weather
 from sabir_testing.subject import Subject
 
@@ -206,6 +206,15 @@ def test_recording_asks_the_service_and_keeps_what_it_said(way: Any, tmp_path: P
     assert {*PROVENANCE_FIELDS} <= {*provenance_of(path)}
     assert provenance_of(path)["client"].startswith("httpx2 ")
     assert provenance_of(path)["model"] == "small"
+
+
+@pytest.mark.parametrize(
+    ("sdk", "distribution"),
+    [("google.genai", "google-genai"), ("openai", "openai"), ("yaml", "PyYAML"), ("nowhere.sdk", "")],
+)
+def test_the_client_is_the_distribution_of_the_suites_own_sdk(sdk: str, distribution: str) -> None:
+    """Also where several share the first of its names, as google-auth and google-genai do."""
+    assert distribution_of(sdk).lower() == distribution.lower()
 
 
 @pytest.mark.parametrize(("question", "status"), [("bad_key", 401), ("missing_model", 404), ("bad_request", 400)])

@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from importlib.metadata import packages_distributions, version
+from importlib.metadata import files, packages_distributions, version
 from pathlib import Path
 from typing import Literal, TypeAlias
 from weakref import WeakKeyDictionary
@@ -221,8 +221,7 @@ class Service:
         return tuple(key for key in given if isinstance(key, str) and len(key) >= SHORTEST_SECRET)
 
     def _provenance(self, name: str, adapter: sabir.ModelAdapter) -> dict[str, str]:
-        module = self.suite.sdk.partition(".")[0]
-        distribution = next(iter(packages_distributions().get(module, ())), "")
+        distribution = distribution_of(self.suite.sdk)
         return {
             "model": adapter.model,
             "date": datetime.now(UTC).date().isoformat(),
@@ -252,6 +251,17 @@ class Service:
             f"no recording of {name!r}, {WAYS[way]} ({name}{way}.yaml); record it with `pytest --sabir-record`{key}, "
             f"{cannot}or list the case under xfail with the reason"
         )
+
+
+def distribution_of(module: str) -> str:
+    """The distribution that installs a module, "" where none does; several may share the first of its names."""
+    candidates = packages_distributions().get(module.partition(".")[0], ())
+    if len(candidates) == 1:
+        return candidates[0]
+    place = module.replace(".", "/")
+    beginnings = (f"{place}/", f"{place}.py")
+    installed = ((name, each.as_posix()) for name in candidates for each in files(name) or ())
+    return next((name for name, path in installed if path.startswith(beginnings)), "")
 
 
 def _check_kind(name: str, question: Question, asked: Asked) -> None:

@@ -76,6 +76,24 @@ def test_a_provider_is_an_object_of_its_own_package(package: Package) -> None:
     assert len(set(targets)) == len(targets)
 
 
+def test_the_command_knows_which_package_brings_each_provider() -> None:
+    """What it tells of a provider that is not installed names a package that exists, and has that provider."""
+    cli = next(package for package in PLUGINS if package.name == "sabir-cli")
+    hints = importlib.metadata.entry_points(group="sabir.hints")
+    told = {point.name: point.load() for point in hints if point.dist and point.dist.name == cli.name}
+
+    expected = {name: package.name for package in PROVIDERS for name in package.providers}
+    assert told == {name: f"it comes with {package}: pip install {package}" for name, package in expected.items()}
+
+
+def test_no_name_of_a_hint_is_a_providers_but_the_commands() -> None:
+    """A plugin's hints are for names that no provider has: those that users take for one."""
+    hints = [name for package in PROVIDERS for name in package.metadata["entry-points"].get("sabir.hints", {})]
+
+    assert {"azure", "bedrock", "claude", "gemini", "vertex"} == {*hints}
+    assert not {*hints} & {name for package in PROVIDERS for name in package.providers}
+
+
 @each_package
 def test_the_workspace_lists_every_package_wherever_it_lists_packages(package: Package) -> None:
     """A package that one of these lists forgot would be unchecked or missing after `uv run`."""

@@ -1,5 +1,7 @@
 """Discovery: which providers, hooks and commands are installed, found by their entry points.
 
+A package may also say, by the group `sabir.hints`, what to write for a name that no provider has.
+
     importlib.metadata ──enumerate──▶ claims ──provider(name)──▶ loaded, checked, registered with pluggy
     register(name, provider) ────────────────▶ the same place, at run time
 
@@ -11,7 +13,8 @@ import difflib
 import logging
 import threading
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib.metadata import EntryPoint, entry_points
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
@@ -34,7 +37,7 @@ from sabir.hookspecs import PROJECT
 from sabir.models import Frozen
 from sabir.scope import ModelInfo
 
-PROVIDERS, HOOKS, COMMANDS = "sabir.providers", "sabir.hooks", "sabir.commands"
+PROVIDERS, HOOKS, COMMANDS, HINTS = "sabir.providers", "sabir.hooks", "sabir.commands", "sabir.hints"
 
 logger = logging.getLogger("sabir")
 
@@ -192,9 +195,22 @@ class Registry:
     def _missing(self, name: str) -> ProviderMissing:
         installed = self.names()
         near = difflib.get_close_matches(name, installed, n=1)
-        remedy = f"did you mean {near[0]!r}?" if near else f"perhaps: pip install sabir-{name}"
+        remedy = "; ".join(_hints(name)) or (f"did you mean {near[0]!r}?" if near else _NOBODY_KNOWS)
         known = ", ".join(installed) or "none"
         return ProviderMissing(f"provider {name!r} is not installed; installed: {known}; {remedy}")
+
+
+_NOBODY_KNOWS = (
+    f"install the package that names it among its entry points of the group {PROVIDERS!r} (the documentation lists "
+    "this project's), or register it with sabir.register"
+)
+
+
+def _hints(name: str) -> Iterator[str]:
+    """What installed packages say to whoever asks for a provider of that name; a broken hint is passed over."""
+    for point in sorted(entry_points(group=HINTS, name=name), key=_distribution):
+        with suppress(PluginError):
+            yield one_line(str(_load(point)), 300)
 
 
 def _only(claims: tuple[EntryPoint, ...]) -> EntryPoint:

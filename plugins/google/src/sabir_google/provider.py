@@ -98,9 +98,8 @@ class GoogleProvider:
         return read_endpoint(NAME, access, self._url(access))
 
     def _url(self, access: Access) -> str:
-        if access.client is not None:
-            return access.base_url or (VERTEX_URL if getattr(access.client, "vertexai", False) else URL)
-        return access.base_url or first_variable(URL_VARIABLES) or URL
+        known = first_variable(URL_VARIABLES) if access.client is None else VERTEX_URL if self.quirks(access) else None
+        return access.base_url or known or URL
 
     def connect(self, access: Access) -> "SDKConnection | UsersConnection":
         """A connection; makes no client and reads no key before its first send."""

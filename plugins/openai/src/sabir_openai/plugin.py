@@ -1,8 +1,10 @@
-"""The entry points: OpenAI itself, and each gateway of gateways.toml by its name."""
+"""The entry points: OpenAI itself, each gateway of gateways.toml by its name, and a hint."""
 
 from sabir_openai.provider import OPENAI, CompatibleProvider, gateways
 
 openai = CompatibleProvider(OPENAI)
+AZURE = "for Azure write sabir.adapter('openai.chat:deployment', client=openai.AsyncAzureOpenAI(…))"
+"""What is told to whoever asks for a provider of that name."""
 
 
 def __getattr__(name: str) -> CompatibleProvider:

@@ -1,0 +1,12 @@
+"""Which package of this project brings a provider: told to whoever asks for one that is not installed.
+
+The entry points of the group `sabir.hints` name one of these for each provider of the other packages.
+"""
+
+_WORDS = "it comes with {0}: pip install {0}".format
+
+ANTHROPIC = _WORDS("sabir-anthropic")
+ECHO = _WORDS("sabir-echo")
+GOOGLE = _WORDS("sabir-google")
+LOCAL = _WORDS("sabir-local")
+OPENAI = _WORDS("sabir-openai")

@@ -7,7 +7,6 @@ where the message came from (`Message.origin`). It must not repeat the part's te
 """
 
 import json
-from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import (

@@ -11,6 +11,7 @@ from sabir.errors import RenderingRefused
 from sabir.messages import Message
 from sabir.registry import default_registry
 from sabir.rendering import Renderer, Rendering
+from sabir_testing.bound import untold
 
 from tests.laws.every import on_every
 from tests.laws.oracle import check_request, validators
@@ -80,16 +81,10 @@ def check_hand_over(name: str, history: list[Message]) -> None:
 
     assert SEALED not in body, f"something sealed reached {name}"
     for message in history:
-        bound = SEALED in json.dumps(message.model_dump(mode="json")["payload"].get("parts", []))
-        assert message.id in lost or not bound or _is_citation_only(message), f"silent at {name}: {message!r}"
+        bound = SEALED in message.model_dump_json()
+        assert message.id in lost or not bound, f"silent at {name}: {message!r}"
         assert message.id in lost or message.text in body, f"silent at {name}: {message!r}"
-
-
-def _is_citation_only(message: Message) -> bool:
-    """Whether what binds a message is state beside its text: it says nothing to anybody else."""
-    return all(
-        part.kind in ("text", "media", "refusal") and not getattr(part, "citations", ()) for part in message.parts
-    )
+    assert untold(history, rendering.body_bytes, rendering.losses) == []
 
 
 @names

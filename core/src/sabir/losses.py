@@ -6,9 +6,10 @@ from typing import Literal, TypeAlias, get_args
 from sabir.errors import RenderingRefused, SettingsInvalid
 from sabir.models import Frozen
 
-LossKind: TypeAlias = Literal["dropped", "downgraded", "relocated", "rewritten", "synthesized"]
+LossKind: TypeAlias = Literal["dropped", "downgraded", "relocated", "rewritten", "synthesized", "withheld"]
 """dropped: left out · downgraded: rendered as something lesser · relocated: at another place ·
-rewritten: same meaning, other characters · synthesized: added, because the wire demands it."""
+rewritten: same meaning, other characters · synthesized: added, because the wire demands it ·
+withheld: state that binds to its maker stays behind, what it stood beside goes along."""
 Strict: TypeAlias = Collection[LossKind] | bool
 """Kinds of loss that refuse a rendering; True stands for dropped and downgraded."""
 

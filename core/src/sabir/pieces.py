@@ -5,6 +5,7 @@
     reasoning  only back to where it came from
     opaque     only back to where it came from, in its dialect
     refusal    as it is where the side has a place for it; else as text
+    state      beside a text, a medium or a refusal: only back to where it came from, and only in the assistant's turn
 
 Leaf functions of a dialect see only what is left, so that they map and never decide.
 """
@@ -16,7 +17,17 @@ from typing import NamedTuple, TypeAlias
 from sabir.losses import LossKind
 from sabir.media import Form, Modality, form_of, mime_type, scheme_of, shorten, split_provider_file
 from sabir.messages import Message, Origin
-from sabir.parts import KnownPart, MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart, UnknownPart
+from sabir.parts import (
+    KnownPart,
+    MediaPart,
+    OpaquePart,
+    Part,
+    ReasoningPart,
+    RefusalPart,
+    Stateful,
+    TextPart,
+    UnknownPart,
+)
 from sabir.scope import LossLog, Side, TurnScope
 
 Taken: TypeAlias = tuple[KnownPart, ...]
@@ -37,6 +48,13 @@ def home_of(scope: TurnScope, family_of: Callable[[str], str]) -> IsHome:
         return family_of(origin.model) == family
 
     return is_home
+
+
+def withheld(origin: Origin | None, side: Side, *, is_home: bool) -> str:
+    """Why state beside content that goes along stays behind; empty where it goes back too."""
+    if is_home:
+        return "" if side == "assistant" else f"the state of {_where(origin)} goes back only in the assistant's turn"
+    return f"its state goes back only to where it came from, {_where(origin)}"
 
 
 def goes_back(part: OpaquePart, message: Message, side: Side, scope: TurnScope, *, is_home: bool) -> bool:
@@ -85,12 +103,13 @@ class PartFilter:
     def take(
         self, message: Message, parts: Sequence[Part], side: Side, is_home: bool, omitted: Collection[int] = ()
     ) -> Taken:
-        """Those of a message's parts that this side of the wire takes, in order; `is_home` if its state goes back."""
-        if len(parts) == 1 and type(part := parts[0]) is TextPart and part.text and not part.citations:
-            return (part,)
+        """Those of a message's parts that this side of the wire takes, in order; `is_home` if they came from there."""
+        keeps = is_home and side == "assistant"
         pieces: list[KnownPart] = []
         for index, part in enumerate(parts):
-            if type(part) is TextPart and part.text and not part.citations:
+            if type(part) is TextPart and part.text and not part.citations and (keeps or part.state_json is None):
+                if len(parts) == 1:
+                    return (part,)
                 pieces.append(part)
             elif index not in omitted:
                 pieces += self._take_part(part, message, index, side, is_home)
@@ -98,32 +117,40 @@ class PartFilter:
 
     def _take_part(self, part: Part, message: Message, index: int, side: Side, is_home: bool) -> Taken:
         if part.kind == "media":
-            return self._take_media(part, message, index, side)
+            return self._take_media(part, message, index, side, is_home)
         if isinstance(part, ReasoningPart | OpaquePart):
             return self._take_bound(part, message, index, side, is_home)
         if part.kind == "text":
-            return self._take_text(part, message, index, is_home)
+            return self._take_text(part, message, index, side, is_home)
         if part.kind == "refusal":
-            return self._take_refusal(part, message, index, side)
+            return self._take_refusal(part, message, index, side, is_home)
         self._lose("dropped", _unknown(part), message, index)
         return ()
 
     def _lose(self, kind: LossKind, reason: str, message: Message, index: int, within: str = "") -> None:
         self._losses.add(kind, reason, message=message, path=f"parts[{index}]{within}")
 
-    def _take_text(self, part: TextPart, message: Message, index: int, is_home: bool) -> Taken:
-        if not part.text and not (is_home and part.state_json is not None):
+    def _withhold(self, part: Stateful, message: Message, index: int, side: Side, is_home: bool) -> None:
+        """Tell of the state of a part that goes along without it."""
+        if part.state_json is not None and (reason := withheld(message.origin, side, is_home=is_home)):
+            self._lose("withheld", reason, message, index, ".state")
+
+    def _take_text(self, part: TextPart, message: Message, index: int, side: Side, is_home: bool) -> Taken:
+        keeps = is_home and side == "assistant"
+        if not part.text and not (keeps and part.state_json is not None):
             self._lose("dropped", "the text is empty", message, index)
             return ()
-        if part.citations and not (is_home and self._scope.tables.citations == "native"):
+        if part.citations and not (keeps and self._scope.tables.citations == "native"):
             reason = "a request of this dialect has no place for these citations"
             self._lose("dropped", reason, message, index, ".citations")
+        self._withhold(part, message, index, side, is_home)
         return (part,)
 
-    def _take_refusal(self, part: RefusalPart, message: Message, index: int, side: Side) -> Taken:
+    def _take_refusal(self, part: RefusalPart, message: Message, index: int, side: Side, is_home: bool) -> Taken:
         if not part.text:
             self._lose("dropped", "the refusal is empty", message, index)
             return ()
+        self._withhold(part, message, index, side, is_home)
         if "refusal" in self._scope.tables.native.get(side, ()):
             return (part,)
         self._lose("downgraded", "the refusal renders as text", message, index)
@@ -146,13 +173,14 @@ class PartFilter:
         self._lose("dropped", reason, message, index)
         return ()
 
-    def _take_media(self, part: MediaPart, message: Message, index: int, side: Side) -> Taken:
+    def _take_media(self, part: MediaPart, message: Message, index: int, side: Side, is_home: bool) -> Taken:
         part = _typed(part)
         medium = _medium(part)
         if (side, medium) not in self._refusals:
             self._refusals[side, medium] = self._refusal_of_media(medium, side)
         refusal = self._refusals[side, medium]
         if refusal is None:
+            self._withhold(part, message, index, side, is_home)
             self.media_count += 1
             if not self._scope.media_labels:
                 return (part,)

@@ -79,7 +79,7 @@ class Entry(NamedTuple):
     wire_name: str = ""
     """A call's or result's option name within the dialect's characters and length."""
     keeps_state: bool = False
-    """Whether the message came from this very target, so that its signed or server-bound state goes back."""
+    """Whether the message came from this very target and is said as its own, so that its state goes back."""
     call: "Entry | None" = None
     """For a result, the entry of its call."""
 

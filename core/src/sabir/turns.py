@@ -15,7 +15,7 @@ from sabir.identifiers import Identifiers
 from sabir.messages import Message, OptionCallPayload
 from sabir.pairing import Block, side_of
 from sabir.parts import KnownPart, Part
-from sabir.pieces import IsHome, PartFilter, Taken
+from sabir.pieces import IsHome, PartFilter, Taken, withheld
 from sabir.scope import Entry, LossLog, Side, TurnScope, new_tuple
 
 Gathered: TypeAlias = tuple[Side, tuple[Entry, ...]]
@@ -48,23 +48,23 @@ class TurnMaker:
         messages, answers, side, take = self._messages, block.answers, block.side, self.filter.take
         entries: dict[int, Entry] = {}
         calls: list[tuple[int, Entry]] = []
-        known, keeps_state, is_cut = None, False, bool(block.omitted)
+        is_own, known, is_home, is_cut = side == "assistant", None, False, bool(block.omitted)
         parts: Sequence[Part] = ()
         for position in block.positions:
             message = messages[position]
             origin, payload = message.origin, message.payload
             if origin is not known:
-                known, keeps_state = origin, self._is_home(origin)
+                known, is_home = origin, self._is_home(origin)
             if payload.kind == "parts":
                 parts = payload.parts
                 omitted = {index for at, index in block.omitted if at == position} if block.omitted else ()
-                pieces = take(message, parts, side, keeps_state, omitted)
+                pieces = take(message, parts, side, is_home, omitted)
                 if pieces:
-                    entries[position] = new_tuple(Entry, (message, pieces, "", "", keeps_state, None))
+                    entries[position] = new_tuple(Entry, (message, pieces, "", "", is_home and is_own, None))
                 continue
             parts = ()
             if payload.kind == "option_call" and position in answers:
-                entries[position] = entry = self._call_entry(message, payload, keeps_state)
+                entries[position] = entry = self._call_entry(message, payload, is_home)
                 calls.append((answers[position], entry))
             else:
                 is_cut = True
@@ -103,6 +103,9 @@ class TurnMaker:
             self._rewrite(message, "invocation_id", given_id, wire_id)
         if wire_name != given_name:
             self._rewrite(message, "option_name", given_name, wire_name)
+        if not keeps_state and call.state_json is not None:
+            reason = withheld(message.origin, "assistant", is_home=False)
+            self._log.add("withheld", reason, message=message, path="payload.state")
         return new_tuple(Entry, (message, (), wire_id, wire_name, keeps_state, None))
 
     def _rewrite(self, message: Message, path: str, given: str, wire: str) -> None:
@@ -113,9 +116,9 @@ class TurnMaker:
         result = message.payload
         assert result.kind == "option_result"
         origin, parts = message.origin, result.parts
-        keeps_state = origin is not None and self._is_home(origin)
-        pieces = self.filter.take(message, parts, "results", keeps_state) if parts else ()
-        return new_tuple(Entry, (message, pieces, call.wire_id, call.wire_name, keeps_state, call))
+        is_home = origin is not None and self._is_home(origin)
+        pieces = self.filter.take(message, parts, "results", is_home) if parts else ()
+        return new_tuple(Entry, (message, pieces, call.wire_id, call.wire_name, False, call))
 
     def _unbind(self, entries: dict[int, Entry], block: Block) -> dict[int, Entry]:
         """Without the reasoning that a step left out, or the end of the turn, leaves with nothing to lead to.

@@ -20,7 +20,10 @@ from rich.text import Text
 from sabir import Loss
 from sabir.errors import one_line
 
-LOSS_STYLES = {"dropped": "red", "downgraded": "yellow", "relocated": "cyan", "rewritten": "dim", "synthesized": "dim"}
+LOSS_STYLES = {
+    "dropped": "red", "downgraded": "yellow", "relocated": "cyan",
+    "rewritten": "dim", "synthesized": "dim", "withheld": "dim",
+}  # fmt: skip
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
+from sabir.losses import Loss
 from sabir.messages import Message
 from sabir.models import load_as
 from sabir.values import JSONValue
@@ -31,6 +32,27 @@ def bound_in(body: bytes, texts: Iterable[str]) -> list[str]:
     """Those of some texts that stand in a body, in the order of the alphabet."""
     held = "\n".join(strings(json.loads(body)))
     return sorted(text for text in texts if text in held)
+
+
+def untold(messages: Iterable[Message], body: bytes, losses: Iterable[Loss]) -> list[str]:
+    """State beside a text, a medium, a refusal or a call of which a string is missing in a body, and no loss tells."""
+    held, told = "\n".join(strings(json.loads(body))), {(loss.message_id, loss.path) for loss in losses}
+    return [
+        f"the state beside {path} of a message by {message.policy!r}"
+        for message in messages
+        for path, state in _beside(message)
+        if any(text not in held for text in strings(state))
+        and told.isdisjoint((message.id, each) for each in ("", path, f"{path}.state"))
+    ]
+
+
+def _beside(message: Message) -> Iterator[tuple[str, JSONValue]]:
+    """The states of a message beside what goes along, by their places."""
+    if message.call is not None:
+        yield "payload", message.call.state
+    for index, part in enumerate(message.parts):
+        if part.kind in ("text", "media", "refusal"):
+            yield f"parts[{index}]", part.state
 
 
 def _states(message: Message) -> Iterator[JSONValue]:

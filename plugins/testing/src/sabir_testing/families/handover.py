@@ -19,7 +19,7 @@ from sabir.rendering import Renderer, Rendering
 from sabir.scope import Target
 
 from sabir_testing.base import Suite
-from sabir_testing.bound import bound_in, bound_texts, without_bound
+from sabir_testing.bound import bound_in, bound_texts, untold, without_bound
 from sabir_testing.broken import Broken, expect
 from sabir_testing.families.laws import check_body
 from sabir_testing.marks import Marked, mark, messages, strings, unheard
@@ -78,6 +78,19 @@ class HandoverCases(Suite):
         record_property(HANDED_OVER, [wire.dialect.name for wire in wires])
         for wire in wires:
             _check_there_and_back(subject, wire)
+
+    def test_state_that_stays_behind_is_told(self, subject: Subject) -> None:
+        """State beside a text or a call is in the request, or a loss (withheld) names its place (law 2).
+
+        The state of others stays behind; that of the recorded answers goes home, wherever the wire takes it.
+        """
+        others = [_answer_of(wire, subject.adapter.speaks_as) for wire in TOY_WIRES.values()]
+        for answer in (*_conversations(subject), *others):
+            history = [said("user", "Umbrella?"), *answer, said("user", GO_ON)]
+            rendering = subject.rendered(history)
+            silent = untold(history, rendering.body_bytes, rendering.losses)
+            text = f"{silent[0]} is neither in the body nor in the losses" if silent else ""
+            expect(not silent, text, history=history, rendering=rendering)
 
     def test_what_is_bound_goes_home(self, subject: Subject) -> None:
         """Signatures and ids of an answer are in later requests as they were, after others answered, too (law 3).

@@ -1,0 +1,125 @@
+"""State beside a text, a medium, a refusal or a call goes back to its maker, or is told of as withheld (law 2)."""
+
+import json
+
+import pytest
+from sabir.errors import RenderingRefused
+from sabir.losses import Loss, refuse
+from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.parts import KnownPart, MediaPart, ReasoningPart, RefusalPart, TextPart
+from sabir.rendering import Renderer
+from sabir_testing.samples import said
+from sabir_testing.toys import HOISTED, INLINE, toy_target
+
+ABROAD = Origin(provider="acme", dialect="acme.wire", model="m")
+HOME = Origin(provider="toy", dialect=INLINE.name, model="m-1")
+SEAL = {"signature": "sealed"}
+TEXT = TextPart(text="x", state=SEAL)
+
+
+def spoken(*parts: KnownPart, origin: Origin | None = ABROAD, policy: str = "llm") -> Message:
+    return Message(policy=policy, origin=origin, payload=PartsPayload(parts=parts))
+
+
+def chosen(origin: Origin | None = ABROAD) -> list[Message]:
+    call = OptionCallPayload(invocation_id="c", option_name="weather", state=SEAL)
+    result = OptionResultPayload(invocation_id="c", option_name="weather", result="rain")
+    return [Message(policy="llm", origin=origin, payload=call), Message(policy="weather", payload=result)]
+
+
+def lost(*history: Message) -> list[tuple[str, str, str]]:
+    """Kind, path and message of what a made-up wire loses; no state may be in its body without its maker."""
+    rendering = Renderer(INLINE, toy_target(INLINE)).render(history)
+    is_told = any(loss.kind == "withheld" for loss in rendering.losses)
+    assert ("sealed" in rendering.body_bytes.decode()) is not is_told
+    return [(loss.kind, loss.path, loss.message_id) for loss in rendering.losses]
+
+
+def test_state_of_a_text_and_a_call_from_elsewhere_is_withheld() -> None:
+    """One loss a part, with its position; texts without state beside it lose nothing."""
+    answer, (call, result) = spoken(TextPart(text="a"), TEXT, TextPart(text="b"), TEXT), chosen()
+
+    assert lost(said("user", "?"), answer, call, result) == [
+        ("withheld", "parts[1].state", answer.id),
+        ("withheld", "parts[3].state", answer.id),
+        ("withheld", "payload.state", call.id),
+    ]
+
+
+def test_a_withheld_state_is_told_by_its_maker() -> None:
+    """The reason names whose it is; where the message does not say, that."""
+    [told] = Renderer(INLINE, toy_target(INLINE)).render([spoken(TEXT)]).losses
+    [unknown] = Renderer(INLINE, toy_target(INLINE)).render([spoken(TEXT, origin=None)]).losses
+
+    assert told.reason == "its state goes back only to where it came from, acme acme.wire m"
+    assert unknown.reason == "its state goes back only to where it came from, which its message does not say"
+
+
+def test_state_at_home_is_not_withheld() -> None:
+    """It is in the body."""
+    assert lost(said("user", "?"), spoken(TEXT, origin=HOME), *chosen(HOME)) == []
+
+
+def test_state_of_its_own_model_is_withheld_where_another_policy_speaks() -> None:
+    """Another policy's message renders as a user's, who has no state to give back."""
+    critic = spoken(TEXT, origin=HOME, policy="critic")
+
+    assert lost(critic) == [("withheld", "parts[0].state", critic.id)]
+
+
+def test_a_refusal_and_a_medium_that_go_along_leave_their_state_behind() -> None:
+    """A refusal in a user's turn is a text; a picture is one."""
+    shown = spoken(MediaPart(modality="image", url="https://e.org/a.png", state=SEAL), policy="critic")
+    refused = spoken(RefusalPart(text="No.", state=SEAL))
+
+    assert lost(shown) == [("withheld", "parts[0].state", shown.id)]
+    assert lost(refused) == [("withheld", "parts[0].state", refused.id)]
+
+
+def test_what_stays_behind_as_a_whole_is_told_once() -> None:
+    """Foreign reasoning, an empty text, and a medium that no side takes are dropped or downgraded with their state."""
+    video = MediaPart(modality="video", url="https://e.org/a.mp4", state=SEAL)
+    answer = spoken(ReasoningPart(text="hm", state=SEAL), TextPart(text="", state=SEAL), video, TextPart(text="x"))
+
+    rendering = Renderer(INLINE, toy_target(INLINE)).render([answer])
+
+    assert [(loss.kind, loss.path) for loss in rendering.losses] == [
+        ("dropped", "parts[0]"), ("dropped", "parts[1]"), ("downgraded", "parts[2]"),
+    ]  # fmt: skip
+
+
+def test_state_in_hoisted_instructions_and_in_results_is_withheld() -> None:
+    """Wherever a part is taken."""
+    system = spoken(TEXT, origin=None, policy="system")
+    call, _ = chosen(HOME)
+    payload = OptionResultPayload(invocation_id="c", option_name="weather", parts=(TEXT,))
+    result = Message(policy="weather", origin=HOME, payload=payload)
+
+    hoisted = Renderer(HOISTED, toy_target(HOISTED)).render([system, said("user", "?")])
+    answered = Renderer(INLINE, toy_target(INLINE)).render([call, result])
+
+    assert [(loss.kind, loss.path) for loss in hoisted.losses] == [("withheld", "parts[0].state")]
+    assert [(loss.kind, loss.path, loss.message_id) for loss in answered.losses] == [
+        ("withheld", "parts[0].state", result.id)
+    ]
+    assert json.loads(answered.body_bytes)["turns"][1]["pieces"] == [{"kind": "text", "text": "x"}]
+
+
+def test_a_kept_prefix_tells_of_withheld_state_again() -> None:
+    """The second request has the same losses as one from nothing, though its first turns are not rendered again."""
+    history = [said("user", "?"), spoken(TEXT), said("user", "!"), *chosen(), spoken(TEXT), said("user", "And?")]
+    kept = Renderer(INLINE, toy_target(INLINE))
+    for end in range(1, len(history) + 1):
+        grown = kept.render(history[:end])
+        assert grown.losses == kept.new().render(history[:end]).losses
+
+    assert [loss.kind for loss in grown.losses] == ["withheld"] * 3
+
+
+def test_strict_refuses_withheld_state_only_where_it_is_named() -> None:
+    """Nothing that was said is missing: True stands for dropped and downgraded alone."""
+    losses = [Loss(kind="withheld", reason="x")]
+
+    refuse(losses, True, "toy")
+    with pytest.raises(RenderingRefused):
+        refuse(losses, {"withheld"}, "toy")

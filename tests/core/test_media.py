@@ -12,6 +12,7 @@ from sabir.media import (
     check_url,
     data_url_base64,
     data_url_bytes,
+    data_url_parameters,
     form_of,
     make_data_url,
     mime_type,
@@ -49,6 +50,20 @@ def test_a_data_url_is_read_by_its_header(url: str, mime: str, is_base64: bool, 
     assert (header.mime, header.is_base64) == (mime, is_base64)
     assert data_url_bytes(url) == data
     assert data_url_base64(url) == (mime, base64.b64encode(data).decode())
+
+
+@pytest.mark.parametrize(
+    ("header", "parameters"),
+    [
+        ("data:audio/L16;codec=pcm;rate=24000;base64,", ";codec=pcm;rate=24000"),
+        ("data:text/plain;charset=UTF-8,", ""),
+        ("data:text/plain;charset=latin-1;base64,", ";charset=latin-1"),
+        ("data:image/png;base64,", ""),
+    ],
+)
+def test_the_parameters_of_a_type_are_those_that_say_something(header: str, parameters: str) -> None:
+    """Text is UTF-8 on every wire."""
+    assert data_url_parameters(header) == parameters
 
 
 @pytest.mark.parametrize(

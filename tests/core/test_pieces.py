@@ -5,11 +5,13 @@ import json
 import pytest
 from sabir.errors import RenderingRefused
 from sabir.losses import Loss, refuse
+from sabir.media import MediaRule
 from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.parts import KnownPart, MediaPart, ReasoningPart, RefusalPart, TextPart
 from sabir.rendering import Renderer
+from sabir.scope import Tables
 from sabir_testing.samples import said
-from sabir_testing.toys import HOISTED, INLINE, toy_target
+from sabir_testing.toys import HOISTED, INLINE, ToyDialect, toy_target
 
 ABROAD = Origin(provider="acme", dialect="acme.wire", model="m")
 HOME = Origin(provider="toy", dialect=INLINE.name, model="m-1")
@@ -114,6 +116,18 @@ def test_a_kept_prefix_tells_of_withheld_state_again() -> None:
         assert grown.losses == kept.new().render(history[:end]).losses
 
     assert [loss.kind for loss in grown.losses] == ["withheld"] * 3
+
+
+@pytest.mark.parametrize(("takes", "lost"), [(True, []), (False, [("dropped", "parts[0].url")])])
+def test_parameters_of_a_type_are_lost_where_the_wire_takes_none(takes: bool, lost: list[tuple[str, str]]) -> None:
+    """The rule is for the type without them."""
+    rule = MediaRule(data="audio/l16", parameters=takes)
+    wire = ToyDialect("toy.sounds", Tables(media={("user", "audio"): rule}))
+    sound = MediaPart(modality="audio", url="data:audio/L16;codec=pcm;rate=24000;base64,AAA=")
+
+    losses = Renderer(wire, toy_target(wire)).render([spoken(sound, origin=None, policy="user")]).losses
+
+    assert [(loss.kind, loss.path) for loss in losses] == lost
 
 
 def test_strict_refuses_withheld_state_only_where_it_is_named() -> None:

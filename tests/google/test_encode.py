@@ -9,8 +9,9 @@ import sabir
 from sabir.messages import Message, Origin
 from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 from sabir.rendering import Renderer, Rendering
-from sabir.scope import ModelInfo, Target
+from sabir.scope import DecodeScope, ModelInfo, Target
 from sabir.settings import Settings
+from sabir_google.decode import part_block
 from sabir_google.dialect import GENERATE_CONTENT
 from sabir_google.encode import generation
 
@@ -236,7 +237,25 @@ def test_a_signature_goes_back_on_the_part_that_it_came_on() -> None:
     ]
     away = render(history, "gemini-2.5-flash")
     assert json.loads(away.body_bytes)["contents"][1]["parts"] == [{"text": "So."}, {"text": "[image not shown]"}]
-    assert losses(away) == [("dropped", "parts[0]"), ("dropped", "parts[3]"), ("downgraded", "parts[2]")]
+    assert losses(away) == [
+        ("dropped", "parts[0]"),
+        ("withheld", "parts[1].state"),
+        ("withheld", "parts[2].state"),
+        ("dropped", "parts[3]"),
+        ("downgraded", "parts[2]"),
+    ]
+
+
+@pytest.mark.parametrize("mime", ["audio/L16;codec=pcm;rate=24000", "audio/x-wav", "image/png"])
+def test_a_type_goes_back_as_it_came(mime: str) -> None:
+    """Its parameters say how raw sound is to be heard; spelling is the vendor's own."""
+    part = {"inlineData": {"mimeType": mime, "data": "AAA="}}
+    answer = part_block(part, DecodeScope(Target(provider="google", dialect="google.generate_content")))
+    assert isinstance(answer, MediaPart)
+    rendering = render([sabir.user("?"), message(answer, origin=HOME), sabir.user("!")], "gemini-3-pro-preview")
+
+    assert json.loads(rendering.body_bytes)["contents"][1]["parts"] == [part]
+    assert losses(rendering) == []
 
 
 def test_a_state_of_another_shape_is_not_taken_for_a_signature() -> None:
@@ -308,6 +327,14 @@ def test_a_models_generation_is_in_its_name(model: str, number: int) -> None:
         (
             {"url": "https://x.org/a", "name": "sky.webp"},
             {"fileData": {"mimeType": "image/webp", "fileUri": "https://x.org/a"}},
+        ),
+        (
+            {"url": "data:image/PNG;q=1;base64,AAA="},
+            {"inlineData": {"mimeType": "image/png;q=1", "data": "AAA="}},
+        ),
+        (
+            {"url": "https://x.org/a", "mime": "image/PNG; q=1"},
+            {"fileData": {"mimeType": "image/png;q=1", "fileUri": "https://x.org/a"}},
         ),
         (
             {"url": "provider-file:google/files/abc", "mime": "image/png"},

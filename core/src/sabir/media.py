@@ -69,6 +69,12 @@ class DataURL(NamedTuple):
     offset: int
 
 
+def type_parameters(written: str) -> str:
+    """Of what follows a MIME type, the parameters that say something: text is UTF-8 on every wire."""
+    found = (each.strip() for each in written.split(";"))
+    return "".join(f";{each}" for each in found if each.lower() not in ("", "base64", "charset=utf-8"))
+
+
 def read_data_url(url: str) -> DataURL:
     """The header of a data URL; MediaRefused if it has none."""
     match = _HEADER.match(url, 0, 1000)
@@ -85,6 +91,16 @@ def data_url_base64(url: str) -> tuple[str, str]:
     if not header.is_base64:
         payload = base64.b64encode(unquote_to_bytes(payload)).decode()
     return header.mime, payload
+
+
+def data_url_type(url: str) -> str:
+    """The MIME type of a data URL as it is written, with its parameters."""
+    return url[len("data:") : read_data_url(url).offset - 1].removesuffix(";base64")
+
+
+def data_url_parameters(url: str) -> str:
+    """The parameters of a data URL's type that say something, as `;codec=pcm;rate=24000`."""
+    return type_parameters(data_url_type(url).partition(";")[2])
 
 
 def data_url_bytes(url: str) -> bytes:
@@ -234,11 +250,15 @@ def _read_file(name: str, cap: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class MediaRule:
-    """What one side of a wire takes of one modality: for each form, the MIME types (a pattern; "" for any)."""
+    """What one side of a wire takes of one modality: for each form, the MIME types (a pattern; "" for any).
+
+    `parameters` says whether the wire takes those of a data URL's type; where it does not, they are a loss.
+    """
 
     url: str | None = None
     data: str | None = None
     file: str | None = None
+    parameters: bool = False
 
     def refusal(self, form: Form, mime: str | None) -> str | None:
         """Why a medium of that form cannot be taken, or None where it can.

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from sabir.losses import LossKind
-from sabir.media import Form, Modality, form_of, mime_type, scheme_of, shorten, split_provider_file
+from sabir.media import Form, Modality, form_of, mime_type, scheme_of, shorten, split_provider_file, type_parameters
 from sabir.messages import Message, Origin
 from sabir.parts import (
     KnownPart,
@@ -72,6 +72,8 @@ class _Medium(NamedTuple):
     """The part's own type, or its data URL's."""
     owner: str = ""
     """The provider that a file is with."""
+    parameters: str = ""
+    """Those of a data URL's type."""
 
 
 def _typed(part: MediaPart) -> MediaPart:
@@ -84,7 +86,9 @@ def _typed(part: MediaPart) -> MediaPart:
 def _medium(part: MediaPart) -> _Medium:
     url, form = part.url, form_of(part.url)
     if form == "data":
-        return _Medium(part.modality, form, url[5:200].partition(",")[0].partition(";")[0].lower() or "text/plain")
+        mime, _, further = url[5:200].partition(",")[0].partition(";")
+        parameters = "" if further == "base64" else type_parameters(further)
+        return _Medium(part.modality, form, mime.lower() or "text/plain", parameters=parameters)
     return _Medium(part.modality, form, part.mime, split_provider_file(url)[0] if form == "file" else "")
 
 
@@ -181,6 +185,9 @@ class PartFilter:
         refusal = self._refusals[side, medium]
         if refusal is None:
             self._withhold(part, message, index, side, is_home)
+            if medium.parameters and not self._scope.tables.media[side, part.modality].parameters:
+                reason = f"{self._scope.target.dialect} takes no {medium.parameters!r} with the type {medium.mime}"
+                self._lose("dropped", reason, message, index, ".url")
             self.media_count += 1
             if not self._scope.media_labels:
                 return (part,)

@@ -43,7 +43,7 @@ _PAPERS = r"application/pdf|text/plain"
 
 
 def _rule(mimes: str) -> MediaRule:
-    return MediaRule(url=mimes, data=mimes, file=mimes)
+    return MediaRule(url=mimes, data=mimes, file=mimes, parameters=True)
 
 
 TABLES = Tables(
@@ -54,7 +54,7 @@ TABLES = Tables(
         ("user", "document"): _rule(DOCUMENTS),
         ("results", "image"): _rule(_ANSWERS),
         ("results", "document"): _rule(_PAPERS),
-        **{("assistant", modality): MediaRule(data="") for modality in get_args(Modality)},
+        **{("assistant", modality): MediaRule(data="", parameters=True) for modality in get_args(Modality)},
     },
     native={"assistant": frozenset({"reasoning", "opaque"}), "user": frozenset({"opaque"})},
     call_ids=IdentifierRule(characters=r"[\s\S]", longest=4096),

@@ -22,7 +22,16 @@ from typing import Any
 
 from sabir.authoring.bodies import Fields, fields
 from sabir.authoring.leaves import arguments_value, lose, result_text, result_value, stand_in, state_of
-from sabir.media import DEFAULT_MIMES, data_url_base64, form_of, mime_type, split_provider_file
+from sabir.media import (
+    DEFAULT_MIMES,
+    data_url_base64,
+    data_url_parameters,
+    data_url_type,
+    form_of,
+    mime_type,
+    split_provider_file,
+    type_parameters,
+)
 from sabir.messages import OptionCallPayload, OptionResultPayload
 from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 from sabir.scope import Entry, LossLog, Turn, TurnScope
@@ -117,7 +126,7 @@ def media_part(piece: MediaPart) -> Item:
     url = piece.url
     if form_of(url) == "data":
         mime, data = data_url_base64(url)
-        return {"inlineData": {"mimeType": _ALIASES.get(mime, mime), "data": data}}
+        return {"inlineData": {"mimeType": _ALIASES.get(mime, mime) + data_url_parameters(url), "data": data}}
     url = _address(url)
     mime = _type_at(url, piece)
     return {"fileData": {**({"mimeType": mime} if mime else {}), "fileUri": url}}
@@ -134,7 +143,7 @@ def _address(url: str) -> str:
 def _type_at(url: str, piece: MediaPart) -> str:
     """The type of a medium that is elsewhere: its hint's, else that of its address's or its name's ending, or ""."""
     if hint := mime_type(piece.mime):
-        return _ALIASES.get(hint, hint)
+        return _ALIASES.get(hint, hint) + type_parameters((piece.mime or "").partition(";")[2])
     names = (url.partition("?")[0].partition("#")[0].rpartition("/")[2], piece.name or "")
     return next(filter(None, (_ENDINGS.get(name.rpartition(".")[2].lower()) for name in names)), "")
 
@@ -177,9 +186,9 @@ def _piece(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
 def _own_media(piece: MediaPart, state: Fields, entry: Entry, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
     """A medium of the model's; what came from elsewhere is told in words."""
     if entry.keeps_state:
-        part = media_part(piece)
-        blob = part.get("inlineData", {})
-        return [{"inlineData": {**blob, **fields(state.get("blob"))}, **fields(state.get("part"))}]
+        mime, data = data_url_type(piece.url), data_url_base64(piece.url)[1]
+        blob = {"mimeType": mime, "data": data, **fields(state.get("blob"))}
+        return [{"inlineData": blob, **fields(state.get("part"))}]
     reason = f"{scope.target.dialect} takes a model's media only back to where they came from"
     return [{"text": said}] if (said := stand_in(reason, piece, entry, scope, losses)) else []
 

@@ -28,9 +28,9 @@ from sabir_openai.media import IMAGES, SOUNDS
 
 TABLES = Tables(
     media={
-        ("user", "image"): MediaRule(url="", data=IMAGES),
+        ("user", "image"): MediaRule(url="", data=IMAGES, parameters=True),
         ("user", "audio"): MediaRule(data=SOUNDS),
-        ("user", "document"): MediaRule(data="application/pdf", file=""),
+        ("user", "document"): MediaRule(data="application/pdf", file="", parameters=True),
         ("assistant", "audio"): MediaRule(data="", file=""),
     },
     native={"assistant": frozenset({"reasoning", "refusal", "opaque"})},

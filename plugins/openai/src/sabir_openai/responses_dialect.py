@@ -29,8 +29,8 @@ from sabir_openai.responses_stream import ResponsesDecoder
 
 DOCUMENTS = r"text/.+|application/(pdf|json|xml|rtf|csv|x-ndjson|msword|vnd\.(ms-|oasis|openxmlformats).+)"
 """MIME types of the documents that are read. https://developers.openai.com/api/docs/guides/file-inputs"""
-_IMAGE = MediaRule(url="", data=IMAGES, file="")
-_DOCUMENT = MediaRule(url=DOCUMENTS, data=DOCUMENTS, file="")
+_IMAGE = MediaRule(url="", data=IMAGES, file="", parameters=True)
+_DOCUMENT = MediaRule(url=DOCUMENTS, data=DOCUMENTS, file="", parameters=True)
 
 TABLES = Tables(
     media={

@@ -112,7 +112,7 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     answer = _Answer(scope, losses)
     for entry in turn.entries:
         if entry.wire_id:
-            answer.items.append(_call(entry, scope, losses))
+            answer.call(entry)
         for piece in entry.pieces:
             answer.take(piece, entry)
     return answer.whole()
@@ -121,13 +121,22 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 class _Answer:
     """The items of one assistant turn being put together."""
 
-    __slots__ = ("items", "lacks_reasoning", "losses", "scope")
+    __slots__ = ("identified", "items", "lacks_reasoning", "losses", "scope")
 
     def __init__(self, scope: TurnScope, losses: LossLog) -> None:
         self.scope = scope
         self.losses = losses
         self.items: list[Any] = []
         self.lacks_reasoning = False
+        self.identified: list[tuple[KnownPart | None, Entry]] = []
+        """What goes back under an id of the vendor's own that may be bound to reasoning."""
+
+    def call(self, entry: Entry) -> None:
+        """Give a call back, as the item that it came from where it did."""
+        item = _call(entry, self.scope, self.losses)
+        self.items.append(item)
+        if "id" in item:
+            self.identified.append((None, entry))
 
     def take(self, piece: KnownPart, entry: Entry) -> None:
         """Give one piece back as the item, or the part of an item, that it came from; else as a new one."""
@@ -159,6 +168,7 @@ class _Answer:
         if len(sources) < len(cited) and entry.keeps_state:
             lose(self.losses, "dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
         if head:
+            self.identified += [(piece, entry)] if "id" in head else []
             part = {**fields(state.get("part")), "text": piece.text, "annotations": sources}
             self._append({**head, "content": [part]})
         else:
@@ -166,6 +176,7 @@ class _Answer:
 
     def _refusal(self, piece: RefusalPart, state: Fields, entry: Entry) -> None:
         if head := fields(state.get("item")):
+            self.identified += [(piece, entry)] if "id" in head else []
             self._append({**head, "content": [{**fields(state.get("part")), "refusal": piece.text}]})
         else:
             reason = "only a refusal of its own goes back as one; it renders as text"
@@ -202,6 +213,8 @@ class _Answer:
         """The items; an id that is bound to lost reasoning stays out."""
         if not self.lacks_reasoning:
             return self.items
+        for piece, entry in self.identified:
+            _withhold_id("the item's id is bound to reasoning that is left out", piece, entry, self.losses)
         bound = ("message", "function_call")
         return [without(item, "id") if fields(item).get("type") in bound else item for item in self.items]
 
@@ -214,12 +227,20 @@ def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     call = entry.message.payload
     assert isinstance(call, OptionCallPayload)
     state = state_of(call, entry)
-    if state and not text(state.get("id")).startswith("fc"):
+    if "id" in state and not text(state["id"]).startswith("fc"):
         state = without(state, "id")
+        _withhold_id("the wire takes the id of a call only where it begins with 'fc'", None, entry, losses)
     arguments = call_arguments(entry, call, scope, losses)
     return {
         **state, "type": "function_call", "call_id": entry.wire_id, "name": entry.wire_name, "arguments": arguments
     }  # fmt: skip
+
+
+def _withhold_id(reason: str, piece: KnownPart | None, entry: Entry, losses: LossLog) -> None:
+    if piece is None:
+        losses.add("withheld", reason, message=entry.message, path="payload.state")
+    else:
+        lose(losses, "withheld", reason, piece, entry, ".state")
 
 
 _SIDES: Mapping[Side, Callable[[Turn, TurnScope, LossLog], list[Item]]] = {

@@ -264,7 +264,7 @@ def test_what_a_reply_cannot_be_held_to_is_told_in_words() -> None:
         },
         "$defs": {"D": {"type": "object", "properties": {}, "required": []}},
     }  # fmt: skip
-    (loss,) = render(response_format=schema, max_output_tokens=9).losses
+    left_out, loss = render(response_format=schema, max_output_tokens=9).losses
     found = body(response_format=schema)["output_config"]["format"]["schema"]
 
     assert found["properties"]["n"] == {"type": "integer", "description": "How many. (minimum: 1)"}
@@ -273,6 +273,8 @@ def test_what_a_reply_cannot_be_held_to_is_told_in_words() -> None:
     assert found["properties"]["u"]["anyOf"][0] == {"type": "object", "additionalProperties": False}
     assert found["$defs"]["D"]["additionalProperties"] is False
     assert "$schema" not in found
+    assert (left_out.kind, left_out.path) == ("rewritten", "settings.response_format")
+    assert left_out.reason == "the wire's schemas have no such keyword: '$schema', 'oneOf', which is an 'anyOf'"
     assert (loss.kind, loss.path) == ("downgraded", "settings.response_format")
     for word in ("minimum", "format", "pattern", "minItems", "free keys"):
         assert word in loss.reason

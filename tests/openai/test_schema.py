@@ -59,6 +59,7 @@ def test_models_of_pydantic_become_strict(model: type[BaseModel]) -> None:
     found = make_strict(model.model_json_schema())
 
     assert (found.strict, found.reasons) == (True, ())
+    assert found.left_out == (("pet loses 'discriminator', and its 'oneOf' is an 'anyOf'",) if model is Owner else ())
     assert keywords(found.schema) <= STRICT_KEYWORDS
     assert found.schema["type"] == "object"
     for each in objects(found.schema):
@@ -140,6 +141,10 @@ def test_a_schema_may_nest_ten_deep() -> None:
         ({"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}, []),
         ({"type": ["string", "null"], "default": "x"}, ["the root: 'a' is optional and became required"]),
         ({"type": ["string", "null"], "examples": ["x"]}, ["a loses 'examples'"]),
+        (
+            {"type": ["string", "null"], "allOf": [{"type": "string", "title": "t"}]},
+            ["a loses the 'type' of its 'allOf'"],
+        ),
     ],
 )
 def test_what_was_optional_becomes_required(schema: dict[str, Any], changes: list[str]) -> None:
@@ -148,3 +153,29 @@ def test_what_was_optional_becomes_required(schema: dict[str, Any], changes: lis
 
     assert found.strict
     assert list(found.reasons) == changes
+
+
+def test_a_default_stays() -> None:
+    """The vendor takes it in strict schemas; a reference that has one beside it gives way to what it names."""
+    given = {
+        "type": "object",
+        "properties": {"a": {"type": "string", "default": "x"}, "b": {"$ref": "#/$defs/B", "default": "y"}},
+        "required": ["a", "b"],
+        "$defs": {"B": {"enum": ["y", "z"]}},
+    }
+    found = make_strict(given)
+
+    assert (found.strict, found.reasons, found.left_out) == (True, (), ())
+    assert found.schema["properties"] == {
+        "a": {"type": "string", "default": "x"},
+        "b": {"enum": ["y", "z"], "default": "y"},
+    }
+
+
+@pytest.mark.parametrize("name", ["deprecated", "readOnly", "writeOnly", "$comment", "$id", "$schema"])
+def test_what_holds_a_reply_to_nothing_is_left_out_and_named(name: str) -> None:
+    """It keeps no schema from being strict."""
+    found = make_strict({"type": "object", "properties": {"a": {"type": "string", name: True}}, "required": ["a"]})
+
+    assert (found.strict, found.reasons, found.left_out) == (True, (), (f"a loses {name!r}",))
+    assert name not in keywords(found.schema)

@@ -216,7 +216,10 @@ class _Request:
         if wanted is None:
             return None
         reasons: dict[str, None] = {}
-        schema = _fit(wanted.schema_view, reasons)
+        left_out: dict[str, None] = {}
+        schema = _fit(wanted.schema_view, reasons, left_out)
+        if left_out:
+            self.lose("rewritten", f"the wire's schemas have no such keyword: {', '.join(left_out)}", "response_format")
         if reasons:
             reason = f"replies may miss the schema, of which the wire takes a part: {'; '.join(reasons)}"
             self.lose("downgraded", reason, "response_format")
@@ -325,27 +328,34 @@ class _Request:
         self._scope.losses.add("synthesized", f"{reason}: {said!r} stands at the end", path="messages")
 
 
-def _fit(schema: JSONValue, reasons: dict[str, None]) -> Any:
-    """The schema in the form that the vendor holds replies to; adds why a reply may miss the one given."""
+def _fit(schema: JSONValue, reasons: dict[str, None], left_out: dict[str, None]) -> Any:
+    """The schema in the form that the vendor holds replies to.
+
+    Adds why a reply may miss the one given, and the keywords that hold it to nothing and are left out.
+    """
     if not isinstance(schema, Mapping):
         return schema
     found: dict[str, Any] = {}
     told: dict[str, Any] = {}
     for name, value in schema.items():
         if name in _ANNOTATIONS:
+            left_out[repr(name)] = None
             continue
         if (
             name not in KEPT
             or (name == "format" and value not in FORMATS)
             or (name == "minItems" and value not in (0, 1))
+            or (name == "oneOf" and "anyOf" in schema)
         ):
             told[name] = value
         elif name in _MAPS and isinstance(value, Mapping):
-            found[name] = {key: _fit(each, reasons) for key, each in value.items()}
+            found[name] = {key: _fit(each, reasons, left_out) for key, each in value.items()}
         elif name in _UNIONS and isinstance(value, list | tuple):
-            found["anyOf" if name == "oneOf" else name] = [_fit(each, reasons) for each in value]
+            if name == "oneOf":
+                left_out["'oneOf', which is an 'anyOf'"] = None
+            found["anyOf" if name == "oneOf" else name] = [_fit(each, reasons, left_out) for each in value]
         elif name != "additionalProperties":
-            found[name] = _fit(value, reasons) if name == "items" else value
+            found[name] = _fit(value, reasons, left_out) if name == "items" else value
     reasons |= dict.fromkeys(f"{name} stands in the description" for name in told)
     if told:
         words = ", ".join(f"{name}: {encode_json(value)}" for name, value in told.items())
@@ -354,6 +364,8 @@ def _fit(schema: JSONValue, reasons: dict[str, None]) -> Any:
         if schema.get("additionalProperties") not in (None, False):
             reasons["an object of free keys is closed"] = None
         found |= {"additionalProperties": False, "type": "object"}
+    elif "additionalProperties" in schema:
+        reasons["additionalProperties is left out of what is no object"] = None
     if not found.keys() & _HOLDING:
         reasons["a part without a type holds them to nothing"] = None
     return _around_reference(found)

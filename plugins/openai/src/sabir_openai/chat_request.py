@@ -13,7 +13,7 @@ from sabir.scope import IdentifierRule, RequestScope
 from sabir.settings import ResponseFormat
 from sabir.values import JSONValue
 
-from sabir_openai.schema import as_object, make_strict
+from sabir_openai.schema import StrictSchema, as_object, make_strict
 from sabir_openai.settings import ChatSettings
 
 _FIELDS: Mapping[str, str] = {
@@ -77,7 +77,7 @@ def _limit_stops(body: dict[str, Any], scope: RequestScope) -> None:
 def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
     """The options as function declarations; strict where their schema is so without a change of meaning."""
     declared = []
-    for option in scope.options:
+    for index, option in enumerate(scope.options):
         function: dict[str, Any] = {"name": scope.option_names[option.name]}
         if option.description:
             function["description"] = option.description
@@ -86,8 +86,15 @@ def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
         function["parameters"] = strict.schema if is_strict else as_object(option.parameters)
         if is_strict:
             function["strict"] = True
+            tell_left_out(strict, f"options[{index}].parameters", scope)
         declared.append({"type": "function", "function": function})
     return declared
+
+
+def tell_left_out(strict: StrictSchema, path: str, scope: RequestScope) -> None:
+    """Write down the keywords that a strict schema does not have."""
+    for keyword in strict.left_out:
+        scope.losses.add("rewritten", f"strict schemas have no such keyword: {keyword}", path=path)
 
 
 def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: Declared) -> dict[str, Any]:
@@ -138,6 +145,7 @@ def _format(scope: RequestScope) -> dict[str, Any]:
         scope.losses.add("downgraded", reason, path=path)
         return {"response_format": {"type": "json_object"}}
     strict = make_strict(wanted.schema_view)
+    tell_left_out(strict, path, scope)
     for reason in strict.reasons:
         if strict.strict:
             scope.losses.add("rewritten", f"strict schemas ask more: {reason}", path=path)

@@ -1,10 +1,11 @@
 """JSON schemas as OpenAI's strict mode takes them, where that is possible.
 
-    schema ──make_strict──▶ StrictSchema(schema, strict=True, changes)      every reply fits the schema given, too
+    schema ──make_strict──▶ StrictSchema(schema, strict=True, changes, left_out)   every reply fits the one given, too
                           ▶ StrictSchema(as given, strict=False, why not)
 
 Strict schemas are a subset: every object closed, every property required, no root union, no keyword but those in
-STRICT_KEYWORDS (https://developers.openai.com/api/docs/guides/structured-outputs). A schema is only ever narrowed.
+STRICT_KEYWORDS (https://developers.openai.com/api/docs/guides/structured-outputs). A schema is only ever narrowed, and
+each keyword of it is in the strict one or told of, but for a default of null where null stands for absent.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ STRICT_KEYWORDS = frozenset(
     {
         "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs",
         "definitions", "title", "description", "pattern", "format", "multipleOf", "minimum", "maximum",
-        "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",
+        "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "default",
     }
 )  # fmt: skip
 _ANNOTATIONS = frozenset({"examples", "deprecated", "readOnly", "writeOnly", "$schema", "$id", "$comment"})
@@ -30,6 +31,8 @@ class StrictSchema(NamedTuple):
     schema: JSONValue
     strict: bool
     reasons: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Keywords that hold a reply to nothing and that strict schemas do not have, each with its place."""
 
 
 class _NotStrict(Exception):
@@ -39,8 +42,8 @@ class _NotStrict(Exception):
 def make_strict(schema: Mapping[str, Any]) -> StrictSchema:
     """The schema in strict form; as given, and not strict, where its meaning cannot be kept.
 
-    `reasons` names what was narrowed or left out of a strict one (an optional property that became required), or
-    the one thing that keeps a schema from being strict.
+    `reasons` names what was narrowed in a strict one (an optional property that became required), or the one thing
+    that keeps a schema from being strict.
     """
     walk = _Walk(schema)
     try:
@@ -53,7 +56,7 @@ def make_strict(schema: Mapping[str, Any]) -> StrictSchema:
         return StrictSchema(dict(schema), False, (str(reason),))
     except RecursionError:
         return StrictSchema(dict(schema), False, ("it is nested too deeply",))
-    return StrictSchema(root, True, tuple(walk.changes))
+    return StrictSchema(root, True, tuple(dict.fromkeys(walk.changes)), tuple(dict.fromkeys(walk.left_out)))
 
 
 def as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,6 +83,7 @@ class _Walk:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.root = root
         self.changes: list[str] = []
+        self.left_out: list[str] = []
         self.properties = 0
         self.values = 0
 
@@ -117,14 +121,20 @@ class _Walk:
 
     def _plain(self, schema: Mapping[str, Any], path: str) -> dict[str, Any]:
         """The schema without annotations, single unions and a default that says nothing."""
-        found = {name: value for name, value in schema.items() if name not in _ANNOTATIONS and name != "default"}
-        self.changes += [f"{path} loses {name!r}" for name in schema if name == "examples"]
+        found = {name: value for name, value in schema.items() if name not in _ANNOTATIONS}
+        for name in filter(_ANNOTATIONS.__contains__, schema):
+            (self.changes if name == "examples" else self.left_out).append(f"{path} loses {name!r}")
+        if found.get("default", True) is None and _admits_null(found):
+            del found["default"]
         if "oneOf" in found and "discriminator" in found and "anyOf" not in found:
             del found["discriminator"]
             found["anyOf"] = found.pop("oneOf")
+            self.left_out.append(f"{path} loses 'discriminator', and its 'oneOf' is an 'anyOf'")
         union = found.get("allOf")
         if isinstance(union, list | tuple) and len(union) == 1 and isinstance(union[0], Mapping):
             del found["allOf"]
+            twice = [name for name, value in union[0].items() if found.get(name, value) != value]
+            self.changes += [f"{path} loses the {name!r} of its 'allOf'" for name in twice]
             return self._plain({**union[0], **found}, path)
         return found
 

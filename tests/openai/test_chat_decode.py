@@ -245,6 +245,27 @@ def test_content_arrays_keep_every_chunk() -> None:
     )
 
 
+@pytest.mark.parametrize("content", [5, {"a": 1}, {"type": "text", "text": 5}, {"type": "refusal", "refusal": []}, {}])
+def test_content_that_is_no_text_is_kept_as_it_came(content: Any) -> None:
+    """Alone or in an array: a block of the vendor's own, which goes back or is told of."""
+    for given in (content, [content]):
+        [message] = decode(body({"content": given})).messages
+        assert message.parts == (OpaquePart(dialect="openai.chat", block=content),)
+
+    rendering = Renderer(CHAT, TARGET).render([sabir.user("?"), message, sabir.user("!")])
+    assert [(loss.kind, loss.path) for loss in rendering.losses] == [("dropped", "parts[0]")]
+
+
+@pytest.mark.parametrize(
+    "field", [{"refusal": {"a": 1}}, {"annotations": "x"}, {"tool_calls": {"a": 1}}, {"function_call": 5}]
+)
+def test_a_field_of_another_shape_is_in_the_details(field: dict[str, Any]) -> None:
+    """What cannot be read is kept beside what can."""
+    reply = decode(body({"content": "Hi.", **field}))
+
+    assert (reply.text, reply.details) == ("Hi.", {"choices": [{"index": 0, "message": field}]})
+
+
 def test_pictures_beside_the_content_are_media() -> None:
     """As gateways give them; one that no part may carry stays in the details."""
     good = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]

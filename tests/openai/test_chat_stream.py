@@ -283,6 +283,14 @@ def test_content_chunks_that_are_no_text_end_whole() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "message", [{"content": 5}, {"content": {"a": 1}}, {"content": "Hi.", "tool_calls": {"a": 1}}, {"audio": "x"}]
+)
+def test_a_delta_of_another_shape_is_kept(message: dict[str, Any]) -> None:
+    """As in a response that came at once (law 8)."""
+    assert same(folded(chunk(message), chunk({}, "stop")), whole(message))
+
+
 def test_several_choices_are_told_apart() -> None:
     """The first is the reply, the others are alternatives; their events are not mixed into it."""
     chunks = [

@@ -51,6 +51,8 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 _BODY_FIELDS = frozenset({"id", "model", "object", "choices", "usage", "obfuscation"})
 _CHOICE_FIELDS = frozenset({"index", "message", "finish_reason"})
 _MESSAGE_FIELDS = frozenset({"role", "content", "refusal", "annotations", "tool_calls", "function_call"})
+_SHAPES = {"refusal": str, "annotations": list, "tool_calls": list, "function_call": dict}
+"""What these fields of a message are where they can be read."""
 _CALL_FIELDS = frozenset({"id", "type", "index", "function", "custom"})
 
 
@@ -158,6 +160,9 @@ class _Message:
         self.message = message
         self.scope = scope
         self.left = left_over(message, _MESSAGE_FIELDS)
+        for name, shape in _SHAPES.items():
+            if (value := message.get(name)) is not None and not isinstance(value, shape):
+                self.left[name] = value
 
     def blocks(self) -> Iterator[Placed]:
         """Every block with its place."""
@@ -189,7 +194,7 @@ class _Message:
         if isinstance(content, str) and not annotations:
             yield CONTENT, TextPart(text=content)
             return
-        chunks = [{"type": "text", "text": content}] if isinstance(content, str) else items(content)
+        chunks = content if isinstance(content, list) else [] if content is None else [content]
         citations = tuple(_citation(annotation) for annotation in annotations)
         for place, chunk in enumerate(chunks, CONTENT):
             block = self._chunk(chunk)
@@ -200,17 +205,17 @@ class _Message:
             yield CONTENT + len(chunks), TextPart(text="", citations=citations)
 
     def _chunk(self, chunk: JSONValue) -> KnownPart:
-        """One part of a content array; one of an unknown type is kept as it is."""
+        """One part of a content array; one of an unknown type or shape is kept as it is."""
         found = fields({"type": "text", "text": chunk} if isinstance(chunk, str) else chunk)
         match found.get("type"):
-            case "text":
+            case "text" if isinstance(said := found.get("text"), str):
                 state = {"chunk": chunk} if found.keys() - {"type", "text"} else None
-                return TextPart(text=text(found.get("text")), state=state)
-            case "refusal":
-                return RefusalPart(text=text(found.get("refusal")))
+                return TextPart(text=said, state=state)
+            case "refusal" if isinstance(said := found.get("refusal"), str):
+                return RefusalPart(text=said)
             case "thinking":
-                said = (text(fields(inner).get("text")) for inner in items(found.get("thinking")))
-                return ReasoningPart(text="".join(said), state={"chunk": chunk})
+                thoughts = (text(fields(inner).get("text")) for inner in items(found.get("thinking")))
+                return ReasoningPart(text="".join(thoughts), state={"chunk": chunk})
             case "image_url" if picture := _medium("image", fields(found.get("image_url")).get("url")):
                 return picture
         return OpaquePart(dialect=self.scope.target.dialect, block=chunk)

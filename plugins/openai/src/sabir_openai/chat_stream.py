@@ -161,12 +161,12 @@ class _Choice:
         """Take one field of a delta."""
         match name:
             case "content":
-                return chain.from_iterable(map(self._chunk, items(value)))
-            case "audio":
-                return self._audio(fields(value))
-            case "tool_calls":
-                return self._calls(items(value))
-            case "function_call":
+                return chain.from_iterable(map(self._chunk, value if isinstance(value, list) else [value]))
+            case "audio" if isinstance(value, dict):
+                return self._audio(value)
+            case "tool_calls" if isinstance(value, list):
+                return self._calls(value)
+            case "function_call" if isinstance(value, dict):
                 self.message[name] = _merged(fields(self.message.get(name)), fields(value))
                 return ()
             case _ if isinstance(value, str):

@@ -11,6 +11,7 @@ from sabir.decoded import DecodedHistory
 from sabir.errors import HistoryInvalid
 from sabir.messages import Message
 from sabir.parts import MediaPart, OpaquePart, TextPart
+from sabir.settings import Settings
 
 from tests.anthropic.test_decode import FOUND, SERVER, THINKING, USE
 
@@ -240,6 +241,45 @@ def test_cache_markers_are_breakpoints_where_they_have_a_name() -> None:
     assert found["system"] == stored["system"]
     assert found["messages"][2] == stored["messages"][2]
     assert found["tools"][0]["cache_control"] == long["cache_control"]
+
+
+CALL = {"type": "tool_use", "id": "toolu_1", "name": "wait", "input": {}}
+DONE = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "done"}
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [user(text("a")), assistant(text("b")), user(text("c"))],
+        [user(text("a")), assistant(CALL), user(DONE)],
+        [user(text("a")), assistant(text("b"))],
+    ],
+)
+def test_a_marker_at_the_end_of_the_closed_prefix_is_that_breakpoint(messages: list[Any]) -> None:
+    """What was marked there by rendering is read as what it was."""
+    history = DIALECT.decode_history(request(*messages))
+    places = ["closed", "end"]
+    settings = Settings(max_output_tokens=9, vendor={"anthropic": {"cache_breakpoints": places}})
+    marked = back(history.model_copy(update={"settings": settings}))
+    again = DIALECT.decode_history(marked)
+
+    assert json.dumps(marked).count("cache_control") == 2
+    assert list(again.settings.vendor["anthropic"]["cache_breakpoints"]) == places
+    assert again.losses == ()
+
+
+@pytest.mark.parametrize("marker", ["yes", {"type": "other"}, {"type": "ephemeral", "ttl": "9h"}, {"ttl": "1h"}])
+def test_a_marker_of_another_form_is_a_loss(marker: Any) -> None:
+    """At a place that has a name, too."""
+    assert losses(user({**text("?"), "cache_control": marker})) == [("dropped", "messages[0].content[0].cache_control")]
+
+
+def test_what_a_source_says_beside_its_medium_is_kept() -> None:
+    """The block stays as it is."""
+    image = {"type": "image", "source": {"type": "url", "url": "https://e.org/a.png", "cache_control": {"type": "x"}}}
+    history = DIALECT.decode_history(request(user(image)))
+
+    assert (history.losses, back(history)["messages"]) == ((), [user(image)])
 
 
 def test_the_result_of_a_toolsets_call_names_it_again() -> None:

@@ -59,8 +59,9 @@ def decode_history(body: bytes, scope: DecodeScope) -> DecodedHistory:
     history = _History(found, scope, AnthropicSettings)
     history.read_system(found.get("system"))
     messages = expect(found.get("messages"), list, "messages")
+    places = {_closed(messages): "closed", len(messages) - 1: "end"}
     for index, message in enumerate(messages):
-        history.is_last = index == len(messages) - 1
+        history.place = places.get(index, "")
         history.read_message(expect(message, dict, f"messages[{index}]"), f"messages[{index}]")
     history.read_tools(listed(found, "tools"))
     for name, value in found.items():
@@ -94,14 +95,15 @@ _LEAVES: Mapping[str, Leaf] = {
     "document": Leaf("", _medium, frozenset({"source", "title", "cache_control"})),
 }
 _MEDIA_FIELDS = frozenset({"type", "source", "title", "cache_control"})
+_SOURCE_FIELDS = frozenset({"type", "media_type", "data", "url", "file_id"})
 
 
 class _History(History):
     """A decoded history of this dialect."""
 
     says_nothing: Mapping[str, Collection[Any]] = {"type": ("custom",), "strict": (False,), "is_error": (False,)}
-    is_last = False
-    """Whether the message being read is the last."""
+    place = ""
+    """Where a breakpoint stands that marks the last block of the message being read."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -134,8 +136,7 @@ class _History(History):
         self.lose_unknown(message, {"role", "content"}, path, _NO_PLACE)
         wholes = _blocks(message.get("content"), f"{path}.content")
         for index, block in enumerate(wholes):
-            is_end = self.is_last and index == len(wholes) - 1
-            self._read_marker(block, "end" if is_end else "", f"{path}.content[{index}]")
+            self._read_marker(block, self.place if index == len(wholes) - 1 else "", f"{path}.content[{index}]")
         reader(self, wholes, path)
 
     def system(self, blocks: list[Fields], path: str) -> None:
@@ -161,6 +162,7 @@ class _History(History):
     def _shown(self, block: Fields, path: str) -> KnownPart:
         """The part that a block is; verbatim where a part cannot say all of it."""
         says_more = {name for name, value in block.items() if value not in (None, {"enabled": False})} - _MEDIA_FIELDS
+        says_more |= fields(block.get("source")).keys() - _SOURCE_FIELDS
         part = None if block.get("type") in ("image", "document") and says_more else self.part(block, _LEAVES, path)
         return part or opaque_block(without(block, "cache_control"))
 
@@ -205,10 +207,12 @@ class _History(History):
 
     def _read_marker(self, block: JSONValue, place: str, path: str) -> None:
         """A cache marker: a breakpoint at the place where it stands, or a loss."""
-        marker = fields(fields(block).get("cache_control"))
-        if not marker:
+        given = fields(block).get("cache_control")
+        if given in (None, {}):
             return
-        if not place or marker.keys() - {"type", "ttl"} or marker.get("ttl", "5m") not in ("5m", "1h"):
+        marker = fields(given)
+        is_known = marker.get("type") == "ephemeral" and not marker.keys() - {"type", "ttl"}
+        if not (place and is_known) or marker.get("ttl", "5m") not in ("5m", "1h"):
             self.lose("dropped", f"{path}.cache_control", "a marker at this place is no setting")
         else:
             self._breakpoints[place] = {"at": place, "ttl": marker["ttl"]} if "ttl" in marker else place
@@ -278,6 +282,17 @@ def _blocks(content: JSONValue, path: str) -> list[Fields]:
     """The blocks of a content, which may be a text, or hold texts for blocks of text."""
     blocks = [content] if isinstance(content, str) else expect(content, list, path)
     return [{"type": "text", "text": block} if isinstance(block, str) else fields(block) for block in blocks]
+
+
+def _closed(messages: list[JSONValue]) -> int | None:
+    """The message that ends the closed prefix: the one before the user's last, or before the last round of calls."""
+    roles = [text(fields(message).get("role")) for message in messages]
+    last = fields(messages[-1]).get("content") if messages else None
+    kinds = {text(fields(block).get("type")) for block in last} if isinstance(last, list) else set()
+    at = len(messages) - (3 if kinds == {"tool_result"} else 2)
+    if at < 0 or ("tool_result" in kinds and len(kinds) > 1):
+        return None
+    return at if {roles[at], roles[at + 1]} == {"user", "assistant"} else None
 
 
 def _is_option(tool: Fields) -> bool:

@@ -137,6 +137,8 @@ FEATURES: Mapping[str, Mapping[str, Feature]] = {
         "another provider's citations": _foreign(
             TextPart(text="Found. ", citations=(Citation(kind="url", url="https://example.org"),))
         ),
+        "state beside another provider's text": _foreign(TextPart(text="Found. ", state={"id": "item_1"})),
+        "state beside another provider's call": _answered(_call(state={"signature": "c2ln"}), result=1),
         "refusal": _foreign(RefusalPart(text="No.")),
         "another provider's image": _foreign(MediaPart(modality="image", url=f"data:image/png;base64,{PICTURE}")),
     },

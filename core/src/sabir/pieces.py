@@ -50,11 +50,15 @@ def home_of(scope: TurnScope, family_of: Callable[[str], str]) -> IsHome:
     return is_home
 
 
-def withheld(origin: Origin | None, side: Side, *, is_home: bool) -> str:
-    """Why state beside content that goes along stays behind; empty where it goes back too."""
-    if is_home:
-        return "" if side == "assistant" else f"the state of {_where(origin)} goes back only in the assistant's turn"
-    return f"its state goes back only to where it came from, {_where(origin)}"
+def withhold(message: Message, path: str, side: Side, losses: LossLog, *, is_home: bool) -> None:
+    """Tell of state that stays behind, beside content that goes along; of nothing where it goes back too."""
+    where = _where(message.origin)
+    if not is_home:
+        reason = f"its state goes back only to where it came from, {where}"
+        losses.add("withheld", reason, message=message, path=path)
+    elif side != "assistant":
+        reason = f"the state of {where} goes back only in the assistant's turn"
+        losses.add("withheld", reason, message=message, path=path)
 
 
 def goes_back(part: OpaquePart, message: Message, side: Side, scope: TurnScope, *, is_home: bool) -> bool:
@@ -135,9 +139,8 @@ class PartFilter:
         self._losses.add(kind, reason, message=message, path=f"parts[{index}]{within}")
 
     def _withhold(self, part: Stateful, message: Message, index: int, side: Side, is_home: bool) -> None:
-        """Tell of the state of a part that goes along without it."""
-        if part.state_json is not None and (reason := withheld(message.origin, side, is_home=is_home)):
-            self._lose("withheld", reason, message, index, ".state")
+        if part.state_json is not None:
+            withhold(message, f"parts[{index}].state", side, self._losses, is_home=is_home)
 
     def _take_text(self, part: TextPart, message: Message, index: int, side: Side, is_home: bool) -> Taken:
         keeps = is_home and side == "assistant"

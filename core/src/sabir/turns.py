@@ -15,7 +15,7 @@ from sabir.identifiers import Identifiers
 from sabir.messages import Message, OptionCallPayload
 from sabir.pairing import Block, side_of
 from sabir.parts import KnownPart, Part
-from sabir.pieces import IsHome, PartFilter, Taken, withheld
+from sabir.pieces import IsHome, PartFilter, Taken, withhold
 from sabir.scope import Entry, LossLog, Side, TurnScope, new_tuple
 
 Gathered: TypeAlias = tuple[Side, tuple[Entry, ...]]
@@ -104,8 +104,7 @@ class TurnMaker:
         if wire_name != given_name:
             self._rewrite(message, "option_name", given_name, wire_name)
         if not keeps_state and call.state_json is not None:
-            reason = withheld(message.origin, "assistant", is_home=False)
-            self._log.add("withheld", reason, message=message, path="payload.state")
+            withhold(message, "payload.state", "assistant", self._log, is_home=False)
         return new_tuple(Entry, (message, (), wire_id, wire_name, keeps_state, None))
 
     def _rewrite(self, message: Message, path: str, given: str, wire: str) -> None:

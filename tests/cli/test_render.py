@@ -89,6 +89,18 @@ def test_strict_does_not_mind_what_was_only_rewritten(tmp_path: Path) -> None:
     assert main([*arguments, "--strict"]) == 0
 
 
+def test_withheld_state_is_shown_and_is_no_reason_to_stop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A signature beside a text from elsewhere, at the place where it stood."""
+    origin = sabir.Origin(provider="google", dialect="google.generate_content", model="gemini-3-pro")
+    part = sabir.TextPart(text="Hi.", state={"part": {"thoughtSignature": "c2ln"}})
+    answer = sabir.Message(policy="llm", origin=origin, payload=sabir.PartsPayload(parts=(part,)))
+    sabir.save(tmp_path / "talk.json", [sabir.user("Hello"), answer, sabir.user("?")])
+
+    assert main(["render", str(tmp_path / "talk.json"), "-m", "openai.chat:gpt-4.1", "--strict"]) == 0
+    told = f"withheld: {answer.id[:8]} parts[0].state: its state goes back only to where it came from, google"
+    assert told in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_history_is_read_from_a_pipe(
     history: list[sabir.Message], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -248,8 +248,8 @@ def test_content_arrays_keep_every_chunk() -> None:
 @pytest.mark.parametrize("content", [5, {"a": 1}, {"type": "text", "text": 5}, {"type": "refusal", "refusal": []}, {}])
 def test_content_that_is_no_text_is_kept_as_it_came(content: Any) -> None:
     """Alone or in an array: a block of the vendor's own, which goes back or is told of."""
-    for given in (content, [content]):
-        [message] = decode(body({"content": given})).messages
+    for said in (content, [content]):
+        [message] = decode(body({"content": said})).messages
         assert message.parts == (OpaquePart(dialect="openai.chat", block=content),)
 
     rendering = Renderer(CHAT, TARGET).render([sabir.user("?"), message, sabir.user("!")])

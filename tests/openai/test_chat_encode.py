@@ -359,6 +359,17 @@ def spoken(origin: Origin) -> Message:
     )
 
 
+def test_what_a_text_came_with_is_withheld_where_the_endpoint_takes_a_text_alone() -> None:
+    """At home, too: only some endpoints take a block of content back as it was."""
+    chunk = {"type": "text", "text": "Hi.", "id": "chunk-1"}
+    history = [sabir.user("?"), said(TextPart(text="Hi.", state={"chunk": chunk}), origin=HOME), sabir.user("!")]
+    plain, echoed = render(history), render(history, quirks=["echoes_reasoning"])
+
+    assert losses(plain) == [("withheld", "parts[0].state")]
+    assert losses(echoed) == []
+    assert json.loads(echoed.body_bytes)["messages"][1]["content"] == [chunk]
+
+
 def test_a_sound_goes_back_by_its_id_and_its_transcript_is_part_of_it() -> None:
     """Echo `audio:{id}`; to anyone else the transcript stands for it."""
     rendering = render([sabir.user("a"), spoken(ELSEWHERE), sabir.user("b")])

@@ -340,19 +340,12 @@ def _fit(schema: JSONValue, reasons: dict[str, None], left_out: dict[str, None])
     for name, value in schema.items():
         if name in _ANNOTATIONS:
             left_out[repr(name)] = None
-            continue
-        if (
-            name not in KEPT
-            or (name == "format" and value not in FORMATS)
-            or (name == "minItems" and value not in (0, 1))
-            or (name == "oneOf" and "anyOf" in schema)
-        ):
+        elif not _is_taken(name, value, schema):
             told[name] = value
         elif name in _MAPS and isinstance(value, Mapping):
             found[name] = {key: _fit(each, reasons, left_out) for key, each in value.items()}
         elif name in _UNIONS and isinstance(value, list | tuple):
-            if name == "oneOf":
-                left_out["'oneOf', which is an 'anyOf'"] = None
+            left_out |= {"'oneOf', which is an 'anyOf'": None} if name == "oneOf" else {}
             found["anyOf" if name == "oneOf" else name] = [_fit(each, reasons, left_out) for each in value]
         elif name != "additionalProperties":
             found[name] = _fit(value, reasons, left_out) if name == "items" else value
@@ -360,15 +353,32 @@ def _fit(schema: JSONValue, reasons: dict[str, None], left_out: dict[str, None])
     if told:
         words = ", ".join(f"{name}: {encode_json(value)}" for name, value in told.items())
         found["description"] = f"{schema.get('description', '')} ({words})".strip()
+    _close_object(schema, found, reasons)
+    if not found.keys() & _HOLDING:
+        reasons["a part without a type holds them to nothing"] = None
+    return _around_reference(found)
+
+
+def _is_taken(name: str, value: JSONValue, schema: Mapping[str, JSONValue]) -> bool:
+    """Whether the vendor takes a keyword with that value; of two unions, one."""
+    match name:
+        case "format":
+            return value in FORMATS
+        case "minItems":
+            return value in (0, 1)
+        case "oneOf":
+            return "anyOf" not in schema
+    return name in KEPT
+
+
+def _close_object(schema: Mapping[str, JSONValue], found: dict[str, Any], reasons: dict[str, None]) -> None:
+    """Close an object; adds what that, or leaving it out elsewhere, makes of free keys."""
     if schema.get("type") == "object" or "properties" in schema:
         if schema.get("additionalProperties") not in (None, False):
             reasons["an object of free keys is closed"] = None
         found |= {"additionalProperties": False, "type": "object"}
     elif "additionalProperties" in schema:
         reasons["additionalProperties is left out of what is no object"] = None
-    if not found.keys() & _HOLDING:
-        reasons["a part without a type holds them to nothing"] = None
-    return _around_reference(found)
 
 
 def _around_reference(found: dict[str, Any]) -> dict[str, Any]:

@@ -135,6 +135,8 @@ class _Answer:
         if state.get("chunk") is not None and "echoes_reasoning" in self.scope.quirks:
             self.parts.append(freeze(state["chunk"]))
         elif isinstance(piece, TextPart):
+            if "chunk" in state:
+                lose(self.losses, "withheld", f"{self.scope.target} takes back a text alone", piece, entry, ".state")
             sound_id = fields(self.further.get("audio")).get("id") if self.further else None
             if piece.text and (sound_id is None or state.get("transcript_of") != sound_id):
                 self.parts.append({"type": "text", "text": piece.text})

@@ -7,6 +7,7 @@ import pytest
 import sabir
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from sabir import Message
 from sabir_distributed import (
     DistributedRunner,
     EnvelopeInvalid,
@@ -14,9 +15,9 @@ from sabir_distributed import (
     PayloadTooLarge,
     Worker,
 )
-from sabir_runtime import InMemoryRunner, PolicyFailed, PolicyInvalid, UnknownOption
+from sabir_runtime import BaseContext, BaseRunner, InMemoryRunner, PolicyFailed, PolicyInvalid, UnknownOption
 
-from tests.distributed.contexts import Desk, NewerDesk
+from tests.distributed.contexts import Desk, NewerDesk, call_of
 from tests.distributed.support import QUICK, flushed, soon
 from tests.servers.nats import nats_server
 
@@ -61,6 +62,31 @@ async def test_a_policy_that_would_end_its_process_fails_alone(desk: Desk) -> No
         await soon(desk.leave("x"))
 
     assert (await soon(desk.echo("still there")))[0].text == "still there"
+
+
+class Hasty(BaseContext):
+    """What is interrupted, called and chosen."""
+
+    def __init__(self, runner: BaseRunner) -> None:
+        super().__init__(runner)
+
+        async def interrupt(ctx: Hasty, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+            raise KeyboardInterrupt
+
+        async def choose(ctx: Hasty, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+            return [call_of("interrupt", "a"), call_of("interrupt", "b")]
+
+        self.interrupt, self.choose = self._bind(interrupt), self._bind(choose)
+
+
+async def test_an_interrupt_that_a_policy_raises_is_answered_as_its_failure(url: str, name: str) -> None:
+    """RN-31: also that of an option, which runs in a task of its own; the worker goes on."""
+    async with Worker(Hasty, url, name=name), DistributedRunner(url, name=name) as runner:
+        with pytest.raises(PolicyFailed, match=r"KeyboardInterrupt: the policy raised KeyboardInterrupt\(\)"):
+            await soon(Hasty(runner).interrupt("x"))
+        batch = await soon(Hasty(runner).choose("x", ["interrupt"]))
+
+    assert [message.result.error_type for message in batch if message.result] == ["KeyboardInterrupt"] * 2
 
 
 async def test_an_unknown_option_is_refused_before_anything_is_sent(url: str, name: str) -> None:

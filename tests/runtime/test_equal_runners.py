@@ -6,21 +6,16 @@ What differs is who runs a policy and what is kept of it; never what a caller ge
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import date
-from pathlib import Path
-from typing import Any
 
 import pytest
 import sabir
 from sabir import Message, OptionFailed
-from sabir_distributed import DistributedRunner, Worker
-from sabir_durable import DurableRunner
 from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, InMemoryRunner, PolicyFailed, loop_policy
 
+from tests.runtime.every_runner import RUNNERS
 from tests.runtime.support import call
-from tests.servers.postgres import new_database, postgres
+from tests.servers.postgres import postgres
 from tests.servers.shared_nats import nats
 
 __all__ = ["nats", "postgres"]
@@ -92,40 +87,6 @@ class Assistant(BaseContext):
         self.limited, self.broken, self.planner = self._bind(limited), self._bind(broken), self._bind(planner)
 
 
-@asynccontextmanager
-async def in_memory(request: pytest.FixtureRequest) -> AsyncIterator[BaseRunner]:
-    """Here."""
-    yield InMemoryRunner()
-
-
-@asynccontextmanager
-async def on_sqlite(request: pytest.FixtureRequest) -> AsyncIterator[BaseRunner]:
-    """In a file."""
-    folder: Path = request.getfixturevalue("tmp_path")
-    async with DurableRunner(f"sqlite:///{folder}/runs.db") as runner:
-        yield runner
-
-
-@asynccontextmanager
-async def on_postgres(request: pytest.FixtureRequest) -> AsyncIterator[BaseRunner]:
-    """In a database."""
-    async with DurableRunner(new_database(request.getfixturevalue("postgres"))) as runner:
-        yield runner
-
-
-@asynccontextmanager
-async def at_a_worker(request: pytest.FixtureRequest) -> AsyncIterator[BaseRunner]:
-    """At a worker, here in this process; `tests/distributed` has them in others."""
-    url = request.getfixturevalue("nats")
-    async with Worker(Assistant, url), DistributedRunner(url) as runner:
-        yield runner
-
-
-RUNNERS: dict[str, Any] = {
-    "memory": in_memory, "SQLite": on_sqlite, "Postgres": on_postgres, "NATS": at_a_worker,
-}  # fmt: skip
-
-
 def contents(batch: list[Message]) -> list[object]:
     """What messages say, without their ids."""
     return [message._content() for message in batch]
@@ -135,7 +96,7 @@ def contents(batch: list[Message]) -> list[object]:
 async def test_the_same_policies_give_the_same_messages(runner: str, request: pytest.FixtureRequest) -> None:
     """RN-21, RN-29, RN-32: texts, media, values, refusals, errors in their own words, nested calls, two at once."""
     expected = await Assistant(InMemoryRunner()).agent(HISTORY, OPTIONS)
-    async with RUNNERS[runner](request) as made:
+    async with RUNNERS[runner](request, Assistant) as made:
         found = await Assistant(made).agent(HISTORY, OPTIONS)
 
     assert contents(found) == contents(expected)
@@ -147,7 +108,7 @@ async def test_the_same_policies_give_the_same_messages(runner: str, request: py
 @pytest.mark.parametrize("runner", RUNNERS)
 async def test_a_failing_policy_is_its_callers_error(runner: str, request: pytest.FixtureRequest) -> None:
     """RN-31: with its class and its words, wherever it ran."""
-    async with RUNNERS[runner](request) as made:
+    async with RUNNERS[runner](request, Assistant) as made:
         with pytest.raises((LookupError, PolicyFailed), match="no disk") as raised:
             await Assistant(made).broken(HISTORY)
 

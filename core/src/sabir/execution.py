@@ -122,7 +122,7 @@ def _finish(call: Message, outcome: Outcome) -> Message:
             return OptionResultBuilder.response_to(call).success(outcome.value)
         except BuilderError as refused:
             return error_result(call, RESULT_INVALID, str(refused))
-    kind, text = type(error).__name__, _text_of(error)
+    kind, text = type(error).__name__, text_of(error)
     if isinstance(error, OptionFailed):
         kind, text = _written(error.error_type) or kind, _written(error.error_message)
     return error_result(call, kind, text, retryable=is_retryable(error))
@@ -144,7 +144,8 @@ def is_retryable(error: BaseException) -> bool:
         return False
 
 
-def _text_of(error: BaseException) -> str:
+def text_of(error: BaseException) -> str:
+    """What an exception says, or else its class, as a text that JSON can hold."""
     try:
         text = str(error) or type(error).__name__
     except Exception:

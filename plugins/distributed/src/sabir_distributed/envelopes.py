@@ -24,6 +24,7 @@ from sabir.errors import one_line
 from sabir.models import AtRest, assemble, load_as
 from sabir.parts import NonEmpty
 from sabir.values import parse_json
+from sabir_runtime.failures import Failure
 
 from sabir_distributed.errors import EnvelopeInvalid
 from sabir_distributed.messages import BETWEEN, KnownMessages, lines_of
@@ -57,12 +58,9 @@ class Request(Envelope):
     """How long it was on its way before it was sent this time; 0 the first time: it stands in no line then."""
 
 
-class Fault(AtRest):
+class Fault(Failure):
     """Why there is no result."""
 
-    type: NonEmpty
-    message: str
-    retryable: bool = False
     raised_by: Literal["policy", "worker"]
     """Whether the policy itself failed, or the worker could not run it."""
 

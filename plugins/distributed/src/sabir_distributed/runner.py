@@ -12,10 +12,9 @@ from itertools import count
 
 from sabir import SabirError
 from sabir.closing import AsyncClosing
-from sabir.constructors import check_messages
 from sabir.messages import new_ids
 from sabir.models import assemble
-from sabir_runtime import Batch, BoundCall, PolicyFailed, PolicyInvalid, Runner, RuntimeFault, UnknownOption
+from sabir_runtime import Batch, BoundCall, PolicyInvalid, Runner, RuntimeFault, UnknownOption
 
 from sabir_distributed.connection import Target, shown
 from sabir_distributed.envelopes import SCHEMA, Failed, Request
@@ -73,9 +72,8 @@ class DistributedRunner(Runner, AsyncClosing):
             await line.close()
 
     def _request(self, call: BoundCall) -> Request:
-        """The request of a call, in which all but the observations was checked; Misnamed for one that is no message."""
+        """The request of a call, in which everything was checked; PolicyInvalid for arguments that cannot be sent."""
         bound = call.bound
-        check_messages(call.observations, 0)
         values = {
             "schema_number": SCHEMA,
             "id": f"{self._id}-{next(self._numbers)}",
@@ -116,5 +114,5 @@ def _fault(failed: Failed) -> SabirError:
     """What a failure at a worker is here."""
     error = failed.error
     if error.raised_by == "policy":
-        return PolicyFailed(error.type, error.message, retryable=error.retryable)
+        return error.error()
     return _REFUSALS.get(error.type, EnvelopeInvalid)(f"worker {failed.worker} refused the request: {error.message}")

@@ -8,14 +8,12 @@ import asyncio
 from dataclasses import dataclass, field
 
 from sabir.models import assemble
-from sabir_runtime import Batch, BoundPolicy, PolicyFailed, RuntimeFault
+from sabir_runtime import Batch, BoundCall, BoundPolicy, InMemoryRunner, PolicyFailed, RuntimeFault
+from sabir_runtime.failures import failure_of
 
 from sabir_distributed.envelopes import SCHEMA, Answered, Failed, Fault, Request, encode
 from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge
 from sabir_distributed.packing import pack
-
-MOST_CHARACTERS = 10_000
-"""Of an exception's message."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,6 +45,19 @@ class Work:
         self.task.cancel()
 
 
+class WorkerRunner(InMemoryRunner):
+    """Performs calls at a worker: what would end a process ends the policy that raised it."""
+
+    async def perform(self, call: BoundCall) -> Batch:
+        """The batch of a call's policy, its option calls answered; PolicyFailed for whatever it raises."""
+        try:
+            return await super().perform(call)
+        except (Exception, asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException as error:
+            raise PolicyFailed.of(error) from None
+
+
 async def answer_of(work: Work, bound: BoundPolicy, worker: str, limits: tuple[int, int]) -> bytes:
     """The answer to a request, ready to be sent: the batch of the policy, or why there is none.
 
@@ -65,17 +76,15 @@ async def answer_of(work: Work, bound: BoundPolicy, worker: str, limits: tuple[i
 async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered | Failed:
     request = work.request
     try:
-        arguments = {} if request.arguments == "{}" else bound.signature.decode(request.arguments)
-        options = None if request.options is None else list(request.options)
-        performed = bound(list(request.observations), options, **arguments)
+        performed = bound.perform(request.observations, request.options, bound.signature.decode(request.arguments))
     except RuntimeFault as error:
         return Failed(id=request.id, worker=worker, error=refusal_of(error))
     try:
         batch: Batch = await performed
-    except (Exception, SystemExit, asyncio.CancelledError) as error:
+    except (Exception, asyncio.CancelledError) as error:
         if work.is_stopped and isinstance(error, asyncio.CancelledError):
             raise
-        return Failed(id=request.id, worker=worker, error=_fault_of(error))
+        return Failed(id=request.id, worker=worker, error=Fault(**dict(failure_of(error)), raised_by="policy"))
     answered = {"schema_number": SCHEMA, "kind": "answered", "id": request.id, "worker": worker, "result": tuple(batch)}
     return assemble(Answered, answered, set(answered))  # of messages, as bound calls give them
 
@@ -83,14 +92,3 @@ async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered |
 def refusal_of(error: RuntimeFault) -> Fault:
     """Why the worker could not run a request."""
     return Fault(type=type(error).__name__, message=str(error), raised_by="worker")
-
-
-def _fault_of(error: BaseException) -> Fault:
-    """What a policy raised, also where that would have ended more than the policy."""
-    failed = PolicyFailed.of(error if isinstance(error, Exception) else RuntimeError(f"the policy raised {error!r}"))
-    return Fault(
-        type=failed.error_type,
-        message=failed.error_message[:MOST_CHARACTERS].encode(errors="replace").decode(),
-        retryable=failed.retryable,
-        raised_by="policy",
-    )

@@ -47,7 +47,7 @@ from sabir_distributed.messages import KnownMessages
 from sabir_distributed.packing import unpack
 from sabir_distributed.settings import WorkerSettings
 from sabir_distributed.subjects import QUEUE, all_of, beats_for, check_context, requests_for, requests_of
-from sabir_distributed.work import Work, answer_of, refusal_of
+from sabir_distributed.work import Work, WorkerRunner, answer_of, refusal_of
 
 REMEDY = "give it a class derived from BaseContext, whose __init__ needs a runner alone"
 RELEASED_WITHIN = 5.0
@@ -355,7 +355,7 @@ class Worker:
 
 def _make(context: Callable[[InMemoryRunner], BaseContext]) -> BaseContext:
     """The context, made with a runner of this process; RuntimeFault where it is none, or needs more than a runner."""
-    runner = InMemoryRunner()
+    runner = WorkerRunner()
     called = getattr(context, "__qualname__", type(context).__name__)
     if isinstance(context, type) and not issubclass(context, BaseContext):
         raise RuntimeFault(f"a worker serves contexts, not the class {called!r}; {REMEDY}")

@@ -7,7 +7,7 @@
                            ├ a result    ▶ given back, the policy is not run (RN-25)
                            └ a failure   ▶ raised
 
-A call's failure is PolicyFailed the first time too: what a policy does about it must not depend on when it is told.
+A call's failure is the same the first time: what a policy does about it must not depend on when it is told.
 What is wrong with the run itself stops it, whoever catches the error on the way.
 """
 
@@ -26,7 +26,8 @@ from sabir.answers import unanswered
 from sabir_runtime import paths
 from sabir_runtime.batches import answer_batch, lanes_of
 from sabir_runtime.bound import BoundCall
-from sabir_runtime.errors import PolicyFailed, ReplayMismatch
+from sabir_runtime.errors import ReplayMismatch
+from sabir_runtime.failures import PolicyFailed, is_cancelled
 from sabir_runtime.policies import Batch
 from sabir_runtime.tool_context import ToolContext
 
@@ -150,13 +151,13 @@ class Execution:
                     if standing is None:
                         return result
         except (Exception, asyncio.CancelledError) as error:
-            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            if isinstance(error, asyncio.CancelledError) and is_cancelled():
                 raise
             self.check()
-            failure = _failure_of(error)
+            failure = PolicyFailed.of(error)
             standing = await self._store(self._ledger.fail, self.hold, path, chosen, encode_failure(failure))
             if standing is None:
-                raise failure from (None if failure is error else error)
+                raise failure from failure.__cause__
         return await self._carry_on(standing, path, call)
 
     async def _answer(self, places: dict[int, str], call: BoundCall, message: Message) -> Message:
@@ -223,20 +224,6 @@ def _at(execution: Execution, path: str) -> Iterator[None]:
         yield
     finally:
         place.reset(token)
-
-
-def _is_cancelled() -> bool:
-    """Whether somebody cancels the task that runs here, rather than something that it waited for."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
-def _failure_of(error: Exception | asyncio.CancelledError) -> PolicyFailed:
-    if isinstance(error, PolicyFailed):
-        return error
-    if isinstance(error, asyncio.CancelledError):
-        return PolicyFailed("CancelledError", "the policy waited for something that was cancelled")
-    return PolicyFailed.of(error)
 
 
 def _places(path: str, calls: list[Message]) -> dict[int, str]:

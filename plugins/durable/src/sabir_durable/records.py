@@ -10,18 +10,17 @@ many there were and the last: a record does not grow with its history.
 
 import json
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
-from pydantic_core import to_json
 from sabir import Message
 from sabir.errors import one_line
 from sabir.history import dumps, dumps_lines, loads
+from sabir.models import load_as
 from sabir.values import parse_json
 from sabir_runtime.bound import BoundCall
-from sabir_runtime.errors import PolicyFailed
+from sabir_runtime.failures import Failure, PolicyFailed, failure_of
 
 _UNCOUNTED = {"id", "origin", "schema_number"}
 _digests: dict[int, tuple["weakref.ref[Message]", bytes]] = {}
@@ -81,15 +80,12 @@ def decode_batch(text: str) -> list[Message]:
 
 def encode_failure(failure: PolicyFailed) -> str:
     """A policy's failure as JSON text."""
-    return to_json(
-        {"type": failure.error_type, "message": failure.error_message, "retryable": failure.retryable}
-    ).decode()
+    return failure_of(failure).model_dump_json()
 
 
 def decode_failure(text: str) -> PolicyFailed:
-    """The failure that a text holds."""
-    stored: Mapping[str, Any] = json.loads(text)
-    return PolicyFailed(stored["type"], stored["message"], retryable=stored["retryable"])
+    """The failure that a text holds; what a newer version added is kept."""
+    return load_as(Failure.model_validate, json.loads(text)).error()
 
 
 def unpack_request(text: str) -> tuple[list[Message], list[str] | None, str]:

@@ -129,7 +129,7 @@ class DurableRunner(Runner, AsyncClosing):
         **arguments: Any,
     ) -> str:
         """Give a run to whichever worker is free, this one included; its name, for `result`."""
-        call = BoundCall(bound, observations, options, arguments)
+        call = BoundCall(bound, observations, options, bound.signature.check(arguments))
         worker = await self.launch()
         asked = self._asked(call, _checked(run_id) or uuid4().hex)
         stored = await worker.store(worker.runs.enqueue, asked)

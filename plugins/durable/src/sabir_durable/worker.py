@@ -25,6 +25,7 @@ from dbos import DBOS
 from dbos._error import DBOSWorkflowCancelledError
 from sabir_runtime.bound import BoundCall, BoundPolicy
 from sabir_runtime.errors import PolicyInvalid, ReplayMismatch
+from sabir_runtime.failures import PolicyFailed
 from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 
@@ -222,6 +223,8 @@ class Worker:
                 await self.store(self.runs.stay_stopped, name)
             raise DBOSWorkflowCancelledError(str(stopped)) from None  # the engine waits for whoever has it now
         except (ReplayMismatch, PolicyInvalid, DurableFault) as fault:
+            if isinstance(fault, PolicyFailed):
+                raise  # the policy's own, and in the ledger
             if self.is_closed:
                 raise asyncio.CancelledError from None
             await self.store(self.runs.park, name, f"{type(fault).__name__}: {fault}")

@@ -10,9 +10,10 @@ from sabir_runtime.approval import DENIED, HUMAN, Approve, Decision
 from sabir_runtime.bound import BoundCall, BoundPolicy
 from sabir_runtime.budgets import Budget
 from sabir_runtime.contexts import BaseContext
-from sabir_runtime.errors import LoopLimit, PolicyFailed, PolicyInvalid, ReplayMismatch, RuntimeFault, UnknownOption
+from sabir_runtime.errors import LoopLimit, PolicyInvalid, ReplayMismatch, RuntimeFault, UnknownOption
 from sabir_runtime.evaluate import EvaluateArguments, evaluate, evaluate_sync
 from sabir_runtime.evaluations import follow_up, unfinished_evaluations
+from sabir_runtime.failures import PolicyFailed
 from sabir_runtime.human import Question, human_policy
 from sabir_runtime.llm import LLMPolicy, llm_policy
 from sabir_runtime.loops import loop_policy

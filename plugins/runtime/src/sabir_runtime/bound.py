@@ -14,6 +14,7 @@ from sabir.constructors import as_messages
 from sabir.messages import RESERVED
 
 from sabir_runtime.errors import PolicyInvalid
+from sabir_runtime.failures import PolicyFailed, is_cancelled
 from sabir_runtime.options import CHOSEN, option_of
 from sabir_runtime.policies import AnyPolicy, Batch, Named, check_batch
 from sabir_runtime.signatures import PolicySignature, read_policy
@@ -76,8 +77,15 @@ class BoundPolicy:
     ) -> Awaitable[Batch]:
         """What the policy chose, the calls among it answered: each call with its result.
 
-        Raises UnknownOption for a name that the context does not bind, and what the policy raises.
+        Raises UnknownOption for a name that the context does not bind, PolicyInvalid for arguments that do not fit
+        the policy's parameters, and PolicyFailed for what the policy raises.
         """
+        return self.perform(observations, options, self.signature.check(arguments))
+
+    def perform(
+        self, observations: str | Message | Sequence[Message], options: Sequence[str] | None, arguments: dict[str, Any]
+    ) -> Awaitable[Batch]:
+        """As a call of it, with arguments that are of their parameters' types already: validated once, not twice."""
         return self.runner.perform(BoundCall(self, observations, options, arguments))
 
     def __repr__(self) -> str:
@@ -88,7 +96,8 @@ class BoundPolicy:
 class BoundCall:
     """One call of a bound policy, ready to be performed: messages, names of options, and the policy's own arguments.
 
-    Raises UnknownOption for a name that the context does not bind.
+    The lists are its own, and the arguments are of their parameters' types (`PolicySignature.check`). Raises
+    UnknownOption for a name that the context does not bind, and Misnamed for observations that are no messages.
     """
 
     __slots__ = ("__weakref__", "arguments", "bound", "observations", "options")
@@ -101,7 +110,7 @@ class BoundCall:
         arguments: dict[str, Any],
     ) -> None:
         self.bound = bound
-        self.observations: list[Message] = observations if type(observations) is list else as_messages(observations)
+        self.observations: list[Message] = as_messages(observations)
         self.options = bound.context.checked_options(options) if options else None
         self.arguments = arguments
 
@@ -117,9 +126,19 @@ class BoundCall:
         return message is not None and len(self.observations) == 1 and self.observations[0] is message
 
     async def decide(self) -> Batch:
-        """The batch that the policy itself chose, its calls not answered yet; raises what the policy raises."""
+        """The batch that the policy itself chose, its calls not answered yet; PolicyFailed for what it raises."""
         bound = self.bound
-        return check_batch(bound, await bound.policy(bound.context, self.observations, self.options, **self.arguments))
+        options = None if self.options is None else list(self.options)
+        try:
+            chosen = await bound.policy(bound.context, list(self.observations), options, **self.arguments)
+            return check_batch(bound, chosen)
+        except PolicyFailed:
+            raise
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and is_cancelled():
+                raise
+            failure = PolicyFailed.of(error)
+            raise failure.with_traceback(error.__traceback__) from failure.__cause__
 
     async def answer(self, message: Message, context: ToolContext | None = None) -> Message:
         """The result of one option call of the batch; whatever fails is an error result (UP-05, D-08).

@@ -4,15 +4,12 @@ SabirError
 └── RuntimeFault
     ├── PolicyInvalid     what was bound is no policy, or gave no batch (TypeError)
     ├── UnknownOption     an option's name that its context does not bind (ValueError)
-    ├── PolicyFailed      a policy failed where it ran, elsewhere or earlier
+    ├── PolicyFailed      a policy failed; in `failures`
     ├── LoopLimit         a policy chose options as often as its loop allows
     └── ReplayMismatch    a recorded run and its code no longer agree
 """
 
-from typing import Self
-
-from sabir import OptionFailed, SabirError
-from sabir.execution import is_retryable
+from sabir import SabirError
 
 
 class RuntimeFault(SabirError):
@@ -25,21 +22,6 @@ class PolicyInvalid(RuntimeFault, TypeError):
 
 class UnknownOption(RuntimeFault, ValueError):
     """An option was named that the context does not bind (RN-19)."""
-
-
-class PolicyFailed(RuntimeFault, OptionFailed):
-    """A policy failed in another process or in an earlier one (RN-31).
-
-    `error_type` is the class of what it raised there, `error_message` what that said, `retryable` whether asking
-    again may help.
-    """
-
-    @classmethod
-    def of(cls, error: Exception) -> Self:
-        """The failure that an exception of a policy stands for, as it is recorded or sent."""
-        if isinstance(error, OptionFailed):
-            return cls(error.error_type, error.error_message, retryable=is_retryable(error))
-        return cls(type(error).__name__, str(error) or type(error).__name__, retryable=is_retryable(error))
 
 
 class LoopLimit(RuntimeFault):

@@ -42,7 +42,7 @@ def _option_of(bound: "BoundPolicy", offered: list[str]) -> Option:
     async def perform(**arguments: Any) -> Any:  # whatever a result holds
         message = CHOSEN.get()
         options = offered if bound.options is None else bound.options
-        return value_of(await bound([message], options, **arguments), message)
+        return value_of(await bound.perform([message], options, arguments), message)
 
     return bound.signature.as_option(bound.name, perform)
 

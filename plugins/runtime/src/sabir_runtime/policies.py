@@ -57,4 +57,4 @@ def check_batch(bound: "BoundPolicy", returned: object) -> Batch:
             remedy = "return messages, for example sabir.assistant(…)"
             place = f"a {type(message).__name__} at [{index}] of its batch"
             raise PolicyInvalid(f"policy {bound.name!r} returned {place}; {remedy}")
-    return returned if isinstance(returned, list) else list(returned)
+    return list(returned)

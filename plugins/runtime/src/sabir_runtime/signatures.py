@@ -3,7 +3,10 @@
     async def search_web(ctx, observations, options=None, *, query: str, most: int = 5) -> list[Message]
                                                              └───────── parameters ────┘
 
-Arguments travel as JSON, by the parameters' own types (RN-29); a policy that takes `**others` takes plain JSON there.
+    given ──check──▶ of the parameters' types ──encode──▶ JSON ──decode──▶ the same values, elsewhere or later (RN-29)
+
+Under every runner a policy is given what `check` gives. What JSON would change, or would write down of a secret, is
+refused by `encode`; a policy that takes `**others` takes plain JSON there.
 """
 
 import inspect
@@ -16,13 +19,14 @@ from weakref import WeakKeyDictionary
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
-from sabir import NotJSON, Option, OptionInvalid
-from sabir.arguments import Binder, describe
+from sabir import Option, OptionInvalid
+from sabir.arguments import ArgumentsRefused, Binder, Bound, describe
 from sabir.errors import one_line
 from sabir.signatures import first_paragraph, read_function, unwrap
-from sabir.values import encode_json
+from sabir.values import JSONText, encode_json
 
 from sabir_runtime.errors import PolicyInvalid
+from sabir_runtime.values import difference, secret_in
 
 ALWAYS_GIVEN = 3
 """Context, observations and options come first in every policy."""
@@ -37,6 +41,8 @@ class PolicySignature:
     annotations: Mapping[str, Any]
     schema: Mapping[str, Any]
     binder: Binder = field(repr=False)
+    required: frozenset[str] = frozenset()
+    """Parameters without a default."""
     is_open: bool = False
     """Whether it takes arguments that it does not name."""
 
@@ -47,44 +53,84 @@ class PolicySignature:
     def as_option(self, name: str, function: Callable[..., Any]) -> Option:
         """The option of that name that runs a function with this policy's arguments."""
         made = Option.from_schema(name, self.description, dict(self.schema), function)
-        return made if self.is_open else made.model_copy(update={"binder": self.binder})
+        return made.model_copy(update={"binder": self._bind_open if self.is_open else self.binder})
+
+    def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments, of their parameters' types; PolicyInvalid names those that do not fit or are missing."""
+        return self._fitting(arguments, lambda adapter, value: adapter.validate_python(value))
 
     def encode(self, arguments: Mapping[str, Any]) -> str:
-        """Arguments as the text of a JSON object; PolicyInvalid names one that JSON cannot hold as it is."""
+        """Checked arguments as the text of a JSON object.
+
+        PolicyInvalid names one that JSON cannot hold, that would be read again as another value, or holds a secret.
+        """
         return "{" + ",".join(f"{json.dumps(name)}:{self._encode(name, arguments[name])}" for name in arguments) + "}"
 
     def decode(self, text: str) -> dict[str, Any]:
         """The arguments that a text holds, of their parameters' types; PolicyInvalid for those that do not fit."""
         try:
-            given: dict[str, Any] = json.loads(text)
-            return {name: self._decode(name, value) for name, value in given.items()}
+            given: Mapping[str, Any] = json.loads(text)
+            given.items()
         except (ValueError, AttributeError) as error:
-            reason = describe(error) if isinstance(error, ValidationError) else str(error)
-            raise PolicyInvalid(
-                f"arguments of policy {self.function_name!r} do not fit: {one_line(reason, 300)}"
-            ) from None
+            raise self._misfit(str(error)) from None
+        return self._fitting(given, _read_again)
+
+    def _fitting(self, given: Mapping[str, Any], read: Callable[[TypeAdapter[Any], Any], Any]) -> dict[str, Any]:
+        misfits = [f"argument {name!r}: missing" for name in sorted(self.required.difference(given))]
+        known, found = self._adapters, dict(given)
+        if not self.is_open:
+            takes = f"it takes {', '.join(known) or 'none'}"
+            misfits += [f"argument {name!r}: unknown; {takes}" for name in given if name not in known]
+        for name in known.keys() & given.keys():
+            try:
+                found[name] = read(known[name], given[name])
+            except ValidationError as error:
+                misfits.append(f"argument {name!r}: {describe(error)}")
+        if misfits:
+            raise self._misfit("; ".join(misfits))
+        return found
+
+    def _misfit(self, reason: str) -> PolicyInvalid:
+        return PolicyInvalid(f"arguments of policy {self.function_name!r} do not fit: {one_line(reason, 300)}")
+
+    def _bind_open(self, text: JSONText) -> Bound:
+        try:
+            return Bound((), self.decode(text))
+        except PolicyInvalid as error:
+            raise ArgumentsRefused(str(error)) from None
 
     @cached_property
     def _adapters(self) -> dict[str, TypeAdapter[Any]]:
         return {name: TypeAdapter(annotation) for name, annotation in self.annotations.items()}
 
     def _encode(self, name: str, value: Any) -> str:
+        argument = f"argument {name!r} of policy {self.function_name!r}"
+        adapter = self._adapters.get(name)
         try:
-            if name in self._adapters:
-                return self._adapters[name].dump_json(value, by_alias=True, warnings="error").decode()
-            text = encode_json(value)
-            if json.loads(text) != value:
-                raise NotJSON(f"a value of type {type(value).__name__} would come back as something else")
-            return text
-        except (PydanticSerializationError, NotJSON) as error:
+            text = encode_json(value) if adapter is None else _written(adapter, value)
+            secret = secret_in(value)
+            again = json.loads(text) if adapter is None else adapter.validate_json(text)
+        except (PydanticSerializationError, ValueError, RecursionError) as error:
+            reason = describe(error) if isinstance(error, ValidationError) else str(error)
             remedy = "annotate the parameter with a type that pydantic knows, or pass plain JSON"
-            raise PolicyInvalid(
-                f"argument {name!r} of policy {self.function_name!r} is no JSON: {one_line(str(error), 200)}; {remedy}"
-            ) from None
+            raise PolicyInvalid(f"{argument} is no JSON: {one_line(reason, 200)}; {remedy}") from None
+        if secret is not None:
+            remedy = "pass a name under which the policy finds it where it runs"
+            raise PolicyInvalid(f"{argument}{secret} is a secret, which is neither written down nor sent; {remedy}")
+        changed = difference(value, again)
+        if changed:
+            remedy = "annotate the parameter with the value's own type, or pass plain JSON"
+            raise PolicyInvalid(f"{argument} is no JSON as it is: {one_line(changed, 200)}; {remedy}")
+        return text
 
-    def _decode(self, name: str, value: Any) -> Any:
-        # From JSON text: its rules (a list is a tuple there, a string a date) are laxer than those of Python values.
-        return self._adapters[name].validate_json(to_json(value)) if name in self._adapters else value
+
+def _written(adapter: TypeAdapter[Any], value: Any) -> str:
+    return adapter.dump_json(value, by_alias=True, warnings="error").decode()
+
+
+def _read_again(adapter: TypeAdapter[Any], value: Any) -> Any:
+    # From JSON text: its rules (a list is a tuple there, a string a date) are laxer than those of Python values.
+    return adapter.validate_json(to_json(value))
 
 
 def read_policy(policy: Callable[..., Any]) -> PolicySignature:
@@ -149,7 +195,8 @@ def _describe(
         raise PolicyInvalid(str(error).replace("option", "policy", 1)) from None
     schema = {**signature.parameters, "additionalProperties": True} if is_open else signature.parameters
     description = first_paragraph(described.__doc__ or "")
-    return PolicySignature(name, description, described.__annotations__, schema, signature.binder, is_open)
+    required = frozenset(each.name for each in named if each.default is each.empty)
+    return PolicySignature(name, description, described.__annotations__, schema, signature.binder, required, is_open)
 
 
 def _names(parameters: list[inspect.Parameter]) -> str:

@@ -1,0 +1,144 @@
+"""What a policy raised, as its caller gets it: alike under every runner (RN-21, RN-31).
+
+    raised ──failure_of──▶ Failure ──▶ recorded or sent, as JSON ──▶ Failure ──error──▶ PolicyFailed
+
+    LookupError("no disk")     PolicyFailed that is a LookupError too: "no disk"
+    LoopLimit("…")             the same: the runtime's own faults are known everywhere, as Python's are
+    MyError(LookupError)       the same, by its nearest class that is known everywhere: "MyError: no disk"
+    MyError(Exception)         PolicyFailed: "MyError: no disk"
+
+A runner in memory goes the same way: whoever catches an error catches it wherever the policy runs. A group keeps its
+members, and an error its `__cause__`, each made so; attributes of another class are not kept.
+"""
+
+import asyncio
+import builtins
+from functools import cache
+from typing import Any
+
+from sabir import OptionFailed
+from sabir.execution import is_retryable, text_of
+from sabir.models import AtRest
+from sabir.parts import NonEmpty
+
+from sabir_runtime.errors import LoopLimit, PolicyInvalid, RuntimeFault, UnknownOption
+
+MOST_CHARACTERS = 10_000
+"""Of an exception's message."""
+MOST_CAUSES = 20
+"""So many causes of causes are kept."""
+_ALONE = (StopIteration, MemoryError, ExceptionGroup)
+"""The first cannot leave a coroutine, of the second nothing can be derived, and a group is known by its members."""
+
+_OWN: dict[str, type[Exception]] = {kind.__name__: kind for kind in (PolicyInvalid, UnknownOption, LoopLimit)}
+
+
+class PolicyFailed(RuntimeFault, OptionFailed):
+    """A policy failed, here, in another process or in an earlier one (RN-31).
+
+    `error_type` is the class of what it raised, `error_message` what that said, `retryable` whether asking again may
+    help. An exception of Python's own class, and of one derived from it, is an instance of that class as well; so are
+    PolicyInvalid, UnknownOption and LoopLimit.
+    """
+
+    def __init__(self, error_type: str, error_message: str, *, retryable: bool = False) -> None:
+        # Not by way of `super()`: other bases, UnicodeDecodeError for one, take other arguments.
+        BaseException.__init__(self, error_message)
+        self.error_type = error_type
+        self.error_message = error_message
+        self.retryable = retryable
+
+    @classmethod
+    def of(cls, error: BaseException) -> "PolicyFailed":
+        """The failure that an exception of a policy stands for."""
+        return error if isinstance(error, PolicyFailed) else failure_of(error).error()
+
+    def __str__(self) -> str:
+        """In one line: the message, and the class unless it is this one's."""
+        shown = " ".join(self.error_message.split())
+        is_named = type(self).__name__ == self.error_type or shown == self.error_type
+        return shown if is_named else f"{self.error_type}: {shown}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """So that it crosses processes with its causes."""
+        return Failure.error, (failure_of(self),)
+
+
+class Failure(AtRest):
+    """What a policy raised, as data."""
+
+    type: NonEmpty
+    message: str
+    retryable: bool = False
+    known_as: str = ""
+    """The nearest class that is known everywhere; empty for Exception itself, and for a group."""
+    cause: "Failure | None" = None
+    members: "tuple[Failure, ...]" = ()
+    """Of a group."""
+
+    def error(self) -> PolicyFailed:
+        """The exception that a caller gets; its `__cause__` and its members are such exceptions too."""
+        made = self._new()
+        PolicyFailed.__init__(made, self.type, self.message, retryable=self.retryable)
+        if self.cause is not None:
+            made.__cause__ = self.cause.error()
+        return made
+
+    def _new(self) -> PolicyFailed:
+        if self.members:
+            kind: type[Any] = _failed_as(ExceptionGroup)
+            made: PolicyFailed = kind.__new__(kind, self.message, [each.error() for each in self.members])
+            return made
+        found = _OWN.get(self.known_as) or getattr(builtins, self.known_as or "Exception", Exception)
+        kind = _failed_as(found) if _is_known(found) else PolicyFailed
+        made = kind.__new__(kind)
+        return made
+
+
+def failure_of(error: BaseException, depth: int = MOST_CAUSES) -> Failure:
+    """What an exception says of itself, of its causes and its members: so many levels of them."""
+    kind, message, retryable = _said_by(error)
+    members = error.exceptions if isinstance(error, BaseExceptionGroup) and depth else ()
+    return Failure(
+        type=kind,
+        message=message[:MOST_CHARACTERS].encode(errors="backslashreplace").decode(),
+        retryable=retryable,
+        known_as=next((each.__name__ for each in type(error).__mro__ if _is_known(each)), ""),
+        cause=failure_of(error.__cause__, depth - 1) if error.__cause__ is not None and depth else None,
+        members=tuple(failure_of(each, depth - 1) for each in members),
+    )
+
+
+def is_cancelled() -> bool:
+    """Whether somebody cancels the task that runs here, rather than something that it waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _said_by(error: BaseException) -> tuple[str, str, bool]:
+    """Type, message and whether to try again."""
+    if isinstance(error, OptionFailed):
+        return error.error_type or type(error).__name__, str(error.error_message), is_retryable(error)
+    message = text_of(error)
+    if isinstance(error, BaseExceptionGroup):
+        message = error.message
+    elif isinstance(error, asyncio.CancelledError):
+        message = "the policy waited for something that was cancelled"
+    elif not isinstance(error, Exception):
+        message = f"the policy raised {error!r}"
+    return type(error).__name__, message, is_retryable(error)
+
+
+def _is_known(kind: object) -> bool:
+    """Whether a class of exceptions is the same everywhere, and says more than Exception does."""
+    if not (isinstance(kind, type) and issubclass(kind, Exception)) or kind is Exception:
+        return False
+    is_pythons = kind.__module__ == "builtins" and not issubclass(kind, _ALONE)
+    return is_pythons or kind in _OWN.values()
+
+
+@cache
+def _failed_as(kind: type[Exception]) -> type[PolicyFailed]:
+    """The class of failures that are of a known class too."""
+    made: type[PolicyFailed] = type(kind.__name__, (PolicyFailed, kind), {"__module__": __name__})
+    return made

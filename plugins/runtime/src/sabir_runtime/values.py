@@ -1,0 +1,58 @@
+"""Whether a value is the same once it was written as JSON and read again; where it holds a secret.
+
+    difference(value, read again)   ""                      the same, types included
+                                    "[0].city is a str"     where it is not, and what is there instead
+    secret_in(value)                ".login.password"       where a secret is held; None where there is none
+
+Equality alone does not tell: `True == 1`, and an enum's member may equal its text.
+"""
+
+import dataclasses
+from collections.abc import Collection, Mapping, Set
+from typing import TypeAlias
+
+from pydantic import BaseModel, Secret, SecretBytes, SecretStr
+
+Parts: TypeAlias = list[tuple[str, object]]
+"""What a value is made of, each with its place in it."""
+
+
+def difference(was: object, now: object, place: str = "") -> str:
+    """Where two values first differ, in words; empty where they are the same."""
+    at = place.lstrip(".") or "it"
+    if type(was) is not type(now):
+        return f"{at}, of type {type(was).__name__}, becomes one of type {type(now).__name__}"
+    parts, others = _parts_of(was), _parts_of(now)
+    if parts is None or others is None:
+        return "" if was == now or (was != was and now != now) else f"{at} becomes another {type(was).__name__}"  # noqa: PLR0124  # NaN
+    if len(parts) != len(others):
+        return f"{at}, of {len(parts)} values, becomes one of {len(others)}"
+    found = (difference(part, other, place + name) for (name, part), (_, other) in zip(parts, others, strict=True))
+    return next(filter(None, found), "")
+
+
+def secret_in(value: object, place: str = "") -> str | None:
+    """The place in a value where a secret of pydantic's is, "" for the value itself; None where there is none."""
+    if isinstance(value, Secret | SecretStr | SecretBytes):
+        return place
+    found = (secret_in(part, place + name) for name, part in _parts_of(value) or ())
+    return next((each for each in found if each is not None), None)
+
+
+def _parts_of(value: object) -> Parts | None:
+    """What a value is made of; None for one that is not made of others."""
+    if isinstance(value, str | bytes | bytearray | memoryview):
+        return None
+    if isinstance(value, BaseModel):
+        held = {name: getattr(value, name) for name in type(value).model_fields}
+        held |= (value.__pydantic_extra__ or {}) | (value.__pydantic_private__ or {})
+        return [(f".{name}", item) for name, item in held.items()]
+    if dataclasses.is_dataclass(value):
+        return [(f".{field.name}", getattr(value, field.name, None)) for field in dataclasses.fields(value)]
+    if isinstance(value, Mapping):
+        return [(f"[{key!r}]", part) for key, item in value.items() for part in (key, item)]
+    if isinstance(value, Set):
+        return [("{…}", item) for item in sorted(value, key=lambda each: (hash(each), repr(each)))]
+    if isinstance(value, Collection):
+        return [(f"[{index}]", item) for index, item in enumerate(value)]
+    return None

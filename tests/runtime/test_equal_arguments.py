@@ -1,0 +1,218 @@
+"""A policy is given the same arguments and observations under every runner, or the same refusal (RN-21, RN-29).
+
+given ──by the parameter's type──▶ what the policy gets        in memory too
+                              └──▶ JSON and back, the same     where it is written down or sent; else refused by name
+"""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from typing import Any
+
+import pytest
+import sabir
+from hypothesis import given
+from hypothesis import strategies as some
+from pydantic import BaseModel, Secret, SecretBytes, SecretStr
+from sabir import Message
+from sabir.errors import Misnamed
+from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, InMemoryRunner, PolicyInvalid
+from sabir_runtime.signatures import read_policy
+
+from tests.runtime.every_runner import RUNNERS
+from tests.servers.postgres import postgres
+from tests.servers.shared_nats import nats
+
+__all__ = ["nats", "postgres"]
+HISTORY = [sabir.user("Umbrella today?"), sabir.assistant("Take one.")]
+TRAVELLING = [name for name in RUNNERS if name != "memory"]
+
+
+class Town(BaseModel):
+    """Where it rains."""
+
+    name: str
+
+
+class Capital(Town):
+    """A town of which a parameter of type Town knows nothing more."""
+
+    country: str
+
+
+class Login(BaseModel):
+    """Who asks."""
+
+    user: str
+    password: SecretStr
+
+
+@dataclass
+class Key:
+    """What opens something, not at once to be seen."""
+
+    held: dict[str, list[SecretBytes]]
+
+
+class Unit(StrEnum):
+    """A text that is more than that."""
+
+    CELSIUS = "C"
+
+
+async def tell(
+    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, number: int = 0,
+    days: list[date] | None = None, town: Town | None = None, rate: float = 0.0, any: Any = None,
+    login: Login | None = None, key: Key | None = None,
+) -> list[Message]:  # fmt: skip
+    """What was given, with its types."""
+    return [sabir.assistant(repr((number, days, town, rate, any)))]
+
+
+async def tell_all(
+    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, **others: Any
+) -> list[Message]:
+    """What was given by names of the caller's own."""
+    return [sabir.assistant(repr(others))]
+
+
+async def need(
+    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, city: str
+) -> list[Message]:
+    """Something that must be given."""
+    return [sabir.assistant(city)]
+
+
+async def scribble(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    """Use the lists as if nobody else had them."""
+    count = len(observations)
+    observations.append(sabir.user("Mine."))
+    if options is not None:
+        options.append("tell_all")
+    return [sabir.assistant(str(count))]
+
+
+async def twice(ctx: Any, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    """Ask one that scribbles two times."""
+    return [*await ctx.scribble(observations, options), *await ctx.scribble(observations, options)]
+
+
+class Desk(BaseContext):
+    """All of them."""
+
+    def __init__(self, runner: BaseRunner) -> None:
+        super().__init__(runner)
+        self.tell, self.tell_all, self.need = self._bind(tell), self._bind(tell_all), self._bind(need)
+        self.scribble, self.twice = self._bind(scribble), self._bind(twice)
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+async def test_arguments_are_of_their_parameters_types_under_every_runner(
+    runner: str, request: pytest.FixtureRequest
+) -> None:
+    """RN-21, RN-29: a text for a number, a tuple for a list, a text for a date are what the types make of them."""
+    async with RUNNERS[runner](request, Desk) as made:
+        given = {"number": "7", "days": ("2026-11-21",), "town": {"name": "Rome"}, "rate": 1}
+        (found,) = await Desk(made).tell([], **given)
+
+    assert found.text == repr((7, [date(2026, 11, 21)], Town(name="Rome"), 1.0, None))
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+async def test_arguments_that_do_not_fit_are_refused_under_every_runner(
+    runner: str, request: pytest.FixtureRequest
+) -> None:
+    """RN-21: by name, before anything is run: of another type, missing, or unknown; and messages that are none."""
+    async with RUNNERS[runner](request, Desk) as made:
+        ctx = Desk(made)
+        with pytest.raises(PolicyInvalid, match=r"'tell' do not fit: argument 'number': .*valid integer"):
+            await ctx.tell([], number="seven")
+        with pytest.raises(PolicyInvalid, match="'need' do not fit: argument 'city': missing"):
+            await ctx.need([])
+        with pytest.raises(PolicyInvalid, match="'need' do not fit: argument 'town': unknown; it takes city"):
+            await ctx.need([], city="Rome", town="Rome")
+        with pytest.raises(Misnamed, match=r"messages\[1\] is a str"):
+            await ctx.tell([HISTORY[0], "Hi."])
+
+
+CHANGED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "tuple": ("tell", {"any": {"deep": [(1, 2)]}}, r"\['deep'\]\[0\], of type tuple, becomes one of type list"),
+    "date": ("tell", {"any": date(2026, 11, 21)}, "of type date, becomes one of type str"),
+    "key": ("tell", {"any": {1: 2}}, r"\[1\], of type int, becomes one of type str"),
+    "enum": ("tell", {"any": [Unit.CELSIUS]}, r"\[0\], of type Unit, becomes one of type str"),
+    "NaN": ("tell", {"rate": float("nan")}, "argument 'rate'"),
+    "subclass": ("tell", {"town": Capital(name="Rome", country="Italy")}, "of type Capital, becomes one of type Town"),
+    "open tuple": ("tell_all", {"deep": [(1, 2)]}, r"\[0\], of type tuple"),
+    "open NaN": ("tell_all", {"rate": float("nan")}, "argument 'rate'"),
+    "model of secrets": ("tell", {"login": Login(user="x", password=SecretStr("hidden"))}, r"'tell'.password is a sec"),
+    "deep secret": ("tell", {"key": Key({"a": [SecretBytes(b"hidden")]})}, r"'tell'.held\['a'\]\[0\] is a secret"),
+    "open secret": ("tell_all", {"password": SecretStr("hidden")}, "argument 'password'"),
+    "any secret": ("tell", {"any": Secret(3)}, "argument 'any' of policy 'tell'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("runner", TRAVELLING)
+async def test_arguments_that_would_change_on_their_way_are_refused_by_name(
+    runner: str, request: pytest.FixtureRequest
+) -> None:
+    """RN-29: before anything is written down or sent; of a secret, no text shows."""
+    async with RUNNERS[runner](request, Desk) as made:
+        ctx = Desk(made)
+        for policy, arguments, told in CHANGED.values():
+            with pytest.raises(PolicyInvalid, match=told) as refused:
+                await getattr(ctx, policy)([], **arguments)
+            assert "hidden" not in str(refused.value)
+
+
+@given(
+    some.recursive(
+        some.none() | some.booleans() | some.integers() | some.floats() | some.text() | some.dates() | some.binary(),
+        lambda inner: (
+            some.lists(inner) | some.tuples(inner) | some.frozensets(some.integers() | some.text())
+            | some.dictionaries(some.text() | some.integers(), inner)
+        ),
+        max_leaves=6,
+    )
+)  # fmt: skip
+def test_what_is_encoded_is_read_again_as_it_was(value: Any) -> None:
+    """RN-29: for every value, refused or the same, types included."""
+    signature = read_policy(tell)
+    try:
+        text = signature.encode({"any": value})
+    except PolicyInvalid:
+        return
+    assert repr(signature.decode(text)) == repr({"any": value})
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+async def test_a_policy_has_lists_of_its_own(runner: str, request: pytest.FixtureRequest) -> None:
+    """RN-09, RN-06, RN-21: what it appends to them reaches neither its caller nor the policy that is asked next."""
+    history = list(HISTORY)
+    async with RUNNERS[runner](request, Desk) as made:
+        found = await Desk(made).twice(history, ["tell"])
+
+    assert [message.text for message in found] == ["2", "2"]
+    assert history == HISTORY
+
+
+async def test_what_a_caller_appends_while_a_policy_works_is_not_seen_by_it() -> None:
+    """RN-09: the observations are those of the call."""
+    began, seen = asyncio.Event(), asyncio.Event()
+
+    async def look(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        began.set()
+        await seen.wait()
+        return [sabir.assistant(str(len(observations)))]
+
+    class Watching(BaseContext):
+        look: BoundPolicy
+
+    ctx, history = Watching(InMemoryRunner()), list(HISTORY)
+    ctx.look = ctx._bind(look)
+    looking = asyncio.ensure_future(ctx.look(history))
+    await began.wait()
+    history.append(sabir.user("Later."))
+    seen.set()
+
+    assert (await looking)[0].text == "2"

@@ -125,7 +125,7 @@ async def test_causes_and_members_of_groups_are_kept(runner: str, request: pytes
     """RN-31: `except*` and `__cause__` work as they do where the policy runs."""
     async with RUNNERS[runner](request, Desk) as made:
         ctx = Desk(made)
-        with pytest.raises(LookupError, match="^no page$") as chained:
+        with pytest.raises(LookupError, match=r"^no page$") as chained:
             await ctx.chain([])
         with pytest.raises(PolicyFailed) as grouped:
             await ctx.group([])

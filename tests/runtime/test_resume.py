@@ -63,7 +63,7 @@ def test_another_prompt_resumes_nothing(ns: str, key: str) -> None:
 
 
 def test_a_prompt_without_a_name_resumes_what_it_asked_itself() -> None:
-    """WI-41: no other question is answered with what was recorded for one; messages are compared without their ids."""
+    """WI-41: no other question is answered with what was recorded for one; messages are compared without ids, hints, steps (law 7)."""
     journal = ListJournal()
     river = [sabir.system("Be brief."), sabir.user("Name a river.")]
     evaluate_sync(ScriptedAdapter("The Po."), river, session=session_of(journal))
@@ -77,6 +77,8 @@ def test_a_prompt_without_a_name_resumes_what_it_asked_itself() -> None:
 
     again = [sabir.system("Be brief."), sabir.user("Name a river.")]
     assert evaluate_sync(llm, again, session=session, resume=True).text == "The Po."
+    hinted = [message.model_copy(update={"role_hint_for_llm": "user", "step_num": 3}) for message in again]
+    assert evaluate_sync(llm, hinted, session=session, resume=True).text == "The Po."
     assert evaluate_sync(llm, [], session=session, resume=True).text == "The Po."
     assert evaluate_sync(llm, Prompt[None](), session=session, resume=True).text == "The Po."
     assert (llm.sent, records_of(session)) == ((), before)

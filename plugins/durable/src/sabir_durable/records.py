@@ -3,9 +3,10 @@
     request   {"name": …, "observations": {"count": 12, "last": {…}}, "options": […], "arguments": {…}}   to be read
     digest    SHA-256 of observations, options and arguments                                              to compare
 
-The digest ignores what differs though nothing else does: ids and origins of messages. It holds no function name and no
-time (RN-27); options take part in it. The observations are in the ledger where they arose, so a request shows only how
-many there were and the last: a record does not grow with its history.
+The digest ignores what differs though nothing else does: ids and origins of messages, their role hints and steps
+(PJ-08, PJ-23). It holds no function name and no time (RN-27); options take part in it. The observations are in the
+ledger where they arose, so a request shows only how many there were and the last: a record does not grow with its
+history.
 """
 
 import json
@@ -13,6 +14,8 @@ import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import zip_longest
+from typing import Any
 
 from sabir import Message
 from sabir.errors import one_line
@@ -22,7 +25,12 @@ from sabir.values import parse_json
 from sabir_runtime.bound import BoundCall
 from sabir_runtime.failures import Failure, PolicyFailed, failure_of
 
-_UNCOUNTED = {"id", "origin", "schema_number"}
+_UNCOUNTED = {"id", "origin", "schema_number", "role_hint_for_llm", "step_num"}
+_UNSHOWN = {*_UNCOUNTED, "schema"}
+_SHOWN = 160
+"""Characters of a value that an error shows."""
+_BEFORE = 20
+"""How many of these may stand before the first that differs."""
 _digests: dict[int, tuple["weakref.ref[Message]", bytes]] = {}
 
 
@@ -96,21 +104,51 @@ def unpack_request(text: str) -> tuple[list[Message], list[str] | None, str]:
 
 
 def difference(recorded: str, found: str) -> str:
-    """Where the requests of two calls differ, in words: what was recorded, and what was found instead."""
-    was, now = json.loads(recorded), json.loads(found)
-    for key in ("name", "options", "arguments"):
-        if was.get(key) != now.get(key):
-            return f"recorded with {key} {_shown(was.get(key))}, found {_shown(now.get(key))}"
-    key = "observations" if "observations" in was else "call"
-    return f"recorded with {key} {_shown(was.get(key))}, found {_shown(now.get(key))}"
+    """Where the requests of two calls first differ, in words: what was recorded, and what was found instead."""
+    was, now = _counted(json.loads(recorded)), _counted(json.loads(found))
+    key = next((name for name in was if not _is_same(was[name], now.get(name))), "observations")
+    one, other = was.get(key), now.get(key)
+    if key != "observations" or isinstance(one, list):
+        place, one, other = _apart(one, other)
+        shown, instead = _windows(one, other)
+        return f"recorded with {key}{place} {shown}, found {instead}"
+    if _is_same(one, other):
+        return f"recorded with other observations: of {one['count']} messages, one before the last is another"
+    place, last, instead_last = _apart(one["last"], other["last"])
+    shown, instead = _windows(last, instead_last)
+    at = f"messages, the last with {place.lstrip('.')}" if place else "messages, the last"
+    return f"recorded with observations {one['count']} {at} {shown}, found {other['count']} {at} {instead}"
 
 
-def _shown(value: object) -> str:
-    if isinstance(value, dict) and set(value) == {"count", "last"}:
-        return f"{value['count']} messages, the last {_shown(value['last'])}"
-    if isinstance(value, dict) and "payload" in value:
-        value = value["payload"]
-    return one_line(json.dumps(value, ensure_ascii=False), 160)
+def _counted(held: Any) -> Any:  # what JSON holds
+    """A request without what is left out of the digests of its messages."""
+    if isinstance(held, dict):
+        is_message = {"policy", "payload"} <= held.keys()
+        return {name: _counted(item) for name, item in held.items() if not is_message or name not in _UNSHOWN}
+    return [_counted(item) for item in held] if isinstance(held, list) else held
+
+
+def _apart(was: Any, now: Any, place: str = "") -> tuple[str, Any, Any]:
+    """The innermost place where two values of JSON first differ, and what either has there."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        pairs = [(f"{place}.{name}", was.get(name), now.get(name)) for name in was | now]
+    elif isinstance(was, list) and isinstance(now, list):
+        pairs = [(f"{place}[{index}]", *pair) for index, pair in enumerate(zip_longest(was, now))]
+    else:
+        return place, was, now
+    return next((_apart(one, other, at) for at, one, other in pairs if not _is_same(one, other)), (place, was, now))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _windows(*values: Any) -> list[str]:
+    """Values in one line each, long ones from shortly before the first character that differs."""
+    texts = [" ".join(json.dumps(value, ensure_ascii=False).split()) for value in values]
+    differs = next((index for index, pair in enumerate(zip_longest(*texts)) if len(set(pair)) > 1), 0)
+    start = differs - _BEFORE if max(map(len, texts)) > _SHOWN else 0
+    return [one_line(f"…{text[start:]}" if start > 0 else text, _SHOWN) for text in texts]
 
 
 def _digest(message: Message) -> bytes:

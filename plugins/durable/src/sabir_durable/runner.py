@@ -28,7 +28,7 @@ from sabir_runtime.runners import Runner
 from sabir_durable.errors import DurableFault, RunCancelled, RunConflict, RunnerInUse, RunPaused, RunTaken, StoreInvalid
 from sabir_durable.execution import current
 from sabir_durable.ledger import OPEN, Run, check_name
-from sabir_durable.records import request_of, whole_request
+from sabir_durable.records import difference, request_of, whole_request
 from sabir_durable.runs import check_one_class
 from sabir_durable.stores import Durability, parse_store, shown
 
@@ -303,7 +303,9 @@ def _check_same(stored: Run, asked: Run) -> None:
     expected, found = (stored.context, stored.name, stored.digest), (asked.context, asked.name, asked.digest)
     if expected != found:
         was, now = f"{stored.context}.{stored.name}", f"{asked.context}.{asked.name}"
-        differs = f"{was}, and is now asked of {now}" if was != now else f"{was} with other observations or arguments"
+        differs = f"{was}, and is now asked of {now}"
+        if was == now:
+            differs = f"{was} with other observations or arguments: {difference(stored.request, asked.request)}"
         raise ReplayMismatch(f"run {asked.run!r} was asked of {differs}; give what it was given, or another run_id")
 
 

@@ -128,7 +128,9 @@ def _begin_alike(records: Sequence[InnerMessage], opening: Sequence[InnerMessage
 
 
 def _say_alike(recorded: Sequence[Message], given: Sequence[Message]) -> bool:
-    return len(recorded) == len(given) and all(map(Message.same_content, recorded, given))
+    """Whether messages say the same; role hints and steps tell no conversations apart (law 7, PJ-23)."""
+    said, saying = ([(message.policy, message.payload) for message in each] for each in (recorded, given))
+    return said == saying
 
 
 def _other_of(session: Session, prompt: Prompt[Output]) -> str:

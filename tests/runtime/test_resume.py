@@ -63,7 +63,7 @@ def test_another_prompt_resumes_nothing(ns: str, key: str) -> None:
 
 
 def test_a_prompt_without_a_name_resumes_what_it_asked_itself() -> None:
-    """WI-41: no other question is answered with what was recorded for one; messages are compared without ids, hints, steps (law 7)."""
+    """WI-41: no other question is answered with what was recorded for one; ids, hints and steps tell none apart."""
     journal = ListJournal()
     river = [sabir.system("Be brief."), sabir.user("Name a river.")]
     evaluate_sync(ScriptedAdapter("The Po."), river, session=session_of(journal))

@@ -17,6 +17,7 @@ from sabir.builders import OptionResultBuilder, name_kind
 from sabir.errors import BuilderError, OptionFailed, OptionInvalid, one_line
 from sabir.messages import RUNTIME, Message
 from sabir.signatures import is_asynchronous
+from sabir.threads import in_thread
 
 if TYPE_CHECKING:
     from sabir.options import Option
@@ -49,13 +50,11 @@ def answer_call_sync(option: "Option", call: Message) -> Message:
 
 async def answer_call(option: "Option", call: Message) -> Message:
     """Run an option for a call: a coroutine function here, any other function in a thread of its own."""
-    import asyncio  # loaded where a loop runs; those who wait need none of it
-
     function = check_runs(option, asynchronous=True)
     bound = _bind(option, call)
     if isinstance(bound, Message):
         return bound
-    outcome = _run(function, bound) if is_asynchronous(function) else await asyncio.to_thread(_run, function, bound)
+    outcome = _run(function, bound) if is_asynchronous(function) else await in_thread(_run, function, bound)
     if inspect.isawaitable(outcome.value):
         outcome = await _settle(outcome.value)
     return _finish(call, outcome)
@@ -70,7 +69,7 @@ def _run(function: Callable[..., Any], bound: Bound) -> Outcome:
 
 
 async def _settle(value: Awaitable[Any]) -> Outcome:
-    import asyncio
+    import asyncio  # loaded where a loop runs; those who wait need none of it
 
     try:
         return Outcome(await value)

@@ -122,7 +122,10 @@ class Option(Frozen):
         return answer_call_sync(self, call)
 
     async def answer(self, call: Message) -> Message:
-        """As `answer_sync`; asynchronous functions are awaited, others run in a thread of their own."""
+        """As `answer_sync`; asynchronous functions are awaited, others run in a thread of their own.
+
+        Of threads there are 512 for each event loop (`sabir.threads`); what comes beyond waits for one.
+        """
         return await answer_call(self, call)
 
     def __eq__(self, other: object) -> bool:

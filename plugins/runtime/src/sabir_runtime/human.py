@@ -50,6 +50,8 @@ def console(question: Question) -> str:
 def human_policy(ask: Ask = console, *, speaks_as: str = "human") -> AnyPolicy:
     """A policy that a person decides; a plain function runs in a thread, so that waiting for a person blocks nothing.
 
+    512 plain functions, options included, may wait at once in an event loop; those beyond wait for one to end. As
+    many as you like wait where `ask` is a coroutine function.
     A text becomes a message of the policy `speaks_as`. As an option it takes `request`, what is asked of the person.
     """
 

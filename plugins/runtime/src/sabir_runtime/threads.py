@@ -1,4 +1,4 @@
-"""Functions of a person's, called from an event loop: coroutine functions in it, plain ones beside it.
+"""Functions of a person's, called from an event loop: coroutine functions in it, plain ones in threads of core's.
 
 await called(ask, question)      what it gives, or what it raises: no error is lost on the way
 """
@@ -6,6 +6,8 @@ await called(ask, question)      what it gives, or what it raises: no error is l
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
+
+from sabir.threads import in_thread
 
 Given = TypeVar("Given")
 Answer = TypeVar("Answer")
@@ -15,20 +17,3 @@ async def called(function: Callable[[Given], Answer | Awaitable[Answer]], given:
     """What the function gives: a coroutine function is awaited, any other runs in a thread, as options do."""
     answer = function(given) if inspect.iscoroutinefunction(function) else await in_thread(function, given)
     return await answer if isinstance(answer, Awaitable) else answer
-
-
-async def in_thread(function: Callable[[Given], Answer], given: Given) -> Answer:
-    """What the function makes of what is given to it, in a thread of its own.
-
-    A StopIteration arrives as a RuntimeError: no future can hold it, and whoever waits would wait for good
-    (https://docs.python.org/3/library/asyncio-future.html#asyncio.Future.set_exception).
-    """
-    import asyncio  # loaded where a loop runs
-
-    def run() -> Answer:
-        try:
-            return function(given)
-        except StopIteration as error:
-            raise RuntimeError(f"{getattr(function, '__name__', 'a function')} raised StopIteration") from error
-
-    return await asyncio.to_thread(run)

@@ -1,7 +1,8 @@
 """Models, people and rules are policies alike, and their keyword parameters are their schema."""
 
+from collections.abc import Awaitable
 from datetime import date
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import pytest
@@ -197,6 +198,40 @@ def test_what_takes_no_observations_and_options_is_no_policy(wrong: Any) -> None
     """RN-01, RN-10: said when it is bound, not when it is called."""
     with pytest.raises(PolicyInvalid):
         Context()._bind(wrong)
+
+
+def test_a_plain_function_is_refused_when_it_is_bound() -> None:
+    """RN-01: its batch could not be awaited, whoever calls it."""
+
+    def rule(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        return []
+
+    class Rules:
+        def __call__(self, ctx: BaseContext, observations: Any, options: Any = None) -> list[Message]:
+            return []
+
+    for wrong in (rule, partial(rule), lambda ctx, observations, options=None: [], Rules()):
+        with pytest.raises(PolicyInvalid, match="is a plain function, whose batch cannot be awaited; write async def"):
+            Context()._bind(wrong)
+
+
+async def test_a_function_that_gives_something_to_await_is_a_policy() -> None:
+    """RN-01: it says so by its annotation, or wraps a policy, of whose parameters it says nothing."""
+
+    def later(ctx: "Unknown", observations: Any, options: Any = None) -> Awaitable[list[Message]]:  # type: ignore[name-defined]  # noqa: F821
+        return search_web(ctx, observations, options, query="rain")
+
+    @wraps(search_web)
+    def wrapped(*given: Any, **named: Any) -> Any:
+        return search_web(*given, **named)
+
+    ctx = Context()
+    ctx.later, ctx.wrapped = ctx._bind(later), ctx._bind(wrapped)
+
+    assert [(await ctx.later(HISTORY))[0].text, (await ctx.wrapped(HISTORY, query="sun"))[0].text] == [
+        "3 × rain",
+        "3 × sun",
+    ]
 
 
 @pytest.mark.parametrize("returned", [None, "a text", sabir.user("x"), ["a text"], [None]])

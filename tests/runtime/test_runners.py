@@ -1,13 +1,26 @@
 """Runners decide how a call is performed; the one in memory adds nothing unless it is told to trace."""
 
 import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 import pytest
 import sabir
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from sabir_runtime import BaseContext, BaseRunner, BoundCall, InMemoryRunner, Runner, RuntimeFault
+from sabir import Message
+from sabir_runtime import (
+    BaseContext,
+    BaseRunner,
+    BoundCall,
+    InMemoryRunner,
+    PolicyFailed,
+    Runner,
+    RuntimeFault,
+)
+from sabir_runtime.policies import AnyPolicy
 
 from tests.runtime.support import Context, call, results
 
@@ -34,6 +47,33 @@ async def test_a_runner_of_ones_own_defines_perform_alone() -> None:
     assert seen == ["chooser", "search"]
     with pytest.raises(NotImplementedError, match=r"Runner defines no perform\(call\)"):
         Context(runner=Runner()).chooser(HISTORY)
+
+
+async def test_what_a_runner_wraps_in_a_plain_function_is_a_policy_like_any_other() -> None:
+    """RN-05, RN-11, RN-21: it is called by that function, offered, chosen and answered; its errors are PolicyFailed."""
+    heard: list[str] = []
+
+    class Counting(BaseRunner):
+        def create_bind_function(self, ctx: BaseContext) -> Callable[..., Any]:
+            def bind(policy: AnyPolicy) -> AnyPolicy:
+                @wraps(policy)
+                async def bound(
+                    observations: list[Message], options: list[str] | None = None, **arguments: Any
+                ) -> list[Message]:
+                    heard.append(policy.__name__)
+                    return await policy(ctx, observations, options, **arguments)
+
+                return bound
+
+            return bind
+
+    ctx = Context(call("search", query="rain", most="4"), call("broken", "call-2"), runner=Counting())
+    batch = await ctx.chooser("Umbrella?", ["search", "broken"])
+
+    assert [option.name for option in ctx.offer(["search"])] == ["search"]
+    assert (heard, results(batch)) == (["chooser", "search_web", "broken"], ["4 × rain", "RuntimeError"])
+    with pytest.raises(PolicyFailed, match="no disk"):
+        await ctx.broken(HISTORY)
 
 
 async def test_untraced_calls_pass_the_context_and_know_no_tracing() -> None:

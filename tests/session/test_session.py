@@ -4,11 +4,13 @@ import logging
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from sabir_session import (
     InnerMessage,
     InProcessEventBus,
+    ObserverInvalid,
     ReducerContext,
     Session,
     SessionError,
@@ -102,6 +104,24 @@ def test_observers_are_told_the_old_and_the_new_items_of_each_change() -> None:
     record_all(session, [system(), asked(1, "c1"), told(2, "c1")])
 
     assert seen == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_an_observer_that_nothing_would_await_is_refused() -> None:
+    """WI-20: a coroutine function, also behind a partial or an object; handlers of a bus alike."""
+
+    async def observe(old: object, new: object) -> None:
+        raise AssertionError("never awaited")
+
+    class Observer:
+        async def __call__(self, old: object, new: object) -> None:
+            raise AssertionError("never awaited")
+
+    session = recording()
+    for wrong in (observe, partial(observe, None), Observer()):
+        with pytest.raises(ObserverInvalid, match="is a coroutine function, and nothing would await it; give a plain"):
+            session.observe(InnerMessage, wrong)
+        with pytest.raises(ObserverInvalid):
+            session.bus.subscribe(InnerMessage, wrong)
 
 
 def test_an_observer_sees_result_and_status_in_one_change() -> None:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar, c
 from pydantic import BaseModel, Field, SkipValidation, ValidationError, field_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from sabir.arguments import Binder, bind_model, describe
+from sabir.arguments import Binder, bind_model, bind_schema, describe
 from sabir.errors import OptionInvalid, one_line
 from sabir.execution import answer_call, answer_call_sync
 from sabir.messages import RESERVED, RUNTIME, Message
 from sabir.models import Frozen
 from sabir.parts import NonEmpty, Text
-from sabir.signatures import first_paragraph, read_function, schema_of_model
+from sabir.provided import Provided, providing
+from sabir.signatures import first_paragraph, provided_to, read_function, schema_of_model
 from sabir.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -73,7 +74,8 @@ class Option(Frozen):
         """An option of a typed function, sync or async: method, partial or callable object alike.
 
         Name, description (the docstring's first paragraph) and parameters come from its signature; the function
-        receives validated, typed arguments. Raises OptionInvalid for a signature that no schema can describe.
+        receives validated, typed arguments. A parameter whose type provides itself (`sabir.provided`) is filled in.
+        Raises OptionInvalid for a signature that no schema can describe.
         """
         signature = read_function(function, name)
         if description is not None:
@@ -93,7 +95,9 @@ class Option(Frozen):
         if description is None:
             description = first_paragraph(model.__doc__ or "")
         said = {"description": description, "parameters": schema_of_model(model)}
-        return _make(name or model.__name__, **said, function=function, binder=partial(bind_model, model))
+        name = name or model.__name__
+        provided = provided_to(function, name) if function else ()
+        return _make(name, **said, function=function, binder=partial(bind_model, model), provided=provided)
 
     @classmethod
     def from_schema(
@@ -104,7 +108,11 @@ class Option(Frozen):
         function: Callable[..., Any] | None = None,
     ) -> "Option":
         """An option of a raw JSON schema; the function takes the arguments by name, as plain JSON values."""
-        return _make(name, description=description, parameters=parameters, function=function)
+        made = _make(name, description=description, parameters=parameters, function=function)
+        provided = provided_to(function, name) if function else ()
+        if not provided:
+            return made
+        return made.model_copy(update={"binder": providing(partial(bind_schema, made.parameters), provided)})
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the function as it was written, without validation; Any, as each option has its own signature."""
@@ -211,7 +219,9 @@ def _as_option(candidate: object, index: int) -> Option:
     raise OptionInvalid(f"options[{index}] is {_shown(candidate)}, which is no option; {remedy}")
 
 
-def _make(name: str, **fields: Any) -> Option:
+def _make(name: str, *, provided: tuple[Provided, ...] = (), **fields: Any) -> Option:
+    if provided:
+        fields["binder"] = providing(fields["binder"], provided)
     try:
         return Option.model_validate({"name": name, **fields})
     except ValidationError as error:

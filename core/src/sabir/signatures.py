@@ -20,6 +20,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from sabir.arguments import Binder, Parameter, bind_parameters
 from sabir.errors import OptionInvalid, one_line
+from sabir.provided import Provided, read_provided
 
 AnyFunction = Callable[..., Any]
 
@@ -31,6 +32,8 @@ class Signature(NamedTuple):
     description: str
     parameters: dict[str, Any]
     binder: Binder
+    provided: tuple[Provided, ...] = ()
+    """What it takes besides, of which a model is not told."""
 
 
 class PlainSchema(GenerateJsonSchema):
@@ -56,9 +59,19 @@ def read_function(function: AnyFunction, name: str | None = None) -> Signature:
     if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
         raise OptionInvalid(f"option {name!r} yields its values; return one value, for example a list")
     documentation = inspect.getdoc(inner) or ""
-    fields, parameters = _read_parameters(function, name, _parameter_documentation(documentation))
+    fields, parameters, provided = _read_parameters(function, name, _parameter_documentation(documentation))
     schema, model = _model_of(name, fields)
-    return Signature(name, first_paragraph(documentation), schema, partial(bind_parameters, model, parameters))
+    binder = partial(bind_parameters, model, parameters)
+    return Signature(name, first_paragraph(documentation), schema, binder, provided)
+
+
+def provided_to(function: AnyFunction, name: str) -> tuple[Provided, ...]:
+    """What a function takes besides what a schema says; nothing where its annotations cannot be read."""
+    try:
+        hints, parameters = _type_hints(function, name), inspect.signature(function).parameters
+    except (OptionInvalid, ValueError):
+        return ()
+    return tuple(read_provided(name, parameters.values(), hints))
 
 
 def unwrap(function: AnyFunction) -> AnyFunction:
@@ -94,23 +107,25 @@ def first_paragraph(documentation: str) -> str:
 
 def _read_parameters(
     function: AnyFunction, name: str, documentation: Mapping[str, str]
-) -> tuple[dict[str, Any], tuple[Parameter, ...]]:
+) -> tuple[dict[str, Any], tuple[Parameter, ...], tuple[Provided, ...]]:
     bound = function.keywords if isinstance(function, partial) else {}
     hints = _type_hints(function, name)
     try:
         declared = inspect.signature(function).parameters.values()
     except ValueError:
         raise OptionInvalid(f"option {name!r} has no readable signature; wrap it in a typed function") from None
+    provided = read_provided(name, (each for each in declared if each.name not in bound), hints)
+    not_the_models = {*bound, *(each.name for each in provided)}  # the author's own choice, or the runtime's
     fields: dict[str, Any] = {}
     parameters = []
     for index, parameter in enumerate(declared):
-        if parameter.name in bound:  # the author's own choice, not the model's
+        if parameter.name in not_the_models:
             continue
         _refuse_open_ended(parameter, name, hints)
         field = f"parameter_{index}"
         fields[field] = _field(parameter, hints[parameter.name], documentation.get(parameter.name))
         parameters.append(Parameter(parameter.name, field, parameter.kind is parameter.POSITIONAL_ONLY))
-    return fields, tuple(parameters)
+    return fields, tuple(parameters), tuple(provided)
 
 
 def _type_hints(function: AnyFunction, name: str) -> dict[str, Any]:

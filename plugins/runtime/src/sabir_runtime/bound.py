@@ -7,11 +7,13 @@ await ctx.llm(observations, options) ──▶ BoundCall ──▶ runner.perfor
 
 import asyncio
 from collections.abc import Awaitable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sabir import RUNTIME, Message, Option, answer
 from sabir.constructors import as_messages
 from sabir.messages import RESERVED
+from sabir.provided import values_of
 
 from sabir_runtime.errors import PolicyInvalid
 from sabir_runtime.failures import PolicyFailed, is_cancelled
@@ -125,13 +127,17 @@ class BoundCall:
         message = CHOSEN.get(None)
         return message is not None and len(self.observations) == 1 and self.observations[0] is message
 
-    async def decide(self) -> Batch:
-        """The batch that the policy itself chose, its calls not answered yet; PolicyFailed for what it raises."""
+    async def decide(self, by: AnyPolicy | None = None) -> Batch:
+        """The batch that the policy itself chose, its calls not answered yet; PolicyFailed for what it raises.
+
+        `by` is called in its place, without the context: what a runner made of it.
+        """
         bound = self.bound
+        policy = by or partial(bound.policy, bound.context)
         options = None if self.options is None else list(self.options)
         try:
-            chosen = await bound.policy(bound.context, list(self.observations), options, **self.arguments)
-            return check_batch(bound, chosen)
+            own = {**self.arguments, **values_of(bound.signature.provided)}
+            return check_batch(bound, await policy(list(self.observations), options, **own))
         except PolicyFailed:
             raise
         except (Exception, SystemExit, asyncio.CancelledError) as error:

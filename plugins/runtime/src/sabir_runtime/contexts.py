@@ -13,6 +13,7 @@ What is not bound here cannot be reached from here (RN-15); other contexts bind 
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sabir import Option
@@ -21,6 +22,7 @@ from sabir.closing import AsyncClosing
 from sabir_runtime.bound import BoundPolicy
 from sabir_runtime.errors import UnknownOption
 from sabir_runtime.options import option_of
+from sabir_runtime.runners import bound_by
 
 if TYPE_CHECKING:
     from sabir_runtime.runners import BaseRunner
@@ -31,7 +33,7 @@ class BaseContext(AsyncClosing):
 
     def __init__(self, runner: "BaseRunner") -> None:
         self._runner = runner
-        self._bind: Callable[..., BoundPolicy] = runner.create_bind_function(self)
+        self._bind: Callable[..., BoundPolicy] = partial(bound_by, runner.create_bind_function(self), self)
 
     def __setattr__(self, name: str, value: object) -> None:
         """Assign; a bound policy learns its name."""

@@ -2,7 +2,8 @@
 
 BaseRunner ── create_bind_function(ctx) ──▶ _bind
 └── Runner ── perform(BoundCall)               what recording and remote runners override
-    └── InMemoryRunner                         here and now
+    ├── InMemoryRunner                         here and now
+    └── Wrapping                               by the plain function that a BaseRunner bound
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir_runtime.batches import answer_batch
 from sabir_runtime.bound import BoundCall, BoundPolicy
-from sabir_runtime.errors import RuntimeFault
+from sabir_runtime.errors import PolicyInvalid, RuntimeFault
 from sabir_runtime.policies import AnyPolicy, Batch
 
 if TYPE_CHECKING:
@@ -68,6 +69,29 @@ class InMemoryRunner(Runner):
         asked = call.observations[-1].call if call.is_option else None
         with self._span(call.bound.signature.function_name, invocation_id=asked.invocation_id if asked else ""):
             return await answer_batch(await call.decide(), call.answer)
+
+
+class Wrapping(Runner):
+    """Performs the calls of one policy by the function that a runner's own bind function made of it."""
+
+    def __init__(self, function: AnyPolicy) -> None:
+        self._function = function
+
+    async def perform(self, call: BoundCall) -> Batch:
+        """The batch that the function gave, its option calls answered."""
+        return await answer_batch(await call.decide(self._function), call.answer)
+
+
+# What a runner's own function takes besides the policy is for it to say, hence Any.
+def bound_by(bind: Callable[..., object], ctx: "BaseContext", policy: AnyPolicy, **how: Any) -> BoundPolicy:
+    """A policy as a runner's function binds it: where that gives a plain function, a bound policy that calls it."""
+    made = bind(policy, **how)
+    if isinstance(made, BoundPolicy):
+        return made
+    if not callable(made):
+        remedy = "give a function, or derive from Runner"
+        raise PolicyInvalid(f"the runner bound a {type(made).__name__} in place of a policy; {remedy}")
+    return BoundPolicy(policy, ctx, Wrapping(made), options=how.get("options"), description=how.get("description"))
 
 
 def _policy_span() -> Callable[..., Any]:

@@ -11,10 +11,10 @@ refused by `encode`; a policy that takes `**others` takes plain JSON there.
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, get_type_hints
+from typing import Any, get_origin, get_type_hints
 from weakref import WeakKeyDictionary
 
 from pydantic import TypeAdapter, ValidationError
@@ -22,7 +22,8 @@ from pydantic_core import PydanticSerializationError, to_json
 from sabir import Option, OptionInvalid
 from sabir.arguments import ArgumentsRefused, Binder, Bound, describe
 from sabir.errors import one_line
-from sabir.signatures import first_paragraph, read_function, unwrap
+from sabir.provided import Provided
+from sabir.signatures import first_paragraph, is_asynchronous, read_function, unwrap
 from sabir.values import JSONText, encode_json
 
 from sabir_runtime.errors import PolicyInvalid
@@ -45,6 +46,8 @@ class PolicySignature:
     """Parameters without a default."""
     is_open: bool = False
     """Whether it takes arguments that it does not name."""
+    provided: tuple[Provided, ...] = ()
+    """What it takes besides, which is no argument: a ToolContext."""
 
     def described(self, description: str) -> "PolicySignature":
         """The same signature with another description."""
@@ -137,7 +140,8 @@ def read_policy(policy: Callable[..., Any]) -> PolicySignature:
     """The signature of a policy: a function, method, partial or callable object.
 
     It is read once: a program may make a context, and bind all its policies, for each request. Raises PolicyInvalid for
-    what does not take context, observations and options first, and for parameters that no schema can describe.
+    what does not take context, observations and options first, for a function whose batch cannot be awaited, and for
+    parameters that no schema can describe.
     """
     kind: Callable[..., Any] = policy if inspect.isfunction(policy) else type(policy)
     is_plain = kind is policy or inspect.isfunction(getattr(kind, "__call__", None))  # noqa: B004
@@ -165,24 +169,52 @@ def _read(policy: Callable[..., Any]) -> PolicySignature:
         raise PolicyInvalid(
             f"policy {name!r} takes {_names(given)}; a policy is async def {name}(ctx, observations, options=None, …)"
         )
+    if not _is_awaited(policy):
+        remedy = f"write async def {name}, or annotate what it returns: -> Awaitable[list[Message]]"
+        raise PolicyInvalid(f"policy {name!r} is a plain function, whose batch cannot be awaited; {remedy}")
     own = [each for each in given if each not in positional[:ALWAYS_GIVEN]]
     return _describe(policy, name, [each for each in own if each.kind is not each.VAR_KEYWORD], own)
+
+
+def _is_awaited(policy: Callable[..., Any]) -> bool:
+    """Whether a policy gives something to await: it is asynchronous, wraps what is, or says that it does."""
+    inner = unwrap(policy)
+    if is_asynchronous(inner) or is_asynchronous(inspect.unwrap(inner)):
+        return True
+    try:
+        returned = _hints(policy, {"return"}).get("return")
+    except NameError:  # known to type checkers only
+        return False
+    kind = get_origin(returned) or returned
+    return isinstance(kind, type) and issubclass(kind, Awaitable)
+
+
+def _hints(policy: Callable[..., Any], names: Set[str]) -> dict[str, Any]:
+    """The annotations of these names alone: what says of which class the context is may be known to checkers only."""
+    function = _function_of(policy)
+
+    def annotated() -> None: ...
+
+    written = inspect.get_annotations(function)
+    annotated.__annotations__ = {name: written[name] for name in written if name in names}
+    return get_type_hints(annotated, getattr(function, "__globals__", {}), include_extras=True)
+
+
+def _function_of(policy: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that a policy was written as, behind partials and wrappers."""
+    inner = unwrap(policy)
+    function = inner if inspect.isroutine(inner) else type(inner).__call__
+    return inspect.unwrap(function, stop=lambda each: hasattr(each, "__signature__"))
 
 
 def _describe(
     policy: Callable[..., Any], name: str, named: list[inspect.Parameter], own: list[inspect.Parameter]
 ) -> PolicySignature:
-    inner = unwrap(policy)
-    function = inner if inspect.isroutine(inner) else type(inner).__call__
-    written = inspect.get_annotations(function)
-
     async def described() -> None: ...
 
-    described.__doc__ = inspect.getdoc(function)
-    # Its own parameters alone: what says of which class the context is may be known to type checkers only.
-    described.__annotations__ = {each.name: written[each.name] for each in named if each.name in written}
+    described.__doc__ = inspect.getdoc(_function_of(policy))
     try:
-        resolved = get_type_hints(described, getattr(function, "__globals__", {}), include_extras=True)
+        resolved = _hints(policy, {each.name for each in named})
     except NameError as error:
         remedy = "import it, or define it at the module's top level"
         raise PolicyInvalid(f"policy {name!r} is annotated with an unknown name: {error}; {remedy}") from None
@@ -193,10 +225,17 @@ def _describe(
         signature = read_function(described, name)
     except OptionInvalid as error:
         raise PolicyInvalid(str(error).replace("option", "policy", 1)) from None
-    schema = {**signature.parameters, "additionalProperties": True} if is_open else signature.parameters
-    description = first_paragraph(described.__doc__ or "")
-    required = frozenset(each.name for each in named if each.default is each.empty)
-    return PolicySignature(name, description, described.__annotations__, schema, signature.binder, required, is_open)
+    provided = {each.name for each in signature.provided}
+    return PolicySignature(
+        name,
+        first_paragraph(described.__doc__ or ""),
+        {name: hint for name, hint in described.__annotations__.items() if name not in provided},
+        {**signature.parameters, "additionalProperties": True} if is_open else signature.parameters,
+        signature.binder,
+        frozenset(each.name for each in named if each.default is each.empty) - provided,
+        is_open,
+        signature.provided,
+    )
 
 
 def _names(parameters: list[inspect.Parameter]) -> str:

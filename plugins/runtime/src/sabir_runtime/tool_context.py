@@ -1,11 +1,11 @@
 """What an option may know of its run, and say while it runs.
 
 @sabir.option
-def pay(amount: int) -> str:
-    run = ToolContext.current()
-    if run.is_resume and (receipt := receipts.get(run.idempotency_key)): return receipt
+def pay(amount: int, context: ToolContext) -> str:
+    if context.is_resume and (receipt := receipts.get(context.idempotency_key)): return receipt
 
-The context is a context variable: functions that an option calls find it too, as do threads that core starts.
+A parameter of this type is filled in where the option runs, and no model is told of it. `ToolContext.current()` gives
+the same: it is a context variable, which functions that an option calls find too, as do threads that core starts.
 """
 
 from collections.abc import Callable, Iterator
@@ -47,6 +47,11 @@ class ToolContext:
         if found is None:
             raise OutsideEvaluation("no option of an evaluation runs here; ask inside of an option that evaluate runs")
         return found
+
+    @classmethod
+    def __sabir_provide__(cls) -> "ToolContext":
+        """What core fills in for a parameter of this type; OutsideEvaluation where no option runs."""
+        return cls.current()
 
     def report(self, done: float, total: float | None = None, text: str = "") -> None:
         """Tell whoever watches the evaluation how far this run is: `done` of `total`, in the option's own units."""

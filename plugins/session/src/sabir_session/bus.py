@@ -8,6 +8,10 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Protocol, TypeVar
 
+from sabir.signatures import is_asynchronous
+
+from sabir_session.errors import ObserverInvalid
+
 Event = TypeVar("Event")
 
 
@@ -46,6 +50,10 @@ class Listeners:
 
     def add(self, listened_to: type, function: Callable[..., object]) -> Subscription:
         """Add a function; each addition has an end of its own, also of the same function."""
+        if is_asynchronous(function):
+            name = getattr(function, "__qualname__", type(function).__name__)
+            remedy = "give a plain function, which may start a task"
+            raise ObserverInvalid(f"{name} is a coroutine function, and nothing would await it; {remedy}")
         mark = object()
 
         def end() -> None:
@@ -72,7 +80,10 @@ class InProcessEventBus:
         self._handlers = Listeners()
 
     def subscribe(self, event_type: type[Event], handler: Callable[[Event], object]) -> Subscription:
-        """Have the handler called with every event of exactly that type, after those that were there before."""
+        """Have the handler called with every event of exactly that type, after those that were there before.
+
+        ObserverInvalid for a coroutine function.
+        """
         return self._handlers.add(event_type, handler)
 
     def publish(self, event: object) -> None:

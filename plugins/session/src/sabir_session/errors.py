@@ -3,6 +3,7 @@
 SabirError
 └── SessionError
     ├── SliceNotRegistered · SliceConflict      what a session was told about its slices
+    ├── ObserverInvalid                         an observer that nothing would await (TypeError)
     ├── RecordConflict                          two records claim one place
     ├── RecordingFailed                         the journal did not take a record; nothing changed (UP-30)
     ├── SnapshotSerializationError · SnapshotRestoreError
@@ -25,6 +26,10 @@ class SliceNotRegistered(SessionError, LookupError):
 
 class SliceConflict(SessionError, ValueError):
     """A slice is registered already, and otherwise."""
+
+
+class ObserverInvalid(SessionError, TypeError):
+    """What was to be called with changes or events is a coroutine function."""
 
 
 class RecordConflict(SessionError, ValueError):

@@ -91,7 +91,7 @@ class Session:
 
         Observers are called in the order in which they were added, in the thread that made the change. What one raises
         is logged on `sabir.session` and keeps no other from being called. While a slice is observed, each change of it
-        costs two tuples of all its items.
+        costs two tuples of all its items. ObserverInvalid for a coroutine function, which nothing would await.
         """
         return self._observers.add(item_type, observer)
 

@@ -1,0 +1,110 @@
+"""A parameter whose type provides itself is filled in where an option runs, and no model is told of it (WI-48)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import Annotated, Any
+
+import pytest
+import sabir
+from pydantic import BaseModel
+from sabir import Message, Option, OptionCallPayload, OptionInvalid
+
+
+class Run:
+    """What a runtime might provide; no type that pydantic knows."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    @classmethod
+    def __sabir_provide__(cls) -> "Run":
+        return RUN.get()
+
+
+RUN: ContextVar[Run] = ContextVar("run")
+
+
+@contextmanager
+def running(number: int) -> Iterator[None]:
+    """Where one is provided."""
+    token = RUN.set(Run(number))
+    try:
+        yield
+    finally:
+        RUN.reset(token)
+
+
+class Amount(BaseModel):
+    """What is paid."""
+
+    amount: int
+
+
+def pay(amount: int, run: Run) -> str:
+    """Pay."""
+    return f"{amount} by {run.number}"
+
+
+def pay_model(given: Amount, *, run: Annotated[Run, "whose it is"]) -> str:
+    """Pay."""
+    return f"{given.amount} by {run.number}"
+
+
+async def pay_maybe(amount: int, *, run: Run | None = None) -> str:
+    """Pay."""
+    return f"{amount} by {run.number if run else 'nobody'}"
+
+
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]}
+OPTIONS = [
+    Option.from_function(pay),
+    Option.from_function(partial(pay), name="pay"),
+    Option.from_model(Amount, pay_model, name="pay"),
+    Option.from_schema("pay", "Pay.", SCHEMA, pay),
+]
+
+
+def call() -> Message:
+    """A model's call."""
+    payload = OptionCallPayload(invocation_id="c", option_name="pay", arguments={"amount": 3})
+    return Message(policy="llm", payload=payload)
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=["function", "partial", "model", "schema"])
+async def test_it_is_filled_in_and_stands_in_no_schema(option: Option) -> None:
+    """Waiting and in a loop, for functions, models and schemas alike."""
+    assert set(option.parameters["properties"]) == {"amount"}
+    with running(7):
+        results = [option.answer_sync(call()), await option.answer(call())]
+
+    assert [result.result.result for result in results if result.result] == ["3 by 7"] * 2
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=["function", "partial", "model", "schema"])
+def test_where_nobody_provides_it_the_option_does_not_run(option: Option) -> None:
+    """A mistake of the program, and no result for the model."""
+    with pytest.raises(OptionInvalid, match="'pay' takes 'run', a Run, which nobody provides here"):
+        sabir.answer_sync([call()], [option])
+
+
+async def test_with_a_default_it_need_not_be_provided() -> None:
+    """The function's own default stands."""
+    option = Option.from_function(pay_maybe, name="pay")
+    alone = await option.answer(call())
+    with running(7):
+        told = await option.answer(call())
+
+    assert [each.result.result for each in (alone, told) if each.result] == ["3 by nobody", "3 by 7"]
+    assert set(option.parameters["properties"]) == {"amount"}
+
+
+def test_a_model_cannot_give_it() -> None:
+    """An argument of that name is unknown."""
+    payload = OptionCallPayload(invocation_id="c", option_name="pay", arguments={"amount": 3, "run": {"number": 1}})
+    with running(7):
+        result = OPTIONS[0].answer_sync(Message(policy="llm", payload=payload)).result
+
+    assert result is not None
+    assert result.error_type == "invalid_arguments"

@@ -1,0 +1,75 @@
+"""An option, and a policy that is one, may take the context of its run as a parameter (WI-48)."""
+
+from typing import Any
+
+import pytest
+import sabir
+from sabir import Message
+from sabir_runtime import BaseContext, BaseRunner, InMemoryRunner, PolicyFailed, ToolContext, evaluate, evaluate_sync
+from sabir_testing.scripted import ScriptedAdapter, calls
+
+from tests.runtime.every_runner import RUNNERS
+from tests.runtime.support import call, results
+from tests.servers.postgres import postgres
+from tests.servers.shared_nats import nats
+
+__all__ = ["nats", "postgres"]
+
+
+@sabir.option
+def write(path: str, *, context: ToolContext) -> str:
+    """Write a file."""
+    return f"{path} for {context.call_id}, again: {context.is_resume}, same: {context is ToolContext.current()}"
+
+
+async def test_an_option_is_given_the_context_of_its_run() -> None:
+    """In a thread and waiting; the model is told of its other parameters only."""
+    told = "a.txt for call-1, again: False, same: True"
+    for waiting in (False, True):
+        llm = ScriptedAdapter(calls(write={"path": "a.txt"}), "Done.")
+        how: Any = {"options": [write]}
+        response = evaluate_sync(llm, "Write.", **how) if waiting else await evaluate(llm, "Write.", **how)
+        (result,) = [message.result for message in response.messages if message.result]
+        assert str(result.result).replace(result.invocation_id, "call-1") == told
+
+    assert set(write.parameters["properties"]) == {"path"}
+
+
+async def save(
+    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, path: str, context: ToolContext
+) -> list[Message]:
+    """Save a file."""
+    return [sabir.assistant(f"{path} for {context.call_id}")]
+
+
+async def choose(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    """Choose it."""
+    return [call("save", "call-7", path="a.txt"), call("save", "call-8", path="b.txt")]
+
+
+class Desk(BaseContext):
+    """A policy that takes the context of its run, and one that chooses it."""
+
+    def __init__(self, runner: BaseRunner) -> None:
+        super().__init__(runner)
+        self.save, self.choose = self._bind(save), self._bind(choose)
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+async def test_a_policy_that_is_chosen_is_given_it_under_every_runner(
+    runner: str, request: pytest.FixtureRequest
+) -> None:
+    """RN-21: it is no argument, so nothing of it is written down or sent."""
+    async with RUNNERS[runner](request, Desk) as made:
+        ctx = Desk(made)
+        assert results(await ctx.choose([], ["save"])) == ["a.txt for call-7", "b.txt for call-8"]
+        with pytest.raises(PolicyFailed, match="'save' takes 'context', a ToolContext, which nobody provides here"):
+            await ctx.save([], path="a.txt")
+
+
+def test_a_model_is_told_of_its_other_parameters_only() -> None:
+    """RN-03."""
+    (option,) = Desk(InMemoryRunner()).offer(["save"])
+
+    assert set(option.parameters["properties"]) == {"path"}
+    assert option.parameters["required"] == ["path"]

@@ -13,8 +13,8 @@ members, and an error its `__cause__`, each made so; attributes of another class
 
 import asyncio
 import builtins
-from functools import cache
-from typing import Any
+from collections.abc import Callable
+from typing import TypeGuard
 
 from sabir import OptionFailed
 from sabir.execution import is_retryable, text_of
@@ -85,14 +85,13 @@ class Failure(AtRest):
         return made
 
     def _new(self) -> PolicyFailed:
+        """An instance of the class that says what this is, not initialised: classes of exceptions differ in that."""
         if self.members:
-            kind: type[Any] = _failed_as(ExceptionGroup)
-            made: PolicyFailed = kind.__new__(kind, self.message, [each.error() for each in self.members])
-            return made
-        found = _OWN.get(self.known_as) or getattr(builtins, self.known_as or "Exception", Exception)
+            make: Callable[..., PolicyFailed] = _failed_as(ExceptionGroup).__new__
+            return make(_failed_as(ExceptionGroup), self.message, [each.error() for each in self.members])
+        found: object = _OWN.get(self.known_as) or getattr(builtins, self.known_as, None)
         kind = _failed_as(found) if _is_known(found) else PolicyFailed
-        made = kind.__new__(kind)
-        return made
+        return kind.__new__(kind)
 
 
 def failure_of(error: BaseException, depth: int = MOST_CAUSES) -> Failure:
@@ -100,8 +99,8 @@ def failure_of(error: BaseException, depth: int = MOST_CAUSES) -> Failure:
     kind, message, retryable = _said_by(error)
     members = error.exceptions if isinstance(error, BaseExceptionGroup) and depth else ()
     return Failure(
-        type=kind,
-        message=message[:MOST_CHARACTERS].encode(errors="backslashreplace").decode(),
+        type=_as_text(kind),
+        message=_as_text(message),
         retryable=retryable,
         known_as=next((each.__name__ for each in type(error).__mro__ if _is_known(each)), ""),
         cause=failure_of(error.__cause__, depth - 1) if error.__cause__ is not None and depth else None,
@@ -118,7 +117,7 @@ def is_cancelled() -> bool:
 def _said_by(error: BaseException) -> tuple[str, str, bool]:
     """Type, message and whether to try again."""
     if isinstance(error, OptionFailed):
-        return error.error_type or type(error).__name__, str(error.error_message), is_retryable(error)
+        return error.error_type or type(error).__name__, error.error_message, is_retryable(error)
     message = text_of(error)
     if isinstance(error, BaseExceptionGroup):
         message = error.message
@@ -129,7 +128,7 @@ def _said_by(error: BaseException) -> tuple[str, str, bool]:
     return type(error).__name__, message, is_retryable(error)
 
 
-def _is_known(kind: object) -> bool:
+def _is_known(kind: object) -> TypeGuard[type[Exception]]:
     """Whether a class of exceptions is the same everywhere, and says more than Exception does."""
     if not (isinstance(kind, type) and issubclass(kind, Exception)) or kind is Exception:
         return False
@@ -137,8 +136,16 @@ def _is_known(kind: object) -> bool:
     return is_pythons or kind in _OWN.values()
 
 
-@cache
 def _failed_as(kind: type[Exception]) -> type[PolicyFailed]:
     """The class of failures that are of a known class too."""
-    made: type[PolicyFailed] = type(kind.__name__, (PolicyFailed, kind), {"__module__": __name__})
-    return made
+    if kind not in _made:
+        _made[kind] = type(kind.__name__, (PolicyFailed, kind), {"__module__": __name__})
+    return _made[kind]
+
+
+_made: dict[type[Exception], type[PolicyFailed]] = {}
+
+
+def _as_text(said: object) -> str:
+    """What JSON can hold: half a character becomes its number."""
+    return str(said)[:MOST_CHARACTERS].encode(errors="backslashreplace").decode()

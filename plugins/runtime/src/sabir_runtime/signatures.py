@@ -203,8 +203,9 @@ def _hints(policy: Callable[..., Any], names: Set[str]) -> dict[str, Any]:
 def _function_of(policy: Callable[..., Any]) -> Callable[..., Any]:
     """The function that a policy was written as, behind partials and wrappers."""
     inner = unwrap(policy)
-    function = inner if inspect.isroutine(inner) else type(inner).__call__
-    return inspect.unwrap(function, stop=lambda each: hasattr(each, "__signature__"))
+    function: Callable[..., Any] = inner if inspect.isroutine(inner) else type(inner).__call__
+    written: Callable[..., Any] = inspect.unwrap(function, stop=lambda each: hasattr(each, "__signature__"))
+    return written
 
 
 def _describe(

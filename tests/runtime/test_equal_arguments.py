@@ -12,13 +12,10 @@ from typing import Any
 
 import pytest
 import sabir
-from hypothesis import given
-from hypothesis import strategies as some
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 from sabir import Message
 from sabir.errors import Misnamed
 from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, InMemoryRunner, PolicyInvalid
-from sabir_runtime.signatures import read_policy
 
 from tests.runtime.every_runner import RUNNERS
 from tests.servers.postgres import postgres
@@ -163,26 +160,6 @@ async def test_arguments_that_would_change_on_their_way_are_refused_by_name(
             with pytest.raises(PolicyInvalid, match=told) as refused:
                 await getattr(ctx, policy)([], **arguments)
             assert "hidden" not in str(refused.value)
-
-
-@given(
-    some.recursive(
-        some.none() | some.booleans() | some.integers() | some.floats() | some.text() | some.dates() | some.binary(),
-        lambda inner: (
-            some.lists(inner) | some.tuples(inner) | some.frozensets(some.integers() | some.text())
-            | some.dictionaries(some.text() | some.integers(), inner)
-        ),
-        max_leaves=6,
-    )
-)  # fmt: skip
-def test_what_is_encoded_is_read_again_as_it_was(value: Any) -> None:
-    """RN-29: for every value, refused or the same, types included."""
-    signature = read_policy(tell)
-    try:
-        text = signature.encode({"any": value})
-    except PolicyInvalid:
-        return
-    assert repr(signature.decode(text)) == repr({"any": value})
 
 
 @pytest.mark.parametrize("runner", RUNNERS)

@@ -1,7 +1,6 @@
 """What a policy raises reaches its caller alike under every runner (RN-21, RN-31)."""
 
 import asyncio
-import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -154,22 +153,3 @@ async def test_an_interrupt_in_memory_is_the_programs_own(request: pytest.Fixtur
         ctx = Interrupted(made)
         with pytest.raises(KeyboardInterrupt):
             await ctx._bind(ctx._press)([])
-
-
-def test_a_failure_crosses_processes_with_its_causes() -> None:
-    """As sabir's errors do."""
-    error = LookupError("no page")
-    error.__cause__ = OSError("disk gone")
-    again = pickle.loads(pickle.dumps(PolicyFailed.of(error)))
-
-    assert isinstance(again, LookupError)
-    assert isinstance(again, PolicyFailed)
-    assert (str(again), str(again.__cause__), again.error_type) == ("no page", "disk gone", "LookupError")
-
-
-def test_causes_of_causes_end() -> None:
-    """Also where they go round."""
-    one, two = ValueError("one"), ValueError("two")
-    one.__cause__, two.__cause__ = two, one
-
-    assert str(PolicyFailed.of(one)) == "one"

@@ -234,7 +234,14 @@ async def test_a_function_that_gives_something_to_await_is_a_policy() -> None:
     ]
 
 
-@pytest.mark.parametrize("returned", [None, "a text", sabir.user("x"), ["a text"], [None]])
+class Noted(Message):
+    """A message that would come back without its class."""
+
+
+NOTED = Noted(policy="user", payload=sabir.user("x").payload)
+
+
+@pytest.mark.parametrize("returned", [None, "a text", sabir.user("x"), ["a text"], [None], [NOTED]])
 async def test_what_is_no_batch_is_named(returned: Any) -> None:
     """RN-04: a policy returns a list of messages."""
 

@@ -95,7 +95,7 @@ def test_a_request_that_names_its_model_gives_its_signatures_back_to_it() -> Non
         assert json.loads(rendering.body_bytes)["contents"] == list(request)
     elsewhere = DIALECT.render(decode(*request).messages, model="gemini-3-pro-preview")
     assert "c2ln" not in elsewhere.body_bytes.decode()
-    assert [loss.kind for loss in elsewhere.losses] == ["synthesized"]
+    assert [loss.kind for loss in elsewhere.losses] == ["withheld", "synthesized"]
 
 
 def test_both_spellings_are_read() -> None:

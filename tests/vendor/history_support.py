@@ -49,7 +49,7 @@ def lost_items(history: DecodedHistory, losses: Iterable[Loss]) -> list[Any]:
     found: list[Any] = []
     for loss in losses:
         message = by_id.get(loss.message_id)
-        if message is None:
+        if message is None or loss.kind == "withheld":
             continue
         if not loss.path and (pair := message.result or message.call):
             found.append(pair.invocation_id)

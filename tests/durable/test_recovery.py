@@ -1,19 +1,22 @@
 """Runs of dead workers are carried on by live ones; a worker that lives keeps its own, whatever it is busy with."""
 
 import asyncio
+import logging
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import sabir
 from sabir import Message
-from sabir_durable import DurableRunner, RunConflict
+from sabir_durable import DurableRunner, RunConflict, decision, tables
 from sabir_durable.leases import ServerLease, make_lease
-from sabir_durable.recovery import MOST_DEATHS, recover_store
+from sabir_durable.ledger import MOST_DEATHS, Ledger
+from sabir_durable.recovery import recover_store
 from sabir_durable.roster import Roster
 from sabir_durable.runs import Runs
 from sabir_durable.stores import open_store, parse_store
-from sqlalchemy import text
+from sabir_runtime import human_policy
+from sqlalchemy import text, update
 
 from tests.durable.assistant import Assistant, Journal
 from tests.durable.children import BEAT, POLL, hanging_worker
@@ -73,23 +76,63 @@ async def test_a_worker_that_lost_its_run_stops_it_and_writes_no_more(store: str
     assert gate.passed == 2
 
 
-async def test_a_run_that_ends_its_workers_is_paused_at_last(store: str) -> None:
-    """After so many deaths it waits for somebody to look at it, and to resume it."""
-    async with working(store, main=Gate()) as (runner, program):
-        name = await runner.start(program.main, "Hi.", run_id="deadly")
-        while (await asyncio.to_thread(runner.runs.show, name)).summary.state != "running":
-            await asyncio.sleep(POLL)
-        await asyncio.to_thread(runner.runs.ledger.fence, name, deaths=MOST_DEATHS - 1)
-    moved = await asyncio.to_thread(recover_store, store, unseen=0.0)
-    with Runs(store) as runs:
-        paused = runs.show(name).summary
-        runs.resume(name)
-        resumed = runs.show(name).summary
+async def test_a_worker_that_is_closed_has_not_died(store: str, caplog: pytest.LogCaptureFixture) -> None:
+    """However often a program is restarted, a run that waits for a person goes on waiting, and nothing is logged."""
+    with caplog.at_level(logging.INFO):
+        for _ in range(3):
+            async with working(store, main=human_policy(decision)) as (runner, program):
+                await runner.start(program.main, "Hi.", run_id="r")
+                await in_state(runner, "r", "waiting")
+            assert found(store, "r") == ("waiting", 0)
 
-    assert moved == [name]
-    assert paused.state == "paused"
-    assert "20 workers died while they had it" in (paused.fault or "")
-    assert resumed.state == "queued"
+    assert caplog.records == []
+
+
+async def test_a_run_that_ends_its_workers_is_paused_at_last(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deaths are counted since something new of the run was written down; the answer that it waits for revives it."""
+    monkeypatch.setattr(Ledger, "release", lambda *_: None)  # a killed worker lets go of nothing
+    for deaths in (1, MOST_DEATHS):
+        async with working(store, main=human_policy(decision)) as (runner, program):
+            await runner.start(program.main, "Hi.", run_id="r")
+            await in_state(runner, "r", "waiting")
+            await asyncio.to_thread(count_deaths, store, MOST_DEATHS - 1)
+        assert await asyncio.to_thread(recover_store, store, unseen=0.0) == ["r"]
+        assert found(store, "r") == ("paused" if deaths == MOST_DEATHS else "queued", deaths)
+    monkeypatch.undo()
+
+    with Runs(store) as runs:
+        assert "20 workers died while they had it" in (runs.summary("r").fault or "")
+        runs.decide("r", "0:main", "yes")
+    assert found(store, "r") == ("queued", 0)
+    async with working(store, main=human_policy(decision)) as (runner, _):
+        assert [message.text for message in await runner.result("r")] == ["yes"]
+
+
+async def test_a_run_that_somebody_paused_stays_so_when_it_is_decided(store: str) -> None:
+    """The answer is kept for its resume."""
+    async with working(store, main=human_policy(decision)) as (runner, program):
+        await runner.start(program.main, "Hi.", run_id="r")
+        await in_state(runner, "r", "waiting")
+        await asyncio.to_thread(runner.runs.pause, "r")
+        await asyncio.to_thread(runner.runs.decide, "r", "0:main", "yes")
+        assert (await asyncio.to_thread(runner.runs.summary, "r")).state == "paused"
+
+
+async def in_state(runner: DurableRunner, run: str, state: str) -> None:
+    while (await asyncio.to_thread(runner.runs.summary, run)).state != state:
+        await asyncio.sleep(POLL)
+
+
+def found(store: str, run: str) -> tuple[str, int]:
+    with Runs(store) as runs:
+        return runs.summary(run).state, runs.ledger.run(run).deaths
+
+
+def count_deaths(store: str, deaths: int) -> None:
+    engine = open_store(parse_store(store))
+    with engine.begin() as connection:
+        connection.execute(update(tables.runs).values(deaths=deaths))
+    engine.dispose()
 
 
 def test_a_lock_is_held_until_its_worker_lets_go(store: str) -> None:

@@ -70,9 +70,16 @@ async def run_workflow() -> None:
 
 def make_client(engine: Engine) -> DBOSClient:
     """What asks DBOS for changes of runs, worker or not; a store that is away is told, and not waited for."""
+    _be_quiet()
     return DBOSClient(
         system_database_engine=engine, serializer=ReadableJSON(), lazy=True, retry_connection_errors=False
     )
+
+
+def migrate(url: str) -> None:
+    """Make DBOS's own tables, or bring older ones up."""
+    _be_quiet()
+    DBOS.migrate(url)
 
 
 def launch(engine: Engine, service: Service, queues: list[str], execute: Callable[[str], Awaitable[None]]) -> None:
@@ -135,8 +142,11 @@ class _Forward(logging.Handler):
     """Hands DBOS's messages to our logger, which is quiet until somebody listens."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Hand one over; how a run failed is told to its caller, and that one was left to whoever closes the runner."""
-        if record.getMessage().startswith(_TOLD_ELSEWHERE):
+        """Hand one over; how a run failed is told to its caller, and that one was left to whoever closes the runner.
+
+        What DBOS does at each start is of no more interest than the steps of this package.
+        """
+        if record.levelno < logging.WARNING or record.getMessage().startswith(_TOLD_ELSEWHERE):
             record.levelno, record.levelname = logging.DEBUG, "DEBUG"
         if log.isEnabledFor(record.levelno):
             log.handle(record)

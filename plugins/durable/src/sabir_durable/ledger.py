@@ -41,7 +41,9 @@ from sabir_durable.tables import calls, runs, workers
 
 OPEN = ("started", "waiting")
 """States of a call that has neither result nor failure."""
-
+MOST_DEATHS = 20
+"""After so many workers that died while they had a run, and wrote nothing new of it, it is paused: it may be what kills
+them."""
 
 Wish: TypeAlias = Literal["run", "pause", "cancel"]
 """What shall become of a run."""
@@ -91,7 +93,7 @@ class Run:
     request: str
     epoch: int = 0
     deaths: int = 0
-    """How many workers died while they had it, since it was last resumed by hand."""
+    """How many workers died while they had it, since something new of it was written or it was resumed by hand."""
     wish: Wish = "run"
     fault: str | None = None
     worker: str | None = None
@@ -140,11 +142,12 @@ _CLOSE = (
         batch=func.coalesce(calls.c.batch, bindparam("given")),
         result=bindparam("outcome"),
         failure=bindparam("failed"),
+        worker=bindparam("by"),
         ended_at=bindparam("at"),
     )
 )
-_WAIT = update(calls).where(_this, calls.c.state == "started", _held).values(state="waiting")
-_DECIDE_HELD = _DECIDE.where(_held)
+_WAIT = update(calls).where(_this, calls.c.state == "started", _held).values(state="waiting", worker=bindparam("by"))
+_DECIDE_HELD = _DECIDE.where(_held).values(worker=bindparam("by"))
 _AT_ONCE = 400
 """So many calls are looked up in one query: each takes two of SQLite's parameters, of which there may be 999."""
 
@@ -282,6 +285,12 @@ class Ledger:
                 found += [Call(**row) for row in connection.execute(these).mappings()]
         return found
 
+    def has_written(self, worker: str, run: str) -> bool:
+        """Whether a worker wrote anything new of a run."""
+        written = select(calls.c.path).where(calls.c.run == run, calls.c.worker == worker).limit(1)
+        with self._engine.connect() as connection:
+            return connection.execute(written).first() is not None
+
     def epochs(self, names: list[str]) -> dict[str, int]:
         """The epoch of each of these runs."""
         with self._engine.connect() as connection:
@@ -344,7 +353,7 @@ class Ledger:
 
 
 def _key(hold: Hold, path: str) -> dict[str, Any]:
-    return {"of_run": hold.run, "at_path": path, "in_epoch": hold.epoch}
+    return {"of_run": hold.run, "at_path": path, "in_epoch": hold.epoch, "by": hold.worker}
 
 
 def _at(run: str, path: str) -> dict[str, Any]:

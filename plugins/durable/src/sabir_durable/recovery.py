@@ -2,6 +2,8 @@
 
 workers that were not seen lately ─▶ is its lock free? ─ no ─▶ it lives: nothing is done
                                             └ yes ─▶ for each of its runs: fence off, requeue ─▶ forget the worker
+
+A worker that is closed lets go of its runs first: then it did not die while it had them.
 """
 
 import logging
@@ -9,15 +11,13 @@ import logging
 from sqlalchemy import URL
 
 from sabir_durable.leases import Lease, make_lease
-from sabir_durable.ledger import Run
+from sabir_durable.ledger import MOST_DEATHS, Run
 from sabir_durable.roster import Roster
 from sabir_durable.runs import Runs
 from sabir_durable.stores import is_sqlite, parse_store
 
 log = logging.getLogger("sabir.durable")
 
-MOST_DEATHS = 20
-"""After so many workers that died while they had a run, it is paused: it may be what kills them."""
 BEATS_UNSEEN = 3
 """So many beats may a worker on Postgres miss, to take its lock again after a lost connection."""
 
@@ -53,10 +53,14 @@ def recover_store(store: str, *, unseen: float | None = None) -> list[str]:
 
 
 def _give_back(runs: Runs, run: Run, worker: str) -> str:
-    if run.deaths + 1 >= MOST_DEATHS:
-        runs.park(run.run, f"{run.deaths + 1} workers died while they had it; resume it when it no longer ends them")
-        return run.run
-    log.warning("worker %s is dead: run %s goes back to the queue", worker, run.run)
-    runs.ledger.fence(run.run, deaths=run.deaths + 1)
-    runs.requeue(run)
+    earlier = 0 if runs.ledger.has_written(worker, run.run) else run.deaths
+    deaths = earlier + (run.holder == worker)
+    if deaths >= MOST_DEATHS:
+        reason = f"{deaths} workers died while they had it; resume it when it no longer ends them"
+        log.warning("run %s is paused: %s", run.run, reason)
+        runs.park(run.run, reason, deaths=deaths)
+    else:
+        log.debug("worker %s is gone: run %s goes back to the queue", worker, run.run)
+        runs.ledger.fence(run.run, deaths=deaths)
+        runs.requeue(run)
     return run.run

@@ -27,7 +27,7 @@ from sabir.errors import SettingsInvalid
 from sqlalchemy import Connection, Engine
 
 from sabir_durable.errors import DurableFault, RunConflict
-from sabir_durable.ledger import OPEN, Call, Ledger, Run, check_name, no_run
+from sabir_durable.ledger import MOST_DEATHS, OPEN, Call, Ledger, Run, check_name, no_run
 from sabir_durable.records import encode_batch
 from sabir_durable.statuses import ENDED, Statuses, check_store
 from sabir_durable.stores import close_store, open_store, parse_store
@@ -192,7 +192,8 @@ class Runs(SyncClosing):
     def decide(self, run: str, path: str, messages: str | Message | Sequence[Message]) -> None:
         """Say what a person chose for the call at a path, which waits for it; a text is said by "human".
 
-        RunNotFound if the run has no such call; RunConflict if it does not wait, or something was chosen there already.
+        A run that was paused because its workers died goes on: it waited for this. RunNotFound if the run has no such
+        call; RunConflict if it does not wait, or something was chosen there already.
         """
         said = [sabir.assistant(messages, policy="human")] if isinstance(messages, str) else as_messages(messages)
         if not self.ledger.decide_for(run, path, encode_batch(said)):
@@ -203,6 +204,8 @@ class Runs(SyncClosing):
             raise RunConflict(
                 f"run {run!r} at {path!r} is decided already: it is {call.state}; fork the run to change it"
             )
+        if self.ledger.run(run).deaths >= MOST_DEATHS:
+            self.resume(run)
 
     def enqueue(self, run: Run, kept: Sequence[Call] = ()) -> Run:
         """Write a run down for any worker that has its code; the one that is there if there is one of that name."""
@@ -221,9 +224,9 @@ class Runs(SyncClosing):
         """The runs that a worker has, and those that it wrote down and did not come to start."""
         return self._statuses.left_by(worker)
 
-    def park(self, run: str, reason: str) -> None:
+    def park(self, run: str, reason: str, *, deaths: int = 0) -> None:
         """Pause a run that cannot go on, and say why."""
-        self.ledger.fence(run, wish="pause", fault=reason)
+        self.ledger.fence(run, wish="pause", fault=reason, deaths=deaths)
         self._client.cancel_workflow(run)
 
     def stay_stopped(self, run: str) -> None:
@@ -240,7 +243,7 @@ class Runs(SyncClosing):
         state = self.summary(run).state
         if state in ("done", "failed"):
             raise RunConflict(f"run {run!r} is {state}, and cannot be ended; fork it to run it again")
-        self.ledger.fence(run, wish=wish, fault=reason)
+        self.ledger.fence(run, wish=wish, fault=reason, deaths=0)
         self._client.cancel_workflow(run)
 
     def _enqueue(self, run: Run, connection: Connection | None = None) -> None:

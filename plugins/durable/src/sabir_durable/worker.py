@@ -21,7 +21,6 @@ from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from uuid import uuid4
 
-from dbos import DBOS
 from dbos._error import DBOSWorkflowCancelledError
 from sabir_runtime.bound import BoundCall, BoundPolicy
 from sabir_runtime.errors import PolicyInvalid, ReplayMismatch
@@ -186,7 +185,7 @@ class Worker:
         make_tables(self.engine)
         url = self.settings.url.set(drivername=self.engine.dialect.name)
         bounds = {} if is_sqlite(url) else {name: str(bound) for name, bound in bounds_of(url).items()}
-        DBOS.migrate(url.update_query_dict(bounds).render_as_string(hide_password=False))
+        engine.migrate(url.update_query_dict(bounds).render_as_string(hide_password=False))
         if not self._lease.hold():
             raise StoreInvalid("the store gives no lock to this worker; see whether it takes connections")
         self._sign_on()

@@ -15,12 +15,13 @@ from sabir_session import (
     SQLiteStore,
     Store,
     get_inner_messages,
+    get_latest_evaluation_id,
     get_pending_tool_calls,
     inner_message_append,
 )
 
 from tests.session.histories import arrivals, histories, records
-from tests.session.support import ListJournal, Opener, record_all, recording
+from tests.session.support import ListJournal, Opener, asked, minutes, record_all, recording, system
 
 EXAMPLES = max(50, settings().max_examples // 4)
 """Whole histories are drawn here, each of many messages; a quarter of the usual number takes as long."""
@@ -99,6 +100,22 @@ def test_pending_calls_are_those_whose_status_is_pending(arrived: list[InnerMess
     for evaluation in "abc":
         calls = [call for record in get_inner_messages(session, evaluation) for call in record.tool_calls]
         assert list(get_pending_tool_calls(session, evaluation)) == [each for each in calls if each.status == "pending"]
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.permutations("abcd"), st.lists(st.integers(-9, 9), min_size=8, max_size=8), st.sets(st.sampled_from("abcd")))
+def test_no_clock_decides_which_evaluation_is_the_latest(begun: list[str], clocks: list[int], ended: set[str]) -> None:
+    """WI-37, D-14: the unfinished one that came last, else the last that came; a copy of any kind says the same."""
+    journal, restored, moments = ListJournal(), recording(), iter(map(minutes, clocks))
+    session = recording(journal)
+    record_all(session, [system(name, created_at=next(moments)) for name in begun])
+    ends = [asked(1, evaluation=name, turn=1, finish_reason="stop", created_at=next(moments)) for name in ended]
+    record_all(session, ends)
+    restored.mutate().rollback(Snapshot.from_json(session.snapshot().to_json()))
+
+    latest = [name for name in begun if name not in ended or ended >= set(begun)][-1]
+    copies = (session, recording(journal), session.clone(), restored)
+    assert [get_latest_evaluation_id(each) for each in copies] == [latest] * 4
 
 
 @settings(max_examples=EXAMPLES)

@@ -97,8 +97,9 @@ def unfinished_evaluations(session: Session) -> tuple[str, ...]:
 
 
 def _evaluations(session: Session) -> list[tuple[InnerMessage, ...]]:
-    """The records of each evaluation; they never interleave (WI-17)."""
-    return [tuple(each) for _, each in groupby(get_inner_messages(session), key=lambda record: record.evaluation_id)]
+    """The records of each evaluation, in the order in which these began; they never interleave (WI-17)."""
+    arrived = session.select_arrived(InnerMessage)
+    return [tuple(each) for _, each in groupby(arrived, key=lambda record: record.evaluation_id)]
 
 
 def _records_of(session: Session, evaluation_id: str | None, remedy: str) -> tuple[InnerMessage, ...]:

@@ -56,17 +56,17 @@ class Evaluation:
         position = bisect_left(self._sequences, sequence)
         return records[position] if self._sequences[position] == sequence else None
 
-    def take(self, record: InnerMessage) -> InnerMessage | None:
-        """Take a record; the one that was the first until now, if this one stands before it."""
+    def take(self, record: InnerMessage) -> bool:
+        """Take a record; whether it stands before the one that was the first until now."""
         sequence = record.sequence
         if sequence > self.last:  # as nearly all are; it is put into its place when somebody looks
             self.last = sequence
             self._arrived.append(record)
-            return None
+            return False
         self._place_arrived()
         position = bisect_left(self._sequences, sequence)
         self._place(record, position)
-        return None if position else self._records[1]
+        return not position
 
     def _place_arrived(self) -> None:
         for record in self._arrived:
@@ -159,8 +159,8 @@ class Conversation:
             evaluation.take(plan)
             self._put(evaluation)
         else:
-            displaced = evaluation.take(plan)
-            if displaced is not None and displaced.created_at != plan.created_at:
+            if evaluation.take(plan):
+                self._evaluations[plan.evaluation_id] = self._evaluations.pop(plan.evaluation_id)
                 self._order.remove(evaluation)
                 self._put(evaluation)
         self._taken[plan.message_id.int] = plan
@@ -174,6 +174,10 @@ class Conversation:
         if self._items is None:
             self._items = tuple(chain.from_iterable(evaluation.records for evaluation in self._order))
         return self._items
+
+    def arrived(self) -> tuple[InnerMessage, ...]:
+        """The records, the evaluation first whose first record came first."""
+        return tuple(chain.from_iterable(evaluation.records for evaluation in self._evaluations.values()))
 
     def covers(self, items: tuple[InnerMessage, ...]) -> bool:
         """Whether all of these records are here, calls answered since then aside."""
@@ -218,11 +222,11 @@ def inner_message_append(
     same_place = next((item for item in own if item.sequence == event.sequence), None)
     if admitted(event, same_id, same_place) is None:
         return items
-    before, start = answers_in(own), own[0].created_at if own else None
+    before = answers_in(own)
     grown = sorted([*own, event], key=lambda item: item.sequence)
     after = answers_in(grown)
     grown = [settled(record, before, after) for record in grown]
-    if start == grown[0].created_at:
+    if own and own[0].sequence == grown[0].sequence:
         return _chained(grown if group is own else group for group in groups)
     others = [group for group in groups if group is not own]
     place = bisect_right(others, grown[0].created_at, key=lambda group: group[0].created_at)

@@ -53,6 +53,9 @@ class Fold(Protocol[Item]):
     def items(self) -> tuple[Item, ...]:
         """The items, in the slice's order."""
 
+    def arrived(self) -> tuple[Item, ...]:
+        """The items in the order in which they came, as far as another slice needs it to become the same as this."""
+
     def covers(self, items: tuple[Item, ...]) -> bool:
         """Whether these items are an earlier state of this log, or its present one."""
 
@@ -80,6 +83,10 @@ class PureFold(Generic[Item]):
         self._items = plan
 
     def items(self) -> tuple[Item, ...]:
+        """The tuple."""
+        return self._items
+
+    def arrived(self) -> tuple[Item, ...]:
         """The tuple."""
         return self._items
 

@@ -24,11 +24,7 @@ def get_inner_messages(session: Session, evaluation_id: str | None = None) -> tu
     () where nothing is recorded. SliceNotRegistered, from each of these queries, for a session that has a journal and
     does not record: what the journal holds is not loaded then.
     """
-    if session.has_journal and not session.is_registered(InnerMessage):
-        raise SliceNotRegistered(
-            "the session does not record, so nothing of its journal is loaded; "
-            "call enable_inner_message_recording(session) first"
-        )
+    _check_records(session)
     records = session.select_all(InnerMessage)
     if evaluation_id is None:
         return records
@@ -38,11 +34,21 @@ def get_inner_messages(session: Session, evaluation_id: str | None = None) -> tu
 def get_latest_evaluation_id(session: Session) -> str | None:
     """The evaluation to go on with: the last that began and has no end, or else the last that began (WI-37, D-14).
 
-    They began when their first records did; of those at one moment, the later arrival. None where nothing is recorded.
+    That began last of which the first record came last: a clock may have been set back since. None where nothing is
+    recorded.
     """
-    lasts = {record.evaluation_id: record for record in get_inner_messages(session)}
+    _check_records(session)
+    lasts = {record.evaluation_id: record for record in session.select_arrived(InnerMessage)}
     unfinished = [name for name, last in lasts.items() if not _is_end(last)]
     return next(reversed(unfinished or [*lasts]), None)
+
+
+def _check_records(session: Session) -> None:
+    if session.has_journal and not session.is_registered(InnerMessage):
+        raise SliceNotRegistered(
+            "the session does not record, so nothing of its journal is loaded; "
+            "call enable_inner_message_recording(session) first"
+        )
 
 
 def _is_end(last: InnerMessage) -> bool:

@@ -33,6 +33,10 @@ class Appended(Generic[Item]):
             self._items = tuple(self._held)
         return self._items
 
+    def arrived(self) -> tuple[Item, ...]:
+        """The items."""
+        return self.items()
+
     def covers(self, items: tuple[Item, ...]) -> bool:
         """Whether the list begins with these."""
         return self.items()[: len(items)] == items

@@ -77,6 +77,12 @@ class Session:
             held: Slice[Item] | None = self._slices.get(item_type)
             return () if held is None else held.fold.items()
 
+    def select_arrived(self, item_type: type[Item]) -> tuple[Item, ...]:
+        """The items of a slice, of records the evaluation first that came first, whatever its clock said; else ()."""
+        with self._lock:
+            held: Slice[Item] | None = self._slices.get(item_type)
+            return () if held is None else held.fold.arrived()
+
     def is_registered(self, item_type: type) -> bool:
         """Whether there is a slice of that type."""
         return item_type in self._slices
@@ -98,7 +104,7 @@ class Session:
     def snapshot(self) -> Snapshot:
         """What all slices hold now; SnapshotSerializationError for a value that would not come back equal (WI-35)."""
         with self._lock:
-            held = [(each, each.fold.items()) for each in self._slices.values()]
+            held = [(each, each.fold.arrived()) for each in self._slices.values()]
         return Snapshot(slices=tuple(_taken(each, items) for each, items in held))
 
     def clone(self, bus: EventBus | None = None) -> "Session":
@@ -109,7 +115,7 @@ class Session:
         other = Session(bus)
         with self._lock:
             for item_type, held in self._slices.items():
-                other._slices[item_type] = held.filled(held.fold.items())
+                other._slices[item_type] = held.filled(held.fold.arrived())
                 for event_type in held.reducers:
                     other._listen(item_type, event_type)
         return other

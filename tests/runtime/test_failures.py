@@ -9,6 +9,14 @@ from sabir_runtime import PolicyFailed
 from sabir_runtime.failures import Failure
 
 
+class Unsure(Exception):
+    """Cannot say whether it may pass."""
+
+    @property
+    def retryable(self) -> bool:
+        raise LookupError("unknown")
+
+
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
@@ -17,8 +25,9 @@ from sabir_runtime.failures import Failure
         (RateLimited("slow down", provider="acme"), ("RateLimited", "slow down", True)),
         (OptionFailed("quota", "try tomorrow", retryable=True), ("quota", "try tomorrow", True)),
         (PolicyFailed("LookupError", "no disk"), ("LookupError", "no disk", False)),
+        (Unsure("slow down"), ("Unsure", "slow down", False)),
     ],
-    ids=["exception", "silent", "provider", "own words", "from afar"],
+    ids=["exception", "silent", "provider", "own words", "from afar", "unsure"],
 )
 def test_a_failure_keeps_class_words_and_whether_to_try_again(
     error: Exception, expected: tuple[str, str, bool]

@@ -325,8 +325,20 @@ def test_a_record_that_is_gone_is_an_error(store: Store) -> None:
     journal = store.journal("a")
     store._changed("DELETE FROM sabir_records WHERE body = ?", ("1",))
 
-    with pytest.raises(JournalInvalid, match="record 1 of journal number 1 is gone"):
+    with pytest.raises(JournalInvalid, match="record 1 of journal number 1 is gone; put back a copy of the store"):
         list(journal.read())
+
+
+def test_a_past_that_was_cut_short_is_an_error(store: Store) -> None:
+    """UP-16: a fork, and whoever has the journal open, know how long it was."""
+    filled(store, "a", 3)
+    store.fork("a", "b")
+    journal = store.journal("a")
+    store._changed("DELETE FROM sabir_records WHERE body = ?", ("2",))
+
+    for cut in (store.journal("b"), journal):
+        with pytest.raises(JournalInvalid, match="record 2 of journal number 1 is gone; put back a copy of the store"):
+            list(cut.read())
 
 
 def test_a_closed_store_says_so(open_store: Opener) -> None:

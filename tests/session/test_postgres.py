@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
@@ -37,6 +38,36 @@ def test_a_server_that_is_not_there_is_an_error_without_the_password() -> None:
     with pytest.raises(StoreError, match="expected postgresql://") as caught:
         PostgresStore("ada:s3cret@127.0.0.1/chats")
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://ada:s3krt@[::1/chats",
+        "postgresql://ada:s3krt@localhost:port/chats",
+        "postgresql://ada:s3%zzkrt@localhost/chats",
+        "postgresql://ada:s3/krt@localhost/chats",
+        "postgresql://ada:s3@krt@localhost/chats",
+        "postgresql://ada@localhost/chats?s3krt",
+    ],
+)
+def test_an_address_that_cannot_be_read_is_not_repeated(address: str) -> None:
+    """UP-30: a password may stand anywhere in it."""
+    with pytest.raises(
+        StoreError, match=r"the address cannot be read; expected postgresql://.*write / as %2F"
+    ) as caught:
+        PostgresStore(address)
+
+    assert not [part for part in ("s3", "krt") if part in "".join(traceback.format_exception(caught.value))]
+
+
+@pytest.mark.parametrize("written", ["s3krt", "s3%20krt"])
+def test_what_the_driver_says_is_told_without_the_password(written: str) -> None:
+    """UP-30: not in the error, and not in what it was raised from."""
+    with pytest.raises(StoreError, match=r'invalid sslmode value: "\*\*\*"; see whether the store is there') as caught:
+        PostgresStore(f"postgresql://ada:{written}@127.0.0.1:1/chats?sslmode={written}")
+
+    assert "krt" not in "".join(map(str, (caught.value, caught.value.__cause__)))
 
 
 @pytest.mark.parametrize("given", ["sqlite:///chats.db", "chats.db", "mysql://ada:s3cret@localhost/chats"])

@@ -177,7 +177,7 @@ def test_a_failing_observer_is_logged_and_stops_neither_the_change_nor_the_other
 
     assert called == [1, 2]
     assert [record.getMessage() for record in caplog.records] == [
-        "an observer of InnerMessage failed; the change stands"
+        f"observer {fails.__qualname__} of InnerMessage failed: RuntimeError: disk full; the change stands"
     ] * 2
     assert "disk full" in caplog.text
 

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -158,8 +159,75 @@ def test_what_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
     """UP-30: at opening, not at the first record."""
     (tmp_path / "notes.txt").write_text("These are my notes, and they are longer than a header. " * 20, "utf-8")
 
-    with pytest.raises(StoreError, match=r"notes\.txt' could not be opened: file is not a database"):
+    with pytest.raises(StoreError, match=r"notes\.txt' could not be opened: file is not a database; put back a copy"):
         SQLiteStore(tmp_path / "notes.txt")
+
+
+def zip_head(whole: bytes) -> bytes:
+    return b"PK\x03\x04".ljust(100, b"\0") + whole[100:]
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda whole: whole[:-4096], "malformed"),
+        (lambda whole: whole[: len(whole) // 2], "malformed"),
+        (lambda whole: whole[:50], "malformed"),
+        (zip_head, "not a database"),
+        (lambda whole: whole[:4096] + bytes(len(whole) - 4096), "malformed"),
+    ],
+    ids=["a page short", "half", "50 bytes", "header of another file", "zeros"],
+)
+def test_a_damaged_file_is_an_error_and_not_a_shorter_journal(
+    tmp_path: Path, damage: Callable[[bytes], bytes], told: str
+) -> None:
+    """UP-16, UP-30: the error says what SQLite found, and what to do."""
+    path = tmp_path / "a.db"
+    with SQLiteStore(path) as store:
+        journal = store.journal("a")
+        for number in range(100):
+            journal.append("k", f"{number}" * 100)
+    path.write_bytes(damage(path.read_bytes()))
+
+    with pytest.raises(StoreError, match=f"a\\.db' could not .*{told}; put back a copy of the store"):
+        with SQLiteStore(path) as store:
+            list(store.journal("a").read())
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("DELETE FROM sabir_session_schema", r"is damaged: its layout is \[\]; put back a copy"),
+        ("INSERT INTO sabir_session_schema VALUES (1)", r"is damaged: its layout is \[1, 1\]; put back a copy"),
+        ("UPDATE sabir_session_schema SET version = 'x'", r"is damaged: its layout is \['x'\]; put back a copy"),
+        ("UPDATE sabir_session_schema SET version = 0", r"is damaged: its layout is \[0\]; put back a copy"),
+        ("ALTER TABLE sabir_session_schema RENAME COLUMN version TO v", "no such column: version; put back a copy"),
+        ("DROP TABLE sabir_records", "no such table: .*sabir_records; put back a copy"),
+    ],
+)
+def test_tables_that_are_not_as_they_were_made_are_an_error(tmp_path: Path, statement: str, told: str) -> None:
+    """UP-30: no layout is guessed at."""
+    SQLiteStore(tmp_path / "a.db").close()
+    execute(tmp_path / "a.db", "DROP VIEW sabir_journal_records", statement)
+
+    with pytest.raises(StoreError, match=told):
+        with SQLiteStore(tmp_path / "a.db") as store:
+            store.journal("a")
+
+
+def test_a_record_for_which_there_is_no_room_is_told_and_not_written(tmp_path: Path) -> None:
+    """UP-30: what was written before stays, and there is a remedy."""
+    with SQLiteStore(tmp_path / "a.db") as store:
+        journal = store.journal("a")
+        journal.append("k", "first")
+        ((pages,),) = store._rows("PRAGMA page_count")
+        store._rows(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(RecordingFailed, match=r"did not take position 1 of 'a': .* full; make room on its disk"):
+            journal.append("k", "x" * 100_000)
+        assert list(store.journal("a").read()) == [("k", "first")]
+        store._rows("PRAGMA max_page_count = 1000")
+        journal.append("k", "second")
+        assert [body for _, body in journal.read()] == ["first", "second"]
 
 
 @pytest.mark.parametrize(

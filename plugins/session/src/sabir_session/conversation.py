@@ -158,11 +158,10 @@ class Conversation:
             evaluation = self._evaluations[plan.evaluation_id] = Evaluation()
             evaluation.take(plan)
             self._put(evaluation)
-        else:
-            if evaluation.take(plan):
-                self._evaluations[plan.evaluation_id] = self._evaluations.pop(plan.evaluation_id)
-                self._order.remove(evaluation)
-                self._put(evaluation)
+        elif evaluation.take(plan):
+            self._evaluations[plan.evaluation_id] = self._evaluations.pop(plan.evaluation_id)
+            self._order.remove(evaluation)
+            self._put(evaluation)
         self._taken[plan.message_id.int] = plan
         self._items = None
 

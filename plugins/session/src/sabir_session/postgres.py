@@ -3,6 +3,7 @@
 Texts are kept as TEXT, not as JSONB: that would change their bytes, and refuse the character U+0000.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 from sabir_session import layout
 from sabir_session.errors import StoreError
+from sabir_session.failures import without
 from sabir_session.stores import Changed, Row, Store, scheme_of
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ class PostgresStore(Store):
         except ImportError as error:
             raise StoreError("PostgresStore needs psycopg; install sabir-session[postgres]") from error
         self._psycopg = psycopg
+        self._secrets = _secrets_of(url)
         self._failures = psycopg.Error
         self._taken = psycopg.errors.UniqueViolation
         self._url = url
@@ -67,7 +70,10 @@ class PostgresStore(Store):
         return f"PostgresStore({self._described})"
 
     def _connect(self) -> "psycopg.Connection[Row]":
-        connection = self._psycopg.connect(self._url, autocommit=True)
+        try:
+            connection = self._psycopg.connect(self._url, autocommit=True)
+        except self._psycopg.Error as error:  # it may repeat what it was given
+            raise self._psycopg.OperationalError(without(str(error), *self._secrets)) from None
         known = connection.info
         self._described = f"the Postgres database {known.dbname!r} at {known.host}:{known.port}"
         return connection
@@ -94,6 +100,22 @@ class PostgresStore(Store):
         with self._connected().transaction():
             self._rows(f"SELECT pg_advisory_xact_lock({_LOCK})")
             yield
+
+
+def _secrets_of(url: str) -> list[str]:
+    """The secrets in an address; StoreError for one that cannot be read, which is not repeated: it may hold some."""
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        known = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+    except ProgrammingError:
+        known = {"port": "?"}
+    # A password that holds / or @ as they are ends up in what follows it.
+    if "@" in known.get("host", "") + known.get("dbname", "") or not re.fullmatch(r"[\d,]*", known.get("port", "")):
+        remedy = "write / as %2F and @ as %40 in user and password"
+        raise StoreError(f"the address cannot be read; expected postgresql://user@host:port/database; {remedy}")
+    return [known[name] for name in ("password", "sslpassword") if name in known]
 
 
 @cache

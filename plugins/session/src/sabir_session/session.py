@@ -96,8 +96,9 @@ class Session:
         """Have `observer(old, new)` called after each real change of a slice; the handle ends it (WI-20, UP-27).
 
         Observers are called in the order in which they were added, in the thread that made the change. What one raises
-        is logged on `sabir.session` and keeps no other from being called. While a slice is observed, each change of it
-        costs two tuples of all its items. ObserverInvalid for a coroutine function, which nothing would await.
+        is logged on `sabir.session` with its name; it keeps no other from being called, and the change stands. While a
+        slice is observed, each change of it costs two tuples of all its items. ObserverInvalid for a coroutine
+        function, which nothing would await.
         """
         return self._observers.add(item_type, observer)
 
@@ -219,8 +220,10 @@ class Session:
                 for observer in self._observers.of(told):
                     try:
                         observer(*change)
-                    except Exception:
-                        logger.exception("an observer of %s failed; the change stands", told.__name__)
+                    except Exception as error:
+                        name, fault = getattr(observer, "__qualname__", repr(observer)), type(error).__name__
+                        shown = (name, told.__name__, fault, error)
+                        logger.exception("observer %s of %s failed: %s: %s; the change stands", *shown)
         finally:
             self._is_telling = False
 

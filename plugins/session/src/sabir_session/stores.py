@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from sabir.closing import SyncClosing
 from sabir.errors import one_line
 
-from sabir_session import layout
+from sabir_session import failures, layout
 from sabir_session.errors import (
     JournalExists,
     JournalInvalid,
@@ -184,7 +184,8 @@ class Store(SyncClosing, ABC):
         while following is not None and end > 0:
             past = self._rows(layout.PAST, (following,))
             if not past:
-                raise JournalInvalid(f"{self._described} lacks the journal number {following}, on which another builds")
+                gone = f"the journal number {following} is gone, on which another builds"
+                raise JournalInvalid(f"{self._described}: {gone}; {failures.REMEDY_OF_DAMAGE}")
             parent, length, _ = past[0]
             if end > length:
                 found.append(Stretch(following, length, end))
@@ -201,10 +202,8 @@ class Store(SyncClosing, ABC):
                     rows = self._rows(layout.RECORDS, (key, last, BATCH))
                 for found, kind, body in rows or [(None, "", "")]:
                     if found != key:
-                        missing = key % POSITIONS
-                        raise JournalInvalid(
-                            f"{self._described}: record {missing} of journal number {stretch.journal} is gone"
-                        )
+                        gone = f"record {key % POSITIONS} of journal number {stretch.journal} is gone"
+                        raise JournalInvalid(f"{self._described}: {gone}; {failures.REMEDY_OF_DAMAGE}")
                     yield kind, body
                     key += 1
 
@@ -215,16 +214,25 @@ class Store(SyncClosing, ABC):
                 for statement in self._tables:
                     self._changed(statement)
                 return
-            ((version,),) = self._rows(layout.READ_VERSION)
-            if version > layout.VERSION:
-                raise StoreTooNew(
-                    f"{self._described} has layout {version}, newer than {layout.VERSION}; upgrade sabir-session"
-                )
+            version = self._version()
             for older in range(version, layout.VERSION):
                 for statement in layout.UPGRADES[older]:
                     self._changed(statement)
             if version != layout.VERSION:
                 self._changed(layout.WRITE_VERSION, (layout.VERSION,))
+
+    def _version(self) -> int:
+        """The layout that the tables have."""
+        found = [row[0] for row in self._rows(layout.READ_VERSION)]
+        version = found[0] if len(found) == 1 and type(found[0]) is int else None
+        if version is not None and version > layout.VERSION:
+            raise StoreTooNew(
+                f"{self._described} has layout {version}, newer than {layout.VERSION}; upgrade sabir-session"
+            )
+        if version is None or any(older not in layout.UPGRADES for older in range(version, layout.VERSION)):
+            held = one_line(repr(found), 80)
+            raise StoreError(f"{self._described} is damaged: its layout is {held}; {failures.REMEDY_OF_DAMAGE}")
+        return version
 
     @contextmanager
     def _working(self, task: str) -> Iterator[None]:
@@ -232,7 +240,7 @@ class Store(SyncClosing, ABC):
             try:
                 yield
             except self._failures as error:
-                raise StoreError(f"{self._described} could not {task}: {one_line(str(error), 200)}") from error
+                raise StoreError(f"{self._described} could not {task}: {failures.told(error)}") from error
 
 
 class StoredJournal:
@@ -263,9 +271,8 @@ class StoredJournal:
                 reason = "was written by another since this one opened it; open the journal again"
                 raise RecordingFailed(f"position {len(self)} of the journal {self.name!r} {reason}") from None
             except store._failures as error:
-                reason = one_line(str(error), 200)
                 raise RecordingFailed(
-                    f"{store._described} did not take position {len(self)} of {self.name!r}: {reason}"
+                    f"{store._described} did not take position {len(self)} of {self.name!r}: {failures.told(error)}"
                 ) from error
             if not written:
                 raise RecordingFailed(

@@ -5,16 +5,19 @@ import logging
 import os
 import stat
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sabir_durable import DurableRunner, Runs, StoreInvalid
+import sabir
+from sabir import Message
+from sabir_durable import DurableRunner, RunPaused, Runs, StoreInvalid
 from sabir_durable.engine import ReadableJSON
 from sabir_durable.errors import DurableFault
 from sabir_durable.stores import Durability, open_store, parse_store
-from sqlalchemy import text
+from sqlalchemy import Engine, event, text
 
-from tests.durable.support import saying, working
+from tests.durable.support import Program, saying, working
 
 
 @pytest.mark.parametrize(("durability", "synchronous"), [("process", 1), ("power", 2)])
@@ -48,6 +51,88 @@ async def test_a_store_that_cannot_be_opened_is_refused_at_once(tmp_path: Path, 
                 await DurableRunner(store).launch()
 
 
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda whole: whole[:-4096], "malformed"),
+        (lambda whole: whole[:50], "malformed"),
+        (lambda whole: b"PK\x03\x04".ljust(100, b"\0") + whole[100:], "not a database"),
+        (lambda whole: whole[:4096] + bytes(len(whole) - 4096), "malformed"),
+    ],
+    ids=["a page short", "50 bytes", "header of another file", "zeros"],
+)
+async def test_a_damaged_file_is_an_error_of_ours(tmp_path: Path, damage: Callable[[bytes], bytes], told: str) -> None:
+    """It says what SQLite found, and what to do; nothing of it is read as a shorter ledger."""
+    path, told = tmp_path / "runs.db", rf"runs\.db cannot be (opened|used): .*{told}; put back a copy of the store"
+    async with working(f"sqlite:///{path}", main=saying("hello")) as (runner, program):
+        await runner.run(program.main, "Hi.", run_id="r")
+    path.write_bytes(damage(path.read_bytes()))
+
+    with pytest.raises(StoreInvalid, match=told):
+        with Runs(f"sqlite:///{path}") as runs:
+            runs.show("r")
+    with pytest.raises(StoreInvalid, match=told):
+        await DurableRunner(f"sqlite:///{path}").launch()
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("DELETE FROM sabir_durable_schema", r"is damaged: its layout is \[\]; put back a copy"),
+        ("INSERT INTO sabir_durable_schema VALUES (3)", r"is damaged: its layout is \[2, 3\]; put back a copy"),
+        ("UPDATE sabir_durable_schema SET version = 0", r"is damaged: its layout is \[0\]; put back a copy"),
+        ("ALTER TABLE sabir_runs RENAME COLUMN deaths TO births", "no such column: .*deaths; put back a copy"),
+        ("DROP TABLE sabir_calls", "no such table: sabir_calls; put back a copy"),
+        ("ALTER TABLE workflow_status RENAME COLUMN status TO state", "no such column: .*status; put back a copy"),
+    ],
+)
+async def test_tables_that_are_not_as_they_were_made_are_an_error_of_ours(
+    tmp_path: Path, statement: str, told: str
+) -> None:
+    """No layout is guessed at: neither this package's, nor the engine's."""
+    store = f"sqlite:///{tmp_path / 'runs.db'}"
+    async with working(store, main=saying("hello")) as (runner, program):
+        await runner.run(program.main, "Hi.", run_id="r")
+    engine = open_store(parse_store(store))
+    with engine.begin() as connection:
+        connection.execute(text(statement))
+    engine.dispose()
+
+    with pytest.raises(StoreInvalid, match=told):
+        with Runs(store) as runs:
+            runs.show("r")
+
+
+@pytest.mark.parametrize(
+    ("limit", "fault", "told"),
+    [
+        ("max_page_count = 1", RunPaused, "StoreInvalid: .* full; make room on its disk, and do it again; `sabir runs"),
+        ("query_only = 1", StoreInvalid, "cannot be used: .*readonly database; see whether it may be written"),
+    ],
+    ids=["a full disk", "no write at all"],
+)
+async def test_what_cannot_be_written_ends_a_run_with_the_reason(
+    sqlite: str, limit: str, fault: type[DurableFault], told: str
+) -> None:
+    """It is paused if that can still be written down; else whoever waits for it is told, and a restart goes on."""
+
+    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        for engine in engines:
+            event.listen(engine, "checkout", lambda connection, *_: connection.execute(f"PRAGMA {limit}"))
+        return [sabir.assistant("x" * 300_000, policy="main")]
+
+    engines: list[Engine] = []
+    async with working(sqlite, main=main) as (runner, program):
+        engines.append(runner.runs.engine)
+        with pytest.raises(fault, match=told):
+            await runner.run(program.main, "Hi.", run_id="r")
+    engines.clear()
+    async with working(sqlite, main=main) as (runner, _):
+        if fault is RunPaused:
+            await asyncio.to_thread(runner.runs.resume, "r")
+        assert len((await runner.result("r"))[0].text) == 300_000
+
+
 def test_a_file_is_named_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that changes its folder keeps its store."""
     monkeypatch.chdir(tmp_path)
@@ -58,6 +143,8 @@ def test_a_file_is_named_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("store", "told"),
     [
+        ("postgresql://me:s/secret@host/name@x", "the store is no URL that can be read; write / as %2F and @ as %40"),
+        ("postgresql://me:s@secret@host/name", "the store is no URL that can be read; write / as %2F and @ as %40"),
         ("mysql://me:secret@host/name", r"mysql://me:\*\*\*@host/name is of no known kind"),
         ("mysql://host/name?password=secret", "mysql://host/name is of no known kind"),
         ("postgresql://me:secret@host:port/name", "the store is no URL that can be read"),

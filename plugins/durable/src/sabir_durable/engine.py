@@ -135,7 +135,11 @@ async def shut_down() -> None:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
-_TOLD_ELSEWHERE = ("Exception encountered in asynchronous workflow", "Asyncio task cancelled for workflow")
+_TOLD_ELSEWHERE = (
+    "Exception encountered in asynchronous workflow",
+    "Asyncio task cancelled for workflow",
+    "was cancelled during execution",
+)
 
 
 class _Forward(logging.Handler):
@@ -146,7 +150,7 @@ class _Forward(logging.Handler):
 
         What DBOS does at each start is of no more interest than the steps of this package.
         """
-        if record.levelno < logging.WARNING or record.getMessage().startswith(_TOLD_ELSEWHERE):
+        if record.levelno < logging.WARNING or any(map(record.getMessage().__contains__, _TOLD_ELSEWHERE)):
             record.levelno, record.levelname = logging.DEBUG, "DEBUG"
         if log.isEnabledFor(record.levelno):
             log.handle(record)

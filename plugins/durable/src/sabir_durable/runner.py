@@ -106,9 +106,9 @@ class DurableRunner(Runner, AsyncClosing):
         """Perform a run here, and give what it gave. A run of that name is not performed twice: its result is given.
 
         Raises PolicyFailed if the policy failed, RunPaused or RunCancelled if somebody stopped the run, ReplayMismatch
-        if a run of that name was asked something else, or its code no longer does what it did, and RunConflict if it
-        waits for another version, of which no worker is there. To stop waiting is not
-        to stop the run: it goes on until `runs.cancel`.
+        if a run of that name was asked something else, or its code no longer does what it did, RunConflict if it
+        waits for another version, of which no worker is there, and StoreInvalid where the store cannot be written. To
+        stop waiting is not to stop the run: it goes on until `runs.cancel`.
         """
         if current.get() is not None:
             raise RunConflict(f"a run within a run: call {bound.name!r} through its context instead")
@@ -223,6 +223,8 @@ class DurableRunner(Runner, AsyncClosing):
                 raise RunTaken(
                     f"run {name!r} was left unfinished: its runner was closed; launch one to go on"
                 ) from None
+            raise
+        except StoreInvalid:  # nothing of it could be written down
             raise
         except Exception as error:  # what it was is in the ledger
             ended = error

@@ -13,10 +13,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
-from urllib.parse import quote
 
-from sabir.errors import one_line
-from sqlalchemy import URL, Engine, create_engine, event, make_url
+from sabir_session.failures import is_broken, told
+from sqlalchemy import URL, Engine, ExceptionContext, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -53,6 +52,8 @@ def parse_store(store: str) -> URL:
         raise StoreInvalid(f"the store is no URL that can be read; {_FORMS}") from None  # it may hold a password
     backend = url.drivername.partition("+")[0]
     if backend in ("postgresql", "postgres"):
+        if "@" in f"{url.host}{url.database}":  # a password that holds / or @ as they are ends up there
+            raise StoreInvalid("the store is no URL that can be read; write / as %2F and @ as %40 in user and password")
         return url.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
         raise StoreInvalid(f"{shown(url)} is of no known kind; {_FORMS}")
@@ -82,10 +83,24 @@ def bounds_of(url: URL) -> dict[str, int]:
 
 def open_store(url: URL, durability: Durability = "process") -> Engine:
     """An engine of that store; nothing is connected to yet."""
-    if not is_sqlite(url):
-        return create_engine(url, pool_size=POOL, max_overflow=POOL, pool_pre_ping=True, connect_args=bounds_of(url))
-    engine = create_engine(url)
-    synchronous = _SYNCHRONOUS[durability]
+    if is_sqlite(url):
+        engine = create_engine(url)
+        _prepare(engine, _SYNCHRONOUS[durability])
+    else:
+        engine = create_engine(url, pool_size=POOL, max_overflow=POOL, pool_pre_ping=True, connect_args=bounds_of(url))
+
+    @event.listens_for(engine, "handle_error")
+    def refuse(context: ExceptionContext) -> None:
+        """Whoever asks, this package or the engine: no statement is tried again on a store that is broken."""
+        if is_broken(context.original_exception):
+            task = "opened" if context.connection is None else "used"
+            raise unusable(url, context.original_exception, task) from None
+
+    return engine
+
+
+def _prepare(engine: Engine, synchronous: str) -> None:
+    """Have each connection to SQLite made ready as it is opened."""
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, record: object) -> None:  # the driver's own connection
@@ -96,8 +111,6 @@ def open_store(url: URL, durability: Durability = "process") -> Engine:
         connection.execute("PRAGMA foreign_keys=ON")
         if sqlite3.sqlite_version_info < KNOWS_SUBSECONDS:
             connection.create_function("unixepoch", 1, _unixepoch)
-
-    return engine
 
 
 def make_private(path: str | Path) -> None:
@@ -118,17 +131,13 @@ def reach_store(engine: Engine) -> None:
     try:
         engine.connect().close()
     except DBAPIError as error:
-        reason = one_line(_without_password(str(error.orig), engine.url), 200)
-        remedy = "see whether it is there, and give the URL of one"
-        raise StoreInvalid(f"{shown(engine.url)} cannot be opened: {reason}; {remedy}") from None
+        raise unusable(engine.url, error.orig or error) from None
 
 
-def _without_password(text: str, url: URL) -> str:
-    """A driver's text, which may repeat what it was given."""
-    secrets = {str(url.password or ""), quote(str(url.password or ""), safe=""), str(url.query.get("password", ""))}
-    for secret in filter(None, secrets):
-        text = text.replace(secret, "***")
-    return text
+def unusable(url: URL, error: BaseException, task: str = "opened") -> StoreInvalid:
+    """What says that a store cannot be worked with: in the driver's words, without the password, and with a remedy."""
+    secrets = [str(url.password or ""), *(str(url.query.get(name, "")) for name in ("password", "sslpassword"))]
+    return StoreInvalid(f"{shown(url)} cannot be {task}: {told(error, *secrets)}")
 
 
 def close_store(engine: Engine) -> None:

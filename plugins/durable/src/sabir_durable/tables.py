@@ -10,8 +10,11 @@ Everything is plain text and numbers, so that a database shell shows it. Times a
 
 from pathlib import Path
 
+from sabir.errors import one_line
+from sabir_session.failures import REMEDY_OF_DAMAGE
 from sqlalchemy import (
     Column,
+    Connection,
     Engine,
     Float,
     Index,
@@ -108,16 +111,15 @@ def make_tables(engine: Engine) -> None:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SETUP_LOCK})
         else:
             connection.execute(text("BEGIN IMMEDIATE"))
+        is_new = not inspect(connection).has_table(versions.name)
         metadata.create_all(connection)
-        written = connection.execute(select(versions.c.version)).scalar()
-        _refuse_newer(written)
-        if written is None:
+        if is_new:
             connection.execute(versions.insert(), {"version": SCHEMA})
-        elif written < SCHEMA:
-            for layout in range(written + 1, SCHEMA + 1):
-                for statement in _SINCE[layout]:
-                    connection.execute(text(statement))
-            connection.execute(versions.update(), {"version": SCHEMA})
+            return
+        for layout in range(_layout(connection) + 1, SCHEMA + 1):
+            for statement in _SINCE[layout]:
+                connection.execute(text(statement))
+            connection.execute(versions.update(), {"version": layout})
 
 
 def check_tables(engine: Engine) -> None:
@@ -129,10 +131,9 @@ def check_tables(engine: Engine) -> None:
     if is_missing or not inspect(engine).has_table(versions.name):
         raise no_runs(engine)
     with engine.connect() as connection:
-        written = connection.execute(select(versions.c.version)).scalar()
-    if written is not None and written < SCHEMA:
+        is_older = _layout(connection) < SCHEMA
+    if is_older:
         make_tables(engine)
-    _refuse_newer(written)
 
 
 def no_runs(engine: Engine) -> StoreInvalid:
@@ -140,6 +141,13 @@ def no_runs(engine: Engine) -> StoreInvalid:
     return StoreInvalid(f"{shown(engine.url)} holds no runs; give the store that a DurableRunner was made with")
 
 
-def _refuse_newer(written: int | None) -> None:
-    if written is not None and written > SCHEMA:
+def _layout(connection: Connection) -> int:
+    """The layout of a store's tables, which this version knows; StoreInvalid for any other."""
+    found = connection.execute(select(versions.c.version)).scalars().all()
+    written = found[0] if len(found) == 1 and type(found[0]) is int and found[0] > 0 else None
+    if written is None:
+        held = f"{shown(connection.engine.url)} is damaged: its layout is {one_line(repr(found), 80)}"
+        raise StoreInvalid(f"{held}; {REMEDY_OF_DAMAGE}")
+    if written > SCHEMA:
         raise StoreInvalid(f"the store has layout {written}, this version reads up to {SCHEMA}; install a newer one")
+    return written

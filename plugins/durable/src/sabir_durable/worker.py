@@ -37,7 +37,16 @@ from sabir_durable.records import unpack_request
 from sabir_durable.recovery import patience_of, recover
 from sabir_durable.roster import Roster
 from sabir_durable.runs import Runs, check_one_class, queue_of, version_of
-from sabir_durable.stores import Durability, bounds_of, close_store, is_sqlite, make_private, open_store, reach_store
+from sabir_durable.stores import (
+    Durability,
+    bounds_of,
+    close_store,
+    is_sqlite,
+    make_private,
+    open_store,
+    reach_store,
+    unusable,
+)
 from sabir_durable.tables import make_tables
 
 if TYPE_CHECKING:
@@ -164,11 +173,10 @@ class Worker:
             try:
                 return await loop.run_in_executor(self._threads, partial(work, *arguments, **named))
             except DBAPIError as error:
-                if not _is_away(error):
-                    raise StoreInvalid(f"the store refused to be written: {error.orig}; see what it says") from error
-                if self.is_closed:
-                    raise StoreInvalid(f"the store is away: {error.orig}; the run goes on when it is back") from error
-                log.warning("the store is away, waiting for it: %s", error.orig)
+                refused = unusable(self.settings.url, error.orig or error, "used")
+                if self.is_closed or not _is_away(error):
+                    raise refused from None
+                log.warning("the store is away, waiting for it: %s", refused)
                 await asyncio.sleep(self.settings.beat)
 
     async def decision(self, run: str, path: str) -> str:
@@ -199,7 +207,8 @@ class Worker:
             if not self.runs.unfinished_of(self.name):
                 self._roster.sign_off(self.name)
         except DBAPIError as error:  # who takes the lock, once it is back, signs this worker off
-            log.warning("worker %s ends while the store is away: %s", self.name, error.orig)
+            refused = unusable(self.settings.url, error.orig or error, "used")
+            log.warning("worker %s ends while the store is away: %s", self.name, refused)
         finally:
             self._let_go()
 

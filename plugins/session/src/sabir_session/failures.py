@@ -13,13 +13,14 @@ from sabir.errors import one_line
 REMEDY_OF_DAMAGE = "put back a copy of the store, or give another one"
 _ROOM = "make room on its disk, and do it again"
 _DISK = "see whether its disk works and has room, and do it again"
+_WRITE = "see whether it may be written, and do it again"
 _REMEDIES: dict[int | str | None, str] = {
     sqlite3.SQLITE_CORRUPT: REMEDY_OF_DAMAGE,
     sqlite3.SQLITE_NOTADB: REMEDY_OF_DAMAGE,
     sqlite3.SQLITE_ERROR: REMEDY_OF_DAMAGE,  # a table of ours that is not there, or another one
     sqlite3.SQLITE_FULL: _ROOM,
     sqlite3.SQLITE_IOERR: _DISK,
-    sqlite3.SQLITE_BUSY: "wait until whoever writes to it has done so, and do it again",
+    sqlite3.SQLITE_READONLY: _WRITE,
     "42P01": REMEDY_OF_DAMAGE,
     "42703": REMEDY_OF_DAMAGE,
     "53100": _ROOM,
@@ -33,8 +34,8 @@ def told(error: BaseException, *secrets: str) -> str:
 
 
 def is_broken(error: BaseException | None) -> bool:
-    """Whether the same statement would fail again: the store is damaged, or its disk is full or broken."""
-    return _REMEDIES.get(_code(error)) in (REMEDY_OF_DAMAGE, _ROOM, _DISK)
+    """Whether the same statement would fail again: the store is damaged, full, or closed to writers."""
+    return _code(error) in _REMEDIES
 
 
 def without(text: str, *secrets: str) -> str:

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir_runtime.budgets import Budget, Spending
+from sabir_runtime.budgets import MOST_REQUESTS, Budget, Spending
 from sabir_runtime.evaluate import evaluate_sync
+from sabir_runtime.main_loop import MainLoop
 from sabir_runtime.outcomes import BudgetExhausted
 from sabir_runtime.prompt import Prompt
 from sabir_runtime.within import within
@@ -56,6 +57,34 @@ def test_the_call_that_would_go_beyond_a_limit_is_not_made(
 
     assert (len(llm.sent), met.value.limit, met.value.spent) == (requests, limit, spent)
     assert [record.role for record in get_inner_messages(session)].count("tool") == requests
+
+
+def test_without_a_budget_there_are_so_many_requests_and_no_more() -> None:
+    """A model that never has enough ends as with a budget; each resume has as many again, and any budget lifts it."""
+    journal, llm = ListJournal(), endless()
+    for resume, requests in ((False, MOST_REQUESTS), (True, 2 * MOST_REQUESTS)):
+        with pytest.raises(BudgetExhausted, match=rf"budget of {requests} turns .* raise it with Budget\(turns=…\)"):
+            evaluate_sync(llm, PROMPT, session=session_of(journal), options=[look], resume=resume)
+        assert len(llm.sent) == requests
+
+    for budget in (Budget(), Budget(turns=MOST_REQUESTS + 2)):
+        lasting = ScriptedAdapter(*[calls(look={})] * (MOST_REQUESTS + 1), "Done.")
+        assert evaluate_sync(lasting, PROMPT, options=[look], budget=budget).text == "Done."
+
+
+async def test_each_request_of_a_main_loop_has_as_many() -> None:
+    """They are evaluations of their own."""
+
+    class Counting(MainLoop[str, None]):
+        def create_prompt(self, request: str) -> Prompt[None]:
+            return PROMPT
+
+    llm = endless()
+    loop = Counting(llm, options=[look])
+    for executed in (1, 2):
+        with pytest.raises(BudgetExhausted):
+            await loop.execute("count")
+        assert len(llm.sent) == executed * MOST_REQUESTS
 
 
 @pytest.mark.parametrize("cost", [float("nan"), float("inf"), Decimal("NaN"), -1])

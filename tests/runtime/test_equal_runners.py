@@ -11,7 +11,16 @@ from datetime import date
 import pytest
 import sabir
 from sabir import Message, OptionFailed
-from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, InMemoryRunner, PolicyFailed, loop_policy
+from sabir_runtime import (
+    BaseContext,
+    BaseRunner,
+    BoundPolicy,
+    CallsTooDeep,
+    InMemoryRunner,
+    PolicyFailed,
+    depth,
+    loop_policy,
+)
 
 from tests.runtime.every_runner import RUNNERS
 from tests.runtime.support import call
@@ -73,16 +82,23 @@ async def planner(
     return [call("search", "inner", query=request, day="2026-02-03")]
 
 
+async def again(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    """Choose itself."""
+    return [call("again", "same")]
+
+
 class Assistant(BaseContext):
     """All of them, and a loop."""
 
     agent: BoundPolicy
     broken: BoundPolicy
+    again: BoundPolicy
 
     def __init__(self, runner: BaseRunner) -> None:
         super().__init__(runner)
         self.model = self._bind(model)
         self.agent = self._bind(loop_policy("model"))
+        self.again = self._bind(again)
         self.search, self.show, self.count = self._bind(search), self._bind(show), self._bind(count)
         self.limited, self.broken, self.planner = self._bind(limited), self._bind(broken), self._bind(planner)
 
@@ -114,3 +130,16 @@ async def test_a_failing_policy_is_its_callers_error(runner: str, request: pytes
 
     error = raised.value
     assert (error.error_type if isinstance(error, PolicyFailed) else type(error).__name__) == "LookupError"
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+async def test_an_option_that_offers_itself_is_its_callers_error(runner: str, request: pytest.FixtureRequest) -> None:
+    """At a depth, before Python's own limit; the depth goes along to a worker."""
+    deep = pytest.raises((CallsTooDeep, PolicyFailed), match=f"'again' is called within {depth.MOST_DEPTH} other calls")
+    async with RUNNERS[runner](request) as made:
+        assistant = Assistant(made)
+        with deep:
+            await assistant.again(HISTORY, ["again"])
+        if runner in ("memory", "NATS"):
+            with depth.at(depth.MOST_DEPTH), deep:
+                await assistant.again(HISTORY)

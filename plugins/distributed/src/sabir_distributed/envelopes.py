@@ -1,6 +1,6 @@
 """What travels between a caller and a worker: frozen models as JSON, with a schema number, no pickle (RN-28, RN-29).
 
-    Request ──────▶  id, context, policy, observations, options, arguments, seconds_left, waited
+    Request ──────▶  id, context, policy, observations, options, arguments, depth, seconds_left, waited
             ◀──────  Answered(result) · Failed(error)                     one of these ends it
             ◀──────  Accepted · Busy · Released                           what happens to it before
             ◀──────  Alive(requests)                                      one for all requests of a caller
@@ -54,6 +54,8 @@ class Request(Envelope):
     """The policy's own arguments as a JSON object, by their parameters' types."""
     seconds_left: float = Field(gt=0, allow_inf_nan=False)
     """How long the caller still waits, counted from when the request is received."""
+    depth: int = Field(default=0, ge=0)
+    """How many calls it is within."""
     waited: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """How long it was on its way before it was sent this time; 0 the first time: it stands in no line then."""
 

@@ -14,7 +14,7 @@ from sabir import SabirError
 from sabir.closing import AsyncClosing
 from sabir.messages import new_ids
 from sabir.models import assemble
-from sabir_runtime import Batch, BoundCall, PolicyInvalid, Runner, RuntimeFault, UnknownOption
+from sabir_runtime import Batch, BoundCall, PolicyInvalid, Runner, RuntimeFault, UnknownOption, depth
 
 from sabir_distributed.connection import Target, shown
 from sabir_distributed.envelopes import SCHEMA, Failed, Request
@@ -28,7 +28,7 @@ _REFUSALS: dict[str, type[SabirError]] = {
 }
 """What a worker refuses, by its name in the envelope → what the caller gets."""
 
-_GIVEN = {"id", "context", "policy", "observations", "options", "arguments", "seconds_left"}
+_GIVEN = {"id", "context", "policy", "observations", "options", "arguments", "depth", "seconds_left"}
 
 
 class DistributedRunner(Runner, AsyncClosing):
@@ -83,6 +83,7 @@ class DistributedRunner(Runner, AsyncClosing):
             "options": None if call.options is None else tuple(call.options),
             "arguments": bound.signature.encode(call.arguments) if call.arguments else "{}",
             "seconds_left": self._settings.timeout,
+            "depth": depth.current(),
             "waited": 0.0,
         }
         return assemble(Request, values, set(_GIVEN))

@@ -8,7 +8,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from sabir.models import assemble
-from sabir_runtime import Batch, BoundCall, BoundPolicy, InMemoryRunner, PolicyFailed, RuntimeFault
+from sabir_runtime import Batch, BoundCall, BoundPolicy, InMemoryRunner, PolicyFailed, RuntimeFault, depth
 from sabir_runtime.failures import failure_of
 
 from sabir_distributed.envelopes import SCHEMA, Answered, Failed, Fault, Request, encode
@@ -80,7 +80,8 @@ async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered |
     except RuntimeFault as error:
         return Failed(id=request.id, worker=worker, error=refusal_of(error))
     try:
-        batch: Batch = await performed
+        with depth.at(request.depth):
+            batch: Batch = await performed
     except (Exception, asyncio.CancelledError) as error:
         if work.is_stopped and isinstance(error, asyncio.CancelledError):
             raise

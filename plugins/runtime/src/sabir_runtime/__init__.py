@@ -10,7 +10,7 @@ from sabir_runtime.approval import DENIED, HUMAN, Approve, Decision
 from sabir_runtime.bound import BoundCall, BoundPolicy
 from sabir_runtime.budgets import Budget
 from sabir_runtime.contexts import BaseContext
-from sabir_runtime.errors import LoopLimit, PolicyInvalid, ReplayMismatch, RuntimeFault, UnknownOption
+from sabir_runtime.errors import CallsTooDeep, LoopLimit, PolicyInvalid, ReplayMismatch, RuntimeFault, UnknownOption
 from sabir_runtime.evaluate import EvaluateArguments, evaluate, evaluate_sync
 from sabir_runtime.evaluations import follow_up, unfinished_evaluations
 from sabir_runtime.failures import PolicyFailed
@@ -58,6 +58,7 @@ __all__ = [
     "CallEnded",
     "CallProgress",
     "CallStarted",
+    "CallsTooDeep",
     "ConversationNotFound",
     "Decision",
     "EvaluateArguments",

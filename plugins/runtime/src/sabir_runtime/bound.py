@@ -15,6 +15,7 @@ from sabir.constructors import as_messages
 from sabir.messages import RESERVED
 from sabir.provided import values_of
 
+from sabir_runtime.depth import checked, deeper
 from sabir_runtime.errors import PolicyInvalid
 from sabir_runtime.failures import PolicyFailed, is_cancelled
 from sabir_runtime.options import CHOSEN, option_of
@@ -130,14 +131,16 @@ class BoundCall:
     async def decide(self, by: AnyPolicy | None = None) -> Batch:
         """The batch that the policy itself chose, its calls not answered yet; PolicyFailed for what it raises.
 
-        `by` is called in its place, without the context: what a runner made of it.
+        `by` is called in its place, without the context: what a runner made of it. CallsTooDeep where it is within
+        `depth.MOST_DEPTH` other calls.
         """
         bound = self.bound
         policy = by or partial(bound.policy, bound.context)
         options = None if self.options is None else list(self.options)
         try:
             own = {**self.arguments, **values_of(bound.signature.provided)}
-            return check_batch(bound, await policy(list(self.observations), options, **own))
+            with deeper(self.name):
+                return check_batch(bound, await policy(list(self.observations), options, **own))
         except PolicyFailed:
             raise
         except (Exception, SystemExit, asyncio.CancelledError) as error:
@@ -157,14 +160,14 @@ class BoundCall:
             context = ToolContext(call_id, idempotency_key=f"{message.id}/{call_id}")
         token = CHOSEN.set(message)
         try:
-            with context.entered():
+            with context.entered(), deeper(self.name):
                 (result,) = await answer([message], self.offered())
         except asyncio.CancelledError:
             context.cancelled.set()
             raise
         finally:
             CHOSEN.reset(token)
-        return result
+        return checked(result)
 
     def offered(self) -> tuple[Option, ...]:
         """The options of this call, as a model is told of them and as core runs them."""

@@ -22,6 +22,8 @@ Price: TypeAlias = Callable[[Reply], float | Decimal | None]
 """What a reply cost; None where that is not known."""
 Clock: TypeAlias = Callable[[], float]
 """Seconds from some moment on."""
+MOST_REQUESTS = 50
+"""Answered requests of one call of `evaluate` that is given no budget."""
 _LIMITS = ("turns", "tokens", "seconds", "cost")
 
 

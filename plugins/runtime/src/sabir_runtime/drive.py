@@ -20,6 +20,7 @@ from sabir.messages import OptionCall
 from sabir_session import InnerMessage, Session
 
 from sabir_runtime.approval import Approve, Decision, as_decision
+from sabir_runtime.depth import checked, deeper
 from sabir_runtime.progress import CallProgress, CallStarted, Event, TextArrived, Watch, tell
 from sabir_runtime.script import Action, Ask, Complete, Ended, Outcome, Record, Run, Script, Start, Take, Tell
 from sabir_runtime.threads import called
@@ -106,9 +107,9 @@ class SyncPerformer:
 
     def _run(self, run: Run) -> Ended:
         desk = self._desk
-        with desk.context(run, lambda event: tell(desk.watch, event)).entered():
+        with desk.context(run, lambda event: tell(desk.watch, event)).entered(), deeper(_name_of(run)):
             (result,) = sabir.answer_sync([run.message], desk.options)
-        return Ended(run, result)
+        return Ended(run, checked(result))
 
     def close(self) -> None:
         """Tell what still runs in other threads that nobody waits."""
@@ -150,9 +151,9 @@ class Performer:
             return await stream.reply()
 
     async def _run(self, run: Run) -> Ended:
-        with self._desk.context(run, _here(self._desk.watch)).entered():
+        with self._desk.context(run, _here(self._desk.watch)).entered(), deeper(_name_of(run)):
             (result,) = await sabir.answer([run.message], self._desk.options)
-        return Ended(run, result)
+        return Ended(run, checked(result))
 
     async def _next(self) -> Ended:
         import asyncio
@@ -202,6 +203,10 @@ async def drive(script: Script, performer: Performer) -> None:
         if isinstance(action, Take):
             _keep(script, performer, ended)
         script.close()
+
+
+def _name_of(run: Run) -> str:
+    return run.message.call.option_name if run.message.call else ""
 
 
 def _keep(script: Script, performer: Performer, ended: list[Ended]) -> None:

@@ -19,7 +19,7 @@ from sabir.options import OptionLike, as_options
 from sabir_session import Session, enable_inner_message_recording
 
 from sabir_runtime.approval import Approve
-from sabir_runtime.budgets import Budget, Spending
+from sabir_runtime.budgets import MOST_REQUESTS, Budget, Spending
 from sabir_runtime.conversation import Conversation
 from sabir_runtime.drive import Desk, Performer, SyncPerformer, drive, drive_sync
 from sabir_runtime.evaluations import begin, restore
@@ -34,8 +34,8 @@ class EvaluationArguments(TypedDict, total=False):
     """How prompts are evaluated, all of it optional.
 
     `options` may be chosen by the model, and all have a function to run. `settings` and `strict` go with every request.
-    `budget` limits what is spent. `approve` is asked before a call runs. `watch` is told what happens; replies are
-    streamed then.
+    `budget` limits what is spent; without one, each call of `evaluate` makes 50 requests at most. `approve` is asked
+    before a call runs. `watch` is told what happens; replies are streamed then.
     """
 
     options: Iterable[OptionLike]
@@ -141,7 +141,7 @@ def _prepared(
     conversation = _conversation(function, prompt, speaks_as, how)
     if how.get("resume"):
         _check_open_calls(conversation, options)
-    spending = Spending(how.get("budget"))
+    spending = Spending(how.get("budget") or Budget(turns=len(conversation.replies) + MOST_REQUESTS))
     asked_about = [option.name for option in options] if approve else None
     script = evaluation_script(conversation, spending, asked_about)
     call = CallArguments(options=options, settings=prompt.laid_under(how.get("settings")), strict=how.get("strict"))

@@ -21,7 +21,7 @@ from sabir.execution import is_retryable, text_of
 from sabir.models import AtRest
 from sabir.parts import NonEmpty
 
-from sabir_runtime.errors import LoopLimit, PolicyInvalid, RuntimeFault, UnknownOption
+from sabir_runtime.errors import CallsTooDeep, LoopLimit, PolicyInvalid, RuntimeFault, UnknownOption
 
 MOST_CHARACTERS = 10_000
 """Of an exception's message."""
@@ -30,7 +30,9 @@ MOST_CAUSES = 20
 _ALONE = (StopIteration, MemoryError, ExceptionGroup)
 """The first cannot leave a coroutine, of the second nothing can be derived, and a group is known by its members."""
 
-_OWN: dict[str, type[Exception]] = {kind.__name__: kind for kind in (PolicyInvalid, UnknownOption, LoopLimit)}
+_OWN: dict[str, type[Exception]] = {
+    kind.__name__: kind for kind in (PolicyInvalid, UnknownOption, LoopLimit, CallsTooDeep)
+}
 
 
 class PolicyFailed(RuntimeFault, OptionFailed):
@@ -38,7 +40,7 @@ class PolicyFailed(RuntimeFault, OptionFailed):
 
     `error_type` is the class of what it raised, `error_message` what that said, `retryable` whether asking again may
     help. An exception of Python's own class, and of one derived from it, is an instance of that class as well; so are
-    PolicyInvalid, UnknownOption and LoopLimit.
+    PolicyInvalid, UnknownOption, LoopLimit and CallsTooDeep.
     """
 
     def __init__(self, error_type: str, error_message: str, *, retryable: bool = False) -> None:

@@ -57,7 +57,8 @@ class BudgetExhausted(SabirError):
 
     def __init__(self, limit: str, allowed: float | Decimal, spent: float | Decimal | None) -> None:
         figures = "what was spent is not known" if spent is None else f"{spent} spent"
-        super().__init__(f"the budget of {allowed} {limit} is exhausted: {figures}; raise it, and resume")
+        remedy = f"raise it with Budget({limit}=…), and resume"
+        super().__init__(f"the budget of {allowed} {limit} is exhausted: {figures}; {remedy}")
         self.limit = limit
         self.allowed = allowed
         self.spent = spent

@@ -1,0 +1,99 @@
+"""What would call itself for ever ends at a depth, with an error that says so; what is not so deep is not touched."""
+
+import asyncio
+from typing import Any
+
+import pytest
+import sabir
+from sabir import Message
+from sabir_runtime import BaseContext, CallsTooDeep, InMemoryRunner, evaluate, evaluate_sync, loop_policy
+from sabir_runtime.depth import MOST_DEPTH
+from sabir_testing.scripted import ScriptedAdapter, always, calls
+
+from tests.runtime.support import call
+
+DEEP = f"is called within {MOST_DEPTH} other calls"
+
+
+class Endless(BaseContext):
+    """Policies that call each other, one that is offered to itself, and a descent of as many levels as it is told."""
+
+    def __init__(self, offered: str = "chooser") -> None:
+        super().__init__(InMemoryRunner())
+        self.offered = offered
+        self.begun = 0
+        self.ping, self.pong = self._bind(self.to_pong), self._bind(self.to_ping)
+        self.chooser = self._bind(self.choose)
+        self.agent = self._bind(loop_policy("chooser"))
+        self.down = self._bind(self.descend)
+
+    async def to_pong(self, ctx: Any, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        self.begun += 1
+        return await self.pong(observations)
+
+    async def to_ping(self, ctx: Any, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        self.begun += 1
+        return (await asyncio.gather(self.ping(observations)))[0]
+
+    async def choose(self, ctx: Any, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        self.begun += 1
+        return [call(self.offered, f"c{self.begun}")]
+
+    async def descend(
+        self, ctx: Any, observations: list[Message], options: list[str] | None = None, *, levels: int
+    ) -> list[Message]:
+        return await self.down(observations, levels=levels - 1) if levels > 1 else [sabir.assistant("There.")]
+
+
+async def test_policies_that_call_each_other_end_at_a_depth() -> None:
+    """In tasks of their own too."""
+    context = Endless()
+    with pytest.raises(CallsTooDeep, match=DEEP):
+        await context.ping("Hi.")
+
+    assert context.begun == MOST_DEPTH
+    context.begun = 0
+    with pytest.raises(CallsTooDeep, match=DEEP):
+        await context.pong("Hi.")
+    assert context.begun == MOST_DEPTH
+
+
+@pytest.mark.parametrize("offered", ["chooser", "agent"])
+async def test_an_option_that_offers_itself_ends_at_a_depth(offered: str) -> None:
+    """The error ends all of them: as a result, it would only be chosen again, at each depth."""
+    context = Endless(offered)
+    with pytest.raises(CallsTooDeep, match=DEEP):
+        await context.agent("Hi.", [offered])
+
+    assert context.begun == {"chooser": MOST_DEPTH - 1, "agent": MOST_DEPTH // 2}[offered]
+
+
+async def test_calls_up_to_that_depth_are_performed() -> None:
+    """And calls after each other are not within each other."""
+    context = Endless()
+    for _ in range(3):
+        assert (await context.down("Hi.", levels=MOST_DEPTH))[0].text == "There."
+    with pytest.raises(CallsTooDeep, match=DEEP):
+        await context.down("Hi.", levels=MOST_DEPTH + 1)
+
+
+@pytest.mark.parametrize("way", ["waiting", "awaited", "in threads"])
+async def test_an_evaluation_in_an_option_that_offers_itself_ends_at_a_depth(way: str) -> None:
+    """Each of them asks once."""
+    llm = ScriptedAdapter(always(calls(ask={})))
+
+    def ask() -> str:
+        return evaluate_sync(llm, "Again?", options=[ask]).text
+
+    async def ask_awaited() -> str:
+        return (await evaluate(llm, "Again?", options=[sabir.option(ask_awaited, name="ask")])).text
+
+    with pytest.raises(CallsTooDeep, match=DEEP):
+        if way == "waiting":
+            ask()
+        elif way == "awaited":
+            await ask_awaited()
+        else:
+            await evaluate(llm, "Again?", options=[ask])
+
+    assert len(llm.sent) == MOST_DEPTH + 1

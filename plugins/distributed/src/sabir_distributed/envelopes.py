@@ -12,6 +12,7 @@ What is unknown inside (fields of a newer writer, kinds of parts) is kept, and c
 schema number is refused by name. The time that is left travels, and no time of day: clocks differ.
 """
 
+import operator
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
@@ -54,7 +55,7 @@ class Request(Envelope):
     """The policy's own arguments as a JSON object, by their parameters' types."""
     seconds_left: float = Field(gt=0, allow_inf_nan=False)
     """How long the caller still waits, counted from when the request is received."""
-    depth: int = Field(default=0, ge=0)
+    depth: int = Field(default=0, ge=0, exclude_if=operator.not_)
     """How many calls it is within."""
     waited: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """How long it was on its way before it was sent this time; 0 the first time: it stands in no line then."""

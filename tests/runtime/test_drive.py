@@ -2,11 +2,17 @@
 
 import asyncio
 import logging
+import subprocess
+import sys
+from contextlib import suppress
+from threading import Event as Gate
 
 import pytest
 import sabir
-from sabir_runtime.evaluate import evaluate, evaluate_sync
-from sabir_runtime.outcomes import OutsideEvaluation
+from sabir_runtime import drive
+from sabir_runtime.budgets import Budget
+from sabir_runtime.evaluate import EvaluateArguments, evaluate, evaluate_sync
+from sabir_runtime.outcomes import BudgetExhausted, OutsideEvaluation
 from sabir_runtime.progress import (
     CallEnded,
     CallProgress,
@@ -297,3 +303,110 @@ async def test_an_interrupt_in_one_option_ends_its_siblings() -> None:
 
     assert ended == ["sibling"]
     assert len(asyncio.all_tasks()) == 1
+
+
+@pytest.mark.parametrize("is_awaited", [True, False])
+async def test_an_option_that_does_not_return_is_given_up_when_the_time_is_over(
+    is_awaited: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The error and the log name it as running on; its call stays pending, and what ended before is recorded."""
+    session, opened, contexts = Session(), Gate(), list[ToolContext]()
+
+    def quick() -> str:
+        return "quick"
+
+    def fetch() -> str:
+        contexts.append(ToolContext.current())
+        opened.wait()
+        return "fetched"
+
+    llm = ScriptedAdapter(calls(quick={}, fetch={}), "Done.")
+    how = EvaluateArguments(session=session, options=[quick, fetch], budget=Budget(seconds=1))
+    with caplog.at_level(logging.WARNING, "sabir"):
+        with pytest.raises(BudgetExhausted, match="1 seconds is exhausted.* for fetch, still running") as met:
+            if is_awaited:
+                await evaluate(llm, PROMPT, **how)
+            else:
+                evaluate_sync(llm, PROMPT, **how)
+
+    pending = get_pending_tool_calls(session, get_inner_messages(session)[0].evaluation_id)
+    assert [each.name for each in pending] == ["fetch"]
+    assert [each.call.invocation_id for each in met.value.running if each.call] == ["call-2"]
+    assert "option fetch still runs for the call call-2, and nobody waits for it any more" in caplog.messages
+    assert contexts[0].cancelled.is_set()
+    opened.set()
+    assert evaluate_sync(llm, PROMPT, session=session, options=[quick, fetch], resume=True).text == "Done."
+
+
+async def test_a_coroutine_is_cancelled_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs on only if it takes no notice."""
+    monkeypatch.setattr(drive, "LEAVING", 0.01)
+    opened, left = asyncio.Event(), list[str]()
+
+    async def heeds() -> None:
+        try:
+            await opened.wait()
+        finally:
+            left.append("heeds")
+
+    async def heedless() -> None:
+        while not opened.is_set():
+            with suppress(asyncio.CancelledError):
+                await opened.wait()
+        left.append("heedless")
+
+    llm = ScriptedAdapter(calls(heeds={}, heedless={}))
+    with pytest.raises(BudgetExhausted) as met:
+        await evaluate(llm, PROMPT, options=[heeds, heedless], budget=Budget(seconds=0.2))
+
+    assert [each.call.option_name for each in met.value.running if each.call] == ["heedless"]
+    assert left == ["heeds"]
+    opened.set()
+    while len(left) < 2:
+        await asyncio.sleep(0)
+
+
+def test_no_option_begins_when_the_time_is_over() -> None:
+    """Those of one reply run one after another here; the time is one for all."""
+    begun, session = list[str](), Session()
+
+    def first() -> None:
+        begun.append("first")
+        ToolContext.current().cancelled.wait(60)
+
+    def second() -> None:
+        begun.append("second")
+
+    with pytest.raises(BudgetExhausted):
+        evaluate_sync(
+            ScriptedAdapter(calls(first={}, second={})),
+            PROMPT,
+            session=session,
+            options=[first, second],
+            budget=Budget(seconds=0.2),
+        )
+
+    assert begun == ["first"]
+
+
+def test_a_process_ends_though_an_option_does_not_return() -> None:
+    """Whoever waits gets the error, and the program its end."""
+    told = subprocess.run([sys.executable, "-c", HANGING], capture_output=True, text=True, timeout=60, check=False)
+
+    assert told.stdout == "given up\n"
+    assert told.returncode == 0
+
+
+HANGING = """
+import threading
+from sabir_runtime import Budget, BudgetExhausted, evaluate_sync
+from sabir_testing.scripted import ScriptedAdapter, calls
+
+def hang():
+    threading.Event().wait()
+
+try:
+    evaluate_sync(ScriptedAdapter(calls(hang={})), "Hi.", options=[hang], budget=Budget(seconds=0.2))
+except BudgetExhausted:
+    print("given up")
+"""

@@ -1,5 +1,7 @@
 """How much an evaluation may spend: turns, tokens, seconds, money; checked before each provider call.
 
+Options are not waited for longer than the seconds last.
+
     Budget ──▶ Spending ── add(reply) … check() ──▶ BudgetExhausted
 
 What a provider does not say cannot be counted: where a limit stands on it, the next call is refused rather than made.
@@ -7,13 +9,13 @@ What a provider does not say cannot be counted: where a limit stands on it, the 
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from threading import Lock
 from typing import TypeAlias
 
-from sabir import Reply
+from sabir import Message, Reply
 from sabir.errors import SettingsInvalid
 
 from sabir_runtime.outcomes import BudgetExhausted
@@ -33,7 +35,8 @@ class Budget:
 
     `turns` counts provider calls that were answered, `tokens` input and output together, `seconds` the time since this
     evaluation began or was resumed, `cost` what `price` says of each reply, in its currency. Turns, tokens and cost of
-    earlier processes count when an evaluation is resumed.
+    earlier processes count when an evaluation is resumed. An option that runs when the seconds are over is cancelled;
+    one that does not stop then is given up, and runs on by itself.
     """
 
     turns: int | None = None
@@ -73,6 +76,17 @@ class Spending:
             self._turns += 1
             self._tokens = None if self._tokens is None or tokens is None else self._tokens + tokens
             self._cost = None if self._cost is None or cost is None else self._cost + Decimal(str(cost))
+
+    def left(self) -> float | None:
+        """The seconds that are left, None where there is no limit of time."""
+        seconds = self._budget.seconds
+        return None if seconds is None else max(0.0, seconds - self._clock() + self._began)
+
+    def time_over(self, running: Sequence[Message]) -> BudgetExhausted:
+        """What says that the time is over while these calls still run."""
+        assert self._budget.seconds is not None
+        spent = self._clock() - self._began
+        return BudgetExhausted("seconds", self._budget.seconds, spent, running=tuple(running))
 
     def check(self) -> None:
         """BudgetExhausted where a limit is reached, or where it cannot be told whether it is."""

@@ -7,9 +7,12 @@ another in this thread. No loop is started. An error or a cancellation stops wha
 """
 
 import inspect
+import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import wait
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Event as Signal
 from typing import TYPE_CHECKING
 
@@ -17,17 +20,26 @@ import sabir
 from sabir import Adapter, Message, Option, Reply, SettingsInvalid
 from sabir.calls import CallArguments
 from sabir.messages import OptionCall
+from sabir.signatures import is_asynchronous
 from sabir_session import InnerMessage, Session
 
 from sabir_runtime.approval import Approve, Decision, as_decision
+from sabir_runtime.budgets import Spending
 from sabir_runtime.depth import checked, deeper
+from sabir_runtime.outcomes import BudgetExhausted
 from sabir_runtime.progress import CallProgress, CallStarted, Event, TextArrived, Watch, tell
 from sabir_runtime.script import Action, Ask, Complete, Ended, Outcome, Record, Run, Script, Start, Take, Tell
-from sabir_runtime.threads import called
+from sabir_runtime.threads import called, started
 from sabir_runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
     import asyncio
+
+
+logger = logging.getLogger("sabir")
+
+LEAVING = 1.0
+"""Seconds for which a coroutine that is cancelled because the time is over may clean up."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +50,7 @@ class Desk:
     session: Session | None
     options: tuple[Option, ...]
     how: CallArguments
+    spending: Spending
     approve: Approve | None = None
     watch: Watch | None = None
     cancelled: Signal = field(default_factory=Signal)
@@ -48,6 +61,15 @@ class Desk:
             tell(self.watch, action.event)
         elif self.session is not None:
             self.session.mutate(InnerMessage).append(action.record)
+
+    def give_up(self, runs: Iterable[Run]) -> BudgetExhausted:
+        """What says that the time is over; those that still run are named in the log too."""
+        running = [run.message for run in runs]
+        for message in running:
+            assert message.call is not None
+            name, call_id = message.call.option_name, message.call.invocation_id
+            logger.warning("option %s still runs for the call %s, and nobody waits for it any more", name, call_id)
+        return self.spending.time_over(running)
 
     def context(self, run: Run, heard: Callable[[Event], None]) -> ToolContext:
         """The context of a run; `heard` is told of its progress."""
@@ -83,7 +105,7 @@ class SyncPerformer:
             case Start(runs):
                 self._waiting.extend(runs)
             case Take():
-                return self._run(self._waiting.popleft())
+                return self._next(self._waiting.popleft())
             case Record() | Tell():
                 self._desk.note(action)
         return None
@@ -105,10 +127,23 @@ class SyncPerformer:
             raise SettingsInvalid("approve is asynchronous; use `await evaluate(…)`, or give a plain function")
         return as_decision(decided)
 
-    def _run(self, run: Run) -> Ended:
-        desk = self._desk
-        with desk.context(run, lambda event: tell(desk.watch, event)).entered(), deeper(_name_of(run)):
-            (result,) = sabir.answer_sync([run.message], desk.options)
+    def _next(self, run: Run) -> Ended:
+        """Run it here; where the time is limited in a thread, to which it can be left."""
+        left = self._desk.spending.left()
+        if left == 0:
+            raise self._desk.give_up(())
+        context = self._desk.context(run, lambda event: tell(self._desk.watch, event))
+        if left is None:
+            return self._run(run, context)
+        ending = started(partial(self._run, run, context))
+        wait([ending], timeout=left)
+        if ending.done():
+            return ending.result()
+        raise self._desk.give_up([run])
+
+    def _run(self, run: Run, context: ToolContext) -> Ended:
+        with context.entered(), deeper(_name_of(run)):
+            (result,) = sabir.answer_sync([run.message], self._desk.options)
         return Ended(run, checked(result))
 
     def close(self) -> None:
@@ -121,7 +156,8 @@ class Performer:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._running: list[asyncio.Task[Ended]] = []
+        self._running: dict[asyncio.Task[Ended], Run] = {}
+        self._ended: list[Ended] = []
 
     async def perform(self, action: Action) -> Outcome:
         """Do what an action says; the answer that its class documents."""
@@ -134,7 +170,7 @@ class Performer:
             case Start(runs):
                 import asyncio
 
-                self._running = [asyncio.ensure_future(self._run(run)) for run in runs]
+                self._running = {asyncio.ensure_future(self._run(run)): run for run in runs}
             case Take():
                 return await self._next()
             case Record() | Tell():
@@ -159,9 +195,37 @@ class Performer:
         import asyncio
 
         while not (ended := [task for task in self._running if task.done()]):
-            await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
-        self._running.remove(ended[0])
+            left = self._desk.spending.left()
+            if left == 0:
+                raise self._desk.give_up(await self._stop(LEAVING))
+            await asyncio.wait(self._running, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        del self._running[ended[0]]
         return ended[0].result()
+
+    async def _stop(self, seconds: float | None) -> list[Run]:
+        """Cancel what runs, tell threads that nobody waits, and wait so long for the tasks; what runs on all the same.
+
+        Of those that ended all the same, the results are kept.
+        """
+        import asyncio
+
+        self._desk.cancelled.set()
+        running, self._running = self._running, {}
+        in_threads = [run for run in running.values() if not self._is_awaited(run)]
+        for task in running:
+            task.cancel()
+        done = (await asyncio.wait(running, timeout=seconds))[0] if running else set()
+        results = await asyncio.gather(*done, return_exceptions=True)
+        ended = [each for each in results if isinstance(each, Ended)]
+        self._ended += ended
+        on_time = [each.run for each in ended]
+        return [run for task, run in running.items() if task not in done or (run in in_threads and run not in on_time)]
+
+    def _is_awaited(self, run: Run) -> bool:
+        """Whether a call is a coroutine's, which ends when it is cancelled; a thread does not."""
+        functions = {option.name: option.function for option in self._desk.options}
+        function = functions.get(_name_of(run))
+        return function is None or is_asynchronous(function)
 
     def note(self, action: Action) -> None:
         """Record, or tell."""
@@ -169,15 +233,9 @@ class Performer:
         self._desk.note(action)
 
     async def close(self) -> list[Ended]:
-        """Cancel what runs, tell threads that nobody waits, and wait for the tasks; those that ended all the same."""
-        import asyncio
-
-        self._desk.cancelled.set()
-        for task in self._running:
-            task.cancel()
-        ended = await asyncio.gather(*self._running, return_exceptions=True)
-        self._running = []
-        return [each for each in ended if isinstance(each, Ended)]
+        """Stop what runs, and wait for the tasks; those that ended all the same."""
+        await self._stop(None)
+        return self._ended
 
 
 def drive_sync(script: Script, performer: SyncPerformer) -> None:

@@ -70,8 +70,10 @@ async def evaluate(
     The session is written to in the loop's own thread, which waits as long as its journal takes for a record.
 
     Raises ConversationNotFound and PromptMismatch on resume, ApprovalPending for calls that wait for a person,
-    BudgetExhausted before a request beyond the budget, OptionInvalid for an option that cannot run, OutputError for a
-    reply that is not of the prompt's type, RecordingFailed where the session cannot record, and the adapter's errors.
+    BudgetExhausted before a request beyond the budget and when its time is over while options run, CallsTooDeep for
+    evaluations that options begin within each other without an end, OptionInvalid for an option that cannot run,
+    OutputError for a reply that is not of the prompt's type, RecordingFailed where the session cannot record, and the
+    adapter's errors.
     """
     evaluation = _prepared("evaluate", adapter, prompt, how)
     with evaluation:
@@ -82,7 +84,10 @@ async def evaluate(
 def evaluate_sync(
     adapter: Adapter, prompt: PromptLike[Output], **how: Unpack[EvaluateArguments]
 ) -> PromptResponse[Output]:
-    """As `evaluate`, waiting: options run one after another in this thread, and none may be a coroutine function."""
+    """As `evaluate`, waiting: options run one after another, and none may be a coroutine function.
+
+    They run in this thread; under a budget of seconds each in one of its own, which is left when the time is over.
+    """
     evaluation = _prepared("evaluate_sync", adapter, prompt, how)
     with evaluation:
         drive_sync(evaluation.script, SyncPerformer(evaluation.desk))
@@ -145,7 +150,9 @@ def _prepared(
     asked_about = [option.name for option in options] if approve else None
     script = evaluation_script(conversation, spending, asked_about)
     call = CallArguments(options=options, settings=prompt.laid_under(how.get("settings")), strict=how.get("strict"))
-    return _Evaluation(prompt, conversation, script, Desk(adapter, session, options, call, approve, how.get("watch")))
+    return _Evaluation(
+        prompt, conversation, script, Desk(adapter, session, options, call, spending, approve, how.get("watch"))
+    )
 
 
 def _conversation(function: str, prompt: Prompt[Output], speaks_as: str, how: EvaluateArguments) -> Conversation:

@@ -52,14 +52,24 @@ class BudgetExhausted(SabirError):
 
     `limit` names it ("turns", "tokens", "seconds", "cost"), `allowed` and `spent` are its figures, `spent` None where
     a provider did not say. `response` is what there is of the evaluation, None where no reply has come and for an
-    adapter of `within`.
+    adapter of `within`. `running` are the calls that were given up when the time was over, and whose options run on.
     """
 
-    def __init__(self, limit: str, allowed: float | Decimal, spent: float | Decimal | None) -> None:
+    def __init__(
+        self,
+        limit: str,
+        allowed: float | Decimal,
+        spent: float | Decimal | None,
+        *,
+        running: tuple[Message, ...] = (),
+    ) -> None:
         figures = "what was spent is not known" if spent is None else f"{spent} spent"
+        names = ", ".join(call.call.option_name for call in running if call.call)
+        figures += f", and nobody waits any more for {names}, still running" if running else ""
         remedy = f"raise it with Budget({limit}=…), and resume"
         super().__init__(f"the budget of {allowed} {limit} is exhausted: {figures}; {remedy}")
         self.limit = limit
         self.allowed = allowed
         self.spent = spent
+        self.running = running
         self.response: PromptResponse[Any] | None = None

@@ -61,7 +61,7 @@ class BudgetExhausted(SabirError):
         allowed: float | Decimal,
         spent: float | Decimal | None,
         *,
-        running: tuple[Message, ...] = (),
+        running: tuple[OptionCall, ...] = (),
     ) -> None:
         figures = "what was spent is not known" if spent is None else f"{spent} spent"
         names = ", ".join(call.call.option_name for call in running if call.call)

@@ -2,10 +2,14 @@
 
 import json
 import os
+import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from sabir import registry
+from sabir_cli.main import main
 
 from tests.cli.command import error_line, run
 
@@ -75,14 +79,38 @@ def test_an_app_brings_its_own_subcommands(install: Install) -> None:
 
 def test_the_help_page_lists_them_the_broken_one_as_broken(install: Install) -> None:
     """One that cannot be loaded stops no other."""
-    env = install("acme", {"greet": "acme_commands:greet", "gone": "broken_commands:gone"})
-    finished = run("--help", env=env)
+    (install.folder / "leaving_commands.py").write_text("class Out(BaseException): ...\nraise Out('of order')", "utf-8")
+    commands = {"greet": "acme_commands:greet", "gone": "broken_commands:gone", "out": "leaving_commands:out"}
+    finished = run("--help", env=install("acme", commands))
     text = finished.stdout.decode()
 
     assert finished.returncode == 0
     assert "Greet somebody." in text
     assert "Broken: ModuleNotFoundError" in text
+    assert "Broken: Out: of order" in text
     assert "Talk to a model" in text
+
+
+def test_the_help_page_waits_for_no_command_for_ever_and_imports_no_provider(
+    install: Install, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What does not finish loading stands there with its reason."""
+    go_on = threading.Event()
+    monkeypatch.setattr(sys, "command_goes_on", go_on, raising=False)
+    monkeypatch.setattr(registry, "LONGEST_LOAD", 1.0)
+    monkeypatch.syspath_prepend(str(install.folder))
+    install("acme", {"hang": "hanging_commands:hang", "greet": "acme_commands:greet"})
+    (install.folder / "hanging_commands.py").write_text("import sys; sys.command_goes_on.wait()", "utf-8")
+    entry_points = install.folder / "acme-1.0.dist-info" / "entry_points.txt"
+    entry_points.write_text(f"{entry_points.read_text('utf-8')}[sabir.providers]\nacme = acme_provider:acme\n", "utf-8")
+    monkeypatch.setattr(registry.default_registry, "_claims", {})
+
+    assert main(["--help"]) == 0
+    go_on.set()
+    page = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "Broken: 'hang' of acme 1.0 (hanging_commands:hang) is not loaded after 1 s" in page
+    assert "Greet somebody." in page
+    assert "acme_provider" not in sys.modules
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The installed dialects, each once, with its own provider speaking for it."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -38,16 +39,30 @@ def test_each_dialect_stands_there_once() -> None:
     assert [each.speaker.full_name for each in dialects] == names
 
 
-def test_a_dialect_that_fails_is_reported_and_stops_no_other(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("failing", "reason"),
+    [
+        (RuntimeError("no tables"), "RuntimeError: no tables"),
+        (SystemExit(3), "SystemExit: 3"),
+        (5, "AttributeError: 'int' object has no attribute 'name'"),
+        (SimpleNamespace(name="a", tables=5), "AttributeError: 'int' object has no attribute 'media'"),
+    ],
+    ids=["raises", "leaves", "number", "tables"],
+)
+def test_a_dialect_that_fails_is_reported_and_stops_no_other(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch, failing: Any, reason: str
+) -> None:
     """A plugin's fault is one line."""
 
-    def fail(short_name: str) -> Any:
-        raise RuntimeError("no tables")
+    def dialect(short_name: str) -> Any:
+        if isinstance(failing, BaseException):
+            raise failing
+        return failing
 
-    monkeypatch.setattr(relay, "dialect", fail)
+    monkeypatch.setattr(relay, "dialect", dialect)
     dialects, faults = spoken_dialects(sabir.providers())
 
-    assert faults == ["relay.plain failed: RuntimeError: no tables"]
+    assert faults == [f"relay.plain failed: {reason}; update or remove it"]
     assert "echo.plain" in [each.dialect.name for each in dialects]
 
 

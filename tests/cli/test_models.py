@@ -39,6 +39,24 @@ def test_a_provider_without_known_models_is_named(
     assert capsys.readouterr().err == "nothing is known of the models of relay; any name is passed on\n"
 
 
+def test_a_provider_that_fails_is_reported_and_the_others_are_listed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One that cannot be loaded is not asked again; one whose models fail is a line too."""
+    failed = sabir.ProviderStatus(name="gone", state="failed", error="'gone' cannot be loaded")
+    listed = sabir.providers()
+    monkeypatch.setattr(sabir, "providers", lambda: (failed, *listed))
+    monkeypatch.setattr(sabir.provider("echo"), "models", lambda: 1 / 0, raising=False)
+
+    assert main(["models"]) == 3
+    written = capsys.readouterr()
+    assert written.err.splitlines()[:2] == [
+        "sabir: 'gone' cannot be loaded",
+        "sabir: provider 'echo' does not tell its models: ZeroDivisionError: division by zero; update or remove it",
+    ]
+    assert "openai:" in written.out
+
+
 def test_an_unknown_provider_exits_3(capsys: pytest.CaptureFixture[str]) -> None:
     """With what is installed, and the nearest name."""
     assert main(["models", "opnai"]) == 3

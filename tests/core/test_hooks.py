@@ -3,11 +3,12 @@
 import inspect
 import logging
 import sys
+import threading
 import types
 from typing import Any
 
 import pytest
-from sabir import hookspecs
+from sabir import hookspecs, registry
 from sabir.builders import MessageBuilder, OptionResultBuilder
 from sabir.constructors import user
 from sabir.errors import BuilderError, NotJSON, PluginConflict, PluginError, RateLimited
@@ -193,6 +194,14 @@ def _mishears(self: Any, massage: Message) -> None: ...
 async def _hears_later(self: Any, message: Message) -> None: ...
 
 
+def _hears_never(self: Any, message: Message) -> Any:
+    yield
+
+
+def _unreadable(self: Any) -> Any:
+    raise SystemExit("not now")
+
+
 @pytest.mark.parametrize(
     ("plugin", "words"),
     [
@@ -201,11 +210,24 @@ async def _hears_later(self: Any, message: Message) -> None: ...
         (_misfit("sabir_message_built", _hears_unmarked), "defines sabir_message_built without the mark"),
         (_misfit("sabir_message_built", hookimpl(_mishears)), "does not fit: .*massage"),
         (_misfit("sabir_message_built", hookimpl(_hears_later)), "sabir_message_built is a coroutine function"),
+        (_misfit("sabir_message_built", hookimpl(_hears_never)), "sabir_message_built is a generator function"),
+        (_misfit("about", property(_unreadable)), "Misfit cannot be read: SystemExit: not now; update or remove it"),
         (Hints, "Hints is a class; give an instance of it"),
         (object(), "object implements no hook; hooks are sabir_"),
         ("installed", "str implements no hook"),
     ],
-    ids=["misspelt", "foreign", "unmarked", "argument", "coroutine", "class", "none", "string"],
+    ids=[
+        "misspelt",
+        "foreign",
+        "unmarked",
+        "argument",
+        "coroutine",
+        "generator",
+        "property",
+        "class",
+        "none",
+        "string",
+    ],
 )
 def test_a_plugin_that_cannot_be_heard_is_refused_by_name(plugin: Any, words: str) -> None:
     """UP-24, check_pending: before any hook runs, in one line, and without a trace of it."""
@@ -250,10 +272,61 @@ class Observer:
         self.seen.append(("failed", str(error), attempt))
 
 
+class Mute(BaseException):
+    """Neither an Exception nor able to tell its words."""
+
+    def __str__(self) -> str:
+        raise OSError
+
+
 class Fails:
     @hookimpl
     def sabir_call_started(self) -> None:
         raise ValueError("the disk\nis full")
+
+    @hookimpl
+    def sabir_call_failed(self) -> None:
+        raise Mute
+
+    @hookimpl
+    def sabir_call_ended(self) -> None:
+        raise SystemExit(3)
+
+
+class Interrupts:
+    @hookimpl
+    def sabir_call_started(self) -> None:
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_within_a_hook_is_the_users() -> None:
+    """It is no fault of the plugin."""
+    with pytest.raises(KeyboardInterrupt):
+        Hooks([Interrupts()]).call_started(object(), 1, 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("hook", "given", "words"),
+    [
+        ("sabir_default_role_hint", 1 / 3, "returned 0.3333333333333333 from sabir_default_role_hint; return one of "),
+        ("sabir_default_role_hint", Mute(), "failed in sabir_default_role_hint: Mute; update or remove it"),
+        ("sabir_media_id", 5, "returned int from sabir_media_id; return a string or None"),
+        ("sabir_media_id", KeyError("no"), "failed in sabir_media_id: KeyError: 'no'; update or remove it"),
+        ("sabir_message_built", SystemExit(3), "failed in sabir_message_built: SystemExit: 3"),
+    ],
+)
+def test_a_builder_hook_that_fails_is_reported_by_the_plugins_name(hook: str, given: Any, words: str) -> None:
+    """Whatever it raises or returns; a veto alone, which is an exception, is raised as it is."""
+
+    def function(self: Any) -> Any:
+        if isinstance(given, BaseException):
+            raise given
+        return given
+
+    builder = MessageBuilder(hooks=[Hints(), _misfit(hook, hookimpl(function))])
+    with pytest.raises(PluginError, match=f"^hook plugin Misfit {words}"):
+        builder.add_image(None, "https://example.org")
+        builder.to_message()
 
 
 def test_a_failing_observer_is_logged_and_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
@@ -268,7 +341,9 @@ def test_a_failing_observer_is_logged_and_disturbs_nobody(caplog: pytest.LogCapt
 
     assert before.seen == after.seen == [("started", 1), ("failed", "slow down", 1), ("ended", reply)]
     assert caplog.messages == [
-        "hook plugin Fails failed in sabir_call_started and was passed over: ValueError: the disk is full"
+        "hook plugin Fails failed in sabir_call_started and was passed over: ValueError: the disk is full",
+        "hook plugin Fails failed in sabir_call_failed and was passed over: Mute",
+        "hook plugin Fails failed in sabir_call_ended and was passed over: SystemExit: 3",
     ]
 
 
@@ -298,6 +373,30 @@ def test_installed_hooks_are_loaded_at_their_first_use(install: Install, caplog:
     assert registry.hooks() is hooks
     assert len(caplog.messages) == 1
     assert "hook plugin broken was passed over: 'broken' of broken 1.0 (broken_hooks:nothing)" in caplog.messages[0]
+
+
+def test_hooks_that_do_not_finish_loading_are_passed_over(
+    install: Install, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every call asks for the installed hooks: it waits for none of them for ever."""
+    go_on = threading.Event()
+    monkeypatch.setattr(sys, "hooks_go_on", go_on, raising=False)
+    monkeypatch.setattr(registry, "LONGEST_LOAD", 1.0)
+    install(
+        "hanging", {"sabir.hooks": {"hangs": "hanging_hooks:hangs"}}, hanging_hooks="import sys; sys.hooks_go_on.wait()"
+    )
+    install("shouting", {"sabir.hooks": {"shouts": "shouting_hooks:shouts"}}, shouting_hooks=PLUGIN)
+    hooks = Registry().hooks()
+    loading = [thread for thread in threading.enumerate() if thread.name == "sabir loads hangs"]
+    go_on.set()
+    for thread in loading:
+        thread.join()
+
+    assert hooks.role_hint("user", "parts") == "system"
+    assert caplog.messages == [
+        "hook plugin hangs was passed over: 'hangs' of hanging 1.0 (hanging_hooks:hangs) is not loaded after 1 s; "
+        "update or remove it"
+    ]
 
 
 def test_installed_hooks_act_on_builders_that_ask_for_them(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,14 @@
 """Discovery: what is installed is found by its metadata, loaded when it is asked for, and never stops another."""
 
+import importlib
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
+from sabir import registry as module_of_registry
 from sabir.contracts import Provider
 from sabir.errors import (
     DialectMissing,
@@ -35,7 +38,10 @@ class Acme:
 
 acme = Acme()
 """
+RAISING = ACME.replace('    key_variables = ("ACME_KEY",)', "    @property\n    def key_variables(self): %s")
+FINE = ACME.replace('"acme"', '"fine"')
 POINT = {"sabir.providers": {"acme": "acme_plugin:acme"}}
+FINE_POINT = {"sabir.providers": {"fine": "fine_plugin:acme"}}
 
 
 @pytest.fixture
@@ -118,6 +124,7 @@ def test_a_provider_that_was_installed_meanwhile_is_found(install: Install) -> N
             "cannot be loaded: ModuleNotFoundError: No module named 'nothing_of_this_name'",
         ),
         ("raise SystemExit(3)", "cannot be loaded: SystemExit: 3"),
+        ("class Out(BaseException): ...\nraise Out('of order')", "cannot be loaded: Out: of order"),
         ("raise ValueError('two\\nlines')", "cannot be loaded: ValueError: two lines"),
         ("other = 1", "cannot be loaded: AttributeError"),
         (
@@ -129,15 +136,22 @@ def test_a_provider_that_was_installed_meanwhile_is_found(install: Install) -> N
         ("acme = None", "lacks api_version, connect, dialect, dialects, endpoint, key_variables, models, name, quirks"),
         (ACME.replace('name = "acme"', 'name = "emca"'), "calls itself 'emca'; the two names must be equal"),
         (ACME.replace('("talk", "wire")', "()"), "speaks no dialect"),
+        (ACME.replace('("talk", "wire")', "5"), "has dialects of type int; it must be a tuple of texts"),
+        (ACME.replace('("talk", "wire")', "(5,)"), "has dialects of type tuple; it must be a tuple of texts"),
+        (ACME.replace('("ACME_KEY",)', "None"), "has key_variables of type NoneType; it must be a tuple of texts"),
+        (ACME.replace("api_version = 1", "api_version = []"), r"api_version \[\]; this sabir supports 1"),
+        (RAISING % "1 / 0", "does not tell what it is: ZeroDivisionError: division by zero; update or remove it"),
+        (RAISING % "raise SystemExit(4)", "does not tell what it is: SystemExit: 4; update or remove it"),
     ],
-    ids=["import", "exit", "lines", "attribute", "api", "class", "member", "none", "name", "dialects"],
-)
+    ids=[
+        "import", "exit", "base", "lines", "attribute", "api", "class", "member", "none", "name", "dialects",
+        "number", "numbers", "variables", "unhashable", "property", "leaving",
+    ],
+)  # fmt: skip
 def test_a_broken_plugin_is_reported_by_name_and_stops_no_other(install: Install, source: str, words: str) -> None:
     """CD-13: in one line, the same each time it is asked for."""
     install("sabir-acme", POINT, acme_plugin=source)
-    install(
-        "sabir-fine", {"sabir.providers": {"fine": "fine_plugin:acme"}}, fine_plugin=ACME.replace('"acme"', '"fine"')
-    )
+    install("sabir-fine", FINE_POINT, fine_plugin=FINE)
     registry = Registry()
 
     assert status(registry, "fine").state == "installed"
@@ -149,6 +163,94 @@ def test_a_broken_plugin_is_reported_by_name_and_stops_no_other(install: Install
         assert str(caught.value) == found.error
         assert "'acme' of sabir-acme 1.0" in str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+def test_an_interrupt_while_a_plugin_loads_is_the_users(install: Install) -> None:
+    """It is no fault of the plugin: it passes, and the next who asks loads it."""
+    install(
+        "sabir-acme", POINT, acme_plugin=f"import sys\nif sys.acme_interrupts.pop(): raise KeyboardInterrupt\n{ACME}"
+    )
+    registry = Registry()
+    for ask in (lambda: registry.provider("acme"), registry.providers):
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(sys, "acme_interrupts", [True, True], raising=False)
+            ask()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "acme_interrupts", [False], raising=False)
+        assert registry.provider("acme").name == "acme"
+
+
+@pytest.fixture
+def hanging(install: Install, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """A provider `acme` whose import waits for this event, and a provider `fine`."""
+    go_on = threading.Event()
+    monkeypatch.setattr(sys, "acme_goes_on", go_on, raising=False)
+    monkeypatch.setattr(module_of_registry, "LONGEST_LOAD", 1.0)
+    install("sabir-acme", POINT, acme_plugin=f"import sys; sys.acme_goes_on.wait()\n{ACME}")
+    install("sabir-fine", FINE_POINT, fine_plugin=FINE)
+    return go_on
+
+
+def test_a_plugin_that_does_not_finish_loading_is_reported_by_name_until_it_does(hanging: threading.Event) -> None:
+    """Listing loads what nobody named: that waits for nobody for ever, and waits for it once."""
+    registry = Registry()
+    for _ in range(2):
+        found = status(registry, "acme")
+        assert found.state == "failed"
+        assert found.error == "'acme' of sabir-acme 1.0 (acme_plugin:acme) is not loaded after 1 s; update or remove it"
+    assert status(registry, "fine").state == "installed"
+    loading = [thread for thread in threading.enumerate() if thread.name == "sabir loads acme"]
+    hanging.set()
+    for thread in loading:
+        thread.join()
+
+    assert len(loading) == 1
+    assert registry.provider("acme").name == "acme"
+    assert status(registry, "acme").state == "installed"
+
+
+def test_no_lock_is_held_while_a_plugin_loads(hanging: threading.Event) -> None:
+    """Whoever named the one that hangs waits for it; all that others ask for is theirs."""
+    registry = Registry()
+    waiting = threading.Thread(target=registry.provider, args=("acme",))
+    waiting.start()
+    others = threading.Thread(
+        target=lambda: (
+            registry.provider("fine"),
+            registry.hooks(),
+            registry.commands(),
+            registry.register("m", an_acme(name="m")),
+        )
+    )
+    others.start()
+    others.join(20)
+    was_held = others.is_alive()
+    hanging.set()
+    waiting.join()
+    others.join()
+
+    assert not was_held
+    assert {"acme", "fine", "m"} <= {each.name for each in registry.providers()}
+
+
+def test_models_that_a_provider_cannot_tell_are_its_own_failure(install: Install) -> None:
+    """By its name, whatever it raises or returns instead."""
+    for number, instead in enumerate(("1 / 0", "raise SystemExit", "return 5", "return (5,)")):
+        name = f"acme{number}"
+        source = ACME.replace('"acme"', f'"{name}"').replace("return (Model", f"{instead}; return (Model")
+        install(f"sabir-{name}", {"sabir.providers": {name: f"{name}_plugin:acme"}}, **{f"{name}_plugin": source})
+        with pytest.raises(ProviderBroken, match=f"provider '{name}' does not tell its models: "):
+            Registry().models(name)
+
+
+def test_a_distribution_without_metadata_hides_no_provider(install: Install, tmp_path: Path) -> None:
+    """As an installation that broke off leaves it: its provider has no package that could be named."""
+    install("sabir-acme", POINT, acme_plugin=ACME)
+    next(tmp_path.glob("site/sabir_acme*/METADATA")).unlink()
+    importlib.invalidate_caches()
+    found = status(Registry(), "acme")
+
+    assert (found.state, found.distribution, found.version) == ("installed", "", "")
 
 
 def test_a_broken_plugin_is_loaded_once(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,9 +269,7 @@ def test_two_plugins_of_one_name_are_a_conflict_that_names_both(install: Install
     """CD-13: neither is loaded by luck, and the others are not stopped."""
     install("sabir-acme", POINT, acme_plugin=ACME)
     install("acme-for-sabir", {"sabir.providers": {"acme": "their_plugin:acme"}}, their_plugin=ACME)
-    install(
-        "sabir-fine", {"sabir.providers": {"fine": "fine_plugin:acme"}}, fine_plugin=ACME.replace('"acme"', '"fine"')
-    )
+    install("sabir-fine", FINE_POINT, fine_plugin=FINE)
     registry = Registry()
 
     with pytest.raises(

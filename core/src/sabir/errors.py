@@ -17,11 +17,13 @@
         │   └── StreamBroken             carries the partial reply
         └── NoneAnswered                 carries what each member of a fallback said
 
-Each message is one line: the offender, what was expected, the remedy. Those that are also ValueErrors can be
-raised by validators.
+Each message is one line: the offender, what was expected, the remedy. What it quotes steers no terminal: control
+characters are shown, not obeyed. Those that are also ValueErrors can be raised by validators.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,9 +35,17 @@ REMEDY_CHARACTERS = 80
 """How much of the end of a call's long message is kept: the remedy stands there."""
 
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """A foreign text that no terminal obeys: a visible sign stands for each control and direction character."""
+    return _CONTROL.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "�", text)
+
+
 def one_line(text: str, limit: int = 500, *, kept_end: int = 0) -> str:
-    """A text as one line of at most `limit` characters, the last `kept_end` included, for an error's message."""
-    line = " ".join(text.split())
+    """A text as one printable line of at most `limit` characters, the last `kept_end` included, for a message."""
+    line = printable(" ".join(text.split()))
     if len(line) <= limit:
         return line
     return f"{line[: limit - kept_end - 1]}…{line[len(line) - kept_end :]}"
@@ -45,7 +55,7 @@ class SabirError(Exception):
     """The root of the library's errors; the message is one line, whatever it quotes."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(" ".join(str(message).split()))
+        super().__init__(printable(" ".join(str(message).split())))
 
     def __reduce__(self) -> tuple[object, ...]:
         """So that it crosses processes with what it holds, whatever its constructor takes."""
@@ -112,6 +122,26 @@ class ProviderBroken(PluginError):
 
 class PluginConflict(PluginError):
     """Two plugins claim the same name."""
+
+
+def described(error: BaseException, limit: int = 500) -> str:
+    """An exception's class and words, in one line; of one that cannot say its words, its class alone."""
+    try:
+        words = f": {error}"
+    except Exception:
+        words = ""
+    return one_line(f"{type(error).__name__}{words}", limit)
+
+
+@contextmanager
+def blaming(what: str, kind: type[PluginError] = PluginError, remedy: str = "update or remove it") -> Iterator[None]:
+    """Within it a plugin's own code runs: whatever that raises, but an interrupt, becomes a `kind` that says `what`."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise kind(f"{what}: {described(error, 300)}; {remedy}") from error
 
 
 class RenderingRefused(SabirError):

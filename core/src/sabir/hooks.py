@@ -9,13 +9,13 @@ A registration is refused with its reason: an unknown hook, a forgotten marker, 
 import difflib
 import inspect
 import logging
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import pluggy
 
 from sabir import hookspecs
-from sabir.errors import BuilderError, CallError, PluginConflict, PluginError, one_line
+from sabir.errors import BuilderError, CallError, PluginConflict, PluginError, blaming, described, one_line
 from sabir.messages import Kind, Message, RoleHint
 from sabir.parts import MediaPart
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sabir.reply import Reply
 
 PREFIX = "sabir_"
+_HINTS = get_args(RoleHint)
 KNOWN_HOOKS = tuple(name for name in vars(hookspecs) if name.startswith(PREFIX))
 HookPlugins: TypeAlias = "Iterable[object] | Hooks | Literal['installed']"
 """What builders take: plugins (modules or objects), hooks made of them, or those that are installed."""
@@ -44,7 +45,11 @@ class Hooks:
     def register(self, plugin: object, name: str | None = None) -> None:
         """Add a plugin. PluginError names a hook that cannot be one, PluginConflict a plugin that is there already."""
         shown = name or self._free_name(plugin)
-        _check_implementations(plugin, shown)
+        if isinstance(plugin, type):
+            raise PluginError(f"hook plugin {shown} is a class; give an instance of it")
+        with blaming(f"hook plugin {shown} cannot be read"):
+            members = {each: getattr(plugin, each, None) for each in dir(plugin)}
+        _check_implementations(members, shown)
         if self._manager.is_registered(plugin):
             raise PluginConflict(f"hook plugin {shown} is registered already; register it once")
         try:
@@ -53,12 +58,18 @@ class Hooks:
         except (ValueError, pluggy.PluginValidationError) as error:
             if self._manager.is_registered(plugin):
                 self._manager.unregister(plugin)
-            raise PluginError(f"hook plugin {shown} does not fit: {_reason(plugin, error)}") from None
+            raise PluginError(f"hook plugin {shown} does not fit: {_reason(members, error)}") from None
         self._known_callers = {}
 
     def role_hint(self, policy: str, kind: Kind) -> RoleHint | None:
-        """The first hint that a plugin gives a message of that policy and kind."""
-        return next((hint for _, hint in self._ask("sabir_default_role_hint", policy=policy, kind=kind)), None)
+        """The first hint that a plugin gives a message of that policy and kind; PluginError for what is no hint."""
+        for name, hint in self._ask("sabir_default_role_hint", policy=policy, kind=kind):
+            if hint not in _HINTS:
+                remedy = f"return one of {', '.join(_HINTS)}, or None"
+                raise PluginError(f"hook plugin {name} returned {hint!r} from sabir_default_role_hint; {remedy}")
+            given: RoleHint = hint
+            return given
+        return None
 
     def media_id(self, part: MediaPart, index: int) -> str | None:
         """The first id that a plugin gives a media part; PluginError for what is no string."""
@@ -70,10 +81,15 @@ class Hooks:
         return None
 
     def built(self, message: Message) -> Message:
-        """A message as the plugins leave it; what one of them raises is its veto."""
+        """A message as the plugins leave it; an exception that one of them raises is its veto."""
         for name, caller in self._callers("sabir_message_built"):
-            for changed in caller(message=message):
-                message = _checked(changed, message, name)
+            try:
+                for changed in caller(message=message):
+                    message = _checked(changed, message, name)
+            except (Exception, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                raise PluginError(f"hook plugin {name} failed in sabir_message_built: {described(error)}") from error
         return message
 
     def call_started(self, rendering: "Rendering", attempt: int, call: int) -> None:
@@ -96,14 +112,17 @@ class Hooks:
         for name, caller in self._callers(hook):
             try:
                 caller(**given)
-            except Exception as error:
-                reason = one_line(f"{type(error).__name__}: {error}")
-                logger.warning("hook plugin %s failed in %s and was passed over: %s", name, hook, reason)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                logger.warning("hook plugin %s failed in %s and was passed over: %s", name, hook, described(error))
 
     def _ask(self, hook: str, **given: Any) -> Iterator[tuple[str, Any]]:
         """Each plugin's answers, in the order of registration; None is none."""
         for name, caller in self._callers(hook):
-            for answer in caller(**given):
+            with blaming(f"hook plugin {name} failed in {hook}"):
+                answers = list(caller(**given))
+            for answer in answers:
                 yield name, answer
 
     def _callers(self, hook: str) -> list[tuple[str, pluggy.HookCaller]]:
@@ -144,32 +163,33 @@ def installed_hooks() -> Hooks:
     return default_registry.hooks()
 
 
-def _check_implementations(plugin: object, shown: str) -> None:
-    if isinstance(plugin, type):
-        raise PluginError(f"hook plugin {shown} is a class; give an instance of it")
-    marked = set(_marked(plugin))
+def _check_implementations(members: Mapping[str, Any], shown: str) -> None:
+    marked = dict(_marked(members))
     for name in KNOWN_HOOKS:
-        function = getattr(plugin, name, None)
+        function = members.get(name)
         if not callable(function):
             continue
         if name not in marked:
             raise PluginError(f"hook plugin {shown} defines {name} without the mark @sabir.hookspecs.hookimpl; add it")
         if inspect.iscoroutinefunction(function):
             raise PluginError(f"hook plugin {shown}: {name} is a coroutine function; hooks are plain functions")
+        is_wrapper = marked[name].get("wrapper") or marked[name].get("hookwrapper")
+        if inspect.isasyncgenfunction(function) or (inspect.isgeneratorfunction(function) and not is_wrapper):
+            raise PluginError(f"hook plugin {shown}: {name} is a generator function; hooks are plain functions")
     if not marked:
         raise PluginError(f"hook plugin {shown} implements no hook; hooks are {', '.join(KNOWN_HOOKS)}")
 
 
-def _marked(plugin: object) -> Iterator[str]:
-    for name in dir(plugin):
-        function = getattr(plugin, name, None)
-        if inspect.isroutine(function) and getattr(function, f"{hookspecs.PROJECT}_impl", None):
-            yield name
+def _marked(members: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The functions that bear the mark of a hook, each with what it says."""
+    for name, function in members.items():
+        if inspect.isroutine(function) and (said := getattr(function, f"{hookspecs.PROJECT}_impl", None)):
+            yield name, said
 
 
-def _reason(plugin: object, error: Exception) -> str:
+def _reason(members: Mapping[str, Any], error: Exception) -> str:
     """What is wrong with a plugin that pluggy refuses."""
-    unknown = next((name for name in _marked(plugin) if name not in KNOWN_HOOKS), None)
+    unknown = next((name for name, _ in _marked(members) if name not in KNOWN_HOOKS), None)
     if unknown is None:
         return one_line(str(error))
     near = difflib.get_close_matches(unknown, KNOWN_HOOKS, n=1)

@@ -6,20 +6,19 @@ A package may also say, by the group `sabir.hints`, what to write for a name tha
     register(name, provider) ────────────────▶ the same place, at run time
 
 Enumerating imports nothing. A plugin is loaded when it is asked for, alone: a broken one is reported by its name and
-stops no other (CD-03 … CD-05, CD-13).
+stops no other (CD-03 … CD-05, CD-13). No lock is held while a plugin's own code runs. What is loaded although nobody
+named it, to list it or to tell it of calls, is loaded in a thread of its own, and passed over where that does not end.
 """
 
 import difflib
 import logging
 import threading
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from importlib.metadata import EntryPoint, entry_points
 from itertools import groupby
-from typing import Any, Literal, NamedTuple
-
-import pluggy
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from sabir.catalogue import longest_first
 from sabir.contracts import SUPPORTED_APIS, Provider
@@ -30,14 +29,17 @@ from sabir.errors import (
     ProviderBroken,
     ProviderMissing,
     SettingsInvalid,
-    one_line,
+    blaming,
 )
 from sabir.hooks import Hooks
-from sabir.hookspecs import PROJECT
 from sabir.models import Frozen
 from sabir.scope import ModelInfo
 
 PROVIDERS, HOOKS, COMMANDS, HINTS = "sabir.providers", "sabir.hooks", "sabir.commands", "sabir.hints"
+LONGEST_LOAD = 10.0
+"""Seconds that a plugin may take to load beside others."""
+
+Loaded = TypeVar("Loaded")
 
 logger = logging.getLogger("sabir")
 
@@ -67,7 +69,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._manager = pluggy.PluginManager(PROJECT)
+        self._loaded: dict[str, Provider] = {}
         self._claims: dict[str, Mapping[str, tuple[EntryPoint, ...]]] = {}
         self._failures: dict[str, PluginError] = {}
         self._registered: set[str] = set()
@@ -79,35 +81,35 @@ class Registry:
         ProviderMissing, ProviderBroken or PluginConflict say why there is none.
         """
         with self._lock:
-            found: Provider | None = self._manager.get_plugin(name)
-            if found is not None:
-                return found
+            if name in self._loaded:
+                return self._loaded[name]
             if name in self._failures:
                 raise self._failures[name].with_traceback(None)
             if not self.knows(name):
                 raise self._missing(name)
-            try:
-                point = _only(self._claimed(PROVIDERS)[name])
-                loaded: Provider = _load(point)
-                _check_provider(loaded, name, _distribution(point))
-            except PluginError as error:
-                self._failures[name] = error
-                raise
-            self._manager.register(loaded, name)
-            return loaded
+            claims = self._claimed(PROVIDERS)[name]
+        try:
+            point = _only(claims)
+            loaded: Provider = load(point)
+            _check_provider(loaded, name, _distribution(point))
+        except PluginError as error:
+            self._failures[name] = error
+            raise
+        with self._lock:
+            return self._loaded.setdefault(name, loaded)
 
     def register(self, name: str, provider: Provider) -> None:
         """Add a provider at run time; PluginConflict where the name belongs to another."""
+        _check_provider(provider, name, "sabir.register")
         with self._lock:
-            _check_provider(provider, name, "sabir.register")
-            if self._manager.get_plugin(name) is provider:
+            if self._loaded.get(name) is provider:
                 return
             claims = self._claimed(PROVIDERS).get(name)
-            if claims or self._manager.has_plugin(name):
+            if claims or name in self._loaded:
                 by = _distribution(claims[0]) if claims else "an earlier sabir.register"
                 remedy = "register yours under another name"
                 raise PluginConflict(f"provider {name!r} is there already, from {by}; {remedy}")
-            self._manager.register(provider, name)
+            self._loaded[name] = provider
             self._registered.add(name)
 
     def unregister(self, name: str) -> None:
@@ -116,12 +118,11 @@ class Registry:
             if name not in self._registered:
                 raise ProviderMissing(f"provider {name!r} was not registered at run time, so it stays")
             self._registered.remove(name)
-            self._manager.unregister(name=name)
+            del self._loaded[name]
 
     def providers(self) -> tuple[ProviderStatus, ...]:
-        """Every provider by name, loaded to see what it can; those that fail say why."""
-        with self._lock:
-            return tuple(self._status(name) for name in self.names())
+        """Every provider by name, loaded to see what it can; those that fail, or take too long, say why."""
+        return tuple(self._status(name) for name in self.names())
 
     def names(self) -> tuple[str, ...]:
         """The names of every provider, in order; none is loaded."""
@@ -138,7 +139,9 @@ class Registry:
 
     def models(self, provider: str) -> tuple[ModelInfo, ...]:
         """What is known of a provider's models, longest prefixes first."""
-        return longest_first(self.provider(provider).models())
+        asked = self.provider(provider)
+        with blaming(f"provider {provider!r} does not tell its models", ProviderBroken):
+            return longest_first(asked.models())
 
     def commands(self) -> tuple[EntryPoint, ...]:
         """The entry points of further commands, not loaded; PluginConflict for two of one name."""
@@ -147,15 +150,18 @@ class Registry:
 
     def hooks(self) -> Hooks:
         """The installed hook plugins, loaded at first use; a broken one is logged and passed over."""
-        with self._lock:
-            if self._hooks is None:
-                self._hooks = Hooks()
-                for name, claims in self._claimed(HOOKS).items():
-                    try:
-                        self._hooks.register(_load(_only(claims)), name)
-                    except PluginError as error:
-                        logger.warning("hook plugin %s was passed over: %s", name, error)
-            return self._hooks
+        if self._hooks is None:
+            with self._lock:
+                claimed = self._claimed(HOOKS)
+            hooks = Hooks()
+            for name, claims in claimed.items():
+                try:
+                    hooks.register(load_beside(_only(claims)), name)
+                except PluginError as error:
+                    logger.warning("hook plugin %s was passed over: %s", name, error)
+            with self._lock:
+                self._hooks = self._hooks or hooks
+        return self._hooks
 
     def split_model(self, name: str) -> ModelName:
         """`provider[.dialect]:model`, split at the first colon.
@@ -183,14 +189,19 @@ class Registry:
         claims = self._claimed(PROVIDERS).get(name)
         dist = claims[0].dist if claims else None
         known: dict[str, Any] = {"name": name}
-        if dist:
-            known |= {"distribution": dist.name, "version": dist.version}
+        if dist:  # one whose metadata is broken has neither
+            known |= {"distribution": dist.name or "", "version": dist.version or ""}
         try:
+            if claims and name not in self._loaded and name not in self._failures:
+                _beside(lambda: self.provider(name), claims[0])
             provider = self.provider(name)
+            with blaming(f"provider {name!r} does not tell its dialects and keys", ProviderBroken):
+                known |= {"dialects": tuple(provider.dialects), "key_variables": tuple(provider.key_variables)}
+                return ProviderStatus(**known, state="registered" if name in self._registered else "installed")
         except PluginError as error:
+            if isinstance(error, _LoadsTooLong):
+                self._failures.setdefault(name, error)  # it counts until the provider is there after all
             return ProviderStatus(**known, state="failed", error=str(error))
-        known |= {"dialects": tuple(provider.dialects), "key_variables": tuple(provider.key_variables)}
-        return ProviderStatus(**known, state="registered" if name in self._registered else "installed")
 
     def _missing(self, name: str) -> ProviderMissing:
         installed = self.names()
@@ -220,30 +231,60 @@ def _only(claims: tuple[EntryPoint, ...]) -> EntryPoint:
     raise PluginConflict(f"{claims[0].group} {claims[0].name!r} is claimed by {who}; uninstall one of them")
 
 
-def _load(point: EntryPoint) -> Any:  # an entry point may name anything
-    try:
+class _LoadsTooLong(ProviderBroken):
+    """A plugin that does not finish loading."""
+
+
+def load(point: EntryPoint) -> Any:  # an entry point may name anything
+    """What an entry point names; ProviderBroken says whose it is, and why it cannot be loaded."""
+    with blaming(f"{_shown(point)} cannot be loaded", ProviderBroken, "reinstall or remove it"):
         return point.load()
-    except (Exception, SystemExit) as error:
-        reason = one_line(f"{type(error).__name__}: {error}", 300)
-        where = f"{_distribution(point)} ({point.value})"
-        raise ProviderBroken(f"{point.name!r} of {where} cannot be loaded: {reason}; reinstall or remove it") from error
+
+
+def load_beside(point: EntryPoint) -> Any:  # an entry point may name anything
+    """As `load`, of a plugin that nobody named: ProviderBroken also where it takes longer than LONGEST_LOAD."""
+    return _beside(lambda: load(point), point)
+
+
+def _beside(loading: Callable[[], Loaded], point: EntryPoint) -> Loaded:
+    found: list[Loaded] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(loading())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name=f"sabir loads {point.name}", daemon=True)
+    thread.start()
+    thread.join(LONGEST_LOAD)
+    if failed:
+        raise failed[0]
+    if not found:
+        raise _LoadsTooLong(f"{_shown(point)} is not loaded after {LONGEST_LOAD:g} s; update or remove it")
+    return found[0]
 
 
 def _check_provider(provider: object, name: str, source: str) -> None:
     what = f"provider {name!r} of {source}"
     if isinstance(provider, type):
         raise ProviderBroken(f"{what} is the class {provider.__name__}; give an instance of it")
-    missing = [each for each in _MEMBERS if not hasattr(provider, each)]
+    with blaming(f"{what} does not tell what it is", ProviderBroken):
+        has = {each: getattr(provider, each) for each in _MEMBERS if hasattr(provider, each)}
+    missing = [each for each in _MEMBERS if each not in has]
     if missing:
         raise ProviderBroken(f"{what} lacks {', '.join(missing)}; see sabir.contracts.Provider")
-    assert isinstance(provider, Provider)
-    if provider.api_version not in SUPPORTED_APIS:
+    if not isinstance(has["api_version"], int) or has["api_version"] not in SUPPORTED_APIS:
         supported = ", ".join(map(str, sorted(SUPPORTED_APIS)))
-        written = f"written for api_version {provider.api_version}; this sabir supports {supported}"
+        written = f"written for api_version {has['api_version']}; this sabir supports {supported}"
         raise ProviderBroken(f"{what} is {written}: update it, or sabir")
-    if provider.name != name:
-        raise ProviderBroken(f"{what} calls itself {provider.name!r}; the two names must be equal")
-    if not provider.dialects:
+    if has["name"] != name:
+        raise ProviderBroken(f"{what} calls itself {has['name']!r}; the two names must be equal")
+    for each in ("dialects", "key_variables"):
+        if not (isinstance(has[each], tuple | list) and all(isinstance(text, str) for text in has[each])):
+            raise ProviderBroken(f"{what} has {each} of type {type(has[each]).__name__}; it must be a tuple of texts")
+    if not has["dialects"]:
         raise ProviderBroken(f"{what} speaks no dialect; its `dialects` must name one")
 
 
@@ -258,6 +299,10 @@ def _check_model_name(name: object) -> None:
         raise SettingsInvalid(f"a model's name is a string, not of type {type(name).__name__}; {remedy}")
     if any(unicodedata.category(character) in _BREAKING for character in name):
         raise SettingsInvalid(f"{name!r} names no model: it holds a control character; write provider:model")
+
+
+def _shown(point: EntryPoint) -> str:
+    return f"{point.name!r} of {_distribution(point)} ({point.value})"
 
 
 def _distribution(point: EntryPoint) -> str:

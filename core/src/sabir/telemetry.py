@@ -11,7 +11,7 @@ import logging
 import re
 from itertools import count
 
-from sabir.errors import one_line
+from sabir.errors import one_line, printable
 from sabir.exchange import Failed, Open, Script
 from sabir.hooks import Hooks
 from sabir.rendered import Rendering
@@ -29,7 +29,7 @@ _BASE64 = re.compile(rf"[A-Za-z0-9+/_-]{{{LONGEST_RUN + 1},}}={{0,2}}")
 
 def redact(body: bytes) -> str:
     """A body as a log may show it: data URLs and other long base64 cut to their first characters."""
-    text = body.decode("utf-8", errors="replace")
+    text = printable(body.decode("utf-8", errors="replace"))
     return _BASE64.sub(lambda run: f"{run[0][:20]}…({len(run[0])} characters)", text)
 
 

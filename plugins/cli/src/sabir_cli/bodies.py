@@ -19,9 +19,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 from sabir import Loss, Rendering
+from sabir.errors import printable
 from sabir.values import JSONValue, decode_json
 
-from sabir_cli.output import LOSS_STYLES, printable
+from sabir_cli.output import LOSS_STYLES
 
 NARROWEST = 56
 """Columns that a body needs beside another."""

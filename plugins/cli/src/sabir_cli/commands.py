@@ -3,16 +3,18 @@
     sabir acme …  ──▶ loads `acme`              sabir --help ──▶ loads all, to say what they do
 
 An entry point names a typed function, whose signature and docstring become the command, or a cyclopts App. A broken
-one stands in the help page as broken, fails in one line when it is called, and stops no other.
+one, and one that does not finish loading, stands in the help page as broken and stops no other; asked for, it fails
+in one line.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import EntryPoint
-from typing import Annotated
+from typing import Annotated, Any
 
 import sabir
 from cyclopts import App, Parameter
-from sabir.errors import one_line
+from sabir.errors import blaming, described
+from sabir.registry import load, load_beside
 
 from sabir_cli.output import Output
 
@@ -27,26 +29,23 @@ def attach(app: App, tokens: Sequence[str], output: Output) -> None:
     except sabir.PluginError as error:
         output.error(f"no further command was loaded: {error}")
         return
-    for point in _wanted(points, asked):
+    meant = [point for point in points if point.name == asked]
+    for point in meant or points:
         if point.name in app:
             output.error(f"command {point.name!r} of {_source(point)} was left out: sabir has one of that name")
         else:
-            _add(app, point)
+            _add(app, point, load if meant else load_beside)
 
 
-def _wanted(points: Sequence[EntryPoint], asked: str | None) -> Iterable[EntryPoint]:
-    meant = [point for point in points if point.name == asked]
-    return meant or points
-
-
-def _add(app: App, point: EntryPoint) -> None:
+def _add(app: App, point: EntryPoint, loading: Callable[[EntryPoint], Any]) -> None:
     try:
-        loaded = point.load()
-        if not callable(loaded):
-            raise TypeError(f"{point.value} is {type(loaded).__name__}, neither a function nor a cyclopts App")
-        app.command(loaded, name=point.name)
-    except (Exception, SystemExit) as error:
-        reason = one_line(f"{type(error).__name__}: {error}", 200)
+        loaded = loading(point)
+        with blaming(f"{point.name!r} is no command"):
+            if not callable(loaded):
+                raise TypeError(f"{point.value} is {type(loaded).__name__}, neither a function nor a cyclopts App")
+            app.command(loaded, name=point.name)
+    except sabir.PluginError as error:
+        reason = described(error.__cause__, 200) if error.__cause__ else str(error)
         app.command(_broken(point, reason), name=point.name, help=f"Broken: {reason}")
 
 

@@ -18,6 +18,7 @@ from rich.columns import Columns
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
+from sabir.errors import printable
 
 from sabir_cli.bodies import View, show
 from sabir_cli.clock import time_in
@@ -25,7 +26,7 @@ from sabir_cli.conversation import Spoken, describe_call, describe_result, run_o
 from sabir_cli.dialects import spoken_dialects
 from sabir_cli.exits import Exit, exit_of, explain
 from sabir_cli.inputs import JSONFlag, OptionFlags, choose_model, known_models, load_options
-from sabir_cli.output import Output, printable
+from sabir_cli.output import Output
 from sabir_cli.providers import is_set
 
 QUESTION = "What time is it in Paris?"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import sabir
 from sabir.contracts import Dialect
-from sabir.errors import one_line
+from sabir.errors import PluginError, blaming
 from sabir.scope import Tables
 
 SIDES = ("system", "user", "assistant", "results")
@@ -32,6 +32,8 @@ class Spoken:
     """A dialect, who is shown speaking it, and who else does."""
 
     dialect: Dialect
+    carries: dict[str, Any]
+    """What it carries besides text, as JSON."""
     speaker: Speaker
     others: tuple[Speaker, ...]
 
@@ -47,7 +49,7 @@ def spoken_dialects(found: Iterable[sabir.ProviderStatus]) -> tuple[list[Spoken]
     A dialect is named after the provider that it belongs to: that one speaks for it, else the first that does.
     """
     speakers: dict[str, list[Speaker]] = {}
-    dialects: dict[str, Dialect] = {}
+    dialects: dict[str, tuple[Dialect, dict[str, Any]]] = {}
     faults: list[str] = []
     for status in found:
         if status.state == "failed":
@@ -55,13 +57,15 @@ def spoken_dialects(found: Iterable[sabir.ProviderStatus]) -> tuple[list[Spoken]
         for short_name in status.dialects:
             speaker = Speaker(status.name, short_name)
             try:
-                dialect = sabir.provider(status.name).dialect(short_name)
-            except Exception as error:  # a plugin's own code: what it raises stops no other
-                faults.append(one_line(f"{speaker.full_name} failed: {type(error).__name__}: {error}"))
+                with blaming(f"{speaker.full_name} failed"):
+                    dialect = sabir.provider(status.name).dialect(short_name)
+                    name, carries = str(dialect.name), capabilities(dialect.tables)
+            except PluginError as error:
+                faults.append(str(error))
                 continue
-            dialects.setdefault(dialect.name, dialect)
-            speakers.setdefault(dialect.name, []).append(speaker)
-    return [_spoken(dialects[name], speakers[name]) for name in sorted(speakers)], faults
+            dialects.setdefault(name, (dialect, carries))
+            speakers.setdefault(name, []).append(speaker)
+    return [_spoken(*dialects[name], speakers[name]) for name in sorted(speakers)], faults
 
 
 def capabilities(tables: Tables) -> dict[str, Any]:  # whatever JSON holds
@@ -74,6 +78,6 @@ def capabilities(tables: Tables) -> dict[str, Any]:  # whatever JSON holds
     return {"media": media, "native": native, "citations": tables.citations == "native"}
 
 
-def _spoken(dialect: Dialect, speakers: list[Speaker]) -> Spoken:
+def _spoken(dialect: Dialect, carries: dict[str, Any], speakers: list[Speaker]) -> Spoken:
     owner = next((each for each in speakers if each.full_name == dialect.name), speakers[0])
-    return Spoken(dialect, owner, tuple(each for each in speakers if each != owner))
+    return Spoken(dialect, carries, owner, tuple(each for each in speakers if each != owner))

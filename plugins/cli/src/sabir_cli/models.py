@@ -6,7 +6,7 @@ import sabir
 from cyclopts import Parameter
 from rich.table import Table
 
-from sabir_cli.exits import exit_of
+from sabir_cli.exits import Exit, exit_of
 from sabir_cli.inputs import JSONFlag
 from sabir_cli.output import Output
 
@@ -24,10 +24,13 @@ def models(
     A model that no row names is passed on as it is; nothing is refused for it.
     """
     output = Output(machine=as_json)
-    names = [provider] if provider else [status.name for status in sabir.providers()]
-    code = 0
+    listed = () if provider else sabir.providers()
+    failed = [status.error for status in listed if status.error is not None]
+    code = Exit.PLUGIN if failed else Exit.OK
+    for error_line in failed:
+        output.error(error_line)
     found: dict[str, tuple[sabir.ModelInfo, ...]] = {}
-    for name in names:
+    for name in [provider] if provider else [status.name for status in listed if status.error is None]:
         try:
             found[name] = sabir.models(name)
         except sabir.PluginError as error:

@@ -9,7 +9,6 @@ terminal: control characters are shown, not obeyed. A pipe gets a model's text a
 """
 
 import json
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,19 +17,12 @@ from typing import Any, NoReturn
 from rich.console import Console, RenderableType
 from rich.text import Text
 from sabir import Loss
-from sabir.errors import one_line
+from sabir.errors import one_line, printable
 
 LOSS_STYLES = {
     "dropped": "red", "downgraded": "yellow", "relocated": "cyan",
     "rewritten": "dim", "synthesized": "dim", "withheld": "dim",
 }  # fmt: skip
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-
-
-def printable(text: str) -> str:
-    """A foreign text that no terminal obeys: control and direction characters are replaced by a visible sign."""
-    return _CONTROL.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "�", text)
 
 
 class _Stream(Console):
@@ -121,7 +113,7 @@ class Output:
     def error(self, text: str) -> None:
         """An error in one line, on standard error, with `--json` too."""
         self.end_line()
-        line = Text.assemble(("sabir: ", "bold red"), printable(one_line(text)))
+        line = Text.assemble(("sabir: ", "bold red"), one_line(text))
         self.err.print(line, soft_wrap=True)
 
 

@@ -13,7 +13,7 @@ import sabir
 from rich.table import Table
 from rich.text import Text
 
-from sabir_cli.dialects import Spoken, capabilities, spoken_dialects
+from sabir_cli.dialects import Spoken, spoken_dialects
 from sabir_cli.inputs import JSONFlag
 from sabir_cli.output import Output
 
@@ -53,7 +53,7 @@ def key_state(variables: Sequence[str]) -> Text:
 
 def _document(status: sabir.ProviderStatus, dialects: Sequence[Spoken]) -> dict[str, Any]:  # whatever JSON holds
     spoken = {
-        speaker.short_name: {"name": each.dialect.name, **capabilities(each.dialect.tables)}
+        speaker.short_name: {"name": each.dialect.name, **each.carries}
         for each in dialects
         for speaker in (each.speaker, *each.others)
         if speaker.provider == status.name
@@ -78,7 +78,7 @@ def _provider_table(found: Sequence[sabir.ProviderStatus]) -> Table:
 def _dialect_table(dialects: Sequence[Spoken]) -> Table:
     table = _table("dialect", "users send", "results hold", "models return", "spoken by")
     for each in dialects:
-        carries = capabilities(each.dialect.tables)
+        carries = each.carries
         returned = [*carries["native"].get("assistant", ()), *(["citations"] if carries["citations"] else ())]
         table.add_row(
             Text(each.dialect.name, style="bold"),

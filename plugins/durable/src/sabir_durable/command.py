@@ -12,7 +12,6 @@ sabir runs recover                      give back what dead workers had
 """
 
 import json as json_text
-import re
 import sys
 import time
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sabir import Message
-from sabir.errors import SettingsInvalid
+from sabir.errors import SettingsInvalid, printable
 from sabir.history import loads
 
 from sabir_durable.views import RunDetails, RunState, RunSummary, one_line_kept
@@ -32,7 +31,6 @@ Action: TypeAlias = Literal["list", "show", "cancel", "pause", "resume", "fork",
 WIDTH = 80
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 """Seconds in each, the largest first."""
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 # A command line is one flat function: its parameters are what the user can write.
@@ -216,7 +214,7 @@ def _tell(told: dict[str, object], *, json: bool) -> None:
 
 def _write(text: str) -> None:
     """Print; what a model wrote cannot steer the terminal."""
-    print(_CONTROL.sub("�", text))
+    print(printable(text))
 
 
 def _ago(moment: float) -> str:

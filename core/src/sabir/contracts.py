@@ -117,7 +117,10 @@ class WireRequest:
 
 
 class WireHead(Protocol):
-    """What is known of an answer before its body."""
+    """What is known of an answer before its body.
+
+    It may have `secrets` too, texts that went out with the request: no error shows one that the answer repeats.
+    """
 
     @property
     def status(self) -> int:

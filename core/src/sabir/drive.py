@@ -15,8 +15,8 @@ from time import sleep
 from typing import Generic, NamedTuple, Protocol, TypeAlias
 
 from sabir.clock import Clock
-from sabir.contracts import AsyncWireResponse, Connection, WireRequest, WireResponse
-from sabir.errors import SabirError
+from sabir.contracts import AsyncWireResponse, Connection, WireHead, WireRequest, WireResponse
+from sabir.errors import SabirError, conceal
 from sabir.exchange import Action, Close, Emit, Failed, Head, Late, Next, Open, Outcome, Pause, Result, Script
 
 logger = logging.getLogger("sabir")
@@ -68,6 +68,8 @@ def unwatched(action: Open | Failed) -> None:
 class _Wire:
     """What both kinds of wire share: whom they ask, whom they tell, and how long a call may take."""
 
+    _answer: WireHead | None = None
+
     def __init__(self, connection: Connection, watch: Watch = unwatched, clock: Clock | None = None) -> None:
         self._connection = connection
         self._watch = watch
@@ -85,6 +87,11 @@ class _Wire:
         ):
             return request
         return replace(request, timeout=max(round(left, 1), 0.1))
+
+    def _tell(self, failed: Failed) -> None:
+        """Tell who watches of a failure, from which what the request's sender alone knows is taken first."""
+        conceal(failed.error, getattr(self._answer, "secrets", ()))
+        self._watch(failed)
 
     def _raised(self, error: Exception) -> Raised:
         translated = None if isinstance(error, SabirError) else self._connection.translate(error)
@@ -105,7 +112,7 @@ class SyncWire(_Wire):
                     self._clock.hear()
                 outcome: Outcome = next(self._chunks, None)
             elif isinstance(action, Open):
-                self._response = response = self._connection.open_sync(self._request(action))
+                self._answer = self._response = response = self._connection.open_sync(self._request(action))
                 self._chunks = iter(response.chunks())
                 outcome = Head(response.status, response.headers)
             else:
@@ -125,7 +132,7 @@ class SyncWire(_Wire):
             case Close():
                 self.close()
             case Failed():
-                self._watch(action)
+                self._tell(action)
         return None
 
     def close(self) -> None:
@@ -165,7 +172,7 @@ class Wire(_Wire):
                 outcome: Outcome = None if self._chunks is None else await anext(self._chunks, None)
             elif isinstance(action, Open):
                 self._alarm.set()
-                self._response = response = await self._connection.open(self._request(action))
+                self._answer = self._response = response = await self._connection.open(self._request(action))
                 self._chunks = aiter(response.chunks())
                 outcome = Head(response.status, response.headers)
             else:
@@ -192,7 +199,7 @@ class Wire(_Wire):
             case Close():
                 await self.close()
             case Failed():
-                self._watch(action)
+                self._tell(action)
         return None
 
     async def close(self) -> None:

@@ -22,7 +22,7 @@ characters are shown, not obeyed. Those that are also ValueErrors can be raised 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sabir.reply import Passed, Reply
 
 
+LEAST_SECRET = 8
 REMEDY_CHARACTERS = 80
 """How much of the end of a call's long message is kept: the remedy stands there."""
 
@@ -142,6 +143,29 @@ def blaming(what: str, kind: type[PluginError] = PluginError, remedy: str = "upd
         raise
     except BaseException as error:
         raise kind(f"{what}: {described(error, 300)}; {remedy}") from error
+
+
+def conceal(error: BaseException, secrets: Collection[str]) -> None:
+    """Take secrets out of the message of an error and of those behind it, and what a cut (…) left of one.
+
+    What has fewer than LEAST_SECRET characters stays: it is a word that stands in for a key.
+    """
+    behind: BaseException | None = error
+    done: list[BaseException] = []
+    while behind is not None and behind not in done:
+        if isinstance(behind, SabirError):
+            for secret in secrets:
+                behind.args = tuple(_without(secret, each) if isinstance(each, str) else each for each in behind.args)
+        done.append(behind)
+        behind = behind.__cause__ or behind.__context__
+
+
+def _without(secret: str, text: str) -> str:
+    for kept in range(len(secret), LEAST_SECRET - 1, -1):
+        for cut in ("",) if kept == len(secret) else ("…", r"\u2026"):
+            text = text.replace(f"{secret[:kept]}{cut}", f"[a secret]{cut}")
+            text = text.replace(f"{cut}{secret[-kept:]}", f"{cut}[a secret]")
+    return text
 
 
 class RenderingRefused(SabirError):

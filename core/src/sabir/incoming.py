@@ -35,7 +35,8 @@ KEPT_BYTES = 65_536
 def shown(body: bytes | str) -> str:
     """The beginning of an answer, as an error names it."""
     start = body[:SHOWN_CHARACTERS]
-    text = one_line(start.decode("utf-8", errors="replace") if isinstance(start, bytes) else start, 80)
+    text = start.decode("utf-8", errors="replace") if isinstance(start, bytes) else start
+    text = one_line(f"{text}…" if len(body) > SHOWN_CHARACTERS else text, 80)
     return ascii(text) if text else "an empty body"
 
 

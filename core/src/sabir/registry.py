@@ -159,8 +159,7 @@ class Registry:
                     hooks.register(load_beside(_only(claims)), name)
                 except PluginError as error:
                     logger.warning("hook plugin %s was passed over: %s", name, error)
-            with self._lock:
-                self._hooks = self._hooks or hooks
+            self._hooks = hooks
         return self._hooks
 
     def split_model(self, name: str) -> ModelName:

@@ -1,16 +1,20 @@
 """How a provider's plugin reaches its endpoint: the URL, the key, the SDK's clients.
 
 Access ──read_endpoint──▶ URL without secrets        Access, variables ──KeySource──▶ key
+a base URL ──read_base_url──▶ BaseURL: where paths are joined, the query behind them, and who asks
 Clients   one waiting client, and one async client for each event loop, from their first use to its end
 """
 
 import os
 import re
+from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from urllib.parse import unquote_to_bytes, urlsplit
 from weakref import WeakSet, finalize
+
+from pydantic import SecretStr
 
 from sabir.contracts import Access, ApiKey
 from sabir.errors import CredentialsMissing, SettingsInvalid
@@ -63,6 +67,27 @@ def read_endpoint(provider: str, access: Access, url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
 
 
+class BaseURL(NamedTuple):
+    """A base URL, taken apart: paths are joined to `url`, `query` stands behind them, `authorization` is a header's."""
+
+    url: str
+    query: str
+    authorization: SecretStr | None
+
+
+def read_base_url(url: str) -> BaseURL:
+    """A URL's parts. A user and password become an Authorization header: HTTP clients log the URLs that they ask."""
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    name, _, password = user.partition(":")
+    basic = b64encode(unquote_to_bytes(name) + b":" + unquote_to_bytes(password)).decode("ascii")
+    return BaseURL(
+        parts._replace(netloc=host, query="", fragment="").geturl(),
+        parts.query,
+        SecretStr(f"Basic {basic}") if at else None,
+    )
+
+
 def url_of_client(provider: str, client: object) -> str:
     """The URL that an SDK's client says it sends to; SettingsInvalid for what is no such client."""
     if not (url := getattr(client, "base_url", None)):
@@ -80,7 +105,7 @@ class KeySource:
         self._provider = provider
         self._given = given
         self._variables = tuple(variables)
-        self._key: str | None = None
+        self._key: SecretStr | None = None
 
     @property
     def is_needed(self) -> bool:
@@ -89,21 +114,29 @@ class KeySource:
 
     def read(self) -> str:
         """The key; CredentialsMissing where there is none, or one that no header can carry."""
+        return self.secret().get_secret_value()
+
+    def secret(self) -> SecretStr:
+        """The same key, as a value that does not show it: tools that report failures show variables."""
         if callable(self._given):
-            return self._checked(self._given())
+            return self._checked(SecretStr(self._given() or ""))
         if self._key is None:
-            self._key = self._checked(first_variable(self._variables) if self._given is None else self._given)
+            self._key = self._checked(SecretStr((first_variable(self._variables) if self._given is None else self._given) or ""))
         return self._key
 
-    def _checked(self, key: str | None) -> str:
+    def _checked(self, key: SecretStr) -> SecretStr:
         if not key:
             variables = " or ".join(self._variables) or "none is read"
             message = f"{self._provider} has no key; set the variable {variables}, or pass api_key="
             raise CredentialsMissing(message, provider=self._provider)
-        if not (key.isascii() and key.isprintable() and " " not in key):
+        if not _fits_a_header(key.get_secret_value()):
             message = f"{self._provider} has a key that holds a space, a control or a foreign character; pass it bare"
             raise CredentialsMissing(message, provider=self._provider)
         return key
+
+
+def _fits_a_header(key: str) -> bool:
+    return key.isascii() and key.isprintable() and " " not in key
 
 
 class Clients(Generic[SyncClient, AsyncClient]):
@@ -207,6 +240,10 @@ def checked_client(given: object, kind: type[Client], provider: str, remedy: str
     return given
 
 
+_SECRETIVE = re.compile("auth|key|secret|token", re.IGNORECASE)
+"""What stands in the names of headers that hold secrets."""
+
+
 class _Answer:
     """An answer whose body has not been read, unless it says that the request failed."""
 
@@ -214,6 +251,12 @@ class _Answer:
         self._response = response
         self.status: int = response.status_code
         self.headers: dict[str, str] = {name.lower(): value for name, value in response.headers.items()}
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The keys and tokens among the headers that were sent, without the word before them (`Bearer`)."""
+        sent = self._response.request.headers.items()
+        return tuple(value.rpartition(" ")[2] for name, value in sent if _SECRETIVE.search(name))
 
 
 class HTTPAnswer(_Answer):

@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import NamedTuple, TypeAlias
 
 from sabir import errors
-from sabir.errors import CallError, NotJSON
+from sabir.errors import CallError, NotJSON, one_line
 from sabir.values import JSONValue, decode_json
 
 Words: TypeAlias = Sequence[tuple[re.Pattern[str], type[CallError]]]
@@ -59,7 +59,7 @@ def read_failure(body: bytes) -> Failure:
     try:
         return failure_of(decode_json(said))
     except NotJSON:
-        return Failure("a page of HTML" if said[:200].lstrip().startswith("<") else said[:300])
+        return Failure("a page of HTML" if said[:200].lstrip().startswith("<") else one_line(said, 300))
 
 
 def failure_of(body: JSONValue) -> Failure:

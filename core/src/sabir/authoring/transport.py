@@ -19,7 +19,9 @@ from functools import partial
 from threading import Lock
 from typing import Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 
-from sabir.authoring.access import AsyncHTTPAnswer, Client, Clients, HTTPAnswer, KeySource
+from pydantic import SecretStr
+
+from sabir.authoring.access import AsyncHTTPAnswer, Client, Clients, HTTPAnswer, KeySource, read_base_url
 from sabir.contracts import WireRequest
 from sabir.errors import ProviderBroken
 
@@ -61,14 +63,20 @@ def kept() -> Iterator[list[Kept]]:
 
 def send(client: Any, head: Any, body: bytes) -> Any:
     """Send ready bytes under a head over an HTTP client, with that client's cookies; an async client's is awaited."""
-    headers = head.headers.copy()
-    headers["content-length"] = str(len(body))
     # A ready stream: to be given content, an HTTP library looks through the headers once more.
-    how = {"headers": headers, "cookies": client.cookies, "stream": type(head.stream)(body)}
-    request = type(head)(head.method, head.url, **how, extensions=head.extensions)
+    how = {"cookies": client.cookies, "stream": type(head.stream)(body), "extensions": head.extensions}
+    # No variable holds the headers: they show the key.
+    request = type(head)(head.method, head.url, headers=_with_length(head.headers, len(body)), **how)
     return client.send(request, stream=True, follow_redirects=False)
 
 
+def _with_length(headers: Any, length: int) -> Any:
+    headers = headers.copy()
+    headers["content-length"] = str(length)
+    return headers
+
+
+_NO_KEY = SecretStr("")
 _Kind: TypeAlias = tuple[Any, ...]
 """What a head may depend on: the way to call, the key, and what the request says beside its body."""
 
@@ -101,17 +109,19 @@ class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
     """A connection over clients that the plugin makes itself; `translate` is missing yet.
 
     A head is learnt once. So this is for clients whose heads stay as they are but for the key; a user's own client,
-    which may renew a token or sign, is asked each time.
+    which may renew a token or sign, is asked each time. The SDK is given `self.base_url`, to which it joins paths: of
+    the user's `base_url` the query is put behind them, and a user and password into the header, when a head is learnt.
     """
 
     MOST = 64
     """How many heads are kept: a caller may send other headers each time."""
 
-    def __init__(self, key: KeySource) -> None:
+    def __init__(self, key: KeySource, base_url: str = "") -> None:
         self._key = key
+        self.base_url, self._query, self._authorization = read_base_url(base_url)
         self._clients: Clients[_Sender, _Sender] = Clients()
         self._heads: dict[_Kind, Any] = {}
-        self._sdks: dict[str, tuple[str, Any]] = {}
+        self._sdks: dict[str, tuple[SecretStr, Any]] = {}
         self._library: Library | None = None
 
     @abstractmethod
@@ -181,7 +191,7 @@ class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
         return self._library
 
     def _kind(self, way: str, request: WireRequest) -> _Kind:
-        key = self._key.read() if self._key.is_needed else ""
+        key = self._key.secret() if self._key.is_needed else _NO_KEY
         return (way, key, request.path, request.timeout, *request.headers.items())
 
     def _learn_sync(self, kind: _Kind, request: WireRequest) -> Any:
@@ -203,7 +213,7 @@ class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
         way, key, *_ = kind
         made_with, sdk = self._sdks.get(way, (None, None))
         if made_with != key:
-            sdk = make(key, http_client(event_hooks={"request": [hook]}))
+            sdk = make(key.get_secret_value(), http_client(event_hooks={"request": [hook]}))
             self._sdks[way] = key, sdk
         return sdk  # type: ignore[return-value]  # of one way, all are of one class
 
@@ -213,6 +223,11 @@ class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
             raise ProviderBroken(f"{type(self).__name__} asked its SDK for {request.path}, and no request was made")
         head = found[0].request
         head.url = self.url_of(head, request)
+        if self._query:
+            queries = (self._query.encode(), head.url.query)
+            head.url = head.url.copy_with(query=b"&".join(filter(None, queries)))
+        if self._authorization is not None:
+            head.headers["authorization"] = self._authorization.get_secret_value()
         if len(self._heads) >= self.MOST:
             self._heads.clear()
         self._heads[kind] = head

@@ -133,9 +133,8 @@ class SDKConnection(OwnConnection["anthropic.Anthropic", "anthropic.AsyncAnthrop
     """
 
     def __init__(self, name: str, base_url: str, key: KeySource, *, is_vendor: bool = False) -> None:
-        super().__init__(key)
+        super().__init__(key, base_url)
         self._name = name
-        self._base_url = base_url
         self._is_vendor = is_vendor
 
     def translate(self, error: Exception) -> CallError | None:
@@ -173,7 +172,7 @@ class SDKConnection(OwnConnection["anthropic.Anthropic", "anthropic.AsyncAnthrop
         """What either client is made with."""
         from anthropic import omit
 
-        found: dict[str, Any] = {"api_key": key, "base_url": self._base_url}
+        found: dict[str, Any] = {"api_key": key, "base_url": self.base_url}
         if not self._is_vendor:
             meant_for_the_vendor = os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n")
             names = (line.partition(":")[0].strip() for line in meant_for_the_vendor if ":" in line)

@@ -126,8 +126,7 @@ class SDKConnection(OwnConnection["genai.Client", "genai.Client"]):
     """The SDK's clients for one endpoint, made at the first send."""
 
     def __init__(self, base_url: str, key: KeySource) -> None:
-        super().__init__(key)
-        self._base_url = base_url
+        super().__init__(key, base_url)
 
     def translate(self, error: Exception) -> CallError | None:
         """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
@@ -167,7 +166,7 @@ class SDKConnection(OwnConnection["genai.Client", "genai.Client"]):
         from google import genai
         from google.genai.types import HttpOptions
 
-        options = HttpOptions(base_url=self._base_url, httpx_client=client, httpx_async_client=async_client)
+        options = HttpOptions(base_url=self.base_url, httpx_client=client, httpx_async_client=async_client)
         return genai.Client(vertexai=False, api_key=key, http_options=options)
 
 

@@ -139,9 +139,8 @@ class SDKConnection(OwnConnection["openai.OpenAI", "openai.AsyncOpenAI"]):
     """
 
     def __init__(self, name: str, base_url: str, key: KeySource, *, is_vendor: bool = False) -> None:
-        super().__init__(key)
+        super().__init__(key, base_url)
         self._name = name
-        self._base_url = base_url
         self._is_vendor = is_vendor
 
     def translate(self, error: Exception) -> CallError | None:
@@ -177,7 +176,7 @@ class SDKConnection(OwnConnection["openai.OpenAI", "openai.AsyncOpenAI"]):
 
     def _how(self, key: str) -> dict[str, Any]:
         """What either client is made with; without a key the SDK wants a word in its place."""
-        return {"api_key": key or "none", "base_url": self._base_url, "max_retries": 0}
+        return {"api_key": key or "none", "base_url": self.base_url, "max_retries": 0}
 
     def _options(self, client: "openai.OpenAI | openai.AsyncOpenAI", request: WireRequest) -> Any:
         from openai import omit

@@ -1,0 +1,181 @@
+"""What only the sender knows stands in no message, no log and no variable of a failed call, at every provider.
+
+Through the real SDKs, to a real server on a loopback port, which says back what it was sent.
+"""
+
+import base64
+import json
+import logging
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import openai
+import pytest
+import sabir
+from sabir.errors import LEAST_SECRET, CallError, conceal
+from sabir_testing.loopback import Server, head, whole
+
+KEY = "sk-never-shown-" + "0123456789abcdef" * 4
+MODELS = ("openai.chat:m", "openai.responses:m", "anthropic:m", "google:m")
+STREAMED = {
+    "openai.chat:m": {"error": {"message": f"bad key {KEY}", "code": 401}},
+    "openai.responses:m": {"type": "error", "code": "invalid_api_key", "message": f"bad key {KEY}"},
+    "anthropic:m": {"type": "error", "error": {"type": "authentication_error", "message": f"bad key {KEY}"}},
+    "google:m": {"error": {"code": 401, "message": f"bad key {KEY}", "status": "UNAUTHENTICATED"}},
+}
+"""An error in the midst of a stream, as each dialect has it."""
+BODIES = {
+    "object": json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}.", "type": "invalid"}}).encode(),
+    "text": f"no such key: {KEY}".encode(),
+    "long": json.dumps({"error": {"message": f"{'x' * 370}{KEY}{'y' * 300}", "type": "invalid"}}).encode(),
+    "end": json.dumps({"error": {"message": f"{'x' * 900}{KEY}", "type": "invalid"}}).encode(),
+}
+
+
+def ask(model: str, base_url: str) -> sabir.ModelAdapter:
+    settings = sabir.Settings(max_output_tokens=9, retries=sabir.RetryPolicy(attempts=1))
+    return sabir.adapter(model, api_key=KEY, base_url=base_url, settings=settings)
+
+
+def shown(error: BaseException) -> list[str]:
+    """The messages of an error and of all behind it, and of their frames within this library what variables show."""
+    texts: list[str] = []
+    behind: BaseException | None = error
+    while behind is not None:
+        texts.append(str(behind))
+        texts += [repr(value) for value in _variables(behind.__traceback__)]
+        behind = behind.__cause__ or behind.__context__
+    return texts
+
+
+def _variables(traceback: TracebackType | None) -> list[Any]:
+    found: list[Any] = []
+    while traceback is not None:
+        frame, traceback = traceback.tb_frame, traceback.tb_next
+        if frame.f_globals["__name__"].partition(".")[0].startswith("sabir"):
+            found += frame.f_locals.values()
+    return found
+
+
+def parts(secret: str) -> list[str]:
+    """What would give a secret away: any LEAST_SECRET characters of it."""
+    return [secret[at : at + LEAST_SECRET] for at in range(len(secret) - LEAST_SECRET + 1)]
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize("model", MODELS)
+async def test_a_key_that_a_vendor_echoes_stands_in_no_error_and_no_log(
+    model: str, body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nor does what a cut of the message left of it."""
+    with caplog.at_level(logging.DEBUG, "sabir"), Server([whole(body, 401)]) as server, ask(model, server.url) as llm:
+        with pytest.raises(CallError) as waited:
+            llm.complete_sync("Hello")
+        with pytest.raises(CallError) as awaited:
+            await llm.complete("Hello")
+        await llm.aclose()
+
+    texts = [str(waited.value), str(awaited.value), *caplog.messages]
+    assert [part for text in texts for part in parts(KEY) if part in text] == []
+    assert "[a secret]" in texts[0]
+    assert waited.value.status == awaited.value.status == 401
+
+
+def test_the_key_of_a_users_own_client_stands_in_no_error() -> None:
+    """It is known by the request that was sent."""
+    with Server([whole(BODIES["object"], 401)]) as server:
+        with openai.OpenAI(api_key=KEY, base_url=server.url) as client, pytest.raises(CallError) as caught:
+            sabir.adapter("openai.chat:m", client=client).complete_sync("Hello")
+
+    assert "Incorrect API key provided: [a secret]" in str(caught.value)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_key_that_a_stream_echoes_stands_in_no_error(model: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Not in the one that is raised, and not in the one behind it."""
+    event = json.dumps(STREAMED[model]).encode()
+    script = [head(content_type="text/event-stream"), b"event: error\ndata: " + event + b"\n\n"]
+    with caplog.at_level(logging.INFO, "sabir"), Server(script) as server, ask(model, server.url) as llm:
+        with pytest.raises(CallError) as caught:
+            llm.stream_sync("Hello").reply()
+
+    behind = [caught.value, caught.value.__cause__, caught.value.__context__]
+    assert [each for each in (*map(str, behind), *caplog.messages) if KEY in each] == []
+    assert "bad key [a secret]" in str(caught.value)
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_no_variable_of_a_failed_call_shows_its_key(model: str) -> None:
+    """Tools that report failures show the variables of every frame: none of this library's does."""
+    with Server([], keeps_alive=False) as server, ask(model, server.url) as llm:
+        with pytest.raises(CallError) as waited:
+            llm.complete_sync("Hello")
+        with pytest.raises(CallError) as awaited:
+            await llm.complete("Hello")
+        await llm.aclose()
+
+    for caught in (waited, awaited):
+        assert len(shown(caught.value)) > 30
+        assert [text for text in shown(caught.value) if KEY in text] == []
+
+
+def test_a_key_that_no_header_can_carry_stands_in_no_variable() -> None:
+    """As one that was read from a file with its line end."""
+    llm = sabir.adapter("google:m", api_key=f"{KEY}\n")
+    with pytest.raises(CallError) as caught:
+        llm.complete_sync("Hello")
+
+    assert [text for text in shown(caught.value) if KEY in text] == []
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_a_user_and_password_of_a_base_url_are_a_header_and_in_no_log(
+    model: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """HTTP clients log the URL of each request; the server is told by the header that they would make of them."""
+    with caplog.at_level(logging.DEBUG), Server([whole(b"{}", 400)]) as server:
+        with ask(model, server.url.replace("://", "://me%40acme:pass%20word@")) as llm:
+            with pytest.raises(CallError):
+                llm.complete_sync("Hello")
+            with pytest.raises(CallError):
+                await llm.complete("Hello")
+            await llm.aclose()
+
+    basic = base64.b64encode(b"me@acme:pass word").decode()
+    assert [asked.headers["authorization"] for asked in server.asked] == [f"Basic {basic}"] * 2
+    ours = [record for record in caplog.records if record.name.partition(".")[0] in ("sabir", "httpx2", "httpcore2")]
+    assert len([record for record in ours if record.getMessage().startswith("HTTP Request: POST http")]) == 2
+    assert [record for record in caplog.records if "word" in record.getMessage()] == []
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_the_query_of_a_base_url_stands_behind_the_path(model: str) -> None:
+    """Before what the SDK puts there itself."""
+    with Server([whole(b"{}", 400)]) as server, ask(model, f"{server.url}/base?api-version=1&x=%2F") as llm:
+        for call in (llm.complete_sync, lambda text: llm.stream_sync(text).reply()):
+            with pytest.raises(CallError):
+                call("Hello")
+        with pytest.raises(CallError):
+            await llm.complete("Hello")
+        await llm.aclose()
+
+    plain, streamed, awaited = (asked.path for asked in server.asked)
+    assert plain == awaited
+    assert [each.count("?") for each in (plain, streamed)] == [1, 1]
+    for path in (plain, streamed):
+        before, query = path.split("?")
+        assert before.startswith("/base/")
+        assert query.startswith("api-version=1&x=%2F")
+    assert ("alt=sse" in streamed) == model.startswith("google")
+
+
+@pytest.mark.parametrize("error_of", [lambda text: CallError(text), lambda text: ValueError(text)])
+def test_secrets_are_taken_out_of_this_librarys_errors(error_of: Callable[[str], Exception]) -> None:
+    """And of those behind them; a word that stands in for a key is no secret."""
+    error, behind = error_of(f"{KEY} {KEY[:20]}… none"), CallError(f"said {KEY}")
+    error.__cause__, behind.__cause__ = behind, error
+    conceal(error, [KEY, "none"])
+
+    assert str(behind) == "said [a secret]"
+    assert str(error) == ("[a secret] [a secret]… none" if isinstance(error, CallError) else f"{KEY} {KEY[:20]}… none")

@@ -100,6 +100,18 @@ def test_a_specification_that_names_no_option_says_why(spec: str, complaint: str
     assert repr(spec) in str(caught.value)
 
 
+def test_the_current_folder_is_on_the_path_while_a_module_is_loaded_and_no_longer(folder: Path) -> None:
+    """Its neighbours are found then; later it takes the place of no library. What the module adds itself stays."""
+    sys.path[:] = before = [each for each in sys.path if each not in ("", str(folder))]
+    (folder / "my_neighbour.py").write_text("import sys; sys.path.append('mine'); from my_cli_options import add")
+    (folder / "my_broken.py").write_text("raise BaseException('stop')")
+
+    assert [option.name for option in load_options(["my_neighbour:add"])] == ["add"]
+    with pytest.raises(sabir.OptionInvalid, match="BaseException: stop"):
+        load_options(["my_broken:add"])
+    assert sys.path == [*before, "mine"]
+
+
 def test_a_module_that_fails_at_import_is_an_option_error(folder: Path) -> None:
     """Even one that exits: the user's module must not end the command without a word."""
     (folder / "leaving_module.py").write_text("raise SystemExit(7)", "utf-8")

@@ -43,6 +43,17 @@ MARKUP = [
     b'<?xml version="1.0"?><svg/>',
     b"<script>alert(1)</script>",
     b"<!--->--><body onload=x>",
+    b"<math><mtext></mtext></math>",
+]
+TAGS = [
+    b"<img src=x onerror=alert(1)>",
+    b"<IMG/src=x/onerror=alert(1)>",
+    b" \r\n\x0c<p>hello",
+    b"<a",
+    b"<x-y onclick=alert(1)>",
+    b"</p><script>",
+    b"<!-- a comment -->text",
+    b"<?php echo 1 ?>",
 ]
 
 
@@ -114,6 +125,27 @@ def test_html_and_svg_are_refused_under_any_name(data: bytes, content_type: str 
     assert "HTML, SVG or XML" in refused(content_type, data)
 
 
+@pytest.mark.parametrize("data", MARKUP)
+def test_markdown_begins_with_no_page(data: bytes) -> None:
+    """Tags may stand in it, for it is Markdown."""
+    assert "HTML, SVG or XML" in refused("text/markdown", data)
+    assert settled("text/markdown", b"# Title\n\n" + data) == "text/markdown"
+
+
+@pytest.mark.parametrize("data", TAGS)
+@pytest.mark.parametrize("content_type", ["text/plain", "text/csv", "image/png", None, "application/json"])
+def test_what_begins_with_a_tag_is_no_plain_text(data: bytes, content_type: str | None) -> None:
+    """UP-22: any element can run a script, and there is no list of them; in Markdown it is text."""
+    assert "HTML, SVG or XML" in refused(content_type, data)
+    assert settled("text/markdown", data) == "text/markdown" or b"script" in data
+
+
+@pytest.mark.parametrize("data", [b"<3", b"< img", b"1 <img>", b"<", b"<<EOF"])
+def test_a_sign_that_opens_no_tag_is_text(data: bytes) -> None:
+    """As a browser reads it."""
+    assert settled("text/plain", data) == "text/plain"
+
+
 @pytest.mark.parametrize("mime", sorted(NEVER_ALLOWED))
 def test_types_that_carry_scripts_are_refused_by_name(mime: str) -> None:
     """UP-22, before a byte of the body is read."""
@@ -168,5 +200,5 @@ def test_any_header_and_bytes_end_in_an_allowed_type_or_a_refusal(content_type: 
 
 def test_looking_for_markup_takes_time_in_proportion_to_the_body() -> None:
     """Comments that never lead to markup are skipped once, not tried in every combination."""
-    assert settled("text/plain", b"<!-- a -->" * 100_000) == "text/plain"
-    assert settled("text/plain", b"<!--" * 100_000) == "text/plain"
+    assert settled("text/markdown", b"<!-- a -->" * 100_000) == "text/markdown"
+    assert settled("text/markdown", b"<!--" * 100_000) == "text/markdown"

@@ -121,7 +121,9 @@ class KeySource:
         if callable(self._given):
             return self._checked(SecretStr(self._given() or ""))
         if self._key is None:
-            self._key = self._checked(SecretStr((first_variable(self._variables) if self._given is None else self._given) or ""))
+            self._key = self._checked(
+                SecretStr((first_variable(self._variables) if self._given is None else self._given) or "")
+            )
         return self._key
 
     def _checked(self, key: SecretStr) -> SecretStr:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeAlias
 
 import sabir
 from cyclopts import Parameter
-from sabir.errors import one_line
+from sabir.errors import described, one_line
 from sabir.options import as_options
 
 from sabir_cli.exits import UsageError
@@ -125,13 +125,21 @@ def _load_option(spec: str) -> sabir.Option:
 
 
 def _import_from_here(module_name: str, spec: str) -> Any:  # a module, and what it holds may be anything
+    """The module, from the working folder before all others; afterwards that folder is where it was.
+
+    Left on the path, a file in it would take the place of a library's module that is imported later.
+    """
     here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)  # a console script's own folder stands there, not the user's
+    is_new = here not in sys.path  # a console script's own folder stands there, not the user's
+    if is_new:
+        sys.path.insert(0, here)
     try:
         return importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:
-        reason = one_line(f"{type(error).__name__}: {error}", 200)
-        raise sabir.OptionInvalid(
-            f"--option {spec!r}: {module_name!r} cannot be imported from {here!r} or the environment: {reason}"
-        ) from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        where = f"{module_name!r} cannot be imported from {here!r} or the environment"
+        raise sabir.OptionInvalid(f"--option {spec!r}: {where}: {described(error, 200)}") from error
+    finally:
+        if is_new and here in sys.path:
+            sys.path.remove(here)

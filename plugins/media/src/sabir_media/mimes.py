@@ -6,7 +6,8 @@
 
 A claim and the bytes must agree. A server that says nothing (no Content-Type, octet-stream) leaves the word
 to the bytes. Text has no signature: it must be UTF-8 without NUL, and no markup that a browser would run
-(UP-22).
+(UP-22): what begins with a tag is a page, whatever the server calls it. Markdown may begin with a tag, though with none
+of a page, a drawing or a script.
 """
 
 import re
@@ -69,11 +70,13 @@ _ALSO = {
 }
 """What a container, told by its signature, may rightly be called besides."""
 _SIGNED = frozenset(mime for mime in ALLOWED_MIMES if not mime.startswith("text/")) - {"application/json"}
-_MARKUP = re.compile(
-    rb"(?:\xef\xbb\xbf)?(?>\s+|<!--.*?-->)*+<(?:!doctype|html|head|body|script|iframe|svg|\?xml)\b",
+_MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*+<[a-z/!?]", re.IGNORECASE)
+"""A tag, a comment or a declaration after a byte order mark and spaces: https://html.spec.whatwg.org/#tag-open-state."""
+_PAGE = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?>\s+|<!--.*?-->)*+<(?:!doctype|html|head|body|script|iframe|svg|math|\?xml)\b",
     re.IGNORECASE | re.DOTALL,
 )
-"""Markup after a byte order mark, spaces and comments; atomic, so that its time grows with the body alone."""
+"""What Markdown cannot begin with, after comments too; atomic, so that its time grows with the body alone."""
 _OWN_WAY = "download it yourself, convert it, and pass the bytes"
 
 
@@ -102,7 +105,7 @@ def settled_mime(url: str, claimed: str | None, data: bytes, allowed: frozenset[
     """The type of a whole body that agrees with the server's claim; TypeRefused where the two differ."""
     if not data:
         raise refusal(TypeRefused, url, "the body is empty", "check the URL")
-    if _MARKUP.match(data):
+    if (_PAGE if claimed == "text/markdown" else _MARKUP).match(data):
         raise refusal(TypeRefused, url, "the body is HTML, SVG or XML, which can carry scripts", _OWN_WAY)
     seen = _seen_mime(data)
     if claimed is None:

@@ -1,11 +1,15 @@
 """CD-02: core and every plugin are distributions of their own, with all that it owes its users."""
 
+import ast
 import importlib.metadata
 import re
+import sys
+from itertools import chain
 
 import pytest
 
-from tests.architecture.project import CORE, PACKAGES, PLUGINS, PROVIDERS, ROOT, Package, read_toml
+from tests.architecture.project import CORE, PACKAGES, PLUGINS, PROVIDERS, ROOT, Package, read_toml, syntax_tree
+from tests.architecture.test_imports import CORE_MAY_LOAD, imported_names
 from tests.isolation.check import EXPECTED
 
 each_package = pytest.mark.parametrize("package", PACKAGES, ids=str)
@@ -56,6 +60,29 @@ def test_core_requires_pydantic_and_pluggy_and_nothing_else() -> None:
 
     assert sorted(names) == ["pluggy", "pydantic"]
     assert "optional-dependencies" not in CORE.metadata
+
+
+@each_package
+def test_a_package_requires_whatever_it_imports(package: Package) -> None:
+    """What only another library brings may be gone with that library's next version; core's own come with core."""
+    metadata = package.metadata
+    declared = [*metadata["dependencies"], *chain(*metadata.get("optional-dependencies", {}).values())]
+    required = {_plain(re.split(r"[^\w.-]", each, maxsplit=1)[0]) for each in declared}
+    of_module = importlib.metadata.packages_distributions()
+    imported = {
+        name
+        for path in package.modules()
+        if not {"template", "compatible_template"} & set(path.relative_to(package.source).parts)
+        for node in ast.walk(syntax_tree(path))
+        for name in imported_names(node)
+    } - {package.module, *CORE_MAY_LOAD, *sys.stdlib_module_names}
+    brings = {name: {_plain(name), *map(_plain, of_module.get(name, ()))} for name in imported}
+
+    assert sorted(name for name, names in brings.items() if not names & required) == []
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")
 
 
 @each_plugin

@@ -1,0 +1,118 @@
+"""What core uses of pydantic beside its documented interface: bound to one major version, and tried here.
+
+A version of pydantic that changes one of these fails here by its name, before models are made or written wrongly.
+"""
+
+import ast
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pydantic
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from tests.architecture.project import CORE, PACKAGES, syntax_tree
+
+USED_IN = "core/src/sabir/models.py and what is built on it"
+
+
+class Inner(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    number: int = 0
+
+
+class Outer(BaseModel):
+    inner: Inner
+
+
+class Counted(BaseModel):
+    """Its constructor counts its calls, as validation makes them or not."""
+
+    number: int = 0
+
+    def __init__(self, /, **fields: Any) -> None:
+        MADE.append(type(self).__name__)
+        super().__init__(**fields)
+
+
+class Marked(Counted):
+    def __init__(self, /, **fields: Any) -> None:
+        super().__init__(**fields)
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+
+MADE: list[str] = []
+
+
+def made_by_validation(kind: type[Counted]) -> int:
+    """How often the constructor is called for a nested value."""
+    MADE.clear()
+    pydantic.create_model("Holder", held=(kind, ...)).model_validate({"held": {"number": 1}})
+    return len(MADE)
+
+
+def made_anew() -> Inner:
+    """An instance that validation fills in."""
+    made: Inner = object.__new__(Inner)
+    Inner.__pydantic_validator__.validate_python({"number": 1}, self_instance=made)
+    return made
+
+
+def slots() -> bool:
+    instance = Inner(number=1)
+    return all(hasattr(vars(BaseModel)[slot], "__set__") and hasattr(instance, slot) for slot in BaseModel.__slots__)
+
+
+INTERNALS: dict[str, Callable[[], bool]] = {
+    "__pydantic_base_init__": lambda: (made_by_validation(Counted), made_by_validation(Marked)) == (1, 0),
+    "__pydantic_extra__": lambda: Inner.model_validate({"more": 1}).__pydantic_extra__ == {"more": 1},
+    "__pydantic_fields_set__": lambda: Inner(number=1).__pydantic_fields_set__ == {"number"},
+    "__pydantic_private__": lambda: Inner().__pydantic_private__ is None,
+    "__pydantic_serializer__": lambda: (
+        Inner.__pydantic_serializer__.to_json(Inner(number=1)).decode() == Inner(number=1).model_dump_json()
+    ),
+    "__pydantic_validator__": lambda: (
+        made_anew() == Inner(number=1) == Inner.__pydantic_validator__.validate_json('{"number":1}')
+    ),
+    "__get_pydantic_core_schema__": lambda: (
+        Inner.__pydantic_core_schema__["type"] == "model"
+        and Inner.__pydantic_core_schema__["schema"]["type"] == "model-fields"
+    ),
+    "__slots__": lambda: (
+        slots()
+        and set(BaseModel.__slots__)
+        == {"__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__"}
+    ),
+}
+"""Name, and whether it still is what core takes it for."""
+
+
+def used() -> set[str]:
+    """The names of pydantic's own that stand in any package: as attributes, methods or texts."""
+    names = re.compile(r"__(?:get_)?pydantic_\w+__")
+    trees = [syntax_tree(path) for package in PACKAGES for path in package.modules()]
+    return {name for tree in trees for name in names.findall(ast.unparse(tree))}
+
+
+def test_every_internal_that_is_used_is_tried_here() -> None:
+    """Another one is another promise that pydantic never gave."""
+    assert used() == INTERNALS.keys() - {"__slots__"}
+
+
+@pytest.mark.parametrize("name", INTERNALS)
+def test_an_internal_of_pydantic_is_what_core_takes_it_for(name: str) -> None:
+    """Of the version that is installed."""
+    try:
+        holds = INTERNALS[name]()
+    except Exception as error:
+        pytest.fail(f"pydantic {pydantic.VERSION} changed {name} ({error!r}): mend {USED_IN}")
+    assert holds, f"pydantic {pydantic.VERSION} changed {name}: mend {USED_IN}"
+
+
+def test_core_is_bound_to_the_major_version_whose_internals_it_knows() -> None:
+    """A later one would be installed beside it without a word."""
+    (bound,) = (each for each in CORE.metadata["dependencies"] if each.startswith("pydantic"))
+
+    assert re.fullmatch(r"pydantic>=2\.\d+,<3", bound)

@@ -19,6 +19,7 @@ from sabir.errors import (
     HistoryInvalid,
     Misnamed,
     PluginError,
+    ProviderBroken,
     QuotaExceeded,
     RateLimited,
     SabirError,
@@ -172,6 +173,15 @@ def test_a_long_message_of_a_call_keeps_its_remedy() -> None:
 def test_every_message_is_one_line(kind: type[SabirError]) -> None:
     """Whatever it quotes."""
     assert str(kind("no\nsuch\r\nmodel\u2028here")) == "no such model here"
+
+
+def test_models_that_a_provider_cannot_tell_are_reported_by_its_name(
+    tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An adapter looks up what is known of its model: what a plugin's own code raises then is the plugin's."""
+    monkeypatch.setattr(tiny, "models", lambda: 1 / 0)
+    with pytest.raises(ProviderBroken, match=r"^provider 'tiny' does not tell its models: ZeroDivisionError: division"):
+        sabir.adapter("tiny:m")
 
 
 @pytest.mark.parametrize("name", ["tiny:m\nx", "tiny:m\x1b[31m", "tiny:\u2028m", "ti\tny:m", "tiny:m\x00"])

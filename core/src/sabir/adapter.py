@@ -16,7 +16,7 @@ from pydantic_core import to_json
 
 from sabir import registry
 from sabir.calls import Adapter, CallArguments, Messages
-from sabir.catalogue import find_model
+from sabir.catalogue import find_model, models_of
 from sabir.checked import checked_key, checked_policy, checked_settings
 from sabir.clock import Clock
 from sabir.closing import AsyncClosing, SyncClosing
@@ -77,7 +77,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         self._speaks_as = checked_policy(speaks_as)
         self._settings = checked_settings(settings, provider.name) or _NO_SETTINGS
         self._strict = strict
-        info = model_info or find_model(provider.models(), model, dialect.family(model))
+        info = model_info or find_model(models_of(provider), model, dialect.family(model))
         self._renderer = Renderer(
             dialect, self._target, speaks_as=speaks_as, model_info=info, quirks=provider.quirks(access)
         )

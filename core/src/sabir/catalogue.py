@@ -14,7 +14,8 @@ from collections.abc import Iterable
 from pydantic import ValidationError
 
 from sabir.arguments import describe
-from sabir.errors import PluginError, one_line
+from sabir.contracts import Provider
+from sabir.errors import PluginError, ProviderBroken, blaming, one_line
 from sabir.scope import ModelInfo
 
 UNKNOWN_MODEL = ModelInfo(prefix="")
@@ -47,6 +48,12 @@ def read_models(text: str) -> tuple[ModelInfo, ...]:
 def longest_first(infos: Iterable[ModelInfo]) -> tuple[ModelInfo, ...]:
     """Rows in the order in which they are tried."""
     return tuple(sorted(infos, key=lambda info: (-len(info.prefix), info.prefix)))
+
+
+def models_of(provider: Provider) -> tuple[ModelInfo, ...]:
+    """What a provider knows of its models, longest prefixes first; ProviderBroken where it cannot tell."""
+    with blaming(f"provider {provider.name!r} does not tell its models", ProviderBroken):
+        return longest_first(provider.models())
 
 
 def find_model(infos: Iterable[ModelInfo], name: str, family: str = "") -> ModelInfo:

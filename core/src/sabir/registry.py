@@ -20,7 +20,7 @@ from importlib.metadata import EntryPoint, entry_points
 from itertools import groupby
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from sabir.catalogue import longest_first
+from sabir.catalogue import models_of
 from sabir.contracts import SUPPORTED_APIS, Provider
 from sabir.errors import (
     DialectMissing,
@@ -139,9 +139,7 @@ class Registry:
 
     def models(self, provider: str) -> tuple[ModelInfo, ...]:
         """What is known of a provider's models, longest prefixes first."""
-        asked = self.provider(provider)
-        with blaming(f"provider {provider!r} does not tell its models", ProviderBroken):
-            return longest_first(asked.models())
+        return models_of(self.provider(provider))
 
     def commands(self) -> tuple[EntryPoint, ...]:
         """The entry points of further commands, not loaded; PluginConflict for two of one name."""

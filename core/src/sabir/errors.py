@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 LEAST_SECRET = 8
+"""Characters of a secret: fewer are a word that stands in for one, as servers of one's own take."""
 REMEDY_CHARACTERS = 80
 """How much of the end of a call's long message is kept: the remedy stands there."""
 
@@ -148,7 +149,7 @@ def blaming(what: str, kind: type[PluginError] = PluginError, remedy: str = "upd
 def conceal(error: BaseException, secrets: Collection[str]) -> None:
     """Take secrets out of the message of an error and of those behind it, and what a cut (…) left of one.
 
-    What has fewer than LEAST_SECRET characters stays: it is a word that stands in for a key.
+    What has fewer than LEAST_SECRET characters stays.
     """
     behind: BaseException | None = error
     done: list[BaseException] = []

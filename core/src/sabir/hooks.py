@@ -89,7 +89,8 @@ class Hooks:
             except (Exception, KeyboardInterrupt):
                 raise
             except BaseException as error:
-                raise PluginError(f"hook plugin {name} failed in sabir_message_built: {described(error)}") from error
+                failed = f"hook plugin {name} failed in sabir_message_built: {described(error, 300)}"
+                raise PluginError(f"{failed}; update or remove it") from error
         return message
 
     def call_started(self, rendering: "Rendering", attempt: int, call: int) -> None:

@@ -2,7 +2,7 @@
 
 A package may also say, by the group `sabir.hints`, what to write for a name that no provider has.
 
-    importlib.metadata ──enumerate──▶ claims ──provider(name)──▶ loaded, checked, registered with pluggy
+    importlib.metadata ──enumerate──▶ claims ──provider(name)──▶ loaded, checked, kept
     register(name, provider) ────────────────▶ the same place, at run time
 
 Enumerating imports nothing. A plugin is loaded when it is asked for, alone: a broken one is reported by its name and
@@ -30,6 +30,7 @@ from sabir.errors import (
     ProviderMissing,
     SettingsInvalid,
     blaming,
+    one_line,
 )
 from sabir.hooks import Hooks
 from sabir.models import Frozen
@@ -218,7 +219,9 @@ def _hints(name: str) -> Iterator[str]:
     """What installed packages say to whoever asks for a provider of that name; a broken hint is passed over."""
     for point in sorted(entry_points(group=HINTS, name=name), key=_distribution):
         with suppress(PluginError):
-            yield one_line(str(_load(point)), 300)
+            said = load_beside(point)
+            if isinstance(said, str):
+                yield one_line(said, 300)
 
 
 def _only(claims: tuple[EntryPoint, ...]) -> EntryPoint:

@@ -1,14 +1,14 @@
 """Many bytes are compressed, too many are refused with the limit and the remedy."""
 
 import os
+import tracemalloc
 import zlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir_distributed import packing
 from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge
-from sabir_distributed.packing import pack, unpack
+from sabir_distributed.packing import LARGEST, pack, unpack
 
 LONG = b'{"text": "' + b"to be or not to be " * 1000 + b'"}'
 
@@ -53,9 +53,25 @@ def test_damaged_bytes_are_an_error_of_our_own(data: bytes) -> None:
         unpack(data)
 
 
-def test_a_small_message_cannot_unpack_to_all_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What others send may be made to."""
-    monkeypatch.setattr(packing, "LARGEST", 1000)
+def test_a_megabyte_cannot_unpack_to_gigabytes() -> None:
+    """What others send may be made to; no more is unpacked than it takes to see that it is too much."""
+    packing = zlib.compressobj(9)
+    bomb = b"".join(packing.compress(bytes(1 << 20)) for _ in range(256)) + packing.flush()
+    assert len(bomb) < 1 << 20
+    tracemalloc.start()
+    try:
+        with pytest.raises(EnvelopeInvalid, match=r"unpacks to more than 33,554,432; send less, or give both sides'"):
+            unpack(bomb)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
 
-    with pytest.raises(EnvelopeInvalid, match="unpacks to more than 1,000"):
-        unpack(zlib.compress(LONG))
+    assert most < 3 * LARGEST
+
+
+@pytest.mark.parametrize("sent", [LONG, zlib.compress(LONG)], ids=["plain", "compressed"])
+def test_a_body_may_have_exactly_so_many_bytes(sent: bytes) -> None:
+    """The bound is a setting of both sides."""
+    assert unpack(sent, len(LONG)) == LONG
+    with pytest.raises(EnvelopeInvalid, match=f"more than {len(LONG) - 1:,}"):
+        unpack(sent, len(LONG) - 1)

@@ -226,7 +226,8 @@ async def test_a_request_for_another_context_is_refused(url: str, name: str, cal
         await caller.client.publish(f"sabir.{name}.echo", encode(request), reply=f"{caller.inbox}.r1.1")
         failed = await caller.first(Failed)
 
-    assert failed.error.message == f"request is for 'echo' of 'Other', not for {name!r}"
+    told = f"request is for 'echo' of 'Other', and came to 'sabir.{name}.echo'; send it to its policy's own subject"
+    assert failed.error.message == told
 
 
 async def test_a_request_that_names_nobody_to_answer_to_is_dropped(

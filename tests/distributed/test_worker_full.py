@@ -47,7 +47,9 @@ async def test_workers_that_live_and_have_a_place_are_willing(url: str, name: st
         await caller.first(Answered)
 
         request = Request(id="r3", context=name, policy="wait", observations=(sabir.user("y"),), seconds_left=5)
-        await caller.client.publish(f"sabir-worker.{worker.id}", encode(request), reply=f"{caller.inbox}.r3.1")
+        await caller.client.publish(
+            f"sabir-worker.{worker.id}.{name}.wait", encode(request), reply=f"{caller.inbox}.r3.1"
+        )
         await until(lambda: len(caller.of(Answered)) == 2)
 
     told = [(willing.id, willing.worker) for willing in caller.of(Willing)]

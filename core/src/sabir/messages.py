@@ -57,7 +57,7 @@ class PartsPayload(AtRest):
     """Text and media in the order given (PJ-20), and what else a model says: reasoning, refusal, opaque blocks."""
 
     kind: Literal["parts"] = "parts"
-    parts: tuple[Part, ...] = Field(min_length=1)
+    parts: tuple[Part, ...] = Field(min_length=1, fail_fast=True)
 
 
 class OptionCallPayload(Stateful):
@@ -91,7 +91,7 @@ class OptionResultPayload(AtRest):
     invocation_id: NonEmpty
     option_name: NonEmpty
     result_json: JSONValueField = Field(default=JSONText("null"), alias="result")
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Part, ...] = Field(default=(), fail_fast=True)
     is_error: bool = False
     error_type: Text | None = None
     error_message: Text | None = None

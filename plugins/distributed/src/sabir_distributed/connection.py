@@ -20,6 +20,7 @@ from nats.aio.subscription import Subscription
 from sabir.errors import one_line
 
 from sabir_distributed.errors import NoServer
+from sabir_distributed.subjects import INBOXES
 
 Handler: TypeAlias = Callable[[Msg], Awaitable[None]]
 Target: TypeAlias = str | Client
@@ -43,12 +44,13 @@ def shown(target: Target) -> str:
 class Connection:
     """A client of NATS in one event loop."""
 
-    def __init__(self, target: Target, *, label: str, patience: float) -> None:
+    def __init__(self, target: Target, *, label: str, patience: float, inbox: str = INBOXES) -> None:
         self.loop = asyncio.get_running_loop()
         self.target = shown(target)
         self._given = target
         self._label = label
         self._patience = patience
+        self._inbox = inbox
         self._client = target if isinstance(target, Client) else Client()
         self._owned = self._client is not target
         self._up = asyncio.Event()
@@ -85,6 +87,7 @@ class Connection:
             await self._client.connect(
                 [url.strip() for url in self._given.split(",")],
                 name=self._label,
+                inbox_prefix=self._inbox,
                 reconnect_time_wait=RECONNECT_WAIT,  # type: ignore[arg-type]  # typed int, used as seconds
                 max_reconnect_attempts=max(1, math.ceil(self._patience / RECONNECT_WAIT)),
                 error_cb=self._on_error,

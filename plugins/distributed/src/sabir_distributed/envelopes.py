@@ -13,25 +13,36 @@ schema number is refused by name. The time that is left travels, and no time of 
 """
 
 import operator
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 from sabir import Message
 from sabir.arguments import describe
 from sabir.errors import one_line
 from sabir.models import AtRest, assemble, load_as
-from sabir.parts import NonEmpty
 from sabir.values import parse_json
 from sabir_runtime.failures import Failure
 
 from sabir_distributed.errors import EnvelopeInvalid
 from sabir_distributed.messages import BETWEEN, KnownMessages, lines_of
+from sabir_distributed.subjects import LONGEST_NAME
 
 SCHEMA = 1
 """The number of the envelopes that this version writes, and the only one that it reads."""
+MOST_OBSERVATIONS = 50_000
+"""Messages of one request."""
+MOST_VALUES = 500_000
+"""JSON values of one envelope: each takes memory and time, however few its bytes."""
+MOST_OPTIONS = 10_000
+"""Options of one request, and requests of one beat."""
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
+WorkerName = Annotated[str, StringConstraints(pattern=rf"^[A-Za-z0-9-]{{1,{LONGEST_NAME}}}$")]
+"""Part of a subject."""
 
 Enveloped = TypeVar("Enveloped", bound="Envelope")
 
@@ -45,16 +56,16 @@ class Envelope(AtRest):
 class Request(Envelope):
     """One bound call, for any worker of its context."""
 
-    id: NonEmpty
-    context: NonEmpty
-    policy: NonEmpty
+    id: Name
+    context: Name
+    policy: Name
     """The attribute under which the context binds it (D-09)."""
-    observations: tuple[Message, ...]
-    options: tuple[str, ...] | None = None
+    observations: tuple[Message, ...] = Field(max_length=MOST_OBSERVATIONS, fail_fast=True)
+    options: tuple[Name, ...] | None = Field(default=None, max_length=MOST_OPTIONS)
     arguments: str = "{}"
     """The policy's own arguments as a JSON object, by their parameters' types."""
     seconds_left: float = Field(gt=0, allow_inf_nan=False)
-    """How long the caller still waits, counted from when the request is received."""
+    """How long the caller still waits, counted from when the request is received; a worker's settings bound it."""
     depth: int = Field(default=0, ge=0, exclude_if=operator.not_)
     """How many calls it is within."""
     waited: float = Field(default=0.0, ge=0, allow_inf_nan=False)
@@ -72,9 +83,9 @@ class Answered(Envelope):
     """The batch of a policy, its option calls answered."""
 
     kind: Literal["answered"] = "answered"
-    id: NonEmpty
-    worker: NonEmpty
-    result: tuple[Message, ...]
+    id: Name
+    worker: WorkerName
+    result: tuple[Message, ...] = Field(fail_fast=True)
 
 
 class Failed(Envelope):
@@ -83,7 +94,7 @@ class Failed(Envelope):
     kind: Literal["failed"] = "failed"
     id: str
     """Empty where the request could not be read."""
-    worker: NonEmpty
+    worker: WorkerName
     error: Fault
 
 
@@ -91,55 +102,55 @@ class Accepted(Envelope):
     """A worker has it, and says so again every so many seconds."""
 
     kind: Literal["accepted"] = "accepted"
-    id: NonEmpty
-    worker: NonEmpty
-    every: float = Field(gt=0)
+    id: Name
+    worker: WorkerName
+    every: float = Field(gt=0, allow_inf_nan=False)
 
 
 class Busy(Envelope):
     """A worker has as much as it takes, or as are older: ask again."""
 
     kind: Literal["busy"] = "busy"
-    id: NonEmpty
-    worker: NonEmpty
+    id: Name
+    worker: WorkerName
 
 
 class Released(Envelope):
     """A worker stops before it is done: the request is for another."""
 
     kind: Literal["released"] = "released"
-    id: NonEmpty
-    worker: NonEmpty
+    id: Name
+    worker: WorkerName
 
 
 class Alive(Envelope):
     """A worker still has these requests of one caller."""
 
     kind: Literal["alive"] = "alive"
-    worker: NonEmpty
-    requests: tuple[str, ...]
+    worker: WorkerName
+    requests: tuple[Name, ...] = Field(max_length=MOST_OPTIONS, fail_fast=True)
 
 
 class Willing(Envelope):
     """A worker would take a request that another let down."""
 
     kind: Literal["willing"] = "willing"
-    id: NonEmpty
-    worker: NonEmpty
+    id: Name
+    worker: WorkerName
 
 
 class Cancelled(Envelope):
     """Nobody waits for this request any more."""
 
     kind: Literal["cancelled"] = "cancelled"
-    id: NonEmpty
+    id: Name
 
 
 class Sought(Envelope):
     """Who would take this request, that another let down?"""
 
     kind: Literal["sought"] = "sought"
-    id: NonEmpty
+    id: Name
 
 
 Ending: TypeAlias = Answered | Failed
@@ -148,6 +159,7 @@ Reply: TypeAlias = Annotated[
 ]
 Notice: TypeAlias = Annotated[Cancelled | Sought, Field(discriminator="kind")]
 
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 _OBSERVATIONS = {"observations"}
 _OPENED, _CLOSED, _EMPTY = b',"observations":[\n', b"\n]}", b',"observations":[]}'
 """Around the lines of a request's messages; a line break within a JSON text is no part of any string."""
@@ -171,8 +183,9 @@ def encode(envelope: Envelope) -> bytes:
 
 def decode_request(data: bytes, known: KnownMessages) -> Request:
     """The request that a caller sent, with messages that are known already; EnvelopeInvalid for anything else."""
+    _check_values("request", data)
     head, opened, rest = data.partition(_OPENED)
-    if opened and rest.endswith(_CLOSED):
+    if opened and rest.endswith(_CLOSED) and rest.count(BETWEEN) < MOST_OBSERVATIONS:
         with suppress(ValidationError):  # a newer writer's, perhaps: then it is read as a whole
             observations = known.read(rest[: -len(_CLOSED)].split(BETWEEN))
             if observations is not None:
@@ -184,12 +197,25 @@ def decode_request(data: bytes, known: KnownMessages) -> Request:
 
 def decode_notice(data: bytes) -> Notice:
     """What a caller says to all workers; EnvelopeInvalid for anything else."""
+    _check_values("notice", data)
     return _decode(_NOTICE, "notice", data)
 
 
 def decode_reply(data: bytes) -> Reply:
     """What a worker says; EnvelopeInvalid for anything else."""
+    _check_values("reply", data)
     return _decode(_REPLY, "reply", data)
+
+
+def _check_values(what: str, data: bytes) -> None:
+    """EnvelopeInvalid where the JSON has more values than `MOST_VALUES`; it is not parsed to find that out."""
+    if _count(data) > MOST_VALUES and _count(_STRING.sub(b"", data)) > MOST_VALUES:
+        remedy = "send fewer messages, or shorter lists"
+        raise EnvelopeInvalid(f"{what} has more than {MOST_VALUES:,} JSON values; {remedy}")
+
+
+def _count(data: bytes) -> int:
+    return sum(map(data.count, (b",", b"[", b"{")))
 
 
 def _decode(adapter: TypeAdapter[Enveloped], what: str, data: bytes) -> Enveloped:
@@ -220,4 +246,5 @@ def _decode_tolerantly(validate: Callable[..., Enveloped], what: str, data: byte
 def _check_schema(what: str, number: Any) -> None:  # whatever stands there
     if number != SCHEMA:
         remedy = "use versions of sabir-distributed that write the same schema on both sides"
-        raise EnvelopeInvalid(f"{what} has schema {number!r}, and this version reads {SCHEMA}; {remedy}")
+        shown = one_line(repr(number), 40)
+        raise EnvelopeInvalid(f"{what} has schema {shown}, and this version reads {SCHEMA}; {remedy}")

@@ -18,9 +18,10 @@ from sabir_distributed.work import Work
 class Hands:
     """The requests of a worker, by their ids: so many begun, so many in line."""
 
-    def __init__(self, *, places: int, room: int) -> None:
+    def __init__(self, *, places: int, room: int, held: int) -> None:
         self._places = places
         self._room = room
+        self._held = held
         self.begun: dict[str, Work] = {}
         self.line: list[Work] = []
         """The longest on its way first."""
@@ -29,6 +30,11 @@ class Hands:
     def has_place(self) -> bool:
         """Whether one more can begin."""
         return len(self.begun) < self._places
+
+    def can_hold(self, size: int) -> bool:
+        """Whether a request of so many bytes may be added, to begin or to stand in line; a single one always may."""
+        works = self.all()
+        return not works or size + sum(work.size for work in works) <= self._held
 
     def all(self) -> list[Work]:
         """All of them, those that began first."""

@@ -31,7 +31,7 @@ class Line:
     """What a runner needs in one event loop."""
 
     def __init__(self, target: Target, settings: CallSettings) -> None:
-        self.connection = Connection(target, label="sabir caller", patience=settings.patience)
+        self.connection = Connection(target, label="sabir caller", patience=settings.patience, inbox=settings.inbox)
         self._settings = settings
         self._places = asyncio.Semaphore(settings.in_flight)
         self._exchanges: dict[str, Exchange] = {}
@@ -106,7 +106,8 @@ class Line:
             compress_above=self._settings.compress_above,
         )
         chosen = exchange.chosen
-        subject = requests_for(chosen) if chosen else requests_of(request.context, request.policy)
+        meant = request.context, request.policy
+        subject = requests_for(chosen, *meant) if chosen else requests_of(*meant)
         await self.connection.publish(subject, body, reply)
 
     async def _cancel(self, exchange: Exchange) -> None:
@@ -120,10 +121,10 @@ class Line:
             return
         exchange = self._exchanges.get(id)
         if exchange is not None and sending.isdecimal():
-            exchange.take(int(sending), _read(message))
+            exchange.take(int(sending), _read(message, self._settings.largest))
 
     def _hear_beat(self, message: Msg) -> None:
-        beat = _read(message)
+        beat = _read(message, self._settings.largest)
         if not isinstance(beat, Alive):
             logger.warning("what came as a worker's beat is none: %s", beat)
             return
@@ -136,11 +137,11 @@ class Line:
             exchange.take(0, gone.result())
 
 
-def _read(message: Msg) -> Reply | Nobody | EnvelopeInvalid:
+def _read(message: Msg, largest: int) -> Reply | Nobody | EnvelopeInvalid:
     """What was said; an EnvelopeInvalid where that cannot be read."""
     if message.headers and message.headers.get("Status") == NO_RESPONDERS:
         return Nobody()
     try:
-        return decode_reply(unpack(message.data))
+        return decode_reply(unpack(message.data, largest))
     except EnvelopeInvalid as error:
         return error

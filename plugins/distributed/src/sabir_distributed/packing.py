@@ -8,10 +8,10 @@ import zlib
 
 from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge
 
-LARGEST = 1 << 30
-"""Bytes that a received message may unpack to."""
+LARGEST = 32 * 1024 * 1024
+"""Bytes that a received message may unpack to, unless settings say otherwise."""
 _LEVEL = 1
-_ZLIB = 0x78
+_ZLIB = b"x"
 
 
 def pack(body: bytes, what: str, *, largest: int, compress_above: int) -> bytes:
@@ -30,15 +30,19 @@ def pack(body: bytes, what: str, *, largest: int, compress_above: int) -> bytes:
     return packed if len(packed) < len(body) or len(body) > largest else body
 
 
-def unpack(data: bytes) -> bytes:
-    """The body of a received message; EnvelopeInvalid where it was damaged or unpacks to more than `LARGEST`."""
-    if not data or data[0] != _ZLIB:
-        return data
+def unpack(data: bytes, largest: int = LARGEST) -> bytes:
+    """The body of a received message.
+
+    EnvelopeInvalid where it was damaged, or has more than `largest` bytes: no more are unpacked to find that out.
+    """
     stream = zlib.decompressobj()
     try:
-        body = stream.decompress(data, LARGEST)
+        body = stream.decompress(data, largest + 1) if data[:1] == _ZLIB else data
     except zlib.error as error:
         raise EnvelopeInvalid(f"message of {len(data):,} bytes cannot be decompressed: {error}") from None
-    if not stream.eof:
-        raise EnvelopeInvalid(f"message of {len(data):,} bytes is cut off, or unpacks to more than {LARGEST:,}")
+    if len(body) > largest:
+        remedy = "send less, or give both sides' settings more `largest`"
+        raise EnvelopeInvalid(f"message of {len(data):,} bytes unpacks to more than {largest:,}; {remedy}")
+    if body is not data and not stream.eof:
+        raise EnvelopeInvalid(f"message of {len(data):,} bytes is cut off")
     return body

@@ -18,13 +18,13 @@ from sabir_runtime import Batch, BoundCall, PolicyInvalid, Runner, RuntimeFault,
 
 from sabir_distributed.connection import Target, shown
 from sabir_distributed.envelopes import SCHEMA, Failed, Request
-from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge, RunnerClosed
+from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge, RequestTimedOut, RunnerClosed
 from sabir_distributed.line import Line
 from sabir_distributed.settings import CallSettings
 from sabir_distributed.subjects import check_context
 
 _REFUSALS: dict[str, type[SabirError]] = {
-    error.__name__: error for error in (EnvelopeInvalid, PayloadTooLarge, PolicyInvalid, UnknownOption)
+    error.__name__: error for error in (EnvelopeInvalid, PayloadTooLarge, PolicyInvalid, RequestTimedOut, UnknownOption)
 }
 """What a worker refuses, by its name in the envelope → what the caller gets."""
 

@@ -4,9 +4,15 @@ caller   send ──acceptance──▶ accepted ──silence──▶ beat ─
 worker        ◀─accept_after─┘         └──beat────▶
 """
 
-from pydantic import Field
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 from sabir.models import Frozen
 
+from sabir_distributed.packing import LARGEST
+from sabir_distributed.subjects import INBOXES, check_inbox
+
+Inbox = Annotated[str, AfterValidator(check_inbox)]
 Seconds = float
 """A duration on a clock that only moves forward; clocks of two machines are never compared."""
 
@@ -28,6 +34,10 @@ class CallSettings(Frozen):
     """How many requests of this runner may be under way at once; further calls wait for a place."""
     compress_above: int = Field(default=256 * 1024, ge=0)
     """Bytes beyond which a request is compressed."""
+    largest: int = Field(default=LARGEST, ge=1)
+    """Bytes that an answer may have, unpacked."""
+    inbox: Inbox = INBOXES
+    """What its inbox begins with; a name of its own lets permissions keep others from listening to it."""
 
 
 class WorkerSettings(Frozen):
@@ -47,3 +57,11 @@ class WorkerSettings(Frozen):
     """How long the server may be missing."""
     compress_above: int = Field(default=256 * 1024, ge=0)
     """Bytes beyond which an answer is compressed."""
+    largest: int = Field(default=LARGEST, ge=1)
+    """Bytes that a request may have, unpacked."""
+    held: int = Field(default=8 * LARGEST, ge=1)
+    """Bytes of the requests that it has in hand at once; to others it says that it is busy."""
+    longest: Seconds = Field(default=86_400.0, gt=0, allow_inf_nan=False)
+    """How long it gives a request at most, whatever its caller would wait."""
+    inbox: Inbox = INBOXES
+    """What its callers' inboxes begin with, besides `_INBOX.`: it answers to inboxes alone."""

@@ -8,11 +8,20 @@ import asyncio
 from dataclasses import dataclass, field
 
 from sabir.models import assemble
-from sabir_runtime import Batch, BoundCall, BoundPolicy, InMemoryRunner, PolicyFailed, RuntimeFault, depth
-from sabir_runtime.failures import failure_of
+from sabir_runtime import (
+    Batch,
+    BoundCall,
+    BoundPolicy,
+    InMemoryRunner,
+    PolicyFailed,
+    PolicyInvalid,
+    RuntimeFault,
+    depth,
+)
+from sabir_runtime.failures import MOST_CHARACTERS, failure_of
 
 from sabir_distributed.envelopes import SCHEMA, Answered, Failed, Fault, Request, encode
-from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge
+from sabir_distributed.errors import EnvelopeInvalid
 from sabir_distributed.packing import pack
 
 
@@ -27,6 +36,8 @@ class Work:
     """When nobody waits for it any more, on the event loop's clock."""
     since: float
     """Since when it is on its way, on the same clock."""
+    size: int = 0
+    """Bytes of its request."""
     task: "asyncio.Task[None] | None" = None
     """What performs it, once it has begun."""
     timer: asyncio.TimerHandle = field(init=False)
@@ -66,23 +77,26 @@ async def answer_of(work: Work, bound: BoundPolicy, worker: str, limits: tuple[i
     request = work.request
     largest, compress_above = limits
     what = f"answer of policy {request.policy!r} of {request.context!r}"
-    outcome = await _outcome_of(work, bound, worker)
     try:
+        outcome = await _outcome_of(work, bound, worker)
         return pack(encode(outcome), what, largest=largest, compress_above=compress_above)
-    except (PayloadTooLarge, EnvelopeInvalid) as error:
+    except BaseException as error:  # whatever it is, its caller waits for an answer
+        if work.is_stopped and isinstance(error, asyncio.CancelledError):
+            raise
         return encode(Failed(id=request.id, worker=worker, error=refusal_of(error)))
 
 
 async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered | Failed:
     request = work.request
     try:
-        performed = bound.perform(request.observations, request.options, bound.signature.decode(request.arguments))
-    except RuntimeFault as error:
-        return Failed(id=request.id, worker=worker, error=refusal_of(error))
+        arguments = bound.signature.decode(request.arguments)
+        performed = bound.perform(request.observations, request.options, arguments)
+    except Exception as error:  # what a caller gave
+        return Failed(id=request.id, worker=worker, error=refusal_of(error, PolicyInvalid))
     try:
         with depth.at(request.depth):
             batch: Batch = await performed
-    except (Exception, asyncio.CancelledError) as error:
+    except BaseException as error:
         if work.is_stopped and isinstance(error, asyncio.CancelledError):
             raise
         return Failed(id=request.id, worker=worker, error=Fault(**dict(failure_of(error)), raised_by="policy"))
@@ -90,6 +104,13 @@ async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered |
     return assemble(Answered, answered, set(answered))  # of messages, as bound calls give them
 
 
-def refusal_of(error: RuntimeFault) -> Fault:
-    """Why the worker could not run a request."""
-    return Fault(type=type(error).__name__, message=str(error), raised_by="worker")
+def refusal_of(error: BaseException, kind: type[RuntimeFault] = EnvelopeInvalid) -> Fault:
+    """Why the worker could not run a request; `kind` is what an error of another library becomes."""
+    if not isinstance(error, RuntimeFault):
+        error = kind(f"it cannot be read, run or answered: {type(error).__name__}")
+    return Fault(type=type(error).__name__, message=_sendable(str(error)), raised_by="worker")
+
+
+def _sendable(text: str) -> str:
+    """A text as JSON can hold it, and not longer than a server carries."""
+    return text[:MOST_CHARACTERS].encode(errors="replace").decode()

@@ -4,6 +4,7 @@
                                                 ├ full            ──▶ Busy, or in line for a while (`hands`)
                                                 ├ not done soon   ──▶ Accepted, then Alive again and again
                                                 ├ cancelled       ──▶ stopped, no answer
+                                                ├ not readable    ──▶ Failed; every request with an inbox has an answer
                                                 └ told to stop    ──▶ finishes its work, Released for the rest
 
 A full worker stays in its queue group and says that it is busy: so a missing answer of the server's keeps its one
@@ -11,7 +12,6 @@ meaning, that nobody is there; and leaving takes effect too late to spare caller
 """
 
 import asyncio
-import inspect
 import os
 import re
 import secrets
@@ -23,7 +23,8 @@ from typing import Any, Self
 
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
-from sabir_runtime import BaseContext, BoundPolicy, InMemoryRunner, RuntimeFault
+from sabir.errors import one_line
+from sabir_runtime import BaseContext, BoundPolicy, InMemoryRunner
 
 from sabir_distributed.connection import Connection, Target, logger, shown
 from sabir_distributed.envelopes import (
@@ -40,16 +41,16 @@ from sabir_distributed.envelopes import (
     decode_request,
     encode,
 )
-from sabir_distributed.errors import EnvelopeInvalid, NoServer
+from sabir_distributed.errors import EnvelopeInvalid, NoServer, RequestTimedOut
 from sabir_distributed.hands import Hands
+from sabir_distributed.making import make_context
 from sabir_distributed.memory import NOTHING, Memory
 from sabir_distributed.messages import KnownMessages
 from sabir_distributed.packing import unpack
 from sabir_distributed.settings import WorkerSettings
-from sabir_distributed.subjects import QUEUE, all_of, beats_for, check_context, requests_for, requests_of
-from sabir_distributed.work import Work, WorkerRunner, answer_of, refusal_of
+from sabir_distributed.subjects import QUEUE, all_of, beats_for, check_context, is_inbox, requests_for, requests_of
+from sabir_distributed.work import Work, answer_of, refusal_of
 
-REMEDY = "give it a class derived from BaseContext, whose __init__ needs a runner alone"
 RELEASED_WITHIN = 5.0
 """Seconds that policies have to end after they were cancelled, before the worker leaves without them."""
 
@@ -73,14 +74,15 @@ class Worker:
         name: str | None = None,
         settings: WorkerSettings | None = None,
     ) -> None:
-        self.context = _make(context)
+        self.context = make_context(context)
         self.name = check_context(type(self.context).__name__ if name is None else name)
         self.id = f"{re.sub(r'[^A-Za-z0-9]+', '-', socket.gethostname())}-{os.getpid()}-{secrets.token_hex(3)}"
         """Under which it speaks: host, process, and what tells two of one process apart."""
         self._target = target
         self._settings = settings or WorkerSettings()
         self._policies: dict[str, BoundPolicy] = self.context.bound_policies()
-        self._hands = Hands(places=self._settings.concurrency, room=self._settings.waiting)
+        limits = self._settings
+        self._hands = Hands(places=limits.concurrency, room=limits.waiting, held=limits.held)
         self._memory = Memory()
         self._known = KnownMessages()
         self._subscriptions: list[Subscription] = []
@@ -157,10 +159,13 @@ class Worker:
         await connection.open()
         self._subscriptions = [
             await connection.subscribe(all_of(self.name), self._on_notice),
-            await connection.subscribe(requests_for(self.id), self._on_request),
             *[
-                await connection.subscribe(requests_of(self.name, each), self._on_request, QUEUE)
+                await connection.subscribe(subject, self._on_request, queue)
                 for each in self.policies
+                for subject, queue in (
+                    (requests_of(self.name, each), QUEUE),
+                    (requests_for(self.id, self.name, each), ""),
+                )
             ],
         ]
         await connection.flush()
@@ -207,18 +212,16 @@ class Worker:
             raise connection.gone.result()
 
     async def _on_request(self, message: Msg) -> None:
-        if not message.reply:
-            logger.warning("worker %s: a request that names nobody to answer to was dropped", self.id)
+        if not self._may_answer(message):
             return
         try:
-            request = decode_request(unpack(message.data), self._known)
-            if request.context != self.name or request.policy not in self._policies:
-                raise EnvelopeInvalid(
-                    f"request is for {request.policy!r} of {request.context!r}, not for {self.name!r}"
-                )
-        except EnvelopeInvalid as error:
-            logger.warning("worker %s refused a request: %s", self.id, error)
-            await self._say(message.reply, Failed(id="", worker=self.id, error=refusal_of(error)))
+            body = unpack(message.data, self._settings.largest)
+            request = decode_request(body, self._known)
+            _check_subject(message.subject, request, self.id)
+        except Exception as error:  # whatever came, its caller waits for an answer
+            fault = refusal_of(error)
+            logger.warning("worker %s refused a request: %s", self.id, fault.message)
+            await self._say(message.reply, Failed(id="", worker=self.id, error=fault))
             return
         answer = self._memory.recall(request.id)
         if answer is not None:
@@ -228,16 +231,25 @@ class Worker:
             known.reply = message.reply
             if known.is_accepted:
                 await self._say_accepted(known)
-        elif self._hands.has_place or request.waited:
-            self._take(request, message.reply)
+        elif (self._hands.has_place or request.waited) and self._hands.can_hold(len(body)):
+            self._take(request, message.reply, len(body))
         else:
             await self._say(message.reply, Busy(id=request.id, worker=self.id))
 
-    def _take(self, request: Request, reply: str) -> None:
+    def _may_answer(self, message: Msg) -> bool:
+        """Whether what it says to a message's reply subject comes to an inbox, and nowhere else."""
+        if is_inbox(message.reply, self._settings.inbox):
+            return True
+        named = f"the reply subject {one_line(message.reply, 80)!r}" if message.reply else "nobody to answer to"
+        logger.warning("worker %s dropped a message that names %s, and no inbox", self.id, named)
+        return False
+
+    def _take(self, request: Request, reply: str, size: int) -> None:
         """Begin a request, or put it in line."""
         loop = self._connected().loop
-        now = loop.time()
-        work = Work(request, reply, ends=now + request.seconds_left, since=now - request.waited)
+        now, longest = loop.time(), self._settings.longest
+        ends, since = now + min(request.seconds_left, longest), now - min(request.waited, longest)
+        work = Work(request, reply, ends=ends, since=since, size=size)
         work.timer = loop.call_later(min(self._settings.accept_after, request.seconds_left), self._accept, work)
         if self._hands.has_place:
             self._hands.begin(work)
@@ -283,13 +295,13 @@ class Worker:
 
     async def _on_notice(self, message: Msg) -> None:
         try:
-            notice = decode_notice(unpack(message.data))
+            notice = decode_notice(unpack(message.data, self._settings.largest))
         except EnvelopeInvalid as error:
             logger.warning("worker %s: %s", self.id, error)
             return
         if not isinstance(notice, Sought):
             self._cancel(notice.id)
-        elif message.reply and self._would_take(notice.id):
+        elif self._may_answer(message) and self._would_take(notice.id):
             await self._say(message.reply, Willing(id=notice.id, worker=self.id))
 
     def _would_take(self, id: str) -> bool:
@@ -318,11 +330,20 @@ class Worker:
     def _accept(self, work: Work) -> None:
         """Say that a request takes longer, and stop it when nobody waits for it any more."""
         loop = self._connected().loop
-        work.timer = loop.call_at(work.ends, self._cancel, work.request.id)
+        work.timer = loop.call_at(work.ends, self._time_is_over, work)
         work.is_accepted = True
         self._later(self._say_accepted(work))
         if self._beat is None:
             self._beat = loop.call_later(self._settings.beat, self._tell_alive)
+
+    def _time_is_over(self, work: Work) -> None:
+        """Stop a request, and tell its caller where that would have waited longer."""
+        self._cancel(work.request.id)
+        longest = self._settings.longest
+        if work.request.seconds_left > longest:
+            remedy = "give WorkerSettings more `longest`, or the policy less to do"
+            error = RequestTimedOut(f"a worker gives a request {longest:g} s at most; {remedy}")
+            self._later(self._say(work.reply, Failed(id=work.request.id, worker=self.id, error=refusal_of(error))))
 
     async def _say_accepted(self, work: Work) -> None:
         await self._say(work.reply, Accepted(id=work.request.id, worker=self.id, every=self._settings.beat))
@@ -353,21 +374,9 @@ class Worker:
         return self._connection
 
 
-def _make(context: Callable[[InMemoryRunner], BaseContext]) -> BaseContext:
-    """The context, made with a runner of this process; RuntimeFault where it is none, or needs more than a runner."""
-    runner = WorkerRunner()
-    called = getattr(context, "__qualname__", type(context).__name__)
-    if isinstance(context, type) and not issubclass(context, BaseContext):
-        raise RuntimeFault(f"a worker serves contexts, not the class {called!r}; {REMEDY}")
-    if inspect.iscoroutinefunction(context):
-        raise RuntimeFault(f"a worker serves contexts, not the async function {called!r}; {REMEDY}")
-    try:
-        inspect.signature(context).bind(runner)
-    except TypeError as error:
-        raise RuntimeFault(f"a worker cannot make {called!r} with a runner alone: {error}; {REMEDY}") from None
-    except ValueError:
-        pass  # what is built in may show no signature
-    made: object = context(runner)
-    if not isinstance(made, BaseContext):
-        raise RuntimeFault(f"a worker serves contexts, not a {type(made).__name__}; {REMEDY}")
-    return made
+def _check_subject(subject: str, request: Request, worker: str) -> None:
+    """EnvelopeInvalid where a request came to a subject that is not its policy's: permissions are for subjects."""
+    meant = request.context, request.policy
+    if subject not in (requests_of(*meant), requests_for(worker, *meant)):
+        told = f"request is for {request.policy!r} of {request.context!r}, and came to {subject!r}"
+        raise EnvelopeInvalid(f"{told}; send it to its policy's own subject")

@@ -137,8 +137,8 @@ async def test_a_time_that_is_no_time_is_refused(url: str, name: str, caller: Ca
 
 @pytest.mark.parametrize(
     "arguments",
-    ["[" * 100_000, '{"times":' + "[" * 100_000, "{" * 100_000, '{"' + "x" * 100_000 + '": 1}', "[]", "3", "null", "", "{",
-     '{"self": 1}', '{"observations": 1}', '{"options": 1}', '{"ctx": 1}', '{"nowhere": 1}',
+    ["[" * 100_000, '{"times":' + "[" * 100_000, "{" * 100_000, '{"' + "x" * 100_000 + '": 1}', "[]", "3", "null",
+     "", "{", '{"self": 1}', '{"observations": 1}', '{"options": 1}', '{"ctx": 1}', '{"nowhere": 1}',
      '{"times": NaN}', '{"times": 1e999}', '{"times": "soon"}', '{"times": {}}'],
     ids=lambda text: text[:20],
 )  # fmt: skip
@@ -221,7 +221,8 @@ UNWRITABLE = sabir.assistant("x").model_construct(id="m", policy="echo", payload
 @pytest.mark.parametrize(
     "raised",
     [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError(), MemoryError(),
-     BaseExceptionGroup("two", [SystemExit(1)]), RecursionError(), StopIteration(), Unspeakable(), NAMELESS("\udc80"), ValueError("x" * 3_000_000)],
+     BaseExceptionGroup("two", [SystemExit(1)]), RecursionError(), StopIteration(), Unspeakable(),
+     NAMELESS("\udc80"), ValueError("x" * 3_000_000)],
     ids=lambda raised: type(raised).__qualname__ or "nameless",
 )  # fmt: skip
 async def test_whatever_a_policy_raises_is_answered(url: str, name: str, caller: Caller, raised: BaseException) -> None:

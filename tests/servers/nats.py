@@ -34,17 +34,21 @@ def find_server() -> Path:
 
 
 @contextmanager
-def nats_server(*, port: int = -1, max_payload: int | None = None) -> Iterator[str]:
+def nats_server(*, port: int = -1, max_payload: int | None = None, configuration: str = "") -> Iterator[str]:
     """Run a server for a block and give its URL; `port` is for a server that comes back where one was.
+
+    `configuration` is the text of a configuration file, beside what the other parameters say.
 
     Raises NatsUnavailable where none can be started.
     """
     with tempfile.TemporaryDirectory() as folder:
         command = [str(find_server()), "-a", "127.0.0.1", "-p", str(port), "--ports_file_dir", folder]
         if max_payload is not None:
-            configuration = Path(folder, "nats.conf")
-            configuration.write_text(f"max_payload: {max_payload}\n", "utf-8")
-            command += ["-c", str(configuration)]
+            configuration += f"\nmax_payload: {max_payload}\n"
+        if configuration:
+            file = Path(folder, "nats.conf")
+            file.write_text(configuration, "utf-8")
+            command += ["-c", str(file)]
         with Path(folder, "log").open("w+b") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log)
             try:

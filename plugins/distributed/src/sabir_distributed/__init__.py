@@ -1,6 +1,9 @@
 """A distributed runner for sabir: policies spread over workers, through NATS."""
 
+from sabir_distributed.access import Access
 from sabir_distributed.errors import (
+    AccessInvalid,
+    AccessRefused,
     EnvelopeInvalid,
     NoServer,
     NoWorkers,
@@ -14,6 +17,9 @@ from sabir_distributed.settings import CallSettings, WorkerSettings
 from sabir_distributed.worker import Worker
 
 __all__ = [
+    "Access",
+    "AccessInvalid",
+    "AccessRefused",
     "CallSettings",
     "DistributedRunner",
     "EnvelopeInvalid",

@@ -14,12 +14,15 @@ from contextlib import suppress
 from typing import TypeAlias
 
 import nats.errors
-from nats.aio.client import Client
+from nats.aio.client import Client, RawCredentials
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from sabir.errors import one_line
 
-from sabir_distributed.errors import NoServer
+from sabir_distributed.access import Access
+from sabir_distributed.addresses import Address, read_addresses, without_secrets
+from sabir_distributed.errors import AccessInvalid, AccessRefused, NoServer
+from sabir_distributed.refusals import is_refusal, kept_from, remedy_for
 from sabir_distributed.subjects import INBOXES
 
 Handler: TypeAlias = Callable[[Msg], Awaitable[None]]
@@ -29,32 +32,62 @@ Target: TypeAlias = str | Client
 logger = logging.getLogger("sabir.distributed")
 RECONNECT_WAIT = 0.1
 """Seconds between two attempts to reach a server."""
+CLOSES_WITHIN = 0.5
+"""Seconds that a connection which was never opened has to close."""
 _UNBOUNDED = 0
 """What a subscription holds back is bounded by the requests in flight, not by nats-py's limits, which drop."""
 
 
 def shown(target: Target) -> str:
-    """Where a target leads, without the secrets that a URL may hold."""
-    if isinstance(target, Client):
-        return shown(",".join(url.geturl() for url in target.servers))
-    parted = (url.strip().rpartition("://") for url in target.split(","))
-    return ",".join(f"{scheme}{colon}{rest.rpartition('@')[2]}" for scheme, colon, rest in parted)
+    """Where a target leads, without what a URL may hold of secrets; AccessInvalid where it cannot be read."""
+    return ",".join(each.shown for each in _addresses_of(target))
+
+
+def _addresses_of(target: Target) -> tuple[Address, ...]:
+    if not isinstance(target, Client):
+        return read_addresses(target)
+    servers = [f"{url.scheme}://{url.netloc.rpartition('@')[2]}" for url in target.servers]
+    return read_addresses(",".join(servers)) if servers else ()
+
+
+class _Client(Client):
+    """A client that sends its credentials over TLS alone, where TLS is asked for.
+
+    nats-py takes TLS up when the server's first words ask for it, which nothing protects: without this, whoever stands
+    in between takes them away, and hears the credentials.
+    """
+
+    needs_tls = False
+
+    def _connect_command(self) -> bytes:
+        assert self._current_server is not None
+        if self.needs_tls and self._current_server.uri.scheme != "wss" and not self._server_info.get("tls_required"):
+            raise nats.errors.SecureConnWantedError
+        return super()._connect_command()
 
 
 class Connection:
     """A client of NATS in one event loop."""
 
-    def __init__(self, target: Target, *, label: str, patience: float, inbox: str = INBOXES) -> None:
+    def __init__(
+        self, target: Target, *, label: str, patience: float, inbox: str = INBOXES, access: Access | None = None
+    ) -> None:
         self.loop = asyncio.get_running_loop()
-        self.target = shown(target)
-        self._given = target
+        self._addresses = _addresses_of(target)
+        self.target = ",".join(each.shown for each in self._addresses)
         self._label = label
         self._patience = patience
         self._inbox = inbox
-        self._client = target if isinstance(target, Client) else Client()
+        self._access = access or Access()
+        self._client = target if isinstance(target, Client) else _Client()
         self._owned = self._client is not target
         self._up = asyncio.Event()
         self._last: Exception | None = None
+        self._refusals = 0
+        self._deaf_to: AccessRefused | None = None
+        self._is_opening = True
+        self.on_refused: Callable[[str, AccessRefused], None] = lambda subject, error: None
+        """Called with a subject, in small letters, that this client may not use; of a user's own client never."""
         self._is_ended = False
         self.gone: asyncio.Future[NoServer] = self.loop.create_future()
         """Done when the connection is over, with the reason."""
@@ -67,7 +100,7 @@ class Connection:
     @property
     def trouble(self) -> str:
         """What went wrong last while the server is away, in one line; else nothing."""
-        return "" if self._last is None else one_line(str(self._last), 200)
+        return "" if self._last is None else self._said(self._last)
 
     @property
     def largest(self) -> int:
@@ -78,14 +111,22 @@ class Connection:
         """Connect; NoServer where that does not succeed within the patience."""
         if self._owned:
             await self._connect()
-        self._last = None
+        self._last, self._is_opening = None, False
         self._up.set()
 
     async def _connect(self) -> None:
-        assert isinstance(self._given, str)
+        assert isinstance(self._client, _Client)
+        login = self._access.login(self._addresses)
+        self._client.needs_tls = login.needs_tls
         try:
             await self._client.connect(
-                [url.strip() for url in self._given.split(",")],
+                [each.url for each in self._addresses],
+                user=login.user,
+                password=login.password,
+                token=login.token,
+                nkeys_seed_str=login.seed,
+                user_credentials=None if login.creds is None else RawCredentials(login.creds),
+                tls=login.tls,
                 name=self._label,
                 inbox_prefix=self._inbox,
                 reconnect_time_wait=RECONNECT_WAIT,  # type: ignore[arg-type]  # typed int, used as seconds
@@ -95,18 +136,38 @@ class Connection:
                 reconnected_cb=self._on_reconnected,
                 closed_cb=self._on_closed,
             )
-        except (nats.errors.Error, OSError, ValueError, TimeoutError) as error:
-            raise self._missing(error) from None
-        except asyncio.CancelledError:
-            await self._client.close()
+        except (NoServer, asyncio.CancelledError):
+            await self._abandon()
             raise
+        except (nats.errors.Error, OSError, TimeoutError) as error:
+            raise self._missing(error) from None
+        except Exception as error:  # of whoever reads keys: its text may show them
+            await self._abandon()
+            remedy = "give a .creds file, or the seed of an nkey, as it was made"
+            told = f"the credentials for {self.target} cannot be used: {type(error).__name__}"
+            raise AccessInvalid(f"{told}; {remedy}") from None
+
+    async def _abandon(self) -> None:
+        """Close what was half opened; asyncio never says that a connection is closed whose TLS failed."""
+        self._is_opening = False
+        if self._client.is_connecting:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSES_WITHIN):
+                    await self._client.close()
 
     def _missing(self, error: Exception | None) -> NoServer:
         if self._is_ended:
             return NoServer(f"the connection to NATS at {self.target} was closed; send before it is")
-        reason = self.trouble or one_line(str(error or "it was lost"), 200)
+        refusal = next((each for each in (error, self._last) if each is not None and is_refusal(each)), None)
+        if refusal is not None:
+            told = f"the NATS server at {self.target} and this client do not agree: {self._said(refusal)}"
+            return AccessRefused(f"{told}; {remedy_for(refusal)}")
+        reason = self.trouble or self._said(error or ConnectionError("it was lost"))
         remedy = "start nats-server there, or give the URL of one"
         return NoServer(f"no NATS server at {self.target} within {self._patience:g} s: {reason}; {remedy}")
+
+    def _said(self, error: Exception) -> str:
+        return one_line(without_secrets(str(error) or type(error).__name__, self._addresses), 200)
 
     async def publish(self, subject: str, body: bytes, reply: str = "") -> None:
         """Send a message; NoServer where the connection is over."""
@@ -144,6 +205,13 @@ class Connection:
             await self.flush()
             await subscription._pending_queue.join()
             await subscription.unsubscribe()
+
+    async def check_hears(self) -> None:
+        """Wait until the server has its subscriptions; AccessRefused where one of them is not allowed."""
+        await self.flush()
+        if self._deaf_to is not None:
+            await self.close()
+            raise self._deaf_to
 
     async def flush(self) -> None:
         """Wait until the server has all that was sent, subscriptions too.
@@ -191,8 +259,20 @@ class Connection:
             self.gone.set_result(self._missing(error))
 
     async def _on_error(self, error: Exception) -> None:
+        said = self._said(error)
+        logger.debug("nats at %s: %s", self.target, said)
+        may_not_hear, subject = kept_from(said)
+        if subject:
+            remedy = "give its user these permissions in the server's configuration"
+            refused = AccessRefused(f"the NATS server at {self.target} refuses: {said}; {remedy}")
+            logger.warning("%s", refused)
+            self._deaf_to = self._deaf_to or (refused if may_not_hear else None)
+            self.on_refused(subject, refused)
+            return
         self._last = error
-        logger.debug("nats at %s: %s", self.target, error)
+        self._refusals += is_refusal(error)
+        if self._is_opening and self._refusals >= len(self._addresses):  # all of them: it is no use to try on
+            raise self._missing(error)
 
     async def _on_disconnected(self) -> None:
         self._up.clear()

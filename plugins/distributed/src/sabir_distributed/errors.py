@@ -1,7 +1,9 @@
 """What can go wrong between a caller and the workers.
 
 RuntimeFault
+├── AccessInvalid      a URL, a file of credentials or a certificate that cannot be used (ValueError)
 ├── NoServer           no NATS server where one should be, or it was lost for good (ConnectionError)
+│   └── AccessRefused  the server does not let this program in, or keeps a subject from it (PermissionError)
 ├── NoWorkers          nobody answers for the policy (LookupError)
 ├── WorkerLost         every worker that was given the request fell silent
 ├── RequestTimedOut    no answer within the time of a call (TimeoutError)
@@ -17,6 +19,14 @@ from sabir_runtime import RuntimeFault
 
 class NoServer(RuntimeFault, ConnectionError):
     """There is no NATS server, it refuses the connection, or it was away for longer than the patience."""
+
+
+class AccessInvalid(RuntimeFault, ValueError):
+    """A URL, credentials or a certificate cannot be used; nothing of a secret is repeated."""
+
+
+class AccessRefused(NoServer, PermissionError):
+    """The NATS server does not let this program in, or its permissions keep it from a subject that it needs."""
 
 
 class NoWorkers(RuntimeFault, LookupError):

@@ -14,7 +14,7 @@ from nats.aio.msg import Msg
 
 from sabir_distributed.connection import Connection, Target, logger
 from sabir_distributed.envelopes import Alive, Cancelled, Ending, Reply, Request, Sought, decode_reply, encode
-from sabir_distributed.errors import EnvelopeInvalid, NoServer, RequestTimedOut
+from sabir_distributed.errors import AccessRefused, EnvelopeInvalid, NoServer, RequestTimedOut
 from sabir_distributed.exchange import Exchange, Nobody
 from sabir_distributed.packing import pack, unpack
 from sabir_distributed.settings import CallSettings
@@ -31,7 +31,9 @@ class Line:
     """What a runner needs in one event loop."""
 
     def __init__(self, target: Target, settings: CallSettings) -> None:
-        self.connection = Connection(target, label="sabir caller", patience=settings.patience, inbox=settings.inbox)
+        self.connection = Connection(
+            target, label="sabir caller", patience=settings.patience, inbox=settings.inbox, access=settings.access
+        )
         self._settings = settings
         self._places = asyncio.Semaphore(settings.in_flight)
         self._exchanges: dict[str, Exchange] = {}
@@ -48,6 +50,8 @@ class Line:
         await self.connection.open()
         self._inbox = self.connection.new_inbox()
         self._subscription = await self.connection.subscribe(f"{self._inbox}.>", self._hear)
+        await self.connection.check_hears()
+        self.connection.on_refused = self._refuse
         self.connection.gone.add_done_callback(self._fail_all)
 
     async def ask(self, request: Request) -> Ending:
@@ -131,6 +135,12 @@ class Line:
         for id in beat.requests:
             if id in self._exchanges:
                 self._exchanges[id].take(0, beat)
+
+    def _refuse(self, subject: str, error: AccessRefused) -> None:
+        """End the requests that may not be sent there: nobody would answer them."""
+        for exchange in self._exchanges.values():
+            if subject == requests_of(exchange.context, exchange.policy).lower():
+                exchange.take(0, error)
 
     def _fail_all(self, gone: asyncio.Future[NoServer]) -> None:
         for exchange in self._exchanges.values():

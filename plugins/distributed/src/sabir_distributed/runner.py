@@ -40,6 +40,7 @@ class DistributedRunner(Runner, AsyncClosing):
     """
 
     def __init__(self, target: Target, *, name: str | None = None, settings: CallSettings | None = None) -> None:
+        shown(target)  # a URL that cannot be read is said now
         self._target = target
         self._name = None if name is None else check_context(name)
         self._settings = settings or CallSettings()

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from sabir.models import Frozen
 
+from sabir_distributed.access import Access
 from sabir_distributed.packing import LARGEST
 from sabir_distributed.subjects import INBOXES, check_inbox
 
@@ -38,6 +39,8 @@ class CallSettings(Frozen):
     """Bytes that an answer may have, unpacked."""
     inbox: Inbox = INBOXES
     """What its inbox begins with; a name of its own lets permissions keep others from listening to it."""
+    access: Access = Access()
+    """Credentials and certificates for the server."""
 
 
 class WorkerSettings(Frozen):
@@ -65,3 +68,5 @@ class WorkerSettings(Frozen):
     """How long it gives a request at most, whatever its caller would wait."""
     inbox: Inbox = INBOXES
     """What its callers' inboxes begin with, besides `_INBOX.`: it answers to inboxes alone."""
+    access: Access = Access()
+    """Credentials and certificates for the server."""

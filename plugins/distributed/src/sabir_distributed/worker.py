@@ -74,6 +74,7 @@ class Worker:
         name: str | None = None,
         settings: WorkerSettings | None = None,
     ) -> None:
+        shown(target)  # a URL that cannot be read is said now
         self.context = make_context(context)
         self.name = check_context(type(self.context).__name__ if name is None else name)
         self.id = f"{re.sub(r'[^A-Za-z0-9]+', '-', socket.gethostname())}-{os.getpid()}-{secrets.token_hex(3)}"
@@ -154,7 +155,8 @@ class Worker:
     async def start(self) -> None:
         """Connect and listen; NoServer where there is no server within the patience."""
         self._stop = asyncio.Event()
-        connection = Connection(self._target, label=f"sabir worker {self.id}", patience=self._settings.patience)
+        label, settings = f"sabir worker {self.id}", self._settings
+        connection = Connection(self._target, label=label, patience=settings.patience, access=settings.access)
         self._connection = connection
         await connection.open()
         self._subscriptions = [
@@ -168,7 +170,7 @@ class Worker:
                 )
             ],
         ]
-        await connection.flush()
+        await connection.check_hears()
         logger.info("worker %s answers %s: %s", self.id, self.name, ", ".join(self.policies))
 
     async def finish(self) -> None:

@@ -1,0 +1,155 @@
+"""How a program gets into a NATS server: credentials and certificates, by file or by variable.
+
+    Access(creds="desk.creds") ─┐
+    nats://user:password@host   ├─the first that says something─▶ Login ──▶ nats-py
+    NATS_CREDS, NATS_USER …    ─┘
+
+The variables are those of NATS' own command line. What is secret is read from a file or a variable when a connection is
+opened, and stands in no setting, no text and no error. Where TLS is asked for, nothing is sent without it.
+"""
+
+import os
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field
+from sabir.models import Frozen
+
+from sabir_distributed.addresses import Address
+from sabir_distributed.errors import AccessInvalid
+
+_IN_CREDS = ("-----BEGIN NATS USER JWT-----", "-----BEGIN USER NKEY SEED-----")
+_KINDS = ("creds", "nkey", "user", "token_file")
+_ONE = "give one of: creds, nkey, user and password_file, token_file"
+
+
+@dataclass(frozen=True, repr=False)
+class Login:
+    """What a connection is opened with; never shown."""
+
+    creds: str | None = None
+    """The text of a .creds file."""
+    seed: str | None = None
+    """Of an nkey."""
+    user: str | None = None
+    password: str | None = None
+    token: str | None = None
+    tls: ssl.SSLContext | None = field(default=None)
+    needs_tls: bool = False
+    """Whether nothing may be sent without TLS."""
+
+
+class Access(Frozen):
+    """Files that let a program into a NATS server; what is not given is taken from the URL, or from NATS_… variables.
+
+    Credentials are one of: `creds`, `nkey`, `user` with a password, a token. `ca` or `cert` ask for TLS, as a URL with
+    tls:// does. AccessInvalid, when a connection is opened, names a file that cannot be used.
+    """
+
+    creds: Path | None = None
+    """A .creds file: a user's JWT and seed (NATS_CREDS)."""
+    nkey: Path | None = None
+    """A file that holds the seed of an nkey (NATS_NKEY)."""
+    user: str | None = Field(default=None, min_length=1)
+    """A user's name (NATS_USER)."""
+    password_file: Path | None = None
+    """A file that holds the user's password (its text: NATS_PASSWORD)."""
+    token_file: Path | None = None
+    """A file that holds a token (its text: NATS_TOKEN)."""
+    ca: Path | None = None
+    """Certificates of the authorities that the server's is checked with, instead of the system's (NATS_CA)."""
+    cert: Path | None = None
+    """A certificate of one's own, for servers that ask for one (NATS_CERT)."""
+    key: Path | None = None
+    """Its key, not encrypted (NATS_KEY)."""
+
+    def login(self, addresses: tuple[Address, ...]) -> Login:
+        """What to open a connection to these servers with; AccessInvalid where it cannot be read or is no one thing."""
+        tls = self._tls()
+        needs_tls = tls is not None or any(each.is_encrypted for each in addresses)
+        given = self._or_variables(any(each.has_login for each in addresses))
+        kinds = [kind for kind in _KINDS if getattr(given, kind) is not None]
+        token = _variable("NATS_TOKEN") if given is not self else None
+        if len(kinds) + (token is not None) > 1:
+            raise AccessInvalid(f"credentials of several kinds are given: {', '.join(kinds)}; {_ONE}")
+        if given.password_file and not given.user:
+            raise AccessInvalid(f"a password is given and no user; {_ONE}")
+        return Login(
+            creds=given.creds and _checked_creds(given.creds),
+            seed=given.nkey and _secret(given.nkey),
+            user=given.user,
+            password=given.user and given._password(),
+            token=_secret(given.token_file) if given.token_file else token,
+            tls=tls,
+            needs_tls=needs_tls,
+        )
+
+    def _or_variables(self, is_in_url: bool) -> Self:
+        """Itself, where it or the URL holds credentials; else those of the variables."""
+        if is_in_url or any(getattr(self, kind) is not None for kind in (*_KINDS, "password_file")):
+            return self
+        creds, nkey = (_path(f"NATS_{kind}") for kind in ("CREDS", "NKEY"))
+        return self.model_copy(update={"creds": creds, "nkey": nkey, "user": _variable("NATS_USER")})
+
+    def _password(self) -> str:
+        password = _secret(self.password_file) if self.password_file else _variable("NATS_PASSWORD")
+        if password is None:
+            raise AccessInvalid("a user is given and no password; give password_file, or set NATS_PASSWORD")
+        return password
+
+    def _tls(self) -> ssl.SSLContext | None:
+        ca, cert, key = (
+            given or _path(f"NATS_{name}") for given, name in ((self.ca, "CA"), (self.cert, "CERT"), (self.key, "KEY"))
+        )
+        if key and not cert:
+            raise AccessInvalid("a key is given and no certificate; give cert, or set NATS_CERT")
+        if not (ca or cert):
+            return None
+        for file in filter(None, (ca, cert, key)):
+            _read(file)
+        try:
+            context = ssl.create_default_context(cafile=ca)
+            if cert:
+                context.load_cert_chain(cert, key, password="")  # or OpenSSL asks whoever sits there
+        except ssl.SSLError as error:
+            files = ", ".join(str(file) for file in (ca, cert, key) if file)
+            remedy = "give PEM files, a key that fits its certificate and is not encrypted"
+            raise AccessInvalid(
+                f"{files} cannot be used for TLS: {error.reason or 'no certificate'}; {remedy}"
+            ) from None
+        return context
+
+
+def _variable(name: str) -> str | None:
+    return os.environ.get(name) or None
+
+
+def _path(name: str) -> Path | None:
+    value = _variable(name)
+    return None if value is None else Path(value)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise AccessInvalid(f"{file} cannot be read: {reason}; give a file that this program may read") from None
+
+
+def _secret(file: Path) -> str:
+    """What a file holds, without the line break at its end."""
+    held = _read(file).strip()
+    if not held:
+        raise AccessInvalid(f"{file} is empty; write the secret into it")
+    return held
+
+
+def _checked_creds(file: Path) -> str:
+    """A .creds file's text; nats-py would look for its parts without end."""
+    held = _read(file)
+    if not all(part in held for part in _IN_CREDS):
+        raise AccessInvalid(f"{file} is no .creds file; give one as nsc makes it, or an nkey's seed as nkey")
+    return held

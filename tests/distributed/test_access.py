@@ -1,0 +1,276 @@
+"""Credentials and certificates, by file and by variable, against servers that ask for them."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from cryptography.hazmat.primitives import serialization
+from sabir_distributed import (
+    Access,
+    AccessInvalid,
+    AccessRefused,
+    CallSettings,
+    DistributedRunner,
+    Worker,
+    WorkerSettings,
+)
+from sabir_distributed.addresses import read_addresses
+
+from tests.distributed.accounts import user_key, with_creds
+from tests.distributed.contexts import Desk
+from tests.distributed.support import soon, worker_process
+from tests.servers.nats import nats_server
+
+PASSWORD = "open-sesame"
+ASKS = f'authorization {{ user: ada, password: "{PASSWORD}" }}'
+
+
+@pytest.fixture(autouse=True)
+def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CREDS", "NKEY", "USER", "PASSWORD", "TOKEN", "CA", "CERT", "KEY"):
+        monkeypatch.delenv(f"NATS_{name}", raising=False)
+
+
+@pytest.fixture
+def password_file(tmp_path: Path) -> Path:
+    file = tmp_path / "password"
+    file.write_text(f"{PASSWORD}\n", "utf-8")
+    return file
+
+
+async def ask(url: str, access: Access | None = None) -> str:
+    """What comes of a call, when caller and worker have this access."""
+    access = access or Access()
+    async with (
+        Worker(Desk, url, settings=WorkerSettings(access=access)),
+        DistributedRunner(url, settings=CallSettings(access=access)) as runner,
+    ):
+        return (await soon(Desk(runner).echo("x")))[0].text
+
+
+async def test_a_user_comes_with_a_password_of_a_file(password_file: Path) -> None:
+    """Neither of which stands on a command line."""
+    with nats_server(configuration=ASKS) as url:
+        assert await ask(url, Access(user="ada", password_file=password_file)) == "x"
+
+
+async def test_a_user_comes_with_the_variables_of_nats_own_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is given then."""
+    monkeypatch.setenv("NATS_USER", "ada")
+    monkeypatch.setenv("NATS_PASSWORD", PASSWORD)
+    with nats_server(configuration=ASKS) as url:
+        assert await ask(url) == "x"
+
+
+async def test_what_the_url_holds_comes_before_the_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are of somebody else, perhaps."""
+    monkeypatch.setenv("NATS_CREDS", "/nowhere")
+    with nats_server(configuration=ASKS) as url:
+        assert await ask(url.replace("://", f"://ada:{PASSWORD}@")) == "x"
+
+
+@pytest.mark.parametrize("by", ["file", "variable"])
+async def test_a_token_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+    """Of a file, or of a variable."""
+    (tmp_path / "token").write_text(PASSWORD, "utf-8")
+    access = Access(token_file=tmp_path / "token") if by == "file" else Access()
+    if by == "variable":
+        monkeypatch.setenv("NATS_TOKEN", PASSWORD)
+    with nats_server(configuration=f'authorization {{ token: "{PASSWORD}" }}') as url:
+        assert await ask(url, access) == "x"
+
+
+@pytest.mark.parametrize("by", ["file", "variable"])
+async def test_an_nkey_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+    """Its seed signs what the server asks, and is never sent."""
+    key, file = user_key(), tmp_path / "seed"
+    file.write_bytes(key.seed + b"\n")
+    if by == "variable":
+        monkeypatch.setenv("NATS_NKEY", str(file))
+    with nats_server(configuration=f"authorization {{ users: [ {{ nkey: {key.public} }} ] }}") as url:
+        assert await ask(url, Access(nkey=file) if by == "file" else None) == "x"
+
+
+async def test_a_creds_file_is_read(tmp_path: Path) -> None:
+    """A JWT of an account, and its seed."""
+    file = tmp_path / "desk.creds"
+    with nats_server(configuration=with_creds(file)) as url:
+        assert await ask(url, Access(creds=file)) == "x"
+
+
+async def test_whoever_has_no_credentials_is_told_so_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    """In a line of our own, and long before the patience is over; the secret that did not fit is in no text."""
+    caplog.set_level(logging.DEBUG)
+    patient = WorkerSettings(patience=1000)
+    with nats_server(configuration=ASKS) as url:
+        told = (
+            rf"^the NATS server at {url} and this client do not agree: .*Authorization Violation'?; give Access\(…\) or"
+        )
+        with pytest.raises(AccessRefused, match=told):
+            await soon(Worker(Desk, url, settings=patient).run())
+        wrong = url.replace("://", "://ada:hush-hush@")
+        with pytest.raises(AccessRefused, match=told) as refused:
+            async with DistributedRunner(wrong, settings=CallSettings(patience=1000)) as runner:
+                await soon(Desk(runner).echo("x"))
+
+    assert "hush-hush" not in f"{refused.value!r} {runner!r} {caplog.text}"
+
+
+@pytest.mark.parametrize(
+    ("written", "given", "reason"),
+    [
+        (None, "creds", "cannot be read: No such file or directory"),
+        (b"\xff\xfe", "creds", "cannot be read: it is no text"),
+        (b"open-sesame", "creds", "is no .creds file"),
+        (b"", "token_file", "is empty"),
+        (b"\n", "nkey", "is empty"),
+        (b"open-sesame", "nkey", "credentials for nats://127.0.0.1:1 cannot be used"),
+        (b"open-sesame", "ca", "cannot be used for TLS"),
+        (b"open-sesame", "cert", "cannot be used for TLS"),
+        (b"open-sesame", "key", "a key is given and no certificate"),
+        (b"open-sesame", "password_file", "a password is given and no user"),
+    ],
+)
+async def test_a_file_that_cannot_be_used_is_named(
+    tmp_path: Path, written: bytes | None, given: str, reason: str
+) -> None:
+    """And nothing of what it holds."""
+    file = tmp_path / "file"
+    if written is not None:
+        file.write_bytes(written)
+    worker = Worker(Desk, "nats://127.0.0.1:1", settings=WorkerSettings(access=Access(**{given: file})))
+
+    with pytest.raises(AccessInvalid, match=reason) as told:
+        await soon(worker.run())
+
+    assert "sesame" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("access", "reason"),
+    [
+        ({"user": "ada"}, "a user is given and no password; give password_file, or set NATS_PASSWORD"),
+        ({"user": "ada", "nkey": "seed"}, "credentials of several kinds are given: nkey, user; give one of"),
+    ],
+)
+def test_half_a_login_or_two_are_refused(access: dict[str, Any], reason: str) -> None:
+    """A server would take one of them, and nobody knows which."""
+    with pytest.raises(AccessInvalid, match=reason):
+        Access(**access).login(read_addresses("nats://127.0.0.1:1"))
+
+
+def test_what_is_secret_is_in_no_setting_and_no_text(password_file: Path) -> None:
+    """Settings are dumped, and shown when something fails."""
+    access = Access(user="ada", password_file=password_file)
+    login = access.login(read_addresses("nats://127.0.0.1:1"))
+
+    assert login.password == PASSWORD
+    assert PASSWORD not in f"{access!r} {access.model_dump_json()} {login!r}"
+    assert CallSettings.model_validate_json(CallSettings(access=access).model_dump_json()).access == access
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def files(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The certificates of an authority, a server and a client."""
+    folder = tmp_path_factory.mktemp("tls")
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    for who, names in (("server", ["127.0.0.1", "localhost"]), ("client", ["desk"])):
+        issued = authority.issue_cert(*names)
+        issued.private_key_pem.write_to_path(folder / f"{who}.key")
+        issued.cert_chain_pems[0].write_to_path(folder / f"{who}.pem")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def encrypted(files: Path) -> Iterator[str]:
+    """A server that speaks TLS, and asks for a client's certificate."""
+    certified = f'cert_file: "{files}/server.pem", key_file: "{files}/server.key", ca_file: "{files}/ca.pem"'
+    with nats_server(configuration=f"tls {{ {certified}, verify: true }}") as url:
+        yield f"tls://{url.partition('://')[2]}"
+
+
+async def test_a_connection_is_encrypted_and_both_sides_show_certificates(encrypted: str, files: Path) -> None:
+    """As the server asks."""
+    access = Access(ca=files / "ca.pem", cert=files / "client.pem", key=files / "client.key")
+
+    assert await ask(encrypted, access) == "x"
+
+
+async def test_certificates_come_from_variables_too(
+    encrypted: str, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of NATS' own commands."""
+    for name, file in (("CA", "ca.pem"), ("CERT", "client.pem"), ("KEY", "client.key")):
+        monkeypatch.setenv(f"NATS_{name}", str(files / file))
+
+    assert await ask(encrypted) == "x"
+
+
+@pytest.mark.parametrize("given", [{}, {"ca": "ca.pem"}], ids=["nothing", "no certificate of one's own"])
+async def test_a_certificate_that_is_missing_is_said_at_once(
+    encrypted: str, files: Path, given: dict[str, str]
+) -> None:
+    """The server's is not trusted, or the client's is asked for."""
+    access = Access(**{name: files / file for name, file in given.items()})
+
+    with pytest.raises(AccessRefused, match=r"do not agree: .*; give the CA of its certificate"):
+        await soon(Worker(Desk, encrypted, settings=WorkerSettings(access=access, patience=1000)).run())
+
+
+@pytest.mark.parametrize("asked_by", ["the URL", "the access"])
+async def test_nothing_secret_is_sent_to_a_server_that_does_not_encrypt(
+    files: Path, password_file: Path, asked_by: str
+) -> None:
+    """Whoever stands in between can take the server's word for TLS away: what is asked for here counts."""
+    heard = bytearray()
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b'INFO {"server_id":"x","version":"2.15.0","headers":true,"max_payload":1048576}\r\n')
+        try:
+            heard.extend(await reader.read(10_000))
+        finally:
+            writer.close()
+
+    async with await asyncio.start_server(speak, "127.0.0.1", 0) as between:
+        port = between.sockets[0].getsockname()[1]
+        is_url = asked_by == "the URL"
+        access = Access(user="ada", password_file=password_file, ca=None if is_url else files / "ca.pem")
+        worker = Worker(
+            Desk, f"{'tls' if is_url else 'nats'}://127.0.0.1:{port}", settings=WorkerSettings(access=access)
+        )
+        with pytest.raises(AccessRefused, match="secure connection not available; give the CA"):
+            await soon(worker.run())
+
+    assert heard == b""
+
+
+async def test_a_key_that_is_encrypted_asks_nobody(files: Path, tmp_path: Path, authority: trustme.CA) -> None:
+    """A worker has nobody who would type."""
+    key = serialization.load_pem_private_key((files / "client.key").read_bytes(), None)
+    sealed = tmp_path / "sealed.key"
+    sealed.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(PASSWORD.encode()),
+        )
+    )
+
+    with pytest.raises(AccessInvalid, match=r"cannot be used for TLS: .*is not encrypted"):
+        Access(cert=files / "client.pem", key=sealed).login(())
+
+
+def test_the_command_takes_files(files: Path, password_file: Path) -> None:
+    """And never a secret."""
+    with nats_server(configuration=ASKS) as url:
+        with worker_process(url, "Desk", "--user", "ada", "--password-file", str(password_file)) as worker:
+            assert worker.id

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,11 @@ from sabir_distributed import (
     WorkerSettings,
 )
 from sabir_distributed.addresses import read_addresses
+from sabir_runtime import BaseContext, BaseRunner, BoundPolicy
 
 from tests.distributed.accounts import user_key, with_creds
-from tests.distributed.contexts import Desk
-from tests.distributed.support import soon, worker_process
+from tests.distributed.contexts import Desk, echo
+from tests.distributed.support import QUICK, ROOT, Gate, Gated, soon, until, worker_process
 from tests.servers.nats import nats_server
 
 PASSWORD = "open-sesame"
@@ -274,3 +276,87 @@ def test_the_command_takes_files(files: Path, password_file: Path) -> None:
     with nats_server(configuration=ASKS) as url:
         with worker_process(url, "Desk", "--user", "ada", "--password-file", str(password_file)) as worker:
             assert worker.id
+
+
+@pytest.fixture(scope="module")
+def restricted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """A server with the permissions that the page shows, and the folder of its users' passwords."""
+    page = (ROOT / "docs/how-to/secure-the-workers.md").read_text("utf-8")
+    shown = re.search(r"nats\.conf.*?'''\n(.*?)'''", page, re.DOTALL)
+    assert shown is not None
+    configuration = re.sub(r"listen: .*", "", shown[1])
+    folder = tmp_path_factory.mktemp("passwords")
+    for user in ("desk", "alice"):
+        configuration = configuration.replace(f"${user.upper()}_PASSWORD", f'"{user}-{PASSWORD}"')
+        (folder / user).write_text(f"{user}-{PASSWORD}", "utf-8")
+    with nats_server(configuration=configuration) as url:
+        yield url, folder
+
+
+def of(user: str, folder: Path) -> Access:
+    return Access(user=user, password_file=folder / user)
+
+
+class Shouting(BaseContext):
+    """As the page's: with a policy that its caller may run, and one that it may not."""
+
+    shout: BoundPolicy
+    whisper: BoundPolicy
+
+    def __init__(self, runner: BaseRunner) -> None:
+        super().__init__(runner)
+        self.shout = self._bind(echo)
+        self.whisper = self._bind(echo)
+
+
+class Waiting(Gated):
+    """A gate under the name that the caller may use."""
+
+    def __init__(self, runner: BaseRunner, gate: Gate) -> None:
+        super().__init__(runner, gate)
+        self.shout = self._bind(self.wait.policy)
+
+
+async def test_the_permissions_of_the_page_suffice(restricted: tuple[str, Path]) -> None:
+    """For a call, and for one that is accepted, kept alive, cancelled, or handed to another worker."""
+    url, folder = restricted
+    gates = [Gate(), Gate()]
+    serving = WorkerSettings(access=of("desk", folder), accept_after=0.0, beat=0.05, drain=0.0)
+    calling = QUICK.model_copy(update={"access": of("alice", folder), "inbox": "_INBOX.alice"})
+    workers = [
+        Worker(lambda runner, gate=gate: Waiting(runner, gate), url, name="Desk", settings=serving) for gate in gates
+    ]
+    async with DistributedRunner(url, name="Desk", settings=calling) as runner:
+        ctx = Waiting(runner, Gate())
+        async with workers[0]:
+            given_up = asyncio.ensure_future(ctx.shout("given up"))
+            await until(lambda: gates[0].began)
+            await asyncio.sleep(2 * calling.silence)  # it lives by its beats
+            given_up.cancel()
+            await until(lambda: gates[0].cancelled)
+            handed_over = asyncio.ensure_future(ctx.shout("handed over"))
+            await until(lambda: len(gates[0].began) == 2)
+            await workers[1].start()
+        gates[1].opened.set()
+        (said,) = await soon(handed_over)
+        await workers[1].finish()
+
+    assert (said.text, gates[1].ended) == ("HANDED OVER", ["handed over"])
+
+
+async def test_a_subject_that_is_not_allowed_is_said_at_once(restricted: tuple[str, Path]) -> None:
+    """A policy that a caller may not run; a runner, and a worker, that may not listen where they must."""
+    url, folder = restricted
+    serving, calling = WorkerSettings(access=of("desk", folder)), CallSettings(access=of("alice", folder))
+    told = 'refuses: nats: permissions violation for {} to "{}.*"; give its user these permissions'
+    async with Worker(Shouting, url, name="Desk", settings=serving):
+        inbox = calling.model_copy(update={"inbox": "_INBOX.alice"})
+        async with DistributedRunner(url, name="Desk", settings=inbox) as runner:
+            with pytest.raises(AccessRefused, match=told.format("publish", "sabir.desk.whisper")):
+                await soon(Shouting(runner).whisper("x"))
+            assert (await soon(Shouting(runner).shout("x")))[0].text == "x"
+    async with DistributedRunner(url, name="Desk", settings=calling) as runner:
+        with pytest.raises(AccessRefused, match=told.format("subscription", "_inbox")):
+            await soon(Shouting(runner).shout("x"))
+    with pytest.raises(AccessRefused, match=told.format("subscription", "sabir-all.other")):
+        await soon(Worker(Shouting, url, name="Other", settings=serving).run())

@@ -126,11 +126,21 @@ def test_a_context_is_found_in_the_folder_where_the_command_runs() -> None:
         load_context(":Desk")
 
 
-def test_a_missing_server_is_one_line(url: str) -> None:
-    """The server of another port; the worker's patience is a minute, so the URL here is one that cannot be tried."""
-    finished = run("worker", "tests.distributed.contexts:Desk", "--url", "nats://127.0.0.1:notaport", cwd=ROOT)
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (["--url", "nats://127.0.0.1:sesame"], "NATS URL 1 of 1 cannot be read: its port is no number"),
+        (["--url", "nats://127.0.0.1:1", "--patience", "0.1"], "no NATS server at nats://127.0.0.1:1 within 0.1 s"),
+        (["--creds", "nowhere.creds"], "nowhere.creds cannot be read: No such file or directory"),
+        (["--inbox", "sabir.Desk"], "no prefix of inboxes"),
+    ],
+)
+def test_a_server_that_cannot_be_reached_is_one_line(given: list[str], reason: str) -> None:
+    """Whatever the reason; what cannot be read of a URL is not repeated."""
+    finished = run("worker", "tests.distributed.contexts:Desk", *given, cwd=ROOT)
 
-    assert "no NATS server at nats://127.0.0.1:notaport" in error_line(finished)
+    assert reason in error_line(finished)
+    assert "sesame" not in error_line(finished)
     assert finished.returncode == 2
 
 

@@ -19,6 +19,9 @@ from tests.distributed.support import soon
         ("nats://ada:secret@one:4222, tls://token@two", "nats://one:4222,tls://two"),
         ("localhost:4222", "localhost:4222"),
         ("ada:secret@localhost", "localhost"),
+        ("nats://ada:p@ss@one", "nats://one"),
+        ("ws://token@one/path?key=secret", "ws://one"),
+        ("nats://ada:secret@[::1]:4222/", "nats://[::1]:4222"),
     ],
 )
 def test_a_target_is_shown_without_its_secrets(target: str, expected: str) -> None:

@@ -10,7 +10,7 @@ opened, and stands in no setting, no text and no error. Where TLS is asked for, 
 
 import os
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -36,7 +36,7 @@ class Login:
     user: str | None = None
     password: str | None = None
     token: str | None = None
-    tls: ssl.SSLContext | None = field(default=None)
+    tls: ssl.SSLContext | None = None
     needs_tls: bool = False
     """Whether nothing may be sent without TLS."""
 
@@ -77,10 +77,10 @@ class Access(Frozen):
         if given.password_file and not given.user:
             raise AccessInvalid(f"a password is given and no user; {_ONE}")
         return Login(
-            creds=given.creds and _checked_creds(given.creds),
-            seed=given.nkey and _secret(given.nkey),
+            creds=_checked_creds(given.creds) if given.creds else None,
+            seed=_secret(given.nkey) if given.nkey else None,
             user=given.user,
-            password=given.user and given._password(),
+            password=given._password() if given.user else None,
             token=_secret(given.token_file) if given.token_file else token,
             tls=tls,
             needs_tls=needs_tls,

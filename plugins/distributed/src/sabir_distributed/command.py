@@ -12,11 +12,14 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 from sabir_runtime import BaseContext, InMemoryRunner, RuntimeFault
 
+from sabir_distributed.access import Access
 from sabir_distributed.connection import shown
 from sabir_distributed.settings import WorkerSettings
+from sabir_distributed.subjects import INBOXES
 from sabir_distributed.worker import Worker
 
 DEFAULT_URL = "nats://127.0.0.1:4222"
@@ -25,19 +28,64 @@ SILENT_FOR = 1.0
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
-def worker(
-    context: str, *, url: str = DEFAULT_URL, name: str | None = None, concurrency: int = 32, drain: float = 30.0
+def worker(  # noqa: PLR0913  # each is a flag
+    context: str,
+    *,
+    url: str = DEFAULT_URL,
+    name: str | None = None,
+    concurrency: int = 32,
+    waiting: int = 256,
+    beat: float = 1.0,
+    drain: float = 30.0,
+    patience: float = 60.0,
+    longest: float = 86_400.0,
+    inbox: str = INBOXES,
+    creds: Path | None = None,
+    nkey: Path | None = None,
+    user: str | None = None,
+    password_file: Path | None = None,
+    token_file: Path | None = None,
+    ca: Path | None = None,
+    cert: Path | None = None,
+    key: Path | None = None,
 ) -> int:
     """Answer requests for a context's policies.
 
+    What is secret is taken from files and NATS_… variables, for others on this machine can read a command line.
+
     Args:
         context: The context's class as module:Class; modules of this folder are found too.
-        url: The NATS server, or several with commas between them.
+        url: The NATS server, or several with commas between them; tls:// asks for TLS.
         name: The name that callers use for the context; its class's unless given.
         concurrency: How many requests it works on at once.
+        waiting: How many more stand in line.
+        beat: Seconds between two words to callers that it is still at it.
         drain: How many seconds it finishes its work when it is told to stop.
+        patience: How many seconds the server may be missing.
+        longest: How many seconds it gives a request at most.
+        inbox: What its callers' inboxes begin with, besides _INBOX.
+        creds: A .creds file (NATS_CREDS).
+        nkey: A file that holds the seed of an nkey (NATS_NKEY).
+        user: A user's name (NATS_USER); the password is in --password-file, or NATS_PASSWORD.
+        password_file: A file that holds the user's password.
+        token_file: A file that holds a token; or NATS_TOKEN.
+        ca: Certificates of the authorities that the server's is checked with (NATS_CA).
+        cert: A certificate of one's own (NATS_CERT).
+        key: Its key (NATS_KEY).
     """
-    settings = WorkerSettings(concurrency=concurrency, drain=drain)
+    access = Access(
+        creds=creds, nkey=nkey, user=user, password_file=password_file, token_file=token_file, ca=ca, cert=cert, key=key
+    )
+    settings = WorkerSettings(
+        concurrency=concurrency,
+        waiting=waiting,
+        beat=beat,
+        drain=drain,
+        patience=patience,
+        longest=longest,
+        inbox=inbox,
+        access=access,
+    )
     made = Worker(load_context(context), url, name=name, settings=settings)
     asyncio.run(_run(made, shown(url), settings.patience))
     return 0

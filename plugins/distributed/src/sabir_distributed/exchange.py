@@ -44,6 +44,7 @@ class Exchange:
     def __init__(self, id: str, context: str, policy: str, settings: CallSettings) -> None:
         self.id = id
         self.context = context
+        self.policy = policy
         self.what = f"policy {policy!r} of {context!r}"
         self.sending = 0
         """How often it was sent; what is said about an earlier sending, other than its end, no longer counts."""

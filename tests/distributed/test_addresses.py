@@ -1,0 +1,61 @@
+"""URLs of NATS servers: what cannot be read is not repeated, and what is secret is never shown."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sabir_distributed import AccessInvalid, DistributedRunner, Worker
+from sabir_distributed.addresses import read_addresses, without_secrets
+
+from tests.distributed.contexts import Desk
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("nats://one?token=sesame", "NATS URL 1 of 1 cannot be read: something stands behind the host that is no port"),
+        ("nats://one/sesame", "something stands behind the host"),
+        ("nats://one#sesame", "something stands behind the host"),
+        ("nats://ada:sesame@", "it has no host"),
+        ("nats://", "it has no host"),
+        ("nats://:4222", "it has no host"),
+        ("", "it has no host"),
+        ("nats://one,,nats://two", "NATS URL 2 of 3 cannot be read: it has no host"),
+        ("nats://one:sesame", "its port is no number"),
+        ("nats://one:65536", "its port is no number"),
+        ("nats://one:0", "something stands behind the host that is no port"),
+        ("nats://ada:12/sesame@one", "something stands behind the host"),
+        ("nats://ada:se[same@one", "its port is no number, or its host is none"),
+        ("nats://ada:sesame/@one", "its port is no number"),
+        ("nats://ada:12,sesame@one", "NATS URL 2 of 2 cannot be read: it has a user and no scheme, or a comma"),
+        ("http://ada:sesame@one", "its scheme is none of nats, ws, tls, wss"),
+        ("ws://ada:12/?sesame@one", "something stands behind the host"),
+        ("nats://one\nsesame", "or one that is none"),
+    ],
+)
+def test_a_url_that_cannot_be_read_is_refused_and_not_repeated(target: str, reason: str) -> None:
+    """When the worker or the runner is made, and not when it connects."""
+    for make in (lambda: Worker(Desk, target), lambda: DistributedRunner(target)):
+        with pytest.raises(AccessInvalid, match=reason) as told:
+            make()
+        assert "sesame" not in str(told.value)
+        assert "ada" not in str(told.value)
+        assert told.value.__suppress_context__
+
+
+@given(st.text("ab1:/@,?#[]%. \\\n", max_size=12))
+def test_whatever_stands_for_a_password_is_never_shown(password: str) -> None:
+    """Read or not: neither the error nor what is shown holds a piece of it."""
+    try:
+        read = ",".join(each.shown for each in read_addresses(f"nats://user:ZQ{password}ZQ@host.example:4222"))
+    except AccessInvalid as error:
+        read = str(error)
+
+    assert "ZQ" not in read
+
+
+def test_what_others_say_of_a_connection_is_shown_without_the_secrets() -> None:
+    """A library's error may quote the whole URL, as it was given or as it is meant."""
+    addresses = read_addresses("nats://ada:open%2Fsesame@one,ws://token-1@two?key=k-2")
+    said = "cannot log in at nats://ada:open%2Fsesame@one or with open/sesame, token-1, key=k-2"
+
+    assert without_secrets(said, addresses) == "cannot log in at nats://ada:***@one or with ***, ***, ***"

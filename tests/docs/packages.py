@@ -13,7 +13,7 @@ from functools import partial
 from types import ModuleType
 
 from pydantic import BaseModel
-from sabir_distributed import envelopes, settings, subjects
+from sabir_distributed import access, envelopes, settings, subjects
 from sabir_durable import tables
 from sabir_session import layout
 
@@ -86,7 +86,10 @@ def subject_table() -> str:
     rows = (
         (subjects.requests_of("<context>", "<policy>"), f"requests; the queue group is `{subjects.QUEUE}`"),
         (subjects.all_of("<context>"), "what every worker of a context hears: `Cancelled`, `Sought`"),
-        (subjects.requests_for("<worker>"), "requests for the worker that said that it would take them"),
+        (
+            subjects.requests_for("<worker>", "<context>", "<policy>"),
+            "requests for the worker that said that it would take them",
+        ),
         ("<inbox>.<request>.<sending>", "what is said about one sending of a request"),
         (subjects.beats_for("<inbox>.<request>.<sending>"), "beats of a worker, one for all that it does for a caller"),
     )
@@ -104,15 +107,20 @@ def envelope_table() -> str:
 
 
 def waiting_tables() -> str:
-    """The settings of a caller and of a worker, with their defaults."""
-    parts = (settings.CallSettings, settings.WorkerSettings)
+    """The settings of a caller and of a worker, with their defaults, and their access to the server."""
+    parts = (settings.CallSettings, settings.WorkerSettings, access.Access)
     return "\n\n".join(_table((model.__name__, "default", "meaning"), _settings(model)) for model in parts)
 
 
 def _settings(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
     for entry in documented_attributes(model):
         name = entry.heading.partition(":")[0]
-        yield _code(name), f"{model.model_fields[name].default:,}", entry.summary
+        default = model.model_fields[name].default
+        yield _code(name), f"{default:,}" if isinstance(default, int | float) else _given(default), entry.summary
+
+
+def _given(default: object) -> str:
+    return "" if default is None else _code(default if isinstance(default, str) else f"{type(default).__name__}()")
 
 
 def _fields(model: type[BaseModel]) -> list[str]:

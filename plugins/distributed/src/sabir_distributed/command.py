@@ -3,6 +3,8 @@
 no server yet ──▶ says so on stderr, and tries on until its patience is over
 SIGTERM ──▶ takes no more ──▶ finishes its work ──▶ leaves
         └ a second one ──▶ leaves at once, the rest goes to other workers
+
+What is secret is taken from files and NATS_… variables: others on the machine can read a command line.
 """
 
 import asyncio
@@ -50,8 +52,6 @@ def worker(  # noqa: PLR0913  # each is a flag
     key: Path | None = None,
 ) -> int:
     """Answer requests for a context's policies.
-
-    What is secret is taken from files and NATS_… variables, for others on this machine can read a command line.
 
     Args:
         context: The context's class as module:Class; modules of this folder are found too.

@@ -1,5 +1,7 @@
 """What scrubbing missed is found: each kind in each place, named without being told; and little else is."""
 
+import base64
+import gzip
 import json
 from pathlib import Path
 
@@ -34,6 +36,9 @@ FOUND = {
     "C:\\Users\\" + "olive": "home folder",
     RANDOM_KEY: RANDOM,
     "9f86d081884c7d659a2feaa0c55ad015": RANDOM,
+    "kV7/tR2+xW9/qB4+zN6/mL1+hJ8/fD3+sG5/pC0+": RANDOM,  # as AWS draws them, 40 letters of base64
+    "postgres://olive:" + "plum9tree@db.farm/owls": "password in a URL",
+    "https://a.farm/f?se=1&sig=" + "plum9tree": "parameter 'sig'",
 }
 HARMLESS = [
     "Bearer authentication is needed",
@@ -121,6 +126,15 @@ PLACES = {
         f"{BODY} ▸ documents 0 to 1 together ▸ t",
     ),
     "bytes": ({"answer": b"\xff\xfe " + KEY.encode() + b"\x00"}, BODY),
+    "bytes in UTF-16": ({"answer": json.dumps({"a": KEY}).encode("utf-16")}, f"{BODY} ▸ a"),
+    "bytes in UTF-16 without a mark": ({"answer": json.dumps({"a": KEY}).encode("utf-16-le")}, f"{BODY} ▸ a"),
+    "bytes in gzip": ({"answer": gzip.compress(json.dumps({"a": KEY}).encode())}, f"{BODY} ▸ a"),
+    "base64": ({"answer": json.dumps({"a": base64.b64encode(f"no {KEY}".encode()).decode()})}, f"{BODY} ▸ a ▸ base64"),
+    "gzip in base64": (
+        {"answer": json.dumps({"data": base64.b64encode(gzip.compress(KEY.encode())).decode()})},
+        f"{BODY} ▸ data ▸ base64",
+    ),
+    "base64 as a whole": ({"answer": base64.b64encode(f"no {KEY}".encode()).decode()}, f"{BODY} ▸ base64"),
     "a request": ({"body": json.dumps({"say": KEY})}, "interactions[0].request.body ▸ say"),
     "a form": ({"body": f"a=1&b={KEY}&c=2"}, "interactions[0].request.body"),
     "a request's header": ({"headers": {"x-note": [KEY]}}, "interactions[0].request.headers.x-note[0]"),
@@ -185,6 +199,23 @@ def test_a_parameter_that_opens_doors_is_found_whatever_it_holds(tmp_path: Path,
 
     assert kinds(cassette(tmp_path, uri=uri + "owl")) == [f"parameter {name!r}"]
     assert kinds(cassette(tmp_path, uri=uri + "REDACTED")) == []
+
+
+AWS_SECRET = "abcdefgHIJ/KLMNOP+qrstuvwxyzABCDEFGhijkl"
+"""40 letters of base64, of no randomness."""
+
+
+@pytest.mark.parametrize("name", ["aws_secret_access_key", "SecretAccessKey", "client_secret"])
+def test_an_aws_secret_is_found_in_a_field_that_is_named_so(tmp_path: Path, name: str) -> None:
+    """CD-11: it has no shape but its length."""
+    assert kinds(cassette(tmp_path, answer=json.dumps({name: AWS_SECRET}))) == ["AWS secret key"]
+    assert kinds(cassette(tmp_path, answer=json.dumps({"text": AWS_SECRET}))) == []
+
+
+def test_an_aws_secret_is_found_beside_the_id_of_its_key(tmp_path: Path) -> None:
+    answer = json.dumps({"text": f"AKIA{'7HTQ29LMZX41PWRV'} {AWS_SECRET}"})
+
+    assert kinds(cassette(tmp_path, answer=answer)) == ["AWS key", "AWS secret key"]
 
 
 def test_a_host_is_found(tmp_path: Path) -> None:

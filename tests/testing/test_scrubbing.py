@@ -3,7 +3,6 @@
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
@@ -16,38 +15,20 @@ from sabir_testing.documents import documents
 from sabir_testing.loopback import Server, whole
 from sabir_testing.scrubbing import HOST, PLACEHOLDER, Scrubber, Scrubbing, environment_secrets
 
-PROVENANCE = {
-    "server": "a server of this test, not a vendor's own service",
-    "version": "1",
-    "model": "small",
-    "date": "2026-11-21",
-    "client": "httpx2 2",
-}
+from tests.testing.planted import (
+    EVENTS,
+    NOWHERE,
+    PLAIN,
+    PROVENANCE,
+    Planted,
+    joined,
+    record,
+    recorded_answer,
+    sse,
+)
+
 SECRET = 'plum/orchard "velvet"'
 """Of no shape that the search for leaks knows: what goes, goes by scrubbing."""
-PLAIN = "plum-orchard-velvet"
-NOWHERE = "http://127.0.0.1:9"
-EVENTS = "text/event-stream"
-
-
-def sse(*values: object) -> bytes:
-    return b"".join(b"event: said\ndata: " + json.dumps(value).encode() + b"\n\n" for value in values)
-
-
-@dataclass(frozen=True)
-class Planted:
-    """One exchange that holds a secret, and how it may be written there."""
-
-    body: bytes = b'{"say":"something"}'
-    answer: bytes = b'{"text":"something"}'
-    kind: str = "application/json"
-    target: str = "/v1/answers"
-    headers: Mapping[str, str] = field(default_factory=dict)
-    answer_headers: Mapping[str, str] = field(default_factory=dict)
-    secret: str = PLAIN
-    scrub: Scrubbing = field(default_factory=Scrubbing)
-
-
 GIVEN = Scrubbing(secrets=(PLAIN,))
 QUOTED = Scrubbing(secrets=(SECRET,))
 BEARER = {"authorization": f"Bearer {PLAIN}"}
@@ -107,37 +88,11 @@ PLACES: Mapping[str, Planted] = {
 }
 
 
-def record(path: Path, planted: Planted) -> tuple[str, list[str]]:
-    """Record it; everything that was said on the wire, and every text that the file holds."""
-    answer_headers = dict(planted.answer_headers)
-    with Server([whole(planted.answer, kind=planted.kind, **answer_headers)]) as server:
-        with recording(path, PROVENANCE, scrub=planted.scrub), httpx2.Client(trust_env=False, verify=False) as client:
-            told = client.post(server.url + planted.target, content=planted.body, headers=dict(planted.headers))
-    (asked,) = server.asked
-    said = [asked.path, str(asked.headers), repr(asked.body), str(told.headers), _joined(told.content)]
-    return "\n".join(said), _held(yaml.safe_load(path.read_text("utf-8")))
-
-
-def _joined(body: bytes) -> str:
-    """A body, and its events' texts put together."""
-    text = body.decode("utf-8", "replace")
-    return text + "".join(str(leaf) for document in documents(text) for leaf in _held(document.value, names=False))
-
-
-def _held(value: object, *, names: bool = True) -> list[str]:
-    if isinstance(value, dict):
-        own = [str(name) for name in value] if names else []
-        return own + [text for member in value.values() for text in _held(member, names=names)]
-    if isinstance(value, list):
-        return [text for member in value for text in _held(member, names=names)]
-    return [value.decode("latin-1") if isinstance(value, bytes) else str(value)]
-
-
 @pytest.mark.parametrize("planted", PLACES.values(), ids=PLACES)
 def test_a_secret_is_gone_wherever_it_stood(tmp_path: Path, planted: Planted) -> None:
     """CD-11: it went over the wire, and is nowhere in the file, neither whole nor in pieces that make it up."""
     said, held = record(tmp_path / "text.yaml", planted)
-    together = "\n".join(_joined(text.encode()) for text in held)
+    together = "\n".join(joined(text.encode()) for text in held)
 
     assert planted.secret in said or BASIC in said
     assert planted.secret not in together
@@ -321,3 +276,25 @@ def test_an_empty_secret_is_refused() -> None:
     """It stands everywhere."""
     with pytest.raises(ValueError, match="holds an empty text; leave it out"):
         Scrubbing(secrets=("",))
+
+
+ADDRESSES = {
+    "postgresql://olive:s3cret-plum@db.farm:5432/owls": "postgresql://REDACTED:REDACTED@db.farm:5432/owls",
+    "redis://:s3cret-plum@cache/0": "redis://REDACTED:REDACTED@cache/0",
+    "https://olive:s3cret-plum@barn.farm/x?y=1": "https://REDACTED:REDACTED@barn.farm/x?y=1",
+    "https://a.farm/f?se=2026&sig=s3cret-plum%3D&sp=r": "https://a.farm/f?se=2026&sig=REDACTED&sp=r",
+    "https://a.farm/f?X-Amz-Signature=s3cret-plum": "https://a.farm/f?X-Amz-Signature=REDACTED",
+    "https://a.farm/f?maxTokens=7": "https://a.farm/f?maxTokens=7",
+}
+
+
+@pytest.mark.parametrize(("address", "kept"), ADDRESSES.items())
+def test_names_passwords_and_keys_go_from_addresses_in_bodies(tmp_path: Path, address: str, kept: str) -> None:
+    """CD-11: of databases too; the rest of the address stays."""
+    answer = json.dumps({"text": f"see {address}, please", "arguments": json.dumps({"at": address})}).encode()
+    body = json.loads(recorded_answer(tmp_path / "text.yaml", "none", answer))
+    plain = recorded_answer(tmp_path / "plain.yaml", "none", f"see {address} please".encode(), kind="text/plain")
+
+    assert body["text"] == f"see {kept}, please"
+    assert json.loads(body["arguments"]) == {"at": kept}
+    assert plain.decode() == f"see {kept} please"

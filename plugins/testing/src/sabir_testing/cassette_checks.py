@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from sabir_testing.bodies import reading
 from sabir_testing.leaks import Allowed, Leak, leaks_in
 from sabir_testing.stored import CassetteFailed, Provenance, RecordedExchange, Stored, stored
 
@@ -100,7 +101,8 @@ def _fault(exchange: RecordedExchange, stream_end: str) -> str | None:
         return "is empty" if _needs_body(exchange.method, exchange.status) else None
     if "content-encoding" in exchange.headers:
         return f"is compressed ({exchange.headers['content-encoding']}), and could not be decompressed"
-    text = body.decode("utf-8", "replace")
+    read = reading(body)
+    text = body.decode("utf-8", "replace") if read is None else read.text
     if exchange.is_stream:
         return _stream_fault(exchange, text, stream_end)
     return "is JSON that was cut" if exchange.content_type.endswith("json") and _is_cut(text) else None

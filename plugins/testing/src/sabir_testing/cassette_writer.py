@@ -1,6 +1,6 @@
 """What vcrpy recorded becomes a file: scrubbed, checked, written. What fails a check is not written.
 
-requests, responses ──▶ learn the secrets of all ──▶ scrub each ──▶ heading + YAML ──▶ check ──▶ path
+requests, responses ──▶ decompress ──▶ learn the secrets of all ──▶ scrub each ──▶ heading + YAML ──▶ check ──▶ path
 """
 
 import ipaddress
@@ -12,6 +12,7 @@ import yaml
 from vcr.persisters.filesystem import CassetteNotFoundError
 from vcr.request import Request
 
+from sabir_testing.bodies import opened, unpacked
 from sabir_testing.cassette_checks import NOT_A_VENDOR, OWN_SERVICE
 from sabir_testing.scrubbing import Scrubber, Scrubbing
 from sabir_testing.stored import CassetteFailed, Provenance, Stored, parse
@@ -22,7 +23,13 @@ Check: TypeAlias = Callable[[Stored, Path], None]
 
 
 def sent(request: Request) -> bytes:
-    """The body of a request of vcrpy's, as bytes, however its client gave it."""
+    """The body of a request of vcrpy's, as bytes, however its client gave it; decompressed where that can be done."""
+    given = _given(request)
+    read = unpacked(given, _header(_lists(request.headers), "content-encoding"))
+    return opened(given if read is None else read)
+
+
+def _given(request: Request) -> bytes:
     body = request.body_bytes
     if hasattr(body, "read"):
         body = body.read()
@@ -63,6 +70,7 @@ class CassetteWriter:
             scrubber.learn(request.uri, _flat(request.headers), sent(request))
             scrubber.learn_headers(headers)
         self._check_server(path, scrubber.hosts)
+        _check_requests(path, cassette["requests"])
         interactions = [_interaction(scrubber, request, response) for request, response in pairs]
         document = {"provenance": self._provenance, "version": 1, "interactions": interactions}
         text = yaml.dump(document, Dumper=_DUMPER, allow_unicode=True, sort_keys=False)
@@ -80,6 +88,17 @@ class CassetteWriter:
             )
 
 
+def _check_requests(path: str, requests: Sequence[Request]) -> None:
+    """CassetteFailed for a body in which no secret would be found; of responses, `check_held` says so."""
+    for number, request in enumerate(requests):
+        named = _header(_lists(request.headers), "content-encoding")
+        if unpacked(_given(request), named) is None:
+            raise CassetteFailed(
+                f"{path}: the request body of exchange {number} is compressed ({named}), and could not be "
+                "decompressed; send it uncompressed, or install what decompresses it"
+            )
+
+
 def _is_private(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_private
@@ -89,19 +108,22 @@ def _is_private(host: str) -> bool:
 
 def _interaction(scrubber: Scrubber, request: Request, response: Mapping[str, Any]) -> dict[str, Any]:
     asked, answered = _lists(request.headers), _lists(response["headers"])
-    headers = scrubber.response_headers(answered)
-    headers |= {name: values for name, values in answered.items() if name.lower() == "content-encoding"}
+    headers, body = scrubber.response_headers(answered), response["body"]["string"] or b""
+    read = unpacked(body, _header(answered, "content-encoding"))
+    if read is None:
+        headers |= {name: values for name, values in answered.items() if name.lower() == "content-encoding"}
+        read = body
     return {
         "request": {
             "method": request.method,
             "uri": scrubber.url(request.uri),
-            "body": _writable(scrubber.body(sent(request), _content_type(asked))),
+            "body": _writable(scrubber.body(sent(request), _header(asked, "content-type").lower())),
             "headers": scrubber.request_headers(asked),
         },
         "response": {
             "status": dict(response["status"]),
             "headers": headers,
-            "body": {"string": _writable(scrubber.body(response["body"]["string"] or b"", _content_type(answered)))},
+            "body": {"string": _writable(scrubber.body(read, _header(answered, "content-type").lower()))},
         },
     }
 
@@ -122,8 +144,8 @@ def _flat(headers: Mapping[str, Any]) -> dict[str, str]:
     return {name: ", ".join(values) for name, values in _lists(headers).items()}
 
 
-def _content_type(headers: Mapping[str, Sequence[str]]) -> str:
-    return next((values[0].lower() for name, values in headers.items() if name.lower() == "content-type"), "")
+def _header(headers: Mapping[str, Sequence[str]], wanted: str) -> str:
+    return ", ".join(value for name, values in headers.items() if name.lower() == wanted for value in values)
 
 
 def _writable(body: bytes) -> str | bytes:

@@ -101,7 +101,6 @@ def recorder(
     made = Recorder(
         record_mode=mode,
         match_on=["method", "recorded_path", "recorded_body"],
-        decode_compressed_response=mode == "all",
         record_on_exception=False,
     )
     made.register_matcher("recorded_path", _match_path)

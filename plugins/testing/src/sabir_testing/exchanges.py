@@ -30,7 +30,8 @@ from sabir_testing.capabilities import CAPABILITIES, REFUSED
 from sabir_testing.cassettes import CassetteFailed, NotPlayed, RecordedExchange, exchanges, recording, replaying
 from sabir_testing.network import NetworkForbidden, network_forbidden
 from sabir_testing.questions import ANSWERED, FAILING, MOST_ROUNDS, QUESTIONS, Question
-from sabir_testing.scrubbing import SHORTEST_SECRET, Scrubbing
+from sabir_testing.scrubbing import Scrubbing
+from sabir_testing.spellings import SHORTEST_SECRET
 from sabir_testing.subject import Subject
 from sabir_testing.tapped import Tapped
 

@@ -4,7 +4,8 @@ place in the YAML, then in the JSON of a body       kind             shown
 interactions[0].response.body.string ▸ error.text   API key          'sk-a…' and 40 more characters
 
 A finding never holds the whole of what it found. Shapes are looked for everywhere, also where a stream splits them over
-events. Random texts are looked for where none belong: identifiers, signatures and media are left alone.
+events, and in what is compressed, in UTF-16 or in base64; so is all that a scanner knows (`scanner`). Random texts are
+looked for where none belong: identifiers, signatures and media are left alone.
 """
 
 import ipaddress
@@ -16,8 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sabir_testing.bodies import encoded, is_plain, opened, reading
 from sabir_testing.documents import Document, Place, documents, shown_place, streamed, texts
-from sabir_testing.scrubbing import HOST, PLACEHOLDER
+from sabir_testing.scanner import scanned
+from sabir_testing.scrubbing import HOST, PARAMETER_IN_URL, PLACEHOLDER, TELLING_PARAMETER, USER_IN_URL
+from sabir_testing.spellings import is_telling
 from sabir_testing.stored import stored
 
 _EDGE = r"(?<![A-Za-z0-9_-])"
@@ -39,8 +43,10 @@ def _is_credential(found: str) -> bool:
 
 def _is_person(found: str) -> bool:
     """Addresses under the names reserved for examples (RFC 2606) are nobody's."""
-    domain = found.rpartition("@")[2].lower()
-    return not re.search(r"(?:^|\.)(?:example(?:\.com|\.net|\.org)?|invalid|test|localhost)$", domain)
+    name, _, domain = found.lower().rpartition("@")
+    return name != PLACEHOLDER.lower() and not re.search(
+        r"(?:^|\.)(?:example(?:\.com|\.net|\.org)?|invalid|test|localhost)$", domain
+    )
 
 
 _PRIVATE = [
@@ -89,6 +95,7 @@ _RANDOM = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{32,256}(?![A-Za-z0-
 """No key is longer; what is, is media or sealed."""
 _RANDOM_BITS = 4.2
 """Bits a character: 32 random letters and digits have about 4.6, names of that length less than 4."""
+_KINDS = ("[a-z]", "[A-Z]", "[0-9]")
 _RANDOM_FIELD = re.compile(
     r"(?i)(?:.*[-_])?encrypted.*|.*(?:signature|fingerprint|obfuscation|data|id|ids|b64_?json|hash|digest|etag)"
 )
@@ -96,8 +103,13 @@ _RANDOM_FIELD = re.compile(
 _ADDRESS = re.compile(r"data:[\w./+-]*(?:;[\w=.+-]+)*;base64,[A-Za-z0-9+/=_-]*|https?://[^\s?#\"'<>]*")
 """Media in place, and addresses up to their query."""
 
+_URL = re.compile(r"\w+://[^\s\"'<>]+")
+_SHORTEST_HELD = 8
+"""Bytes behind base64 that are looked at: less hold no secret."""
+_AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
+"""It opens doors beside the id of its key, and in a field that is named so."""
+_AWS_FIELD = re.compile(r"(?i).*secret_?(?:access_?)?key|.*secret")
 _CREDENTIAL_NAME = re.compile(r"(?i)(?:.*[-_])?(?:authorization|cookie|(?:api|goog)-?_?key|token|secret)")
-_PARAMETER = re.compile(r"[?&](?P<name>[^=&#]*(?:key|token|secret|sig|password)[^=&#]*)=(?P<value>[^&#]+)", re.I)
 
 
 @dataclass(frozen=True)
@@ -170,7 +182,7 @@ def _finds(document: Any) -> Iterator[_Find]:
 
 
 def _scalars(value: Any, place: Place) -> Iterator[tuple[Place, str]]:
-    """Every text below a value of the YAML; bytes are read as if each were a letter."""
+    """Every text below a value of the YAML, as it reads."""
     if isinstance(value, dict):
         for name, member in value.items():
             yield from _scalars(member, (*place, name))
@@ -178,18 +190,25 @@ def _scalars(value: Any, place: Place) -> Iterator[tuple[Place, str]]:
         for position, member in enumerate(value):
             yield from _scalars(member, (*place, position))
     elif isinstance(value, bytes):
-        yield place, value.decode("latin-1")
+        yield from ((place, text) for text in _readings(value))
+    elif isinstance(value, str) and "\0" in value:
+        yield from ((place, text) for text in _readings(value.encode()))
     elif value is not None:
         yield place, str(value)
+
+
+def _readings(body: bytes) -> list[str]:
+    """The texts that a body may be: in the encoding that it looks like; and each byte a letter, if not in UTF-8."""
+    body = opened(body)
+    read = reading(body)
+    latin = [] if read is not None and read.encoding == "utf-8" else [body.decode("latin-1")]
+    return latin if read is None else [read.text, *latin]
 
 
 def _in_url(place: str, url: str) -> Iterator[_Find]:
     host = re.match(r"\w+://([^/?#]*)", url)
     if host is not None and host[1] != HOST:
         yield _Find(place, "host", host[1])
-    for parameter in _PARAMETER.finditer(url):
-        if parameter["value"] != PLACEHOLDER:
-            yield _Find(place, f"parameter {parameter['name']!r}", parameter["value"])
     yield from _shapes(place, url)
 
 
@@ -202,6 +221,12 @@ def _in_header(place: Place, text: str) -> Iterator[_Find]:
 
 
 def _in_body(place: str, text: str) -> Iterator[_Find]:
+    finds = list(_in_parts(place, text))
+    yield from finds
+    yield from _unknown(_scanned(place, text), finds)  # with what stands around a text: names of fields
+
+
+def _in_parts(place: str, text: str) -> Iterator[_Find]:
     found = documents(text)
     for number, document in enumerate(found):
         where = f"{place} ▸ " + (f"document {number} ▸ " if len(found) > 1 else "")
@@ -220,19 +245,64 @@ def _in_body(place: str, text: str) -> Iterator[_Find]:
 
 def _in_text(place: str, text: str, field: str) -> Iterator[_Find]:
     finds = list(_shapes(place, text))
+    if _AWS_FIELD.fullmatch(field) or any(find.kind == "AWS key" for find in finds):
+        finds += [_Find(place, "AWS secret key", match.group()) for match in _AWS_SECRET.finditer(text)]
     yield from finds
+    yield from _in_base64(place, text)
     if _RANDOM_FIELD.fullmatch(field):
         return
     for match in _RANDOM.finditer(_ADDRESS.sub("", text)):
-        if _is_random(match.group()) and not any(match.group() in find.text for find in finds):
+        is_known = any(match.group() in find.text for find in finds)
+        if _is_random(match.group()) and not is_known and not _is_text_in_base64(match.group()):
             yield _Find(place, RANDOM, match.group())
 
 
+def _in_base64(place: str, text: str) -> Iterator[_Find]:
+    """The shapes in what reads as a text, or was compressed, behind base64."""
+    for run in encoded(text):
+        inside = opened(run.held)
+        read = reading(inside)
+        if len(run.held) >= _SHORTEST_HELD and read is not None:
+            yield from _shapes(f"{place} ▸ base64", read.text)
+            yield from _in_base64(f"{place} ▸ base64", read.text)
+
+
 def _shapes(place: str, text: str) -> Iterator[_Find]:
-    for kind, pattern, counts in _COMPILED:
-        for match in pattern.finditer(text):
-            if counts(match.group()):
-                yield _Find(place, kind, match.group())
+    finds = [
+        _Find(place, kind, match.group())
+        for kind, pattern, counts in _COMPILED
+        for match in pattern.finditer(USER_IN_URL.sub("", text))
+        if counts(match.group())
+    ]
+    finds += [_Find(place, "password in a URL", found[2]) for found in USER_IN_URL.finditer(text) if _is_open(found[2])]
+    for url in _URL.findall(text):
+        for name, value in PARAMETER_IN_URL.findall(url):
+            if TELLING_PARAMETER.search(name) and _is_open(value):
+                finds.append(_Find(place, f"parameter {name!r}", value))
+    yield from finds
+    yield from _unknown(_scanned(place, text), finds)
+
+
+def _scanned(place: str, text: str) -> Iterator[_Find]:
+    for kind, secret in scanned(text):
+        if _is_open(secret):
+            yield _Find(place, kind, secret)
+
+
+def _unknown(found: Iterator[_Find], known: Sequence[_Find]) -> Iterator[_Find]:
+    """The findings but for those of the same text by another name."""
+    for find in found:
+        if not any(find.text in each.text or (each.text in find.text and is_telling(each.text)) for each in known):
+            yield find
+
+
+def _is_open(found: str) -> bool:
+    return PLACEHOLDER not in found and HOST not in found
+
+
+def _is_text_in_base64(text: str) -> bool:
+    """Whether base64 of a text: that was searched."""
+    return any(is_plain(run.held) for run in encoded(text))
 
 
 def _is_random(text: str) -> bool:
@@ -240,8 +310,8 @@ def _is_random(text: str) -> bool:
     run = max(re.split(r"[-_/+=]", text), key=len)
     if re.fullmatch(r"[0-9a-f]{32,}|[0-9A-F]{32,}", run):
         return _bits(run) > 3 and _has_digit(run)
-    kinds = ("[a-z]", "[A-Z]", "[0-9]")
-    return len(run) >= 16 and all(re.search(kind, run) for kind in kinds) and _bits(text) > _RANDOM_BITS
+    run = text if _AWS_SECRET.fullmatch(text) else run
+    return len(run) >= 16 and all(re.search(kind, run) for kind in _KINDS) and _bits(text) > _RANDOM_BITS
 
 
 def _bits(text: str) -> float:

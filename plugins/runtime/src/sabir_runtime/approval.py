@@ -62,7 +62,7 @@ def as_decision(decided: object) -> Decision:
     raise SettingsInvalid(f"approve gave a value of type {given}; it gives 'allow', 'deny', 'wait' or a Decision")
 
 
-def with_arguments(call: OptionCall, decision: Decision) -> Message:
+def with_arguments(call: OptionCall, decision: Decision) -> OptionCall:
     """The call that runs: with the arguments that the person gave, or as it is."""
     if decision.arguments is None:
         return call

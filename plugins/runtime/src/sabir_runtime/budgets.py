@@ -15,8 +15,9 @@ from decimal import Decimal
 from threading import Lock
 from typing import TypeAlias
 
-from sabir import Message, Reply
+from sabir import Reply
 from sabir.errors import SettingsInvalid
+from sabir.messages import OptionCall
 
 from sabir_runtime.outcomes import BudgetExhausted
 
@@ -82,7 +83,7 @@ class Spending:
         seconds = self._budget.seconds
         return None if seconds is None else max(0.0, seconds - self._clock() + self._began)
 
-    def time_over(self, running: Sequence[Message]) -> BudgetExhausted:
+    def time_over(self, running: Sequence[OptionCall]) -> BudgetExhausted:
         """What says that the time is over while these calls still run."""
         assert self._budget.seconds is not None
         spent = self._clock() - self._began

@@ -66,14 +66,12 @@ class Desk:
         """What says that the time is over; those that still run are named in the log too."""
         running = [run.message for run in runs]
         for message in running:
-            assert message.call is not None
             name, call_id = message.call.option_name, message.call.invocation_id
             logger.warning("option %s still runs for the call %s, and nobody waits for it any more", name, call_id)
         return self.spending.time_over(running)
 
     def context(self, run: Run, heard: Callable[[Event], None]) -> ToolContext:
         """The context of a run; `heard` is told of its progress."""
-        assert run.message.call is not None
 
         def report(done: float, total: float | None, text: str) -> None:
             heard(CallProgress(run.open.message, done, total, text))
@@ -142,7 +140,7 @@ class SyncPerformer:
         raise self._desk.give_up([run])
 
     def _run(self, run: Run, context: ToolContext) -> Ended:
-        with context.entered(), deeper(_name_of(run)):
+        with context.entered(), deeper(run.message.call.option_name):
             (result,) = sabir.answer_sync([run.message], self._desk.options)
         return Ended(run, checked(result))
 
@@ -187,7 +185,7 @@ class Performer:
             return await stream.reply()
 
     async def _run(self, run: Run) -> Ended:
-        with self._desk.context(run, _here(self._desk.watch)).entered(), deeper(_name_of(run)):
+        with self._desk.context(run, _here(self._desk.watch)).entered(), deeper(run.message.call.option_name):
             (result,) = await sabir.answer([run.message], self._desk.options)
         return Ended(run, checked(result))
 
@@ -224,7 +222,7 @@ class Performer:
     def _is_awaited(self, run: Run) -> bool:
         """Whether a call is a coroutine's, which ends when it is cancelled; a thread does not."""
         functions = {option.name: option.function for option in self._desk.options}
-        function = functions.get(_name_of(run))
+        function = functions.get(run.message.call.option_name)
         return function is None or is_asynchronous(function)
 
     def note(self, action: Action) -> None:
@@ -261,10 +259,6 @@ async def drive(script: Script, performer: Performer) -> None:
         if isinstance(action, Take):
             _keep(script, performer, ended)
         script.close()
-
-
-def _name_of(run: Run) -> str:
-    return run.message.call.option_name if run.message.call else ""
 
 
 def _keep(script: Script, performer: Performer, ended: list[Ended]) -> None:

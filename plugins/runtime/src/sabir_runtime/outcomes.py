@@ -64,7 +64,7 @@ class BudgetExhausted(SabirError):
         running: tuple[OptionCall, ...] = (),
     ) -> None:
         figures = "what was spent is not known" if spent is None else f"{spent} spent"
-        names = ", ".join(call.call.option_name for call in running if call.call)
+        names = ", ".join(call.call.option_name for call in running)
         figures += f", and nobody waits any more for {names}, still running" if running else ""
         remedy = f"raise it with Budget({limit}=…), and resume"
         super().__init__(f"the budget of {allowed} {limit} is exhausted: {figures}; {remedy}")

@@ -64,7 +64,7 @@ class Run(NamedTuple):
     """A call that may run; `message` is what runs, which a person may have changed."""
 
     open: OpenCall
-    message: Message
+    message: OptionCall
 
 
 class Ended(NamedTuple):

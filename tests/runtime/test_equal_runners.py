@@ -136,7 +136,7 @@ async def test_a_failing_policy_is_its_callers_error(runner: str, request: pytes
 async def test_an_option_that_offers_itself_is_its_callers_error(runner: str, request: pytest.FixtureRequest) -> None:
     """At a depth, before Python's own limit; the depth goes along to a worker."""
     deep = pytest.raises((CallsTooDeep, PolicyFailed), match=f"'again' is called within {depth.MOST_DEPTH} other calls")
-    async with RUNNERS[runner](request) as made:
+    async with RUNNERS[runner](request, Assistant) as made:
         assistant = Assistant(made)
         with deep:
             await assistant.again(HISTORY, ["again"])

@@ -61,6 +61,11 @@ class BoundPolicy:
             raise PolicyInvalid(f"bound policy {self.signature.function_name!r} has no name yet; {remedy}")
         return self._name
 
+    @property
+    def called(self) -> str:
+        """The attribute that it was assigned to, or else its function's name: for errors."""
+        return self._name or self.signature.function_name
+
     def take_name(self, name: str) -> None:
         """Learn the attribute's name; PolicyInvalid where it has another already, and for a reserved one (PJ-06)."""
         if name == RUNTIME:
@@ -139,7 +144,7 @@ class BoundCall:
         options = None if self.options is None else list(self.options)
         try:
             own = {**self.arguments, **values_of(bound.signature.provided)}
-            with deeper(self.name):
+            with deeper(self.bound.called):
                 return check_batch(bound, await policy(list(self.observations), options, **own))
         except PolicyFailed:
             raise
@@ -160,7 +165,7 @@ class BoundCall:
             context = ToolContext(call_id, idempotency_key=f"{message.id}/{call_id}")
         token = CHOSEN.set(message)
         try:
-            with context.entered(), deeper(self.name):
+            with context.entered(), deeper(self.bound.called):
                 (result,) = await answer([message], self.offered())
         except asyncio.CancelledError:
             context.cancelled.set()

@@ -140,6 +140,16 @@ def crashes(session: nox.Session) -> None:
 
 
 @nox.session
+def fuzz(session: nox.Session) -> None:
+    """100,000 bodies of services, changed at random, through every decoder; `-- --count 5000 --seed 7` for others.
+
+    Bodies of vendors are among them where SABIR_VENDOR_CASSETTES says where these are. What fails is in .cache/fuzz.
+    """
+    sync(session)
+    session.run("python", "-m", "tests.fuzz", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """The benchmarks, and their page anew; `-- decode stream` runs some rows, `-- --quick` is for a look.
 

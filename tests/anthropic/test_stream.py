@@ -17,7 +17,7 @@ from sabir.parts import ReasoningPart, TextPart
 from sabir.reply import Reply, Usage
 from sabir.sse import ServerEvent, ServerEventReader
 from sabir_anthropic.dialect import MESSAGES
-from sabir_anthropic.stream import FrameReader
+from sabir_anthropic.stream import FrameReader, _Growing
 
 from tests.anthropic.test_decode import FOUND, SCOPE, SERVER, THINKING, USE, decode, message
 
@@ -146,6 +146,27 @@ def test_a_delta_of_an_unknown_type_sets_what_later_deltas_lengthen() -> None:
 
     assert [event.text for event in found if isinstance(event, BlockDelta)] == ["a", "c"]
     assert BlockEnd(index=0, block=TextPart(text="bc")) in found
+
+
+def test_what_is_no_text_takes_the_place_of_none() -> None:
+    """A delta of an unknown type whose text is an object: what was said before stays."""
+    block = begun(0, {"type": "text", "text": ""})
+    odd = {"type": "content_block_delta", "index": 0, "delta": {"text": {}}}
+
+    assert fold(START, block, delta(0, "text", text="in"), odd, delta(0, "text", text="doors"), done(0), ended(), STOP
+    ).text == "indoors"  # fmt: skip
+
+
+def test_citations_are_added_to_one_list() -> None:
+    """However many come, none is copied for the next."""
+    growing = _Growing({"type": "text"}, "text")
+    lists = set()
+    for _ in range(20):
+        growing.take({"type": "citations_delta", "citation": {}})
+        lists.add(id(growing.block["citations"]))
+
+    assert len(lists) == 1
+    assert len(growing.block["citations"]) == 20
 
 
 def test_the_model_that_took_over_is_the_one_that_answered() -> None:

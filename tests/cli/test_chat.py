@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -28,9 +29,11 @@ def options_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_a_prompt_is_answered_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
-    """The answer alone, so that it can be piped on; usage beside it."""
+    """The answer alone, so that it can be piped on; usage beside it, and how fast it came where that took a while."""
     assert main(["chat", "-m", "echo:any", "Hello there"]) == 0
-    assert capsys.readouterr() == ("Hello there\n", "usage  2 in, 2 out · stop\n")
+    answer, beside = capsys.readouterr()
+    assert answer == "Hello there\n"
+    assert re.fullmatch(r"usage  2 in, 2 out · stop(?: · \d+\.\d tokens/s)?\n", beside)
 
 
 def test_the_model_of_the_environment_answers(

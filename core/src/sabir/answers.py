@@ -6,6 +6,7 @@ This is the one implementation; runners build on it. A call of what was not offe
 never run (PJ-06, D-08).
 """
 
+from collections import deque
 from collections.abc import Iterable
 
 from sabir.constructors import as_messages
@@ -40,19 +41,25 @@ def unanswered(messages: Iterable[Message]) -> list[Message]:
     A result answers a call of its id in the nearest earlier run of calls that has an unanswered one; there, the first
     (UP-13). A run is option calls with no other message between them.
     """
-    calls: list[tuple[int, str, Message]] = []
+    calls: dict[int, Message] = {}
+    runs: dict[str, list[tuple[int, deque[int]]]] = {}
     run = 0
-    for message in messages:
+    for position, message in enumerate(messages):
         payload = message.payload
         if payload.kind == "option_call":
-            calls.append((run, payload.invocation_id, message))
+            of_id = runs.setdefault(payload.invocation_id, [])
+            if not of_id or of_id[-1][0] != run:
+                of_id.append((run, deque()))
+            of_id[-1][1].append(position)
+            calls[position] = message
             continue
         run += payload.kind != "unknown"
-        if payload.kind == "option_result":
-            asked = [each for each in calls if each[1] == payload.invocation_id]
-            if asked:
-                calls.remove(next(each for each in asked if each[0] == asked[-1][0]))
-    return [call for _, _, call in calls]
+        if payload.kind == "option_result" and runs.get(payload.invocation_id):
+            latest = runs[payload.invocation_id][-1][1]
+            del calls[latest.popleft()]
+            if not latest:
+                runs[payload.invocation_id].pop()
+    return list(calls.values())
 
 
 def _answered_by(

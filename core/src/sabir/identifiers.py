@@ -6,6 +6,7 @@ hash of itself; two never become one.
 """
 
 import re
+from bisect import bisect_left
 from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
@@ -47,7 +48,17 @@ class Identifiers:
     forked from, whatever these gain later, and writes to itself; it is never forked again.
     """
 
-    __slots__ = ("_is_valid", "_names", "_seen", "_seen_count", "_seen_names", "_used", "rule")
+    __slots__ = (
+        "_is_valid",
+        "_names",
+        "_repeats",
+        "_seen",
+        "_seen_count",
+        "_seen_names",
+        "_seen_repeats",
+        "_used",
+        "rule",
+    )
 
     def __init__(self, rule: IdentifierRule, seen: "Identifiers | None" = None, count: int = 0) -> None:
         self.rule = rule
@@ -58,6 +69,9 @@ class Identifiers:
         self._used: dict[str, int] = {}
         """Wire identifier → its number, counted from 0."""
         self._names: dict[str, str] = {}
+        self._seen_repeats: dict[str, list[tuple[int, int]]] = seen._repeats if seen else {}
+        self._repeats: dict[str, list[tuple[int, int]]] = {}
+        """An id that came again → for each time, its identifier's number and the occurrence that made it."""
 
     def __len__(self) -> int:
         return self._seen_count + len(self._used)
@@ -71,12 +85,15 @@ class Identifiers:
         earlier = Identifiers(self.rule)
         earlier._used = dict(islice(self._used.items(), count))
         earlier._names = {given: wire for given, wire in self._names.items() if wire in earlier._used}
+        earlier._repeats = {given: each[: bisect_left(each, (count,))] for given, each in self._repeats.items()}
         return earlier
 
     def absorb(self, fork: "Identifiers", count: int) -> None:
         """Take what a fork of these added, up to `count` identifiers in all."""
         self._used.update(islice(fork._used.items(), count - len(self._used)))
         self._names.update((given, wire) for given, wire in fork._names.items() if wire in self._used)
+        for given, each in fork._repeats.items():
+            self._repeats.setdefault(given, []).extend(each[: bisect_left(each, (len(self._used),))])
 
     def name(self, given: str) -> str:
         """The identifier of a name: the same for the same name."""
@@ -89,9 +106,23 @@ class Identifiers:
 
     def fresh(self, given: str) -> str:
         """An identifier of its own for one more call with that id."""
-        wire, occurrence = given if self._is_valid(given) else derive(given, self.rule), 0
-        while wire in self._used or self._seen.get(wire, self._seen_count) < self._seen_count:
-            occurrence += 1
-            wire = derive(given, self.rule, occurrence)
-        self._used[wire] = self._seen_count + len(self._used)
+        wire, number = given if self._is_valid(given) else derive(given, self.rule), len(self)
+        if self._is_used(wire):
+            occurrence = self._last_occurrence(given)
+            while self._is_used(wire):
+                occurrence += 1
+                wire = derive(given, self.rule, occurrence)
+            self._repeats.setdefault(given, []).append((number, occurrence))
+        self._used[wire] = number
         return wire
+
+    def _is_used(self, wire: str) -> bool:
+        return wire in self._used or self._seen.get(wire, self._seen_count) < self._seen_count
+
+    def _last_occurrence(self, given: str) -> int:
+        """Of that id, in what this one sees: those before it are used."""
+        if given in self._repeats:
+            return self._repeats[given][-1][1]
+        seen = self._seen_repeats.get(given, [])
+        place = bisect_left(seen, (self._seen_count,))
+        return seen[place - 1][1] if place else 0

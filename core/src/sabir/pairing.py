@@ -9,8 +9,8 @@ final. A run is option calls with no other message between them, so that no role
 (law 7). State that outlives a rendering holds positions, never messages.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
 from sabir.losses import Loss
@@ -43,9 +43,9 @@ class Block:
 
 
 class Waiting(NamedTuple):
-    """What a closed prefix leaves behind: abandoned calls by invocation id, run by run, latest last."""
+    """What a closed prefix leaves behind: abandoned calls by invocation id."""
 
-    abandoned: dict[str, tuple[tuple[int, ...], ...]]
+    abandoned: "dict[str, _Abandoned]"
     is_leading: bool = True
     """Whether nothing but system messages has come yet."""
 
@@ -60,6 +60,13 @@ class Closed(NamedTuple):
     waiting: Waiting
     position: int
     """The position of the first message after the blocks."""
+
+
+class _Abandoned(NamedTuple):
+    """The call that the next result of its id answers, and those after it: the latest run first, each in order."""
+
+    position: int
+    rest: "_Abandoned | None"
 
 
 class _OpenCall(NamedTuple):
@@ -103,7 +110,8 @@ class Pairing:
         self._speaks_as = speaks_as
         self._abandoned = dict(waiting.abandoned)
         self._is_leading = waiting.is_leading
-        self._open_calls: dict[str, list[_OpenCall]] = {}
+        self._open_calls: dict[str, list[deque[_OpenCall]]] = {}
+        """By invocation id, run by run, latest last."""
         self._run = 0
         self._open_pairs: dict[str | None, tuple[Block, int, int]] = {}
         self._blocks: list[Block] = []
@@ -127,7 +135,11 @@ class Pairing:
             if payload.kind == "option_call":
                 self._place(position, position, "assistant")
                 call = new_tuple(_OpenCall, (position, self._run, self._blocks[-1]))
-                self._open_calls.setdefault(payload.invocation_id, []).append(call)
+                runs = self._open_calls.setdefault(payload.invocation_id, [])
+                if runs and runs[-1][0].run == self._run:
+                    runs[-1].append(call)
+                else:
+                    runs.append(deque((call,)))
             elif payload.kind == "unknown":
                 reason = f"messages of the kind {payload.document['kind']!r} are unknown to this version"
                 self._log.add("dropped", reason, message=message)
@@ -152,8 +164,9 @@ class Pairing:
         """The blocks that are still open, and every loss that a later message could undo."""
         self._keep_paused()
         self._omit_open_pairs()
-        dropped = [call.position for calls in self._open_calls.values() for call in calls]
-        dropped += [at for runs in self._abandoned.values() for calls in runs for at in calls]
+        dropped = [call.position for runs in self._open_calls.values() for run in runs for call in run]
+        for left in self._abandoned.values():
+            dropped += _positions(left)
         for position in sorted(dropped):
             self._log.add("dropped", NO_RESULT, message=self._messages[position])
         return self._blocks, self._log.losses
@@ -218,7 +231,7 @@ class Pairing:
         if invocation_id in self._open_calls:
             call, _, block = self._pop_open(invocation_id)
         elif invocation_id in self._abandoned:
-            call = self._abandoned[invocation_id][-1][0]
+            call = self._abandoned[invocation_id].position
             self._place(position, call, "assistant")
             self._pop_abandoned(invocation_id)
             block = self._blocks[-1]
@@ -233,26 +246,25 @@ class Pairing:
         block.answers[call] = position
 
     def _pop_open(self, invocation_id: str) -> _OpenCall:
-        calls = self._open_calls[invocation_id]
-        if len(calls) == 1:
+        runs = self._open_calls[invocation_id]
+        call = runs[-1].popleft()
+        if not runs[-1]:
+            runs.pop()
+        if not runs:
             del self._open_calls[invocation_id]
-            return calls[0]
-        call = next(each for each in calls if each.run == calls[-1].run)
-        calls.remove(call)
         return call
 
     def _pop_abandoned(self, invocation_id: str) -> None:
-        *runs, latest = self._abandoned[invocation_id]
-        left = (*runs, latest[1:]) if latest[1:] else tuple(runs)
+        left = self._abandoned[invocation_id].rest
         if left:
             self._abandoned[invocation_id] = left
         else:
             del self._abandoned[invocation_id]
 
     def _abandon(self) -> None:
-        for invocation_id, calls in self._open_calls.items():
-            runs = tuple(tuple(call.position for call in run) for _, run in groupby(calls, key=lambda call: call.run))
-            self._abandoned[invocation_id] = (*self._abandoned.get(invocation_id, ()), *runs)
+        for invocation_id, runs in self._open_calls.items():
+            for call in (call for run in runs for call in reversed(run)):
+                self._abandoned[invocation_id] = _Abandoned(call.position, self._abandoned.get(invocation_id))
         self._open_calls = {}
         self._omit_open_pairs()
 
@@ -305,6 +317,12 @@ class Pairing:
     def _omit(self, block: Block, position: int, index: int) -> None:
         block.omitted |= {(position, index)}
         self._log.add("dropped", HALF_PAIR, message=self._messages[position], path=f"parts[{index}]")
+
+
+def _positions(left: _Abandoned | None) -> Iterator[int]:
+    while left is not None:
+        yield left.position
+        left = left.rest
 
 
 def _maker(message: Message, *, of_any_reply: bool) -> Origin | None:

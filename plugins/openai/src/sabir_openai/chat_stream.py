@@ -137,6 +137,9 @@ class _Choice:
         self.audio: dict[str, Any] = {}
         self.sounds: list[str] = []
         self.calls: list[_Call] = []
+        self._latest: dict[tuple[str | float | None, str | None], int] = {}
+        """The latest call's place by index and id, by index alone (ANY), and by id alone."""
+        self._without_id: list[int] = []
         self._reasoning_field: str | None = None
 
     def take(self, found: Fields) -> Iterable[Grown]:
@@ -152,7 +155,7 @@ class _Choice:
                         more = self._chunk(said) if is_text else self._further(each, said)
                         grown = chain(grown, more) if grown else more
             elif name == "logprobs":
-                self.found[name] = _merged(fields(self.found.get(name)), fields(value))
+                self.found[name] = _grown(dict(fields(self.found.get(name))), fields(value))
             else:
                 self.found[name] = value
         return grown
@@ -167,12 +170,12 @@ class _Choice:
             case "tool_calls" if isinstance(value, list):
                 return self._calls(value)
             case "function_call" if isinstance(value, dict):
-                self.message[name] = _merged(fields(self.message.get(name)), fields(value))
+                self.message[name] = _grown(dict(fields(self.message.get(name))), fields(value))
                 return ()
             case _ if isinstance(value, str):
                 return self._text(name, value)
             case _:
-                self.message = _merged(self.message, {name: value})
+                _grown(self.message, {name: value})
                 return ()
 
     def _text(self, name: str, value: str) -> tuple[Grown, ...]:
@@ -205,36 +208,68 @@ class _Choice:
             self.sounds.append(data)
             yield SOUND, "media", data
         if transcript:
-            self.audio["transcript"] = self.audio.get("transcript", "") + transcript
+            _grown(self.audio, {"transcript": transcript})
             yield TRANSCRIPT, "text", transcript
 
     def _calls(self, deltas: list[Any]) -> Iterator[Grown]:
         for delta in map(fields, deltas):
-            backwards = reversed(range(len(self.calls)))
-            place = next((place for place in backwards if self.calls[place].is_continued_by(delta)), len(self.calls))
+            place = self._place_of(delta)
             if place == len(self.calls):
-                self.calls.append(_Call(delta.get("index")))
-            yield CALLS + place, "option_call", self.calls[place].take(delta)
+                index = _key(delta.get("index"))
+                self.calls.append(_Call(index))
+                self._latest[index, ANY] = self._latest[index, ""] = place
+                self._without_id.append(place)
+            call = self.calls[place]
+            more = call.take(delta)
+            for key in ((call.index, call.id), (None, call.id)):
+                self._latest[key] = max(place, self._latest.get(key, place))
+            yield CALLS + place, "option_call", more
+
+    def _place_of(self, delta: Fields) -> int:
+        """The latest call that a delta continues, else the next place.
+
+        It is of its index and no other id; without an index, of its id or none; without both, of the last where it
+        brings no name.
+        """
+        index, wire_id = _key(delta.get("index")), text(delta.get("id"))
+        if index is None and not wire_id:
+            is_named = text(fields(delta.get("function")).get("name"))
+            return len(self.calls) - bool(self.calls and not is_named)
+        found = self._latest.get((index, wire_id or ANY), -1)
+        if wire_id:
+            found = max(found, self._place_without_id(index))
+        return found if found >= 0 else len(self.calls)
+
+    def _place_without_id(self, index: str | float | None) -> int:
+        """The latest call of that index, or of any, that has no id yet; -1 for none. One index has one at most."""
+        if index is not None:
+            place = self._latest.get((index, ""), -1)
+            return place if place >= 0 and not self.calls[place].id else -1
+        while self._without_id and self.calls[self._without_id[-1]].id:
+            self._without_id.pop()
+        return self._without_id[-1] if self._without_id else -1
 
     def whole(self) -> dict[str, Any]:
         """The choice as a response that came at once holds it."""
-        message = {name: "".join(said) if isinstance(said, _Words) else said for name, said in self.message.items()}
+        message = fields(_settled(self.message))
         if self.chunks:
             message["content"] = [_whole(chunk) for chunk in self.chunks]
         if self.audio or self.sounds:
-            message["audio"] = {**self.audio, "data": _joined(self.sounds)}
+            message["audio"] = {**fields(_settled(self.audio)), "data": _joined(self.sounds)}
         if self.calls:
             message["tool_calls"] = [call.whole() for call in self.calls]
-        return {**self.found, "message": message}
+        return {**fields(_settled(self.found)), "message": message}
 
 
+ANY = None
+"""Stands for every id."""
 _OWN_FIELDS = frozenset({"index", "id", "type", "function", "custom"})
 
 
 class _Call:
     """One option call so far."""
 
-    def __init__(self, index: JSONValue) -> None:
+    def __init__(self, index: str | float | None) -> None:
         self.index = index
         self.id = ""
         self.name = ""
@@ -242,15 +277,6 @@ class _Call:
         self.parsed: JSONValue = None
         self.kind = "function"
         self.further: dict[str, Any] = {}
-
-    def is_continued_by(self, delta: Fields) -> bool:
-        """Whether a delta is of this call: of its index and no other id; without an index, of its id or no name."""
-        index, wire_id = delta.get("index"), text(delta.get("id"))
-        if wire_id and self.id and wire_id != self.id:
-            return False
-        if index is not None:
-            return bool(self.index == index)
-        return bool(wire_id) or not text(fields(delta.get("function")).get("name"))
 
     def take(self, delta: Fields) -> str:
         """Take a delta; gives the argument text that it added."""
@@ -286,14 +312,30 @@ def _plain_text(chunk: JSONValue) -> str | None:
     return said if isinstance(said, str) else None
 
 
-def _merged(found: Fields, more: Fields) -> dict[str, Any]:
-    """Fields grown by a delta: texts and arrays are appended, all else is replaced."""
-    grown = dict(found)
+def _key(index: JSONValue) -> str | float | None:
+    return index if isinstance(index, str | int | float | None) else repr(index)
+
+
+def _grown(found: dict[str, Any], more: Fields) -> dict[str, Any]:
+    """Fields grown in place by a delta: texts and arrays are appended, all else is replaced."""
     for name, value in more.items():
-        before = grown.get(name)
-        grows = isinstance(value, str | list) and type(before) is type(value)
-        grown[name] = before + value if grows else value
-    return grown
+        before = found.get(name)
+        if isinstance(value, str) and isinstance(before, str):
+            found[name] = _Words((before, value))
+        elif isinstance(value, str) and isinstance(before, _Words):
+            before.append(value)
+        elif isinstance(value, list) and type(before) is list:
+            before.extend(value)
+        else:
+            found[name] = value
+    return found
+
+
+def _settled(value: Any) -> Any:
+    """A value in which no text grows any more."""
+    if isinstance(value, dict):
+        return {name: _settled(member) for name, member in value.items()}
+    return "".join(value) if isinstance(value, _Words) else value
 
 
 def _joined(sounds: list[str]) -> str:

@@ -71,6 +71,7 @@ class ResponsesDecoder:
     def __init__(self, scope: DecodeScope) -> None:
         self._scope = scope
         self._places: dict[str, int] = {}
+        self._last_place = -1
         self._growing: dict[int, _Growing] = {}
         self._done: set[int] = set()
         self._blocks: list[Block] = []
@@ -125,9 +126,9 @@ class ResponsesDecoder:
         place = found.get("output_index")
         if not isinstance(place, int):
             self._lacks_places = True
-            place = self._places.get(key, max((*self._places.values(), *self._done), default=-1) + 1)
+            place = self._places.get(key, self._last_place + 1)
         if key:
-            self._places.setdefault(key, place)
+            self._last_place = max(self._last_place, self._places.setdefault(key, place))
         return place
 
     def _begun(self, index: int, kind: BlockKind, call_id: str = "", option_name: str = "") -> tuple[StreamEvent, ...]:
@@ -158,6 +159,7 @@ class ResponsesDecoder:
             for index, block in enumerate(item_blocks(found.get("item"), self._scope), place * WIDTH):
                 yield from self._done_block(index, block)
             self._done.add(place)
+            self._last_place = max(self._last_place, place)
 
     def _done_block(self, index: int, block: Block) -> Iterator[StreamEvent]:
         if isinstance(block, OptionCallPayload):

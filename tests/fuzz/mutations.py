@@ -108,7 +108,7 @@ def _repeat(lots: random.Random, root: Any, place: Place) -> None:
     if isinstance(holder, list):
         holder.insert(lots.randint(0, len(holder)), deepcopy(_at(root, place)))
     else:
-        holder[lots.choice(("type", "id", "index", "x"))] = deepcopy(_at(root, place))
+        holder[lots.choice(("x", "extra"))] = deepcopy(_at(root, place))
 
 
 def _borrow(lots: random.Random, root: Any, place: Place) -> None:

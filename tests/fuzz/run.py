@@ -87,7 +87,8 @@ def _try(seed: Seed, lots: random.Random, run: Run) -> str:
     outcome, after = _outcome(seed, body, lots, run)
     if before is None or after is None or MARK not in before.model_dump_json():
         return outcome
-    if MARK.encode() in body and MARK not in after.model_dump_json() and len(after.losses) <= len(before.losses):
+    is_told = any(loss not in before.losses for loss in after.losses)
+    if MARK.encode() in body and MARK not in after.model_dump_json() and not is_told:
         run.faults.append(Fault(seed, body, "a text is lost, and no loss says so"))
         return "lost"
     return outcome

@@ -182,6 +182,18 @@ def test_whole_arguments_and_further_fields_of_a_call_are_kept() -> None:
     assert (found.arguments, found.state) == ({"a": 1}, {"further": {"extra": {"s": 1}}})
 
 
+def test_arguments_that_are_an_object_and_texts_are_kept_both_and_make_an_invalid_call() -> None:
+    """Together they are no arguments; nothing of them is lost."""
+    odd = {"tool_calls": [{"index": 0, "function": {"arguments": {"a": 1}}}]}
+    found = folded(
+        chunk(call(0, "c", "f", '{"city": ')), chunk(odd), chunk(call(0, arguments='"Oslo"}')), chunk({}, "stop")
+    )
+
+    (asked,) = found.option_calls
+    assert asked.call is not None
+    assert (asked.call.invalid_arguments, asked.call.raw_arguments) == (True, '{"a": 1}{"city": "Oslo"}')
+
+
 def test_a_custom_call_streams_its_input() -> None:
     """As text, and ends as the same call has it at once."""
     deltas = [

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sabir.authoring.bodies import Fields, fields, read_object, text, without
+from sabir.authoring.bodies import Fields, fields, items, read_object, text, without
 from sabir.errors import NotJSON, ResponseInvalid
 from sabir.events import BlockEnd, BlockKind, BlockStart, ReplyStart, StreamEvent, block_delta
 from sabir.scope import DecodeScope
@@ -57,17 +57,15 @@ class _Growing:
             self.words.setdefault(name, []).append(more)
             return more
         if kind == "citations_delta":
-            if not isinstance(self.block.get("citations"), list):
-                self.block["citations"] = []
-            self.block["citations"].append(delta.get("citation"))
+            self.block["citations"] = cited = items(self.block.get("citations"))
+            cited.append(delta.get("citation"))
         else:  # a signature, a compaction, whatever comes: fields of the block, whole
             said = {name: value for name, value in delta.items() if name != "type" and value is not None}
-            for name in said.keys() & self.words.keys():
-                if isinstance(said[name], str):
-                    del self.words[name]
-                else:
-                    del said[name]  # what is no text takes the place of none
+            # What is no text takes the place of none.
+            said = {name: value for name, value in said.items() if name not in self.words or isinstance(value, str)}
             self.block |= said
+            for name in said.keys() & {"text", "thinking"}:
+                self.words.pop(name, None)
         return ""
 
     def whole(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ The terminal marker is the finish reason; `[DONE]`, or a clean close, then ends 
 
 import base64
 import binascii
+import json
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
@@ -251,7 +252,7 @@ class _Choice:
 
     def whole(self) -> dict[str, Any]:
         """The choice as a response that came at once holds it."""
-        message = fields(_settled(self.message))
+        message = {name: _settled(said) for name, said in self.message.items()}
         if self.chunks:
             message["content"] = [_whole(chunk) for chunk in self.chunks]
         if self.audio or self.sounds:
@@ -296,7 +297,12 @@ class _Call:
     def whole(self) -> dict[str, Any]:
         """The call as a response that came at once holds it."""
         said = "input" if self.kind == "custom" else "arguments"
-        inner = {"name": self.name, said: self.parsed if self.parsed is not None else "".join(self.arguments)}
+        words = "".join(self.arguments)
+        if (
+            self.parsed is not None and words
+        ):  # an object and texts: together they are no arguments, and nothing is lost
+            words = json.dumps(self.parsed) + words
+        inner = {"name": self.name, said: words if words or self.parsed is None else self.parsed}
         return {**self.further, "id": self.id, "type": self.kind, self.kind: inner}
 
 

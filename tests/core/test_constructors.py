@@ -106,12 +106,14 @@ def test_media_that_cannot_be_read_or_told_is_refused_in_one_line(tmp_path: Path
             lambda: image("nowhere.png"),
             "'nowhere.png' cannot be read: No such file or directory; give a URL, a path or bytes",
         ),
-        (lambda: image(tmp_path), "is no regular file; give the path of a file, or bytes"),
-        (lambda: image("/dev/zero"), "'/dev/zero' is no regular file"),
-        (lambda: image(pipe), "is no regular file"),
+        (lambda: image(tmp_path), "cannot be read: it is no regular file; give a URL, a path or bytes"),
+        (lambda: image("/dev/zero"), "'/dev/zero' cannot be read: it is no regular file"),
+        (lambda: image(pipe), "it is no regular file"),
         (lambda: image(empty), r"empty\.png' holds no bytes; give one that does"),
         (lambda: image(b"", mime="image/png"), "a value of 0 bytes holds no bytes"),
         (lambda: image("data:image/png;base64,"), "holds no bytes"),
+        (lambda: image("data:image/png;base64,%20%3d"), "holds no bytes"),
+        (lambda: image("data:image/png;base64,===="), "holds no bytes"),
         (lambda: image("https://example.org:99999/a.png"), "is no URL: .*invalid port number"),
         (lambda: image("https://a b.org/a.png"), "percent-encode or remove it"),
         (lambda: image("http://1.2.3.4.5/a.png"), "is no URL: .*invalid IPv4 address"),
@@ -136,6 +138,11 @@ def test_of_a_file_that_grows_one_byte_beyond_the_cap_is_read(tmp_path: Path) ->
     assert taken.url.startswith("data:text/plain;base64,")
     with pytest.raises(MediaRefused, match="more bytes than the cap of 10"):
         document("/proc/self/maps", mime="text/plain", cap=10)
+
+
+def test_parameters_of_a_type_may_be_written_with_spaces() -> None:
+    """As RFC 9110 has them in a header, and a data URL has not."""
+    assert audio(b"abcd", mime="audio/L16; codec=pcm").url == "data:audio/L16;codec=pcm;base64,YWJjZA=="
 
 
 @pytest.mark.parametrize("mime", ["image/*", "photo", "", "a photo/graph"])

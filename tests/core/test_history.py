@@ -141,6 +141,21 @@ def test_what_a_later_version_says_is_kept_and_written_back(later: dict[str, Any
             make()
 
 
+@pytest.mark.parametrize("later", LATER.values(), ids=LATER)
+def test_a_text_of_our_own_schema_is_read_as_strictly_as_a_constructor_reads(later: dict[str, Any]) -> None:
+    """Nobody puts a role into a conversation that no rendering knows."""
+    with pytest.raises(ValidationError):
+        Message.model_validate_json(json.dumps(later))
+    newer = Message.model_validate_json(json.dumps({**later, "schema": SCHEMA + 1}))
+    assert newer.model_copy(update={"step_num": 1}).step_num == 1
+
+
+@given(messages)
+def test_a_message_reads_its_own_text_in_strict_mode(message: Message) -> None:
+    """JSON has arrays and no tuples."""
+    assert Message.model_validate_json(message.model_dump_json(), strict=True) == message
+
+
 class Body(BaseModel):
     """What a web framework makes of a request."""
 
@@ -360,6 +375,15 @@ def test_a_saved_file_has_the_mode_of_any_new_file(tmp_path: Path) -> None:
 
     modes = {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.iterdir()}
     assert len(modes) == 1
+
+
+def test_what_never_ends_is_no_history(tmp_path: Path) -> None:
+    """A device, and a pipe that nobody writes to."""
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    for path in (Path("/dev/zero"), pipe):
+        with pytest.raises(HistoryInvalid, match="cannot be read: it is no regular file"):
+            load(path)
 
 
 def test_load_names_the_file(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from sabir.media import (
     check_url,
     data_url_base64,
     data_url_bytes,
-    data_url_parameters,
     form_of,
     make_data_url,
     mime_type,
@@ -63,7 +62,7 @@ def test_a_data_url_is_read_by_its_header(url: str, mime: str, is_base64: bool, 
 )
 def test_the_parameters_of_a_type_are_those_that_say_something(header: str, parameters: str) -> None:
     """Text is UTF-8 on every wire."""
-    assert data_url_parameters(header) == parameters
+    assert read_data_url(header).parameters == parameters
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from pydantic_core import PydanticSerializationError
 from sabir.arguments import describe
 from sabir.constructors import as_messages
 from sabir.errors import HistoryInvalid, one_line
-from sabir.media import Modality
+from sabir.media import Modality, read_regular
 from sabir.messages import KNOWN_PAYLOADS, Message
 from sabir.models import AtRest, load_as
 from sabir.parts import KNOWN_KINDS
@@ -101,7 +101,7 @@ def save(path: str | Path, messages: Iterable[Message]) -> None:
 def load(path: str | Path) -> list[Message]:
     """The history in a file, whichever of the two forms it has; HistoryInvalid names the file and what is wrong."""
     try:
-        data = Path(path).read_bytes()
+        data = read_regular(Path(path))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise HistoryInvalid(f"{str(path)!r} cannot be read: {reason}; give the path of a history") from None

@@ -11,6 +11,7 @@ import mimetypes
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from errno import EINVAL
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -35,6 +36,8 @@ _HEADER = re.compile(r"data:([a-z0-9.+-]+/[a-z0-9.+*-]+)?((?:;[a-z0-9._+-]+(?:=[
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*")
 _PROVIDER_FILE = re.compile(r"provider-file:([A-Za-z0-9_.-]+)/([^\s\x00-\x1f]+)\Z")
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_-]*+(?:%[0-9A-Fa-f]{2}[A-Za-z0-9+/=_-]*+)*+")
+_DIGIT = re.compile(rb"[A-Za-z0-9+/_-]")
+"""Of base64; two make the first byte."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=:)")
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
 _REFUSED_MIMES = frozenset({"text/html", "application/xhtml+xml", "image/svg+xml", "text/javascript"})
@@ -65,8 +68,11 @@ class DataURL(NamedTuple):
     """The header of a data URL and where its payload starts."""
 
     mime: str
+    """In lower case, without parameters."""
     is_base64: bool
     offset: int
+    parameters: str
+    """Those of the type that say something, as `;codec=pcm;rate=24000`."""
 
 
 def type_parameters(written: str) -> str:
@@ -81,7 +87,9 @@ def read_data_url(url: str) -> DataURL:
     if match is None:
         raise MediaRefused(f"{shorten(url)} is no data URL: expected data:<mime>;base64,<payload>")
     mime = (match[1] or "text/plain").lower()
-    return DataURL(mime, match[2].lower().endswith(";base64"), match.end())
+    further = match[2]
+    parameters = type_parameters(further) if further not in ("", ";base64") else ""
+    return DataURL(mime, further.lower().endswith(";base64"), match.end(), parameters)
 
 
 def data_url_base64(url: str) -> tuple[str, str]:
@@ -95,12 +103,8 @@ def data_url_base64(url: str) -> tuple[str, str]:
 
 def data_url_type(url: str) -> str:
     """The MIME type of a data URL as it is written, with its parameters."""
-    return url[len("data:") : read_data_url(url).offset - 1].removesuffix(";base64")
-
-
-def data_url_parameters(url: str) -> str:
-    """The parameters of a data URL's type that say something, as `;codec=pcm;rate=24000`."""
-    return type_parameters(data_url_type(url).partition(";")[2])
+    header = read_data_url(url)
+    return url[len("data:") : header.offset - 1 - len(";base64") * header.is_base64]
 
 
 def data_url_bytes(url: str) -> bytes:
@@ -111,9 +115,14 @@ def data_url_bytes(url: str) -> bytes:
         raise MediaRefused(f"{shorten(url)} holds broken base64: {error}") from None
 
 
+def spelled_for_url(mime: str) -> str:
+    """A MIME type as a data URL may hold it: without the spaces that stand around its parameters elsewhere."""
+    return ";".join(each.strip() for each in mime.split(";"))
+
+
 def make_data_url(data: bytes, mime: str) -> str:
     """A data URL of some bytes."""
-    return f"data:{mime};base64,{base64.b64encode(data).decode()}"
+    return f"data:{spelled_for_url(mime)};base64,{base64.b64encode(data).decode()}"
 
 
 def split_provider_file(url: str) -> tuple[str, str]:
@@ -174,8 +183,8 @@ def _check_web_url(url: str) -> str:
 def _check_data_url(url: str) -> str:
     if len(url) > DATA_URL_CAP:
         raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a data URL may have {DATA_URL_CAP}: upload it")
-    mime, is_base64, offset = read_data_url(url)
-    if offset == len(url):
+    mime, is_base64, offset, _ = read_data_url(url)
+    if offset == len(url) or (is_base64 and len(_DIGIT.findall(unquote_to_bytes(url[offset : offset + 30]))) < 2):
         raise MediaRefused(f"{shorten(url)} holds no bytes; give a data URL with a payload")
     if "\0" in url or (is_base64 and not _BASE64.fullmatch(url, offset)):
         raise MediaRefused(f"{shorten(url)} holds broken base64 or NUL; encode the bytes with base64.b64encode")
@@ -220,9 +229,13 @@ def read_source(source: str | Path | bytes, modality: Modality, mime: str | None
     if isinstance(source, bytes):
         name, data, told = f"a value of {len(source)} bytes", source, None
     else:
-        name = str(source)
-        data, told = _read_file(name, cap), mimetypes.guess_type(name)[0]
-        name = repr(name)
+        name = repr(str(source))
+        try:
+            data = read_regular(Path(source), cap + 1)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise MediaRefused(f"{name} cannot be read: {reason}; give a URL, a path or bytes") from None
+        told = mimetypes.guess_type(str(source))[0]
     if len(data) > cap:
         raise MediaRefused(f"{name} has more bytes than the cap of {cap}: upload it, or pass cap=")
     if not data:
@@ -235,17 +248,15 @@ def read_source(source: str | Path | bytes, modality: Modality, mime: str | None
     return make_data_url(data, kind)
 
 
-def _read_file(name: str, cap: int) -> bytes:
-    """At most one byte more than the cap of a regular file: a device has no end, and a pipe may have no writer."""
-    path = Path(name)
-    try:
-        if path.is_file() or not path.exists():
-            with path.open("rb") as file:
-                return file.read(cap + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise MediaRefused(f"{name!r} cannot be read: {reason}; give a URL, a path or bytes") from None
-    raise MediaRefused(f"{name!r} is no regular file; give the path of a file, or bytes")
+def read_regular(path: Path, most: int = -1) -> bytes:
+    """The bytes of a regular file, or the first of them: a device has no end, and a pipe may have no writer.
+
+    OSError or ValueError say why there are none.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(EINVAL, "it is no regular file")
+    with path.open("rb") as file:
+        return file.read(most)
 
 
 @dataclass(frozen=True, slots=True)

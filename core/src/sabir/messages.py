@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 from pydantic import (
     Field,
     GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     ModelWrapValidatorHandler,
     ValidationError,
     ValidationInfo,
     model_validator,
 )
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from sabir.models import AtRest, OneOfSeveral, is_constructing, is_loading, load_as
@@ -134,11 +136,19 @@ class UnknownHint(str):
 
     __slots__ = ()
 
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Its instances only: no constructor makes one of a string."""
-        text = core_schema.str_schema(min_length=1)
-        return core_schema.json_or_python_schema(text, core_schema.is_instance_schema(cls))
+
+class _KnownOrKept:
+    """Beside the hints: a known one, or one that loading kept; no text becomes one of those by validation."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        known = core_schema.literal_schema(list(get_args(RoleHint)))
+        kept = core_schema.is_instance_schema(UnknownHint)
+        words = f"the hint is one of {', '.join(get_args(RoleHint))}"
+        return core_schema.union_schema([known, kept], custom_error_type="role_hint", custom_error_message=words)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        later = {"type": "string", "minLength": 1}
+        return {"anyOf": [{"type": "string", "enum": list(get_args(RoleHint))}, later]}
 
 
 Payload = Annotated[
@@ -164,7 +174,7 @@ class Message(AtRest):
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
     id: NonEmpty = Field(default_factory=lambda: new_ids(1)[0])
     policy: NonEmpty
-    role_hint_for_llm: RoleHint | UnknownHint | None = None
+    role_hint_for_llm: Annotated[RoleHint | UnknownHint, _KnownOrKept()] | None = None
     step_num: int | None = Field(default=None, ge=0)
     origin: Origin | None = None
     payload: Payload
@@ -181,7 +191,9 @@ class Message(AtRest):
             if is_loading(info):
                 return handler(_kept(value))
             if not _is_newer(value):
-                raise
+                if info.mode != "json":
+                    raise
+                return handler(_with_tuples(value))
         return load_as(cls.model_validate, value)
 
     @property
@@ -248,3 +260,17 @@ if TYPE_CHECKING:
 else:
     OptionCall = Message
     """At run time every message is a Message."""
+
+
+def _with_tuples(stored: dict[Any, Any]) -> dict[Any, Any]:
+    """A message that came as JSON, with its arrays as tuples: strict validation of values takes no lists for them."""
+    payload = stored.get("payload")
+    if not isinstance(payload, dict) or not isinstance(parts := payload.get("parts"), list):
+        return stored
+    held = [
+        {**part, "citations": tuple(part["citations"])}
+        if isinstance(part, dict) and isinstance(part.get("citations"), list)
+        else part
+        for part in parts
+    ]
+    return {**stored, "payload": {**payload, "parts": tuple(held)}}

@@ -12,10 +12,20 @@ Leaf functions of a dialect see only what is left, so that they map and never de
 
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, get_args
 
 from sabir.losses import LossKind
-from sabir.media import Form, Modality, form_of, mime_type, scheme_of, shorten, split_provider_file, type_parameters
+from sabir.media import (
+    Form,
+    Modality,
+    form_of,
+    mime_type,
+    read_data_url,
+    scheme_of,
+    shorten,
+    spelled_for_url,
+    split_provider_file,
+)
 from sabir.messages import Message, Origin
 from sabir.parts import (
     KnownPart,
@@ -82,17 +92,16 @@ class _Medium(NamedTuple):
 
 def _typed(part: MediaPart) -> MediaPart:
     """The part as it is; where its data URL says no type, with the type that its hint says (PJ-17)."""
-    if part.url[5:6] not in ";," or form_of(part.url) != "data" or not (mime := mime_type(part.mime)):
+    if part.url[5:6] not in ";," or form_of(part.url) != "data" or not mime_type(part.mime):
         return part
-    return part.model_copy(update={"url": f"data:{mime}{part.url[5:]}"})
+    return part.model_copy(update={"url": f"data:{spelled_for_url(part.mime or '')}{part.url[5:]}"})
 
 
 def _medium(part: MediaPart) -> _Medium:
     url, form = part.url, form_of(part.url)
     if form == "data":
-        mime, _, further = url[5:200].partition(",")[0].partition(";")
-        parameters = "" if further == "base64" else type_parameters(further)
-        return _Medium(part.modality, form, mime.lower() or "text/plain", parameters=parameters)
+        header = read_data_url(url)
+        return _Medium(part.modality, form, header.mime, parameters=header.parameters)
     return _Medium(part.modality, form, part.mime, split_provider_file(url)[0] if form == "file" else "")
 
 
@@ -236,6 +245,9 @@ def _where(origin: Origin | None) -> str:
 
 def _unknown(part: UnknownPart) -> str:
     said = part.document
-    if said["kind"] != "media":
-        return f"parts of the kind {said['kind']!r} are unknown to this version"
-    return f"media of the modality {said['modality']!r} by {scheme_of(str(said['url']))!r} are unknown to this version"
+    kind, modality = said["kind"], said.get("modality")
+    if kind != "media":
+        return f"parts of the kind {kind!r} are unknown to this version"
+    if modality not in get_args(Modality):
+        return f"media of the modality {modality!r} are unknown to this version"
+    return f"URLs of the scheme {scheme_of(str(said.get('url')))!r} are unknown to this version"

@@ -14,8 +14,9 @@ import difflib
 import logging
 import threading
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from itertools import groupby
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -86,9 +87,9 @@ class Registry:
                 return self._loaded[name]
             if name in self._failures:
                 raise self._failures[name].with_traceback(None)
-            if not self.knows(name):
-                raise self._missing(name)
-            claims = self._claimed(PROVIDERS)[name]
+            claims = self._claimed(PROVIDERS)[name] if self.knows(name) else ()
+        if not claims:
+            raise self._missing(name)
         try:
             point = _only(claims)
             loaded: Provider = load(point)
@@ -184,7 +185,8 @@ class Registry:
         return self._claims[group]
 
     def _status(self, name: str) -> ProviderStatus:
-        claims = self._claimed(PROVIDERS).get(name)
+        with self._lock:
+            claims = self._claimed(PROVIDERS).get(name)
         dist = claims[0].dist if claims else None
         known: dict[str, Any] = {"name": name}
         if dist:  # one whose metadata is broken has neither
@@ -215,13 +217,19 @@ _NOBODY_KNOWS = (
 )
 
 
-def _hints(name: str) -> Iterator[str]:
+def _hints(name: str) -> list[str]:
     """What installed packages say to whoever asks for a provider of that name; a broken hint is passed over."""
-    for point in sorted(entry_points(group=HINTS, name=name), key=_distribution):
-        with suppress(PluginError):
-            said = load_beside(point)
-            if isinstance(said, str):
-                yield one_line(said, 300)
+    hints = map(_hint, sorted(entry_points(group=HINTS, name=name), key=_distribution))
+    return [hint for hint in hints if hint]
+
+
+@lru_cache(maxsize=256)
+def _hint(point: EntryPoint) -> str:
+    """What a hint says, "" for a broken one; each is loaded once."""
+    with suppress(PluginError):
+        said = load_beside(point)
+        return one_line(said, 300) if isinstance(said, str) else ""
+    return ""
 
 
 def _only(claims: tuple[EntryPoint, ...]) -> EntryPoint:

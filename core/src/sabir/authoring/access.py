@@ -7,11 +7,12 @@ Clients   one waiting client, and one async client for each event loop, from the
 
 import os
 import re
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 from weakref import WeakSet, finalize
 
 from pydantic import SecretStr
@@ -242,8 +243,8 @@ def checked_client(given: object, kind: type[Client], provider: str, remedy: str
     return given
 
 
-_SECRETIVE = re.compile("auth|key|secret|token", re.IGNORECASE)
-"""What stands in the names of headers that hold secrets."""
+_SECRETIVE = re.compile("auth|key|secret|token|sig|pass", re.IGNORECASE)
+"""What stands in the names of headers and of a query's parameters that hold secrets."""
 
 
 class _Answer:
@@ -256,9 +257,20 @@ class _Answer:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The keys and tokens among the headers that were sent, without the word before them (`Bearer`)."""
-        sent = self._response.request.headers.items()
-        return tuple(value.rpartition(" ")[2] for name, value in sent if _SECRETIVE.search(name))
+        """The keys, tokens and passwords in the headers and the query that were sent, without `Bearer` and the like."""
+        request = self._response.request
+        sent = [*request.headers.items(), *parse_qsl(str(request.url.query, "ascii", "replace"))]
+        return tuple(each for name, value in sent if _SECRETIVE.search(name) for each in _secrets_of(value))
+
+
+def _secrets_of(value: str) -> Iterator[str]:
+    """A key or token; of a user and a password, which go as base64, these too."""
+    kind, _, secret = value.rpartition(" ")
+    yield secret
+    if kind.lower() == "basic":
+        with suppress(ValueError):
+            both = b64decode(secret).decode()
+            yield from (both, both.partition(":")[2])
 
 
 class HTTPAnswer(_Answer):

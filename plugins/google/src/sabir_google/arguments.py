@@ -132,7 +132,7 @@ class GrowingCall:
                 holder[step] = None if place == last else {} if isinstance(path[place + 1], str) else []
             holder = holder if place == last else holder[step]
         earlier = holder[path[last]]
-        if isinstance(earlier, dict | list):
+        if earlier is not None and not (isinstance(earlier, str) and isinstance(value, str)):
             raise self._damaged(path, "does not fit the arguments so far")
         if isinstance(value, str):
             self._strings.setdefault(path, [earlier] if isinstance(earlier, str) else []).append(value)

@@ -19,7 +19,7 @@ from sabir.authoring.bodies import Fields, fields, first_count, items, left_over
 from sabir.errors import NotJSON, ResponseInvalid
 from sabir.events import ReplyEnd
 from sabir.fold import ReplyBuilder, decode_call
-from sabir.media import Modality
+from sabir.media import Modality, spelled_for_url
 from sabir.messages import OptionCallPayload, Origin
 from sabir.parts import Citation, KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
 from sabir.reply import Alternative, FinishReason, Reply, Usage
@@ -216,7 +216,7 @@ def _media(part: Fields, scope: DecodeScope) -> Block | None:
     if part.get("thought") or not data:
         return None
     try:
-        return MediaPart(modality=modality_of(mime), url=f"data:{mime};base64,{data}", state=state)
+        return MediaPart(modality=modality_of(mime), url=f"data:{spelled_for_url(mime)};base64,{data}", state=state)
     except ValidationError:
         return None
 

@@ -25,10 +25,10 @@ from sabir.authoring.leaves import arguments_value, lose, result_text, result_va
 from sabir.media import (
     DEFAULT_MIMES,
     data_url_base64,
-    data_url_parameters,
     data_url_type,
     form_of,
     mime_type,
+    read_data_url,
     split_provider_file,
     type_parameters,
 )
@@ -126,7 +126,7 @@ def media_part(piece: MediaPart) -> Item:
     url = piece.url
     if form_of(url) == "data":
         mime, data = data_url_base64(url)
-        return {"inlineData": {"mimeType": _ALIASES.get(mime, mime) + data_url_parameters(url), "data": data}}
+        return {"inlineData": {"mimeType": _ALIASES.get(mime, mime) + read_data_url(url).parameters, "data": data}}
     url = _address(url)
     mime = _type_at(url, piece)
     return {"fileData": {**({"mimeType": mime} if mime else {}), "fileUri": url}}

@@ -17,6 +17,7 @@ from sabir.authoring.stored import History, expect, expect_name, listed, medium,
 from sabir.decoded import DecodedHistory
 from sabir.errors import HistoryInvalid, ResponseInvalid, one_line
 from sabir.fold import ReplyBuilder
+from sabir.media import spelled_for_url
 from sabir.messages import OptionCallPayload, OptionResultPayload
 from sabir.parts import KnownPart, MediaPart, OpaquePart, TextPart
 from sabir.scope import DecodeScope
@@ -198,7 +199,7 @@ def _medium(found: Fields, scope: DecodeScope) -> MediaPart | None:
     mime = text(blob.get("mimeType") or file.get("mimeType")).lower()
     if found.keys() == {"inlineData"} and blob.keys() == {"mimeType", "data"}:
         data = text(blob["data"]).replace("-", "+").replace("_", "/")
-        return medium(modality_of(mime), f"data:{mime};base64,{data}")
+        return medium(modality_of(mime), f"data:{spelled_for_url(mime)};base64,{data}")
     uri = text(file.get("fileUri"))
     if found.keys() != {"fileData"} or file.keys() - {"mimeType", "fileUri"} or not mime:
         return None

@@ -4,7 +4,7 @@ data URL ──▶ base64 data URL (images, files)      raw base64 and a format 
 provider-file URL ──▶ file id
 """
 
-from sabir.media import data_url_base64, data_url_parameters, form_of, read_data_url, split_provider_file
+from sabir.media import data_url_base64, form_of, read_data_url, split_provider_file
 from sabir.parts import MediaPart
 
 IMAGES = r"image/(png|jpe?g|gif|webp)"
@@ -27,7 +27,7 @@ def base64_url(url: str) -> str:
     if header.is_base64:
         return url
     mime, payload = data_url_base64(url)
-    return f"data:{mime}{data_url_parameters(url)};base64,{payload}"
+    return f"data:{mime}{header.parameters};base64,{payload}"
 
 
 def sound(url: str) -> dict[str, str]:

@@ -137,7 +137,7 @@ def _grouped(messages: Iterable[Message], speaks_as: str) -> Iterator[tuple[str,
 
 
 def _role_of(message: Message, speaks_as: str) -> str:
-    if message.kind != "parts":
+    if message.kind in ("option_call", "option_result"):
         return "assistant" if message.kind == "option_call" else "tool"
     return {speaks_as: "assistant", SYSTEM: SYSTEM}.get(message.policy, USER)
 

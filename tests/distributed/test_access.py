@@ -360,3 +360,26 @@ async def test_a_subject_that_is_not_allowed_is_said_at_once(restricted: tuple[s
             await soon(Shouting(runner).shout("x"))
     with pytest.raises(AccessRefused, match=told.format("subscription", "sabir-all.other")):
         await soon(Worker(Shouting, url, name="Other", settings=serving).run())
+
+
+async def test_a_call_that_may_not_go_to_the_worker_that_would_take_it_ends_so() -> None:
+    """The first worker leaves before it is done; permissions lack the second's own subject, and the error names it."""
+    users = f"""authorization {{ users: [
+        {{ user: desk, password: "{PASSWORD}" }}
+        {{ user: ada, password: "{PASSWORD}", permissions: {{
+            publish: ["sabir.Desk.wait", "sabir-all.Desk"], subscribe: "_INBOX.>" }} }} ] }}"""
+    gate, other = Gate(), Gate()
+    leaving = WorkerSettings(drain=0.0)
+    with nats_server(configuration=users) as url:
+        served, asked = (url.replace("://", f"://{user}:{PASSWORD}@") for user in ("desk", "ada"))
+        async with DistributedRunner(asked, name="Desk", settings=QUICK) as runner:
+            async with Worker(gate.context, served, name="Desk", settings=leaving):
+                call = asyncio.ensure_future(Gated(runner).wait("x"))
+                await until(lambda: gate.began)
+                second = Worker(other.context, served, name="Desk")
+                await second.start()
+            with pytest.raises(AccessRefused, match=f'publish to "sabir-worker.{second.id.lower()}.desk.wait"'):
+                await soon(call)
+            await second.finish()
+
+    assert other.began == []

@@ -8,7 +8,7 @@ from sabir_distributed.work import Work
 
 def work(id: str, since: float = 0.0, size: int = 0) -> Work:
     request = Request(id=id, context="Desk", policy="llm", observations=(sabir.user("x"),), seconds_left=5)
-    return Work(request, "reply", ends=5.0, since=since, size=size)
+    return Work(request, "_INBOX.ada.reply.1", ends=5.0, since=since, size=size)
 
 
 def ids(works: list[Work]) -> list[str]:

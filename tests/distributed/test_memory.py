@@ -3,13 +3,30 @@
 from sabir_distributed.memory import NOTHING, Memory
 
 
+def answers(memory: Memory, ids: str) -> list[bytes | None]:
+    """What is remembered of each."""
+    return [None if (kept := memory.recall(id)) is None else kept.answer for id in ids]
+
+
 def test_answers_are_remembered_and_the_unknown_are_not() -> None:
     """A cancelled request is known, and has no answer."""
     memory = Memory()
     memory.keep("a", b"answer")
     memory.keep("b", NOTHING)
 
-    assert (memory.recall("a"), memory.recall("b"), memory.recall("c")) == (b"answer", NOTHING, None)
+    assert answers(memory, "abc") == [b"answer", NOTHING, None]
+
+
+def test_an_answer_is_remembered_with_who_asked() -> None:
+    """Which counts towards the size, as others choose how long it is."""
+    memory = Memory(size=10)
+    memory.keep("a", b"12345", asker="ada")
+    memory.keep("b", b"1", asker="b")
+    assert [kept and kept.asker for kept in map(memory.recall, "ab")] == ["ada", "b"]
+
+    memory.keep("c", b"", asker="c")
+
+    assert answers(memory, "abc") == [None, b"1", b""]
 
 
 def test_the_oldest_are_forgotten_beyond_a_number() -> None:
@@ -18,7 +35,7 @@ def test_the_oldest_are_forgotten_beyond_a_number() -> None:
     for id in "abc":
         memory.keep(id, b"1")
 
-    assert [memory.recall(id) for id in "abc"] == [None, b"1", b"1"]
+    assert answers(memory, "abc") == [None, b"1", b"1"]
 
 
 def test_the_oldest_are_forgotten_beyond_a_size() -> None:
@@ -27,8 +44,8 @@ def test_the_oldest_are_forgotten_beyond_a_size() -> None:
     memory.keep("a", b"12345")
     memory.keep("a", b"1234")
     memory.keep("b", b"123456")
-    assert memory.recall("a") == b"1234"
+    assert answers(memory, "a") == [b"1234"]
 
     memory.keep("c", b"1")
 
-    assert [memory.recall(id) for id in "abc"] == [None, b"123456", b"1"]
+    assert answers(memory, "abc") == [None, b"123456", b"1"]

@@ -125,3 +125,20 @@ def test_a_name_that_no_subject_can_hold_is_refused(name: str) -> None:
     ):
         with pytest.raises(RuntimeFault, match="is no name for a context"):
             make()
+
+
+async def test_no_request_tells_the_id_of_another(client: Client, url: str, name: str) -> None:
+    """Whoever serves one policy of a caller's learns nothing of what it asks of others: no two ids begin alike."""
+    ids: list[str] = []
+
+    async def hear(message: Msg) -> None:
+        ids.append(json.loads(message.data)["id"])
+
+    await client.subscribe(f"sabir.{name}.*", cb=hear)
+    await flushed(client)
+    async with Worker(Desk, url, name=name), DistributedRunner(url, name=name) as runner:
+        for _ in range(3):
+            await soon(Desk(runner).echo("x"))
+        await flushed(client)
+
+    assert len({id[:8] for id in ids}) == len({id[-8:] for id in ids}) == 3

@@ -64,6 +64,10 @@ async def test_a_policy_that_would_end_its_process_fails_alone(desk: Desk) -> No
     assert (await soon(desk.echo("still there")))[0].text == "still there"
 
 
+class Stop(BaseException):
+    """What no handler of exceptions catches."""
+
+
 class Hasty(BaseContext):
     """What is interrupted, called and chosen."""
 
@@ -76,7 +80,10 @@ class Hasty(BaseContext):
         async def choose(ctx: Hasty, observations: list[Message], options: list[str] | None = None) -> list[Message]:
             return [call_of("interrupt", "a"), call_of("interrupt", "b")]
 
-        self.interrupt, self.choose = self._bind(interrupt), self._bind(choose)
+        async def leave(ctx: Hasty, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+            raise Stop("enough") from LookupError("no such file")
+
+        self.interrupt, self.choose, self.leave = self._bind(interrupt), self._bind(choose), self._bind(leave)
 
 
 async def test_an_interrupt_that_a_policy_raises_is_answered_as_its_failure(url: str, name: str) -> None:
@@ -87,6 +94,17 @@ async def test_an_interrupt_that_a_policy_raises_is_answered_as_its_failure(url:
         batch = await soon(Hasty(runner).choose("x", ["interrupt"]))
 
     assert [message.result.error_type for message in batch if message.result] == ["KeyboardInterrupt"] * 2
+
+
+async def test_a_policy_that_would_end_its_process_fails_with_its_cause(url: str, name: str) -> None:
+    """As any other failure does."""
+    async with Worker(Hasty, url, name=name), DistributedRunner(url, name=name) as runner:
+        with pytest.raises(PolicyFailed) as failed:
+            await soon(Hasty(runner).leave("x"))
+
+    assert failed.value.error_type == "Stop"
+    assert isinstance(failed.value.__cause__, LookupError)
+    assert str(failed.value.__cause__) == "no such file"
 
 
 async def test_an_unknown_option_is_refused_before_anything_is_sent(url: str, name: str) -> None:

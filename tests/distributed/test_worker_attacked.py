@@ -62,6 +62,44 @@ async def test_a_request_runs_only_the_policy_of_its_subject(
     assert gate.began == []
 
 
+@pytest.mark.parametrize(("inbox", "policy"), [("another", "echo"), ("another", "wait"), ("the same", "echo")])
+async def test_an_answer_is_for_who_asked(
+    url: str, name: str, caller: Caller, client: Client, gate: Gate, inbox: str, policy: str
+) -> None:
+    """Whoever knows a request's id hears nothing of it: not while it stands in line or runs, and not afterwards."""
+    stranger = caller
+    if inbox == "another":
+        stranger = Caller(client, name)
+        await stranger.listen()
+
+    class Both(Gated):
+        def __init__(self, runner: BaseRunner) -> None:
+            super().__init__(runner, gate)
+            self.echo = self._bind(Desk(runner).echo.policy)
+
+    one = NEVER.model_copy(update={"concurrency": 1})
+    async with Worker(Both, url, name=name, settings=one) as worker:
+        await caller.ask("r1", "begun")
+        await caller.ask("r2", "in line", sending=2, waited=1.0)
+        await until(lambda: worker.waiting == ["r2"])
+        for number, id in enumerate(["r1", "r2"], 1):
+            await stranger.ask(id, policy=policy, sending=9)
+            await until(lambda number=number: len(stranger.of(Failed)) == number)
+        gate.opened.set()
+        await until(lambda: len(caller.of(Answered)) == 2)
+        await stranger.ask("r1", policy=policy, sending=9)
+        await until(lambda: len(stranger.of(Failed)) == 3)
+
+    remedy = "give each request an id of its own"
+    told = [f"request {id!r} was sent before, for another policy or inbox; {remedy}" for id in ("r1", "r2", "r1")]
+    assert [(each.error.type, each.error.message) for each in stranger.of(Failed)] == [
+        ("EnvelopeInvalid", each) for each in told
+    ]
+    assert [subject for subject, reply in caller.heard if isinstance(reply, Answered)] == ["r1.1", "r2.2"]
+    assert stranger is caller or not stranger.of(Answered)
+    assert gate.ended == ["begun", "in line"]
+
+
 @pytest.mark.parametrize("reply", ["sabir.{name}.other", "sabir-all.{name}", "elsewhere.x", "_INBOXES.{name}"])
 async def test_a_worker_answers_to_inboxes_alone(
     url: str, name: str, caller: Caller, client: Client, gate: Gate, caplog: pytest.LogCaptureFixture, reply: str

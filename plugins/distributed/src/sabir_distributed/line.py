@@ -109,10 +109,7 @@ class Line:
             largest=self.connection.largest,
             compress_above=self._settings.compress_above,
         )
-        chosen = exchange.chosen
-        meant = request.context, request.policy
-        subject = requests_for(chosen, *meant) if chosen else requests_of(*meant)
-        await self.connection.publish(subject, body, reply)
+        await self.connection.publish(_subject_of(exchange), body, reply)
 
     async def _cancel(self, exchange: Exchange) -> None:
         with suppress(NoServer):
@@ -139,12 +136,18 @@ class Line:
     def _refuse(self, subject: str, error: AccessRefused) -> None:
         """End the requests that may not be sent there: nobody would answer them."""
         for exchange in self._exchanges.values():
-            if subject == requests_of(exchange.context, exchange.policy).lower():
+            if subject == _subject_of(exchange).lower():
                 exchange.take(0, error)
 
     def _fail_all(self, gone: asyncio.Future[NoServer]) -> None:
         for exchange in self._exchanges.values():
             exchange.take(0, gone.result())
+
+
+def _subject_of(exchange: Exchange) -> str:
+    """Where its request goes: to any worker, or to the one that was chosen."""
+    meant = exchange.context, exchange.policy
+    return requests_for(exchange.chosen, *meant) if exchange.chosen else requests_of(*meant)
 
 
 def _read(message: Msg, largest: int) -> Reply | Nobody | EnvelopeInvalid:

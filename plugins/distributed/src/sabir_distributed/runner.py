@@ -8,7 +8,6 @@ PolicyFailed that names it (RN-31).
 """
 
 import asyncio
-from itertools import count
 
 from sabir import SabirError
 from sabir.closing import AsyncClosing
@@ -44,7 +43,6 @@ class DistributedRunner(Runner, AsyncClosing):
         self._target = target
         self._name = None if name is None else check_context(name)
         self._settings = settings or CallSettings()
-        self._id, self._numbers = new_ids(1)[0], count(1)
         self._line: Line | None = None
         self._opening: asyncio.Lock | None = None
 
@@ -77,7 +75,7 @@ class DistributedRunner(Runner, AsyncClosing):
         bound = call.bound
         values = {
             "schema_number": SCHEMA,
-            "id": f"{self._id}-{next(self._numbers)}",
+            "id": new_ids(1)[0],
             "context": self._name or check_context(type(bound.context).__name__),
             "policy": bound.name,
             "observations": tuple(call.observations),

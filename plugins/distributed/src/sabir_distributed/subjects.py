@@ -57,6 +57,11 @@ def beats_for(reply: str) -> str:
     return f"{reply.rsplit('.', 2)[0]}.{ALIVE}"
 
 
+def asker_of(policy: str, reply: str) -> str:
+    """Who asks: all sendings of a request are for one policy, and their reply subjects differ in the number alone."""
+    return f"{policy} {reply.rpartition('.')[0]}"
+
+
 def check_inbox(prefix: str) -> str:
     """What inboxes begin with, if it can be that; ValueError otherwise."""
     if len(prefix) > LONGEST_NAME or not _PREFIX.fullmatch(prefix):

@@ -22,7 +22,9 @@ from sabir_runtime.failures import MOST_CHARACTERS, failure_of
 
 from sabir_distributed.envelopes import SCHEMA, Answered, Failed, Fault, Request, encode
 from sabir_distributed.errors import EnvelopeInvalid
+from sabir_distributed.memory import Kept
 from sabir_distributed.packing import pack
+from sabir_distributed.subjects import asker_of, requests_for, requests_of
 
 
 @dataclass(slots=True, eq=False)
@@ -49,6 +51,11 @@ class Work:
     is_tired: bool = False
     """Whether it stood in line at the last beat."""
 
+    @property
+    def asker(self) -> str:
+        """Whom it is done for, whichever sending was the latest."""
+        return asker_of(self.request.policy, self.reply)
+
     def stop(self) -> None:
         """Cancel the policy that has begun."""
         assert self.task is not None
@@ -66,7 +73,23 @@ class WorkerRunner(InMemoryRunner):
         except (Exception, asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:
-            raise PolicyFailed.of(error) from None
+            failure = PolicyFailed.of(error)
+            raise failure from failure.__cause__
+
+
+def check_subject(subject: str, request: Request, worker: str) -> None:
+    """EnvelopeInvalid where a request came to a subject that is not its policy's: permissions are for subjects."""
+    meant = request.context, request.policy
+    if subject not in (requests_of(*meant), requests_for(worker, *meant)):
+        told = f"request is for {request.policy!r} of {request.context!r}, and came to {subject!r}"
+        raise EnvelopeInvalid(f"{told}; send it to its policy's own subject")
+
+
+def check_asker(request: Request, reply: str, known: Kept | Work | None) -> None:
+    """EnvelopeInvalid where a known request of this id is another's: its answer is for nobody else."""
+    if known is not None and known.asker not in ("", asker_of(request.policy, reply)):
+        told = f"request {request.id!r} was sent before, for another policy or inbox"
+        raise EnvelopeInvalid(f"{told}; give each request an id of its own")
 
 
 async def answer_of(work: Work, bound: BoundPolicy, worker: str, limits: tuple[int, int]) -> bytes:

@@ -49,7 +49,7 @@ from sabir_distributed.messages import KnownMessages
 from sabir_distributed.packing import unpack
 from sabir_distributed.settings import WorkerSettings
 from sabir_distributed.subjects import QUEUE, all_of, beats_for, check_context, is_inbox, requests_for, requests_of
-from sabir_distributed.work import Work, answer_of, refusal_of
+from sabir_distributed.work import Work, answer_of, check_asker, check_subject, refusal_of
 
 RELEASED_WITHIN = 5.0
 """Seconds that policies have to end after they were cancelled, before the worker leaves without them."""
@@ -219,17 +219,18 @@ class Worker:
         try:
             body = unpack(message.data, self._settings.largest)
             request = decode_request(body, self._known)
-            _check_subject(message.subject, request, self.id)
+            check_subject(message.subject, request, self.id)
+            kept, known = self._memory.recall(request.id), self._hands.find(request.id)
+            check_asker(request, message.reply, kept or known)
         except Exception as error:  # whatever came, its caller waits for an answer
             fault = refusal_of(error)
             logger.warning("worker %s refused a request: %s", self.id, fault.message)
             await self._say(message.reply, Failed(id="", worker=self.id, error=fault))
             return
-        answer = self._memory.recall(request.id)
-        if answer is not None:
-            if answer is not NOTHING:
-                await self._connected().publish(message.reply, answer)
-        elif (known := self._hands.find(request.id)) is not None:
+        if kept is not None:
+            if kept.answer is not NOTHING:
+                await self._connected().publish(message.reply, kept.answer)
+        elif known is not None:
             known.reply = message.reply
             if known.is_accepted:
                 await self._say_accepted(known)
@@ -273,7 +274,7 @@ class Worker:
         connection = self._connected()
         limits = (connection.largest, self._settings.compress_above)
         answer = await answer_of(work, self._policies[work.request.policy], self.id, limits)
-        self._memory.keep(work.request.id, answer)
+        self._memory.keep(work.request.id, answer, work.asker)
         try:
             await connection.publish(work.reply, answer)
         except NoServer as error:
@@ -374,11 +375,3 @@ class Worker:
     def _connected(self) -> Connection:
         assert self._connection is not None, "start it first"
         return self._connection
-
-
-def _check_subject(subject: str, request: Request, worker: str) -> None:
-    """EnvelopeInvalid where a request came to a subject that is not its policy's: permissions are for subjects."""
-    meant = request.context, request.policy
-    if subject not in (requests_of(*meant), requests_for(worker, *meant)):
-        told = f"request is for {request.policy!r} of {request.context!r}, and came to {subject!r}"
-        raise EnvelopeInvalid(f"{told}; send it to its policy's own subject")

@@ -150,6 +150,21 @@ async def test_a_user_and_password_of_a_base_url_are_a_header_and_in_no_log(
 
 
 @pytest.mark.parametrize("model", MODELS)
+def test_what_is_secret_in_a_base_url_stands_in_no_error(model: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A server that says back whom it was told of, decoded, and the query that it was asked with."""
+    said = "no entry for bob:hunter2secret with hunter2secret and SIGNATURE99"
+    body = json.dumps({"error": {"message": said, "type": "invalid"}}).encode()
+    with caplog.at_level(logging.INFO, "sabir"), Server([whole(body, 401)]) as server:
+        address = server.url.replace("://", "://bob:hunter2secret@") + "/v1?sig=SIGNATURE99&api-version=2026-01-01"
+        with ask(model, address) as llm, pytest.raises(CallError) as caught:
+            llm.complete_sync("Hello")
+
+    told = [str(caught.value), *(record.getMessage() for record in caplog.records if record.name == "sabir")]
+    assert "no entry for [a secret] with [a secret] and [a secret]" in told[0]
+    assert [text for text in told if "hunter2" in text or "SIGNATURE" in text] == []
+
+
+@pytest.mark.parametrize("model", MODELS)
 async def test_the_query_of_a_base_url_stands_behind_the_path(model: str) -> None:
     """Before what the SDK puts there itself."""
     with Server([whole(b"{}", 400)]) as server, ask(model, f"{server.url}/base?api-version=1&x=%2F") as llm:

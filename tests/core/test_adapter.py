@@ -475,6 +475,18 @@ def test_what_the_answer_lost_is_in_the_warning(tiny: Tiny, caplog: pytest.LogCa
     assert [record.getMessage()[:15] for record in caplog.records] == ["tiny:m lost 1: "]
 
 
+def test_state_that_is_withheld_alone_is_no_warning(tiny: Tiny, caplog: pytest.LogCaptureFixture) -> None:
+    """It is what every hand-over does; the content went along."""
+    foreign = sabir.Origin(provider="acme", dialect="acme.talk", model="m")
+    said = sabir.TextPart(text="So it is.", state={"signature": "c2ln"})
+    answer = sabir.Message(policy="llm", origin=foreign, payload=sabir.PartsPayload(parts=(said,)))
+    with serving(echo) as (llm, _), caplog.at_level(logging.INFO, "sabir"):
+        reply = llm.complete_sync([sabir.user("Is it?"), answer, sabir.user("Sure?")])
+
+    assert [loss.kind for loss in reply.losses] == ["withheld"]
+    assert [(record.levelname, record.getMessage()[:15]) for record in caplog.records] == [("INFO", "tiny:m lost 1: ")]
+
+
 def test_bodies_are_logged_at_debug_only_and_redacted(tiny: Tiny, caplog: pytest.LogCaptureFixture) -> None:
     """No header value, no key, and of a data URL its beginning."""
     image = sabir.image(b"\x89PNG\r\n\x1a\n" + bytes(3000))

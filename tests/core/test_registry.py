@@ -18,7 +18,7 @@ from sabir.errors import (
     ProviderMissing,
     SettingsInvalid,
 )
-from sabir.registry import ModelName, ProviderStatus, Registry
+from sabir.registry import ModelName, ProviderStatus, Registry, default_registry
 
 from tests.core.distributions import Install
 
@@ -104,6 +104,15 @@ def test_installed_packages_say_what_to_write_for_a_name_that_no_provider_has(ac
         acme.provider("acne")
     with pytest.raises(ProviderMissing, match=r"'zorg' is not installed; .*; install the package that names it"):
         acme.provider("zorg")
+
+
+def test_no_lock_is_held_while_a_hint_loads(install: Install) -> None:
+    """Its module may ask the registry itself."""
+    source = "from sabir.registry import default_registry\nACNE = f'not among {len(default_registry.names())}'"
+    install("a-first", {"sabir.hints": {"acne": "asking_hints:ACNE"}}, asking_hints=source)
+
+    with pytest.raises(ProviderMissing, match=r"; not among \d+$"):
+        default_registry.provider("acne")
 
 
 def test_a_provider_that_was_installed_meanwhile_is_found(install: Install) -> None:

@@ -97,6 +97,7 @@ def test_parts_of_one_answer_join_as_those_of_a_stream_do() -> None:
         {"jsonPath": "$.list.name", "numberValue": 1},
         {"jsonPath": "$.list", "numberValue": 1},
         {"jsonPath": "$.list[0].name", "numberValue": 1},
+        {"jsonPath": "$.list[0]", "numberValue": 2},
         {"jsonPath": "$" + ".a" * 101, "numberValue": 1},
         {"jsonPath": "$.city", "numberValue": "NaN"},
         {"jsonPath": "$.city", "structValue": {}},

@@ -1,7 +1,7 @@
 """What a call tells its surroundings: the logger `sabir`, and the telemetry hooks of installed plugins.
 
     WARNING   one line for each call that lost something
-    INFO      an attempt that failed
+    INFO      an attempt that failed; a call that withheld state beside its content, and lost nothing else
     DEBUG     bodies, redacted: no header values, long base64 cut short
 
 Nothing here changes a call or can break it.
@@ -68,7 +68,8 @@ class CallWatch:
         finally:
             if losses:
                 shown = one_line("; ".join(map(str, losses)), 1000)
-                logger.warning("%s lost %d: %s", self._rendering.target, len(losses), shown)
+                level = logging.INFO if {loss.kind for loss in losses} == {"withheld"} else logging.WARNING
+                logger.log(level, "%s lost %d: %s", self._rendering.target, len(losses), shown)
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug("%s reply: %s", self._rendering.target, redact(repr(reply).encode()))
         self._hooks.call_ended(self._rendering, reply, self._call)

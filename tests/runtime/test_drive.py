@@ -366,6 +366,38 @@ async def test_a_coroutine_is_cancelled_when_the_time_is_over(monkeypatch: pytes
         await asyncio.sleep(0)
 
 
+@pytest.mark.parametrize("first", ["cancelled", "time over"])
+async def test_what_ends_while_it_is_stopped_is_recorded_whichever_stops_it_first(first: str) -> None:
+    """The caller cancels before the time is over, or while what the time stopped cleans up; that is cancelled once."""
+    began, stopped, leave, session = asyncio.Event(), asyncio.Event(), asyncio.Event(), Session()
+
+    async def pay() -> str:
+        try:
+            began.set()
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            stopped.set()
+            await leave.wait()
+        return "paid"
+
+    evaluating = asyncio.ensure_future(
+        evaluate(
+            ScriptedAdapter(calls(pay={})), PROMPT, session=session, options=[pay],
+            budget=Budget(seconds=600 if first == "cancelled" else 1),
+        )
+    )  # fmt: skip
+    await (began if first == "cancelled" else stopped).wait()
+    evaluating.cancel()
+    await stopped.wait()
+    await asyncio.sleep(0.01)
+    leave.set()
+    with pytest.raises(asyncio.CancelledError):
+        await evaluating
+
+    results = [each for each in get_inner_messages(session) if each.role == "tool"]
+    assert len(results) == 1
+
+
 def test_no_option_begins_when_the_time_is_over() -> None:
     """Those of one reply run one after another here; the time is one for all."""
     begun, session = list[str](), Session()

@@ -203,16 +203,19 @@ class Performer:
     async def _stop(self, seconds: float | None) -> list[Run]:
         """Cancel what runs, tell threads that nobody waits, and wait so long for the tasks; what runs on all the same.
 
-        Of those that ended all the same, the results are kept.
+        Of those that ended all the same, the results are kept. Whoever cancels this wait leaves them to the next one:
+        each is cancelled once, so that it can clean up, and forgotten when it was waited for.
         """
         import asyncio
 
         self._desk.cancelled.set()
-        running, self._running = self._running, {}
+        running = self._running
         in_threads = [run for run in running.values() if not self._is_awaited(run)]
         for task in running:
-            task.cancel()
+            if not task.cancelling():
+                task.cancel()
         done = (await asyncio.wait(running, timeout=seconds))[0] if running else set()
+        self._running = {}
         results = await asyncio.gather(*done, return_exceptions=True)
         ended = [each for each in results if isinstance(each, Ended)]
         self._ended += ended

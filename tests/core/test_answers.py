@@ -335,6 +335,19 @@ async def test_a_cancellation_of_something_else_is_a_failure_of_the_option() -> 
     assert result.error_message == "the option waited for something that was cancelled"
 
 
+async def test_a_cancellation_in_a_plain_option_is_its_failure() -> None:
+    """UP-05: waiting and in a thread; a plain function may have a loop of its own."""
+
+    @option
+    def fetch() -> None:
+        raise asyncio.CancelledError
+
+    for answer in (fetch.answer_sync(call("fetch")), await fetch.answer(call("fetch"))):
+        assert answer.result is not None
+        assert answer.result.error_type == "CancelledError"
+        assert answer.result.error_message == "the option waited for something that was cancelled"
+
+
 async def test_coroutine_functions_are_awaited_in_the_loop() -> None:
     """Callable objects with an asynchronous `__call__`, and functions that return an awaitable, as well."""
 

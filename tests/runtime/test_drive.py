@@ -421,24 +421,27 @@ def test_no_option_begins_when_the_time_is_over() -> None:
     assert begun == ["first"]
 
 
-def test_a_process_ends_though_an_option_does_not_return() -> None:
+@pytest.mark.parametrize("wait", ["evaluate_sync(*asked, **how)", "asyncio.run(evaluate(*asked, **how))"])
+def test_a_process_ends_though_an_option_does_not_return(wait: str) -> None:
     """Whoever waits gets the error, and the program its end."""
-    told = subprocess.run([sys.executable, "-c", HANGING], capture_output=True, text=True, timeout=60, check=False)
+    program = HANGING.replace("WAIT", wait)
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
 
     assert told.stdout == "given up\n"
     assert told.returncode == 0
 
 
 HANGING = """
-import threading
-from sabir_runtime import Budget, BudgetExhausted, evaluate_sync
+import asyncio, threading
+from sabir_runtime import Budget, BudgetExhausted, evaluate, evaluate_sync
 from sabir_testing.scripted import ScriptedAdapter, calls
 
 def hang():
     threading.Event().wait()
 
+asked, how = (ScriptedAdapter(calls(hang={})), "Hi."), {"options": [hang], "budget": Budget(seconds=2)}
 try:
-    evaluate_sync(ScriptedAdapter(calls(hang={})), "Hi.", options=[hang], budget=Budget(seconds=2))
+    WAIT
 except BudgetExhausted:
     print("given up")
 """

@@ -3,8 +3,8 @@
     call ──bind──▶ Bound ──(function)──▶ Outcome ──finish──▶ option result
            └─ arguments refused ────────────────────────────▶ error result, the function never ran (PJ-34)
 
-An exception of the function becomes an error result, SystemExit too; the caller's cancellation and interrupts go on to
-the caller. What the function had no part in is answered by the runtime (PJ-06).
+An exception of the function becomes an error result, SystemExit too, and the cancellation of something that it waited
+for; the caller's own cancellation and interrupts go on to the caller. What the function had no part in is answered by the runtime (PJ-06).
 """
 
 import inspect
@@ -35,6 +35,9 @@ class Outcome(NamedTuple):
     error: BaseException | None = None
 
 
+_CANCELLED = Outcome(error=OptionFailed("CancelledError", "the option waited for something that was cancelled"))
+
+
 def answer_call_sync(option: "Option", call: Message) -> Message:
     """Run an option for a call, in this thread. OptionInvalid, before anything runs, where it needs a loop."""
     function = check_runs(option, asynchronous=False)
@@ -61,11 +64,17 @@ async def answer_call(option: "Option", call: Message) -> Message:
 
 
 def _run(function: Callable[..., Any], bound: Bound) -> Outcome:
-    """Run the function; an exception is an outcome too."""
+    """Run the function; an exception is an outcome too. Nobody can cancel a plain function: that is its own."""
     try:
         return Outcome(function(*bound.positional, **bound.named))
     except (Exception, SystemExit) as error:
         return Outcome(error=error)
+    except BaseException as error:
+        from asyncio import CancelledError  # loaded already where one was raised
+
+        if isinstance(error, CancelledError):
+            return _CANCELLED
+        raise
 
 
 async def _settle(value: Awaitable[Any]) -> Outcome:
@@ -79,7 +88,7 @@ async def _settle(value: Awaitable[Any]) -> Outcome:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        return Outcome(error=OptionFailed("CancelledError", "the option waited for something that was cancelled"))
+        return _CANCELLED
 
 
 def check_runs(option: "Option", *, asynchronous: bool) -> Callable[..., Any]:

@@ -21,6 +21,7 @@ from sabir import Adapter, Message, Option, Reply, SettingsInvalid
 from sabir.calls import CallArguments
 from sabir.messages import OptionCall
 from sabir.signatures import is_asynchronous
+from sabir.threads import Threads
 from sabir_session import InnerMessage, Session
 
 from sabir_runtime.approval import Approve, Decision, as_decision
@@ -29,7 +30,7 @@ from sabir_runtime.depth import checked, deeper
 from sabir_runtime.outcomes import BudgetExhausted
 from sabir_runtime.progress import CallProgress, CallStarted, Event, TextArrived, Watch, tell
 from sabir_runtime.script import Action, Ask, Complete, Ended, Outcome, Record, Run, Script, Start, Take, Tell
-from sabir_runtime.threads import called, started
+from sabir_runtime.threads import called
 from sabir_runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class SyncPerformer:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._waiting: deque[Run] = deque()
+        self._threads = Threads()
 
     def perform(self, action: Action) -> Outcome:
         """Do what an action says; the answer that its class documents."""
@@ -133,7 +135,7 @@ class SyncPerformer:
         context = self._desk.context(run, lambda event: tell(self._desk.watch, event))
         if left is None:
             return self._run(run, context)
-        ending = started(partial(self._run, run, context))
+        ending = self._threads.start(partial(self._run, run, context))
         wait([ending], timeout=left)
         if ending.done():
             return ending.result()

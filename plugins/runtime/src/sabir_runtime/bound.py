@@ -15,8 +15,8 @@ from sabir.constructors import as_messages
 from sabir.messages import RESERVED
 from sabir.provided import values_of
 
-from sabir_runtime.depth import checked, deeper
-from sabir_runtime.errors import PolicyInvalid
+from sabir_runtime.depth import checked, deeper, heard
+from sabir_runtime.errors import CallsTooDeep, PolicyInvalid
 from sabir_runtime.failures import PolicyFailed, is_cancelled
 from sabir_runtime.options import CHOSEN, option_of
 from sabir_runtime.policies import AnyPolicy, Batch, Named, check_batch
@@ -94,7 +94,7 @@ class BoundPolicy:
         self, observations: str | Message | Sequence[Message], options: Sequence[str] | None, arguments: dict[str, Any]
     ) -> Awaitable[Batch]:
         """As a call of it, with arguments that are of their parameters' types already: validated once, not twice."""
-        return self.runner.perform(BoundCall(self, observations, options, arguments))
+        return heard(self.runner.perform(BoundCall(self, observations, options, arguments)))
 
     def __repr__(self) -> str:
         """By its name, and that of its function."""
@@ -157,6 +157,8 @@ class BoundCall:
     async def answer(self, message: Message, context: ToolContext | None = None) -> Message:
         """The result of one option call of the batch; whatever fails is an error result (UP-05, D-08).
 
+        Except for CallsTooDeep, which is a PolicyFailed as well, as is all that a policy's caller gets.
+
         `context` is what the option may know of its run; runners that keep records say there whether it may have run
         before.
         """
@@ -165,14 +167,16 @@ class BoundCall:
             context = ToolContext(call_id, idempotency_key=f"{message.id}/{call_id}")
         token = CHOSEN.set(message)
         try:
-            with context.entered(), deeper(self.bound.called):
+            with context.entered(), deeper(self.bound.called) as met:
                 (result,) = await answer([message], self.offered())
+            return checked(result, met)
         except asyncio.CancelledError:
             context.cancelled.set()
             raise
+        except CallsTooDeep as fault:
+            raise PolicyFailed.of(fault) from None
         finally:
             CHOSEN.reset(token)
-        return checked(result)
 
     def offered(self) -> tuple[Option, ...]:
         """The options of this call, as a model is told of them and as core runs them."""

@@ -142,9 +142,9 @@ class SyncPerformer:
         raise self._desk.give_up([run])
 
     def _run(self, run: Run, context: ToolContext) -> Ended:
-        with context.entered(), deeper(run.message.call.option_name):
+        with context.entered(), deeper(run.message.call.option_name) as met:
             (result,) = sabir.answer_sync([run.message], self._desk.options)
-        return Ended(run, checked(result))
+        return Ended(run, checked(result, met))
 
     def close(self) -> None:
         """Tell what still runs in other threads that nobody waits."""
@@ -187,9 +187,9 @@ class Performer:
             return await stream.reply()
 
     async def _run(self, run: Run) -> Ended:
-        with self._desk.context(run, _here(self._desk.watch)).entered(), deeper(run.message.call.option_name):
+        with self._desk.context(run, _here(self._desk.watch)).entered(), deeper(run.message.call.option_name) as met:
             (result,) = await sabir.answer([run.message], self._desk.options)
-        return Ended(run, checked(result))
+        return Ended(run, checked(result, met))
 
     async def _next(self) -> Ended:
         import asyncio

@@ -1,12 +1,13 @@
 """A failure that was recorded or sent says what it was."""
 
 import pickle
+from collections.abc import Iterator
 
 import pytest
 from sabir import OptionFailed
 from sabir.errors import RateLimited
 from sabir_runtime import PolicyFailed
-from sabir_runtime.failures import Failure
+from sabir_runtime.failures import MOST_CHARACTERS, MOST_FAILURES, Failure, failure_of
 
 
 class Unsure(Exception):
@@ -55,6 +56,55 @@ def test_causes_of_causes_end() -> None:
     one.__cause__, two.__cause__ = two, one
 
     assert str(PolicyFailed.of(one)) == "one"
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_a_tree_of_failures_is_bounded_and_what_is_left_out_is_counted(is_shared: bool) -> None:
+    """Where members are shared it would have 2^16 leaves, else 5,000 with a long text each."""
+    group = ExceptionGroup("g", [ValueError("x" * 10_000)] * (2 if is_shared else 5_000))
+    for _ in range(15 if is_shared else 0):
+        group = ExceptionGroup("g", [group, group])
+    told = failure_of(group)
+
+    assert len(list(all_of(told))) == MOST_FAILURES
+    assert len(told.model_dump_json()) < 20 * MOST_CHARACTERS
+    assert is_shared or told.message == f"g … and {5_000 - MOST_FAILURES + 1} more"
+
+
+def all_of(failure: Failure) -> Iterator[Failure]:
+    """It, its causes and its members."""
+    yield failure
+    for each in (*failure.members, *filter(None, [failure.cause])):
+        yield from all_of(each)
+
+
+def test_what_cannot_tell_of_itself_is_told_all_the_same() -> None:
+    """By its class, or as an exception where that has no name."""
+
+    class Silent(SystemExit):
+        def __repr__(self) -> str:
+            raise ValueError("no text")
+
+        __str__ = __repr__
+
+    assert str(PolicyFailed.of(Silent())) == "Silent: the policy raised Silent(Silent)"
+    assert str(PolicyFailed.of(type("", (Exception,), {})("no disk"))) == "Exception: no disk"
+
+
+def test_an_error_of_pythons_own_keeps_its_plain_arguments_and_attributes() -> None:
+    """What is no plain value stays where it was raised, as do the arguments of other classes."""
+    key, file = PolicyFailed.of(KeyError("a")), PolicyFailed.of(FileNotFoundError(2, "No such file", "town.txt"))
+    again = PolicyFailed.of(pickle.loads(pickle.dumps(file)))
+    with pytest.raises(SyntaxError) as syntax:
+        compile("a b", "town.py", "exec")
+
+    assert key.args == ("a",)
+    assert isinstance(again, FileNotFoundError)
+    assert (again.errno, again.strerror, again.filename) == (2, "No such file", "town.txt")
+    assert PolicyFailed.of(syntax.value).msg == syntax.value.msg  # type: ignore[attr-defined]
+    for kept_nowhere in (KeyError(("a",)), KeyError(float("nan")), KeyError("\ud800"), KeyError("a" * 10_001)):
+        assert PolicyFailed.of(kept_nowhere).args == (PolicyFailed.of(kept_nowhere).error_message,)
+    assert PolicyFailed.of(OptionFailed("quota", "try tomorrow")).args == ("try tomorrow",)
 
 
 def test_what_names_no_class_that_is_known_everywhere_is_a_failure_and_no_more() -> None:

@@ -8,31 +8,43 @@
     MyError(Exception)         PolicyFailed: "MyError: no disk"
 
 A runner in memory goes the same way: whoever catches an error catches it wherever the policy runs. A group keeps its
-members, and an error its `__cause__`, each made so; attributes of another class are not kept.
+members, and an error its `__cause__`, each made so, `MOST_FAILURES` of them in all. One of Python's own keeps `args`
+that are plain values, and the attributes that `_KEPT` names; those of another class are not kept.
 """
 
 import asyncio
 import builtins
-from collections.abc import Callable
-from typing import TypeGuard
+from collections.abc import Callable, Iterator
+from itertools import islice, takewhile
+from types import NoneType
+from typing import TypeAlias, TypeGuard
 
 from sabir import OptionFailed
+from sabir.errors import NotJSON
 from sabir.execution import is_retryable, text_of
 from sabir.models import AtRest
 from sabir.parts import NonEmpty
+from sabir.values import encode_json
 
 from sabir_runtime.errors import CallsTooDeep, LoopLimit, PolicyInvalid, RuntimeFault, UnknownOption
 
 MOST_CHARACTERS = 10_000
-"""Of an exception's message."""
+"""Of an exception's message; a tenth of it of each cause's and member's, and of an argument."""
 MOST_CAUSES = 20
 """So many causes of causes are kept."""
+MOST_FAILURES = 100
+"""So many of an error's causes and members are kept, itself included; one that is reached twice counts twice."""
+_KEPT = ("errno", "strerror", "filename", "msg", "name")
+"""Attributes of Python's own classes that are kept where they are plain values."""
 _ALONE = (StopIteration, MemoryError, ExceptionGroup)
 """The first cannot leave a coroutine, of the second nothing can be derived, and a group is known by its members."""
 
 _OWN: dict[str, type[Exception]] = {
     kind.__name__: kind for kind in (PolicyInvalid, UnknownOption, LoopLimit, CallsTooDeep)
 }
+
+Plain: TypeAlias = str | int | float | bool | None
+"""What is itself again once it was written as JSON."""
 
 
 class PolicyFailed(RuntimeFault, OptionFailed):
@@ -77,11 +89,20 @@ class Failure(AtRest):
     cause: "Failure | None" = None
     members: "tuple[Failure, ...]" = ()
     """Of a group."""
+    args: tuple[Plain, ...] | None = None
+    """Of one of Python's own, where all are plain."""
+    attributes: tuple[tuple[str, Plain], ...] = ()
+    """Of one of Python's own: what is plain of `_KEPT`."""
 
     def error(self) -> PolicyFailed:
         """The exception that a caller gets; its `__cause__` and its members are such exceptions too."""
         made = self._new()
         PolicyFailed.__init__(made, self.type, self.message, retryable=self.retryable)
+        if self.args is not None:
+            made.args = self.args
+        for name, value in self.attributes:
+            if name in _KEPT and hasattr(made, name):
+                setattr(made, name, value)
         if self.cause is not None:
             made.__cause__ = self.cause.error()
         return made
@@ -96,18 +117,62 @@ class Failure(AtRest):
         return kind.__new__(kind)
 
 
-def failure_of(error: BaseException, depth: int = MOST_CAUSES) -> Failure:
-    """What an exception says of itself, of its causes and its members: so many levels of them."""
+def failure_of(error: BaseException) -> Failure:
+    """What an exception says of itself, of its causes and its members: `MOST_CAUSES` levels, `MOST_FAILURES` in all."""
+    return _told(error, MOST_CAUSES, iter(range(1, MOST_FAILURES)), MOST_CHARACTERS)
+
+
+def _told(error: BaseException, depth: int, places: Iterator[int], most: int) -> Failure:
+    """One of them, so many characters of what it says; each that it is made of takes a place."""
+
+    def told(each: BaseException) -> Failure | None:
+        if not depth or next(places, None) is None:
+            return None
+        return _told(each, depth - 1, places, MOST_CHARACTERS // 10)
+
     kind, message, retryable = _said_by(error)
-    members = error.exceptions if isinstance(error, BaseExceptionGroup) and depth else ()
+    cause = None if error.__cause__ is None else told(error.__cause__)
+    given = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    members = tuple(takewhile(lambda each: each is not None, map(told, given)))
+    left_out = len(given) - len(members)
+    known = next(filter(_is_known, type(error).__mro__), None)
+    is_pythons = known is not None and known not in _OWN.values()
     return Failure(
-        type=_as_text(kind),
-        message=_as_text(message),
+        type=_as_text(kind)[:most] or "Exception",
+        message=_as_text(message)[:most] + (f" … and {left_out} more" if left_out else ""),
         retryable=retryable,
-        known_as=next((each.__name__ for each in type(error).__mro__ if _is_known(each)), ""),
-        cause=failure_of(error.__cause__, depth - 1) if error.__cause__ is not None and depth else None,
-        members=tuple(failure_of(each, depth - 1) for each in members),
+        known_as=known.__name__ if known is not None else "",
+        cause=cause,
+        members=members,
+        args=_args_of(error) if is_pythons else None,
+        attributes=_attributes_of(error) if is_pythons else (),
     )
+
+
+def _args_of(error: BaseException) -> tuple[Plain, ...] | None:
+    args: tuple[object, ...] = BaseException.args.__get__(error)  # type: ignore[attr-defined]  # whatever a class made of it
+    plain = tuple(filter(_is_plain, islice(args, len(_KEPT))))
+    return plain if len(plain) == len(args) else None
+
+
+def _attributes_of(error: BaseException) -> tuple[tuple[str, Plain], ...]:
+    found = []
+    for name in _KEPT:
+        try:
+            value: object = getattr(error, name, None)
+        except Exception:
+            continue
+        if value is not None and _is_plain(value):
+            found.append((name, value))
+    return tuple(found)
+
+
+def _is_plain(value: object) -> TypeGuard[Plain]:
+    """Whether JSON holds a value as it is, and it is not long."""
+    try:
+        return type(value) in (str, int, float, bool, NoneType) and len(encode_json(value)) <= MOST_CHARACTERS // 10
+    except NotJSON:
+        return False
 
 
 def is_cancelled() -> bool:
@@ -126,7 +191,7 @@ def _said_by(error: BaseException) -> tuple[str, str, bool]:
     elif isinstance(error, asyncio.CancelledError):
         message = "the policy waited for something that was cancelled"
     elif not isinstance(error, Exception):
-        message = f"the policy raised {error!r}"
+        message = f"the policy raised {type(error).__name__}({message})"
     return type(error).__name__, message, is_retryable(error)
 
 

@@ -160,7 +160,14 @@ def test_time_counts_from_the_beginning() -> None:
     assert met.value.spent == 5.0
 
 
-@pytest.mark.parametrize("limits", [{"turns": -1}, {"seconds": -0.5}, {"cost": 1}, {"seconds": float("nan")}], ids=str)
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"turns": -1}, {"seconds": -0.5}, {"cost": 1}, {"seconds": float("nan")}, {"turns": "3"}, {"seconds": "1"},
+        {"seconds": Decimal(1)},
+    ],
+    ids=str,
+)  # fmt: skip
 def test_a_budget_that_cannot_be_kept_is_refused(limits: dict[str, Any]) -> None:
     """Negative limits, no number, and a cost that nothing tells."""
     with pytest.raises(sabir.SettingsInvalid, match="Budget"):

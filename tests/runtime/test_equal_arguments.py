@@ -120,7 +120,8 @@ async def test_arguments_are_of_their_parameters_types_under_every_runner(
 async def test_arguments_that_do_not_fit_are_refused_under_every_runner(
     runner: str, request: pytest.FixtureRequest
 ) -> None:
-    """RN-21: by name, before anything is run: of another type, missing, or unknown; and messages that are none."""
+    """RN-21: by name, before anything is run: of another type, missing, unknown, or named as what
+    every policy is given; and messages that are none."""
     async with RUNNERS[runner](request, Desk) as made:
         ctx = Desk(made)
         with pytest.raises(PolicyInvalid, match=r"'tell' do not fit: argument 'number': .*valid integer"):
@@ -129,6 +130,8 @@ async def test_arguments_that_do_not_fit_are_refused_under_every_runner(
             await ctx.need([])
         with pytest.raises(PolicyInvalid, match="'need' do not fit: argument 'town': unknown; it takes city"):
             await ctx.need([], city="Rome", town="Rome")
+        with pytest.raises(PolicyInvalid, match="'tell_all' do not fit: argument 'ctx': every policy is given"):
+            await ctx.tell_all([], ctx=1)
         with pytest.raises(Misnamed, match=r"messages\[1\] is a str"):
             await ctx.tell([HISTORY[0], "Hi."])
 
@@ -142,8 +145,8 @@ CHANGED: dict[str, tuple[str, dict[str, Any], str]] = {
     "subclass": ("tell", {"town": Capital(name="Rome", country="Italy")}, "of type Capital, becomes one of type Town"),
     "open tuple": ("tell_all", {"deep": [(1, 2)]}, r"\[0\], of type tuple"),
     "open NaN": ("tell_all", {"rate": float("nan")}, "argument 'rate'"),
-    "model of secrets": ("tell", {"login": Login(user="x", password=SecretStr("hidden"))}, r"'tell'.password is a sec"),
-    "deep secret": ("tell", {"key": Key({"a": [SecretBytes(b"hidden")]})}, r"'tell'.held\['a'\]\[0\] is a secret"),
+    "model of secrets": ("tell", {"login": Login(user="x", password=SecretStr("hidden"))}, r"'login'.password of policy 'tell' is a"),
+    "deep secret": ("tell", {"key": Key({"a": [SecretBytes(b"hidden")]})}, r"'key'.held\['a'\]\[0\] of policy 'tell' is"),
     "open secret": ("tell_all", {"password": SecretStr("hidden")}, "argument 'password'"),
     "any secret": ("tell", {"any": Secret(3)}, "argument 'any' of policy 'tell'"),
 }  # fmt: skip

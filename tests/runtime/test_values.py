@@ -1,12 +1,16 @@
 """What comes through JSON as another value is told from what does not."""
 
+from collections import deque
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
+from zoneinfo import ZoneInfo
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 from sabir import Message
-from sabir_runtime import BaseContext, PolicyInvalid
+from sabir_runtime import BaseContext, PolicyInvalid, ToolContext
 from sabir_runtime.signatures import read_policy
 from sabir_runtime.values import difference, secret_in
 
@@ -61,6 +65,61 @@ def test_equal_values_of_other_types_differ() -> None:
     assert difference([1], [True]) == "[0], of type int, becomes one of type bool"
     assert difference({1, 2}, {1.0, 2}) == "{…}, of type int, becomes one of type float"
     assert difference(float("nan"), float("nan")) == ""
+
+
+def test_what_equal_values_lose_is_a_difference() -> None:
+    """A time zone with summer time, of which JSON has an offset; how long a deque may be; an iterator is read once."""
+    there = datetime(2026, 3, 28, 12, tzinfo=ZoneInfo("Europe/Berlin"))
+    zone = "is in the time zone Europe/Berlin, and becomes one with a fixed offset or none"
+
+    assert difference(there, there.astimezone(timezone(timedelta(hours=1)))) == f"it {zone}"
+    assert difference([there.timetz()], [there.time()]) == f"[0] {zone}"
+    assert difference(there.astimezone(UTC), there.astimezone(UTC)) == ""
+    assert difference(deque([1], 3), deque([1])) == "it has a maxlen of 3, and becomes one of None"
+    assert difference(iter([1]), iter([1])) == "it is an iterator, which can be read once"
+
+
+def test_a_time_with_an_offset_is_read_again_as_it_was() -> None:
+    """As pydantic reads it, it has a class of its own for offsets."""
+    signature = read_policy(meet)
+    when = {"when": datetime(2026, 3, 28, 12, tzinfo=UTC)}
+
+    assert signature.decode(signature.encode(signature.check(when))) == when
+
+
+async def meet(
+    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, when: datetime
+) -> list[Message]:
+    """Take a time."""
+    return []
+
+
+async def tell_all(
+    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, context: ToolContext,
+    **others: Any,
+) -> list[Message]:  # fmt: skip
+    """Take anything, by any name that is free."""
+    return []
+
+
+NO_OBJECT = "the arguments are no JSON object"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[]", NO_OBJECT), ("{", NO_OBJECT), ('{"x": NaN}', NO_OBJECT), ('{"x": "\\ud800"}', NO_OBJECT),
+        ('{"x": ' + "[" * 100_000 + "]" * 100_000 + "}", NO_OBJECT),
+        ('{"x": 1e999}', "argument 'x': inf is no JSON value: numbers must be finite"),
+        ('{"x": ' + "[" * 101 + "]" * 101 + "}", "it is nested deeper than 100 levels"),
+        *((f'{{"{name}": 1}}', f"argument '{name}': every policy is given one of its own; name it otherwise")
+          for name in ("self", "ctx", "observations", "options", "context")),
+    ],
+)  # fmt: skip
+def test_a_text_that_holds_no_arguments_is_refused_in_plain_words(text: str, told: str) -> None:
+    """Whoever sent it, and whatever the policy takes besides."""
+    with pytest.raises(PolicyInvalid, match=told):
+        read_policy(tell_all).decode(text)
 
 
 def test_a_secret_is_found_wherever_it_is() -> None:

@@ -4,7 +4,8 @@
            └─ arguments refused ────────────────────────────▶ error result, the function never ran (PJ-34)
 
 An exception of the function becomes an error result, SystemExit too, and the cancellation of something that it waited
-for; the caller's own cancellation and interrupts go on to the caller. What the function had no part in is answered by the runtime (PJ-06).
+for; the caller's own cancellation and interrupts go on to the caller. What the function had no part in is answered by
+the runtime (PJ-06).
 """
 
 import inspect

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from threading import Lock
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from sabir import Reply
 from sabir.errors import SettingsInvalid
@@ -32,7 +32,9 @@ _LIMITS = ("turns", "tokens", "seconds", "cost")
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits, each None where there is none; SettingsInvalid for a negative one, and for a `cost` without its `price`.
+    """Limits, each None where there is none; SettingsInvalid for what is no number of at least 0.
+
+    A `cost` has its `price`, or is refused so too.
 
     `turns` counts provider calls that were answered, `tokens` input and output together, `seconds` the time since this
     evaluation began or was resumed, `cost` what `price` says of each reply, in its currency. Turns, tokens and cost of
@@ -50,10 +52,18 @@ class Budget:
         """Refuse limits that cannot be kept."""
         for name in _LIMITS:
             limit = getattr(self, name)
-            if limit is not None and not limit >= 0:
+            if limit is not None and not _is_limit(limit, is_float=name == "seconds"):
                 raise SettingsInvalid(f"Budget: {name} is {limit!r}; give a number of at least 0, or None for no limit")
         if self.cost is not None and self.price is None:
             raise SettingsInvalid("Budget: a cost needs price=, a function that says what a reply cost")
+
+
+def _is_limit(given: Any, *, is_float: bool) -> bool:
+    """Whether what is given can be a limit; seconds are added to those of a clock."""
+    try:
+        return bool((given + 0.0 if is_float else given) >= 0)
+    except TypeError:
+        return False
 
 
 class Spending:

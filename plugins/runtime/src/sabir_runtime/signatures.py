@@ -18,19 +18,21 @@ from typing import Any, get_origin, get_type_hints
 from weakref import WeakKeyDictionary
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError
 from sabir import Option, OptionInvalid
 from sabir.arguments import ArgumentsRefused, Binder, Bound, describe
-from sabir.errors import one_line
+from sabir.errors import NotJSON, one_line
 from sabir.provided import Provided
 from sabir.signatures import first_paragraph, is_asynchronous, read_function, unwrap
-from sabir.values import JSONText, encode_json
+from sabir.values import JSONText, encode_json, parse_json
 
 from sabir_runtime.errors import PolicyInvalid
 from sabir_runtime.values import difference, secret_in
 
 ALWAYS_GIVEN = 3
 """Context, observations and options come first in every policy."""
+_CALLED_WITH = frozenset({"self", "observations", "options"})
+"""What a bound policy's own parameters are called."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class PolicySignature:
     """Whether it takes arguments that it does not name."""
     provided: tuple[Provided, ...] = ()
     """What it takes besides, which is no argument: a ToolContext."""
+    reserved: frozenset[str] = frozenset()
+    """Names of what every policy is given, and of what is provided: no argument has one."""
 
     def described(self, description: str) -> "PolicySignature":
         """The same signature with another description."""
@@ -60,7 +64,7 @@ class PolicySignature:
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments, of their parameters' types; PolicyInvalid names those that do not fit or are missing."""
-        return self._fitting(arguments, lambda adapter, value: adapter.validate_python(value))
+        return self._fitting(arguments, lambda adapter, value: adapter.validate_python(value) if adapter else value)
 
     def encode(self, arguments: Mapping[str, Any]) -> str:
         """Checked arguments as the text of a JSON object.
@@ -72,23 +76,28 @@ class PolicySignature:
     def decode(self, text: str) -> dict[str, Any]:
         """The arguments that a text holds, of their parameters' types; PolicyInvalid for those that do not fit."""
         try:
-            given: Mapping[str, Any] = json.loads(text)
-            given.items()
-        except (ValueError, AttributeError) as error:
-            raise self._misfit(str(error)) from None
+            given = parse_json(text)
+        except ValueError:
+            given = None
+        if not isinstance(given, dict):
+            raise self._misfit("the arguments are no JSON object")
         return self._fitting(given, _read_again)
 
-    def _fitting(self, given: Mapping[str, Any], read: Callable[[TypeAdapter[Any], Any], Any]) -> dict[str, Any]:
+    def _fitting(self, given: Mapping[str, Any], read: Callable[[TypeAdapter[Any] | None, Any], Any]) -> dict[str, Any]:
         misfits = [f"argument {name!r}: missing" for name in sorted(self.required.difference(given))]
         known, found = self._adapters, dict(given)
-        if not self.is_open:
-            takes = f"it takes {', '.join(known) or 'none'}"
-            misfits += [f"argument {name!r}: unknown; {takes}" for name in given if name not in known]
-        for name in known.keys() & given.keys():
-            try:
-                found[name] = read(known[name], given[name])
-            except ValidationError as error:
-                misfits.append(f"argument {name!r}: {describe(error)}")
+        takes = f"it takes {', '.join(known) or 'none'}"
+        for name, value in given.items():
+            if name not in known and not self.is_open:
+                misfits.append(f"argument {name!r}: unknown; {takes}")
+            elif name in self.reserved:
+                misfits.append(f"argument {name!r}: every policy is given one of its own; name it otherwise")
+            else:
+                try:
+                    found[name] = read(known.get(name), value)
+                except (ValidationError, NotJSON) as error:
+                    reason = describe(error) if isinstance(error, ValidationError) else str(error)
+                    misfits.append(f"argument {name!r}: {reason}")
         if misfits:
             raise self._misfit("; ".join(misfits))
         return found
@@ -107,19 +116,24 @@ class PolicySignature:
         return {name: TypeAdapter(annotation) for name, annotation in self.annotations.items()}
 
     def _encode(self, name: str, value: Any) -> str:
-        argument = f"argument {name!r} of policy {self.function_name!r}"
+        policy = f"of policy {self.function_name!r}"
+        argument = f"argument {name!r} {policy}"
         adapter = self._adapters.get(name)
         try:
             text = encode_json(value) if adapter is None else _written(adapter, value)
             secret = secret_in(value)
-            again = json.loads(text) if adapter is None else adapter.validate_json(text)
+            plain = parse_json(text)
+            encode_json(plain)
+            again = plain if adapter is None else adapter.validate_json(text)
         except (PydanticSerializationError, ValueError, RecursionError) as error:
             reason = describe(error) if isinstance(error, ValidationError) else str(error)
             remedy = "annotate the parameter with a type that pydantic knows, or pass plain JSON"
             raise PolicyInvalid(f"{argument} is no JSON: {one_line(reason, 200)}; {remedy}") from None
         if secret is not None:
             remedy = "pass a name under which the policy finds it where it runs"
-            raise PolicyInvalid(f"{argument}{secret} is a secret, which is neither written down nor sent; {remedy}")
+            raise PolicyInvalid(
+                f"argument {name!r}{secret} {policy} is a secret, which is neither written down nor sent; {remedy}"
+            )
         changed = difference(value, again)
         if changed:
             remedy = "annotate the parameter with the value's own type, or pass plain JSON"
@@ -131,9 +145,10 @@ def _written(adapter: TypeAdapter[Any], value: Any) -> str:
     return adapter.dump_json(value, by_alias=True, warnings="error").decode()
 
 
-def _read_again(adapter: TypeAdapter[Any], value: Any) -> Any:
+def _read_again(adapter: TypeAdapter[Any] | None, value: Any) -> Any:
     # From JSON text: its rules (a list is a tuple there, a string a date) are laxer than those of Python values.
-    return adapter.validate_json(to_json(value))
+    text = encode_json(value)
+    return adapter.validate_json(text) if adapter else value
 
 
 def read_policy(policy: Callable[..., Any]) -> PolicySignature:
@@ -173,7 +188,8 @@ def _read(policy: Callable[..., Any]) -> PolicySignature:
         remedy = f"write async def {name}, or annotate what it returns: -> Awaitable[list[Message]]"
         raise PolicyInvalid(f"policy {name!r} is a plain function, whose batch cannot be awaited; {remedy}")
     own = [each for each in given if each not in positional[:ALWAYS_GIVEN]]
-    return _describe(policy, name, [each for each in own if each.kind is not each.VAR_KEYWORD], own)
+    described = _describe(policy, name, [each for each in own if each.kind is not each.VAR_KEYWORD], own)
+    return replace(described, reserved=described.reserved.union(each.name for each in positional[:ALWAYS_GIVEN]))
 
 
 def _is_awaited(policy: Callable[..., Any]) -> bool:
@@ -236,6 +252,7 @@ def _describe(
         frozenset(each.name for each in named if each.default is each.empty) - provided,
         is_open,
         signature.provided,
+        _CALLED_WITH | provided,
     )
 
 

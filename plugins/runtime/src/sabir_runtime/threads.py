@@ -17,4 +17,3 @@ async def called(function: Callable[[Given], Answer | Awaitable[Answer]], given:
     """What the function gives: a coroutine function is awaited, any other runs in a thread, as options do."""
     answer = function(given) if inspect.iscoroutinefunction(function) else await in_thread(function, given)
     return await answer if isinstance(answer, Awaitable) else answer
-

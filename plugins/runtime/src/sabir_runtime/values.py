@@ -8,7 +8,9 @@ Equality alone does not tell: `True == 1`, and an enum's member may equal its te
 """
 
 import dataclasses
-from collections.abc import Collection, Mapping, Set
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Set
+from datetime import datetime, time
 from typing import TypeAlias
 
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
@@ -22,6 +24,8 @@ def difference(was: object, now: object, place: str = "") -> str:
     at = place.lstrip(".") or "it"
     if type(was) is not type(now):
         return f"{at}, of type {type(was).__name__}, becomes one of type {type(now).__name__}"
+    if lost := _lost(was, now):
+        return f"{at} {lost}"
     parts, others = _parts_of(was), _parts_of(now)
     if parts is None or others is None:
         return "" if was == now or (was != was and now != now) else f"{at} becomes another {type(was).__name__}"  # noqa: PLR0124  # NaN
@@ -29,6 +33,17 @@ def difference(was: object, now: object, place: str = "") -> str:
         return f"{at}, of {len(parts)} values, becomes one of {len(others)}"
     found = (difference(part, other, place + name) for (name, part), (_, other) in zip(parts, others, strict=True))
     return next(filter(None, found), "")
+
+
+def _lost(was: object, now: object) -> str:
+    """What a value loses though it stays equal, in words."""
+    if isinstance(was, Iterator):
+        return "is an iterator, which can be read once"
+    if isinstance(was, datetime | time) and was.tzinfo is not None and was.tzinfo.utcoffset(None) is None:
+        return f"is in the time zone {was.tzinfo}, and becomes one with a fixed offset or none"
+    if isinstance(was, deque) and isinstance(now, deque) and was.maxlen != now.maxlen:
+        return f"has a maxlen of {was.maxlen}, and becomes one of {now.maxlen}"
+    return ""
 
 
 def secret_in(value: object, place: str = "") -> str | None:

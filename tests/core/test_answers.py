@@ -342,10 +342,10 @@ async def test_a_cancellation_in_a_plain_option_is_its_failure() -> None:
     def fetch() -> None:
         raise asyncio.CancelledError
 
-    for answer in (fetch.answer_sync(call("fetch")), await fetch.answer(call("fetch"))):
-        assert answer.result is not None
-        assert answer.result.error_type == "CancelledError"
-        assert answer.result.error_message == "the option waited for something that was cancelled"
+    for result in (fetch.answer_sync(call("fetch")).result, (await fetch.answer(call("fetch"))).result):
+        assert result is not None
+        assert result.error_type == "CancelledError"
+        assert result.error_message == "the option waited for something that was cancelled"
 
 
 async def test_coroutine_functions_are_awaited_in_the_loop() -> None:

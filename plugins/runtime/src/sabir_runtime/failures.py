@@ -15,7 +15,7 @@ that are plain values, and the attributes that `_KEPT` names; those of another c
 import asyncio
 import builtins
 from collections.abc import Callable, Iterator
-from itertools import islice, takewhile
+from itertools import islice
 from types import NoneType
 from typing import TypeAlias, TypeGuard
 
@@ -133,7 +133,7 @@ def _told(error: BaseException, depth: int, places: Iterator[int], most: int) ->
     kind, message, retryable = _said_by(error)
     cause = None if error.__cause__ is None else told(error.__cause__)
     given = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
-    members = tuple(takewhile(lambda each: each is not None, map(told, given)))
+    members = tuple(each for each in map(told, given) if each)
     left_out = len(given) - len(members)
     known = next(filter(_is_known, type(error).__mro__), None)
     is_pythons = known is not None and known not in _OWN.values()

@@ -26,6 +26,7 @@ ARGUED: dict[str, dict[str, str]] = {
         "limits.py": "the maximum that the wire wants of every answer, and from which on it must be streamed",
     },
     "sabir_google": {
+        "arguments.py": "calls whose arguments come in pieces, each at its path, streamed and whole",
         "services.py": "what one of the vendor's two services takes and the other does not",
     },
     "sabir_openai": {

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 from pydantic import (
     Field,
     GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
     ModelWrapValidatorHandler,
     ValidationError,
     ValidationInfo,
+    WithJsonSchema,
     model_validator,
 )
-from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from sabir.models import AtRest, OneOfSeveral, is_constructing, is_loading, load_as
@@ -146,10 +145,12 @@ class _KnownOrKept:
         words = f"the hint is one of {', '.join(get_args(RoleHint))}"
         return core_schema.union_schema([known, kept], custom_error_type="role_hint", custom_error_message=words)
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        later = {"type": "string", "minLength": 1}
-        return {"anyOf": [{"type": "string", "enum": list(get_args(RoleHint))}, later]}
 
+_HINTS = {"type": "string", "enum": list(get_args(RoleHint))}
+Hint = Annotated[
+    RoleHint | UnknownHint, _KnownOrKept(), WithJsonSchema({"anyOf": [_HINTS, {"type": "string", "minLength": 1}]})
+]
+"""A role hint: one of four, or one that loading kept."""
 
 Payload = Annotated[
     PartsPayload | OptionCallPayload | OptionResultPayload | UnknownPayload,
@@ -174,7 +175,7 @@ class Message(AtRest):
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
     id: NonEmpty = Field(default_factory=lambda: new_ids(1)[0])
     policy: NonEmpty
-    role_hint_for_llm: Annotated[RoleHint | UnknownHint, _KnownOrKept()] | None = None
+    role_hint_for_llm: Hint | None = None
     step_num: int | None = Field(default=None, ge=0)
     origin: Origin | None = None
     payload: Payload

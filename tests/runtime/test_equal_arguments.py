@@ -145,7 +145,7 @@ CHANGED: dict[str, tuple[str, dict[str, Any], str]] = {
     "subclass": ("tell", {"town": Capital(name="Rome", country="Italy")}, "of type Capital, becomes one of type Town"),
     "open tuple": ("tell_all", {"deep": [(1, 2)]}, r"\[0\], of type tuple"),
     "open NaN": ("tell_all", {"rate": float("nan")}, "argument 'rate'"),
-    "model of secrets": ("tell", {"login": Login(user="x", password=SecretStr("a"))}, "'login'.password of policy"),
+    "model of secrets": ("tell", {"login": Login(user="x", password=SecretStr("hidden"))}, "'login'.password of"),
     "deep secret": ("tell", {"key": Key({"a": [SecretBytes(b"hidden")]})}, r"'key'.held\['a'\]\[0\] of policy"),
     "open secret": ("tell_all", {"password": SecretStr("hidden")}, "argument 'password'"),
     "any secret": ("tell", {"any": Secret(3)}, "argument 'any' of policy 'tell'"),

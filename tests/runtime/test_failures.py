@@ -87,7 +87,7 @@ def test_what_cannot_tell_of_itself_is_told_all_the_same() -> None:
 
         __str__ = __repr__
 
-    assert str(PolicyFailed.of(Silent())) == "Silent: the policy raised Silent(Silent)"
+    assert str(PolicyFailed.of(Silent())) == "Silent: the policy raised Silent"
     assert str(PolicyFailed.of(type("", (Exception,), {})("no disk"))) == "Exception: no disk"
 
 

@@ -191,8 +191,15 @@ def _said_by(error: BaseException) -> tuple[str, str, bool]:
     elif isinstance(error, asyncio.CancelledError):
         message = "the policy waited for something that was cancelled"
     elif not isinstance(error, Exception):
-        message = f"the policy raised {type(error).__name__}({message})"
+        message = f"the policy raised {_shown(error)}"
     return type(error).__name__, message, is_retryable(error)
+
+
+def _shown(error: BaseException) -> str:
+    try:
+        return repr(error)
+    except Exception:
+        return type(error).__name__
 
 
 def _is_known(kind: object) -> TypeGuard[type[Exception]]:

@@ -362,7 +362,7 @@ REPORT = "https://x.org/report"
         ({"url": REPORT}, None),
         ({"url": REPORT, "mime": "application/*"}, None),
         ({"url": "provider-file:google/gs://bucket/report"}, None),
-        ({"url": REPORT, "mime": "Application/PDF; q=1"}, {"mimeType": "application/pdf", "fileUri": REPORT}),
+        ({"url": REPORT, "mime": "Application/PDF; q=1"}, {"mimeType": "application/pdf;q=1", "fileUri": REPORT}),
         ({"url": REPORT, "name": "Report.PDF"}, {"mimeType": "application/pdf", "fileUri": REPORT}),
         ({"url": f"{REPORT}.json"}, {"mimeType": "application/json", "fileUri": f"{REPORT}.json"}),
         ({"url": "provider-file:google/files/abc"}, {"fileUri": f"{ENDPOINT}/v1beta/files/abc"}),

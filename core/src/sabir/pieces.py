@@ -141,8 +141,7 @@ class PartFilter:
             return self._take_text(part, message, index, side, is_home)
         if part.kind == "refusal":
             return self._take_refusal(part, message, index, side, is_home)
-        self._lose("dropped", _unknown(part), message, index)
-        return ()
+        return self._leave_out(part, message, index)
 
     def _lose(self, kind: LossKind, reason: str, message: Message, index: int, within: str = "") -> None:
         self._losses.add(kind, reason, message=message, path=f"parts[{index}]{within}")
@@ -150,6 +149,17 @@ class PartFilter:
     def _withhold(self, part: Stateful, message: Message, index: int, side: Side, is_home: bool) -> None:
         if part.state_json is not None:
             withhold(message, f"parts[{index}].state", side, self._losses, is_home=is_home)
+
+    def _leave_out(self, part: UnknownPart, message: Message, index: int) -> Taken:
+        said = part.document
+        if said["kind"] != "media":
+            reason = f"parts of the kind {said['kind']!r} are unknown to this version"
+        elif said.get("modality") not in get_args(Modality):
+            reason = f"media of the modality {said.get('modality')!r} are unknown to this version"
+        else:
+            reason = f"URLs of the scheme {scheme_of(str(said.get('url')))!r} are unknown to this version"
+        self._lose("dropped", reason, message, index)
+        return ()
 
     def _take_text(self, part: TextPart, message: Message, index: int, side: Side, is_home: bool) -> Taken:
         keeps = is_home and side == "assistant"
@@ -241,13 +251,3 @@ def _where(origin: Origin | None) -> str:
     if origin is None:
         return "which its message does not say"
     return f"{origin.provider} {origin.dialect} {origin.model}".strip()
-
-
-def _unknown(part: UnknownPart) -> str:
-    said = part.document
-    kind, modality = said["kind"], said.get("modality")
-    if kind != "media":
-        return f"parts of the kind {kind!r} are unknown to this version"
-    if modality not in get_args(Modality):
-        return f"media of the modality {modality!r} are unknown to this version"
-    return f"URLs of the scheme {scheme_of(str(said.get('url')))!r} are unknown to this version"

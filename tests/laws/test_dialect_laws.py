@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 import sabir
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sabir.errors import RenderingRefused, SettingsInvalid
 from sabir.losses import Loss
-from sabir.messages import Message
+from sabir.messages import Message, Origin, PartsPayload
+from sabir.parts import OpaquePart, ReasoningPart, TextPart
 from sabir.rendering import Renderer, Rendering
 from sabir.scope import LossLog, RequestScope
 from sabir.settings import WIRE_SETTINGS, Settings, SettingsReader
@@ -58,7 +59,17 @@ def items(name: str, rendering: Rendering | None) -> list[Any]:
     return [] if rendering is None else json.loads(rendering.body_bytes)[pure(name).dialect.messages_field]
 
 
+CLAUDE = Origin(
+    provider="anthropic", dialect="anthropic.messages", endpoint="https://api.anthropic.com", model="claude-sonnet-4-5"
+)
+SEARCH = {"type": "server_tool_use", "id": "p1", "name": "web_search", "input": {}}
+ENDS_IN_WHITE = (TextPart(text="a "), ReasoningPart(state={"type": "reasoning", "id": "rs_1"}), TextPart(text=""))
+OF_THE_USER = (OpaquePart(dialect="anthropic.messages", block=SEARCH, pair_id="p1", pair="opens"),)
+
+
 @given(history=histories)
+@example(history=[Message(policy="llm", origin=CLAUDE, payload=PartsPayload(parts=ENDS_IN_WHITE))])
+@example(history=[Message(policy="user", payload=PartsPayload(parts=OF_THE_USER))])
 @on_every(DIALECTS)
 def test_every_history_renders_to_what_the_vendor_accepts(name: str, history: list[Message]) -> None:
     """Law 1, and the strict oracle of the SDK's own types (PJ-54, UP-14, UP-15)."""

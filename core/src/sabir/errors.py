@@ -47,10 +47,12 @@ def printable(text: str) -> str:
 
 def one_line(text: str, limit: int = 500, *, kept_end: int = 0) -> str:
     """A text as one printable line of at most `limit` characters, the last `kept_end` included, for a message."""
-    line = printable(" ".join(text.split()))
-    if len(line) <= limit:
-        return line
-    return f"{line[: limit - kept_end - 1]}…{line[len(line) - kept_end :]}"
+    if len(text) > 20 * limit:  # a foreign body, of which no copy is made
+        text = f"{text[: 10 * limit]}…{text[-10 * limit :]}"
+    line = " ".join(text.split())
+    if len(line) > limit:
+        line = f"{line[: limit - kept_end - 1]}…{line[len(line) - kept_end :]}"
+    return printable(line)
 
 
 class SabirError(Exception):

@@ -294,7 +294,8 @@ class Pairing:
         """Let openers stand, where the wire takes them, in which their maker may have paused."""
         if self._tables.unfinished_pairs == "dropped":
             return
-        paused = {pair_id for pair_id, opener in self._open_pairs.items() if self._is_paused(*opener)}
+        openers = self._open_pairs.items()
+        paused = {each for each, opener in openers if opener[0].side == "assistant" and self._is_paused(*opener)}
         self._open_pairs = {pair_id: each for pair_id, each in self._open_pairs.items() if pair_id not in paused}
 
     def _is_paused(self, block: Block, position: int, index: int) -> bool:

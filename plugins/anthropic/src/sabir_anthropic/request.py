@@ -318,10 +318,11 @@ class _Request:
 
     @property
     def _last(self) -> KnownPart | None:
-        """What the last turn ends with, where the model said it itself."""
+        """What the last turn ends with, where the model said it itself; no reasoning, which may be left out."""
         last = self._scope.last_turn
         entry = last.entries[-1] if last and last.entries else None
-        return entry.pieces[-1] if entry and entry.pieces and entry.keeps_state else None
+        pieces = entry.pieces if entry and entry.keeps_state else ()
+        return next((piece for piece in reversed(pieces) if piece.kind != "reasoning"), None)
 
     def _say(self, said: str, reason: str) -> None:
         self._scope.closing.append({"role": "user", "content": [{"type": "text", "text": said}]})

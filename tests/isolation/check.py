@@ -100,8 +100,8 @@ def provider_faults() -> Iterator[str]:
     try:
         sabir.adapter("nowhere:some-model")
     except sabir.SabirError as error:
-        if "sabir-nowhere" not in str(error) or any(name not in str(error) for name in declared):
-            yield f"the error for a missing provider names not what to install and what is installed: {error}"
+        if "'sabir.providers'" not in str(error) or any(name not in str(error) for name in declared):
+            yield f"the error for a missing provider names not how one is found and what is installed: {error}"
     else:
         yield "a provider that is not installed was accepted"
 

@@ -35,6 +35,7 @@ media_parts = st.builds(
     id=optional_texts,
     name=optional_texts,
     state=states,
+    vendor=st.none() | st.dictionaries(names, json_objects, max_size=2),
 )
 opaque_parts = st.builds(OpaquePart, dialect=names, block=json_values) | st.builds(
     OpaquePart, dialect=names, block=json_values, pair_id=names, pair=st.sampled_from(["opens", "closes"])
@@ -81,7 +82,7 @@ messages = st.builds(
 
 EVERY_PART: tuple[Any, ...] = (
     TextPart(text="a", state={"k": [1]}, citations=(Citation(kind="url_citation", source={"url": "u", "at": [1, 2]}),)),
-    MediaPart(modality="image", url="https://example.org", state={"k": 1}),
+    MediaPart(modality="image", url="https://example.org", state={"k": 1}, vendor={"acme": {"detail": [1]}}),
     ReasoningPart(text="hm", state={"signature": "s"}),
     RefusalPart(text="no", state={"k": 1}),
     OpaquePart(dialect="acme.wire", block={"type": "search", "items": [{"a": 1}]}, pair_id="1", pair="opens"),

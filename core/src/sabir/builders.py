@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from sabir.arguments import describe
 from sabir.errors import BuilderError, NotJSON, one_line
+from sabir.hints import Sections
 from sabir.media import Modality, check_url, shorten
 from sabir.messages import Message, OptionCall, OptionCallPayload, OptionResultPayload, PartsPayload, RoleHint
 from sabir.models import Made
@@ -36,6 +37,7 @@ class MediaDetails(TypedDict, total=False):
     mime: str | None
     id: str | None
     name: str | None
+    vendor: Sections | None
 
 
 class _Maker:
@@ -114,7 +116,7 @@ class MessageBuilder(_Maker):
     def add_image(
         self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
     ) -> MediaPart:
-        """Append an image: first what it shows, then its URL; `mime`, `id`, `name` by keyword (PJ-36, D-05)."""
+        """Append an image: what it shows, then its URL; `mime`, `id`, `name`, `vendor` by keyword (PJ-36, D-05)."""
         return self._add_media("image", prompt_hint, url, details)
 
     def add_audio(

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, TypedDict, Unpack
 
 from sabir.builders import build
 from sabir.errors import BuilderError, MediaRefused, Misnamed
+from sabir.hints import Sections
 from sabir.media import FILE_CAP, Modality, check_url, read_source
 from sabir.messages import Message, PartsPayload
 from sabir.models import assemble
@@ -25,13 +26,17 @@ Source: TypeAlias = str | Path | bytes
 
 
 class MediaSettings(TypedDict, total=False):
-    """What may be said of a medium besides its source; `cap` is the most bytes taken from a path or as bytes."""
+    """What may be said of a medium besides its source; `cap` is the most bytes taken from a path or as bytes.
+
+    `vendor` says to providers, by their names, what only they know of; "*" is for whichever knows it.
+    """
 
     mime: str | None
     hint: str | None
     name: str | None
     id: str | None
     cap: int
+    vendor: Sections | None
 
 
 def user(*content: Content, step_num: int | None = None) -> Message:
@@ -142,10 +147,12 @@ def _media(
     name: str | None = None,
     id: str | None = None,
     cap: int = FILE_CAP,
+    vendor: Sections | None = None,
 ) -> MediaPart:
     if not isinstance(source, Source):
         raise MediaRefused(f"the {modality} is of type {type(source).__name__}; give a URL, a path or bytes")
     url = check_url(read_source(source, modality, mime, cap))
     if name is None and not isinstance(source, bytes) and url != source:
         name = Path(source).name
-    return build(MediaPart, modality=modality, url=url, mime=mime, prompt_hint=hint, name=name, id=id)
+    described = {"mime": mime, "prompt_hint": hint, "name": name, "id": id}
+    return build(MediaPart, modality=modality, url=url, **described, vendor=vendor)

@@ -15,6 +15,7 @@ from pydantic_core import to_json
 
 from sabir.contracts import Dialect
 from sabir.errors import SettingsInvalid
+from sabir.hints import Taker, take_hints, with_hints
 from sabir.identifiers import Identifiers
 from sabir.losses import Loss
 from sabir.messages import Message
@@ -124,7 +125,7 @@ class HeadMaker:
         return RequestScope(
             target=self._scope.target,
             settings=SettingsReader(settings),
-            options=offer.options,
+            options=tuple(self._hinted(option, index, log) for index, option in enumerate(offer.options)),
             option_names=offer.names,
             system=system,
             vendor=settings.vendor.get(self._scope.target.provider, FrozenDict()),
@@ -135,6 +136,19 @@ class HeadMaker:
             ending=tail.last_turn,
             history=tail.messages,
         )
+
+    def _hinted(self, option: Option, index: int, log: LossLog) -> Option:
+        """The option with the hints that this wire takes with it."""
+        if option.vendor_json is None:
+            return option
+        taker = Taker(
+            provider=self._scope.target.provider,
+            place=f"options[{index}], {option.name!r},",
+            wire=self._scope.target.dialect,
+            kind="option",
+            lose=lambda path, reason: log.add("dropped", reason, path=f"options[{index}]{path}"),
+        )
+        return with_hints(option, take_hints(option.vendor_json, self._scope.tables.option_hints, taker))
 
     def _encode(self, request: RequestScope, settings: Settings, system_losses: tuple[Loss, ...]) -> Head:
         dialect, field = self._dialect, self._dialect.messages_field

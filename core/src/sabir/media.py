@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import unquote_to_bytes, urlsplit
 
+from pydantic import BaseModel
 from pydantic_core import Url, ValidationError
 
 from sabir.errors import MediaRefused
@@ -263,13 +264,15 @@ def read_regular(path: Path, most: int = -1) -> bytes:
 class MediaRule:
     """What one side of a wire takes of one modality: for each form, the MIME types (a pattern; "" for any).
 
-    `parameters` says whether the wire takes those of a data URL's type; where it does not, they are a loss.
+    `parameters` says whether the wire takes those of a data URL's type; where it does not, they are a loss. `hints` is
+    a strict, frozen model of the vendor hints that the wire takes with it; none where it takes none.
     """
 
     url: str | None = None
     data: str | None = None
     file: str | None = None
     parameters: bool = False
+    hints: type[BaseModel] | None = None
 
     def refusal(self, form: Form, mime: str | None) -> str | None:
         """Why a medium of that form cannot be taken, or None where it can.

@@ -17,12 +17,13 @@ from pydantic.json_schema import SkipJsonSchema
 from sabir.arguments import Binder, bind_model, bind_schema, describe
 from sabir.errors import OptionInvalid, one_line
 from sabir.execution import answer_call, answer_call_sync
+from sabir.hints import Hints, Sections
 from sabir.messages import RESERVED, RUNTIME, Message
 from sabir.models import Frozen
 from sabir.parts import NonEmpty, Text
 from sabir.provided import Provided, providing
 from sabir.signatures import first_paragraph, provided_to, read_function, schema_of_model
-from sabir.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue
+from sabir.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, object_view
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Model = TypeVar("Model", bound=BaseModel)
@@ -35,12 +36,14 @@ class Option(Frozen):
 
     `parameters` is the JSON schema of an object, its keys in the order given. `function` runs when the option is
     chosen, `binder` turns JSON arguments into what it takes; both stay in the process: they are in no dump, no
-    repr and no comparison.
+    repr and no comparison. `vendor` says to providers, by their names, what only they know of; "*" is for whichever
+    knows it.
     """
 
     name: NonEmpty
     description: Text = ""
     parameters_json: JSONObjectDocumentField = Field(default=_NO_PARAMETERS, alias="parameters")
+    vendor_json: Hints = Field(default=None, alias="vendor")
     function: Annotated[SkipValidation[Callable[..., Any] | None], SkipJsonSchema()] = Field(
         default=None, exclude=True, repr=False
     )
@@ -67,9 +70,19 @@ class Option(Frozen):
         view: FrozenDict = self.parameters_json.view()
         return view
 
+    @property
+    def vendor(self) -> FrozenDict:
+        """Provider name → its own hints; empty where there are none."""
+        return FrozenDict() if self.vendor_json is None else object_view(self.vendor_json)
+
     @classmethod
     def from_function(
-        cls, function: Function, *, name: str | None = None, description: str | None = None
+        cls,
+        function: Function,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        vendor: Sections | None = None,
     ) -> "CallableOption[Function]":
         """An option of a typed function, sync or async: method, partial or callable object alike.
 
@@ -80,7 +93,7 @@ class Option(Frozen):
         signature = read_function(function, name)
         if description is not None:
             signature = signature._replace(description=description)
-        return cast("CallableOption[Function]", _make(**signature._asdict(), function=function))
+        return cast("CallableOption[Function]", _make(**signature._asdict(), function=function, vendor=vendor))
 
     @classmethod
     def from_model(
@@ -90,11 +103,12 @@ class Option(Frozen):
         *,
         name: str | None = None,
         description: str | None = None,
+        vendor: Sections | None = None,
     ) -> "Option":
         """An option whose parameters are the fields of a pydantic model; the function takes one instance of it."""
         if description is None:
             description = first_paragraph(model.__doc__ or "")
-        said = {"description": description, "parameters": schema_of_model(model)}
+        said = {"description": description, "parameters": schema_of_model(model), "vendor": vendor}
         name = name or model.__name__
         provided = provided_to(function, name) if function else ()
         return _make(name, **said, function=function, binder=partial(bind_model, model), provided=provided)
@@ -106,9 +120,11 @@ class Option(Frozen):
         description: str,
         parameters: Mapping[str, JSONValue],
         function: Callable[..., Any] | None = None,
+        *,
+        vendor: Sections | None = None,
     ) -> "Option":
         """An option of a raw JSON schema; the function takes the arguments by name, as plain JSON values."""
-        made = _make(name, description=description, parameters=parameters, function=function)
+        made = _make(name, description=description, parameters=parameters, function=function, vendor=vendor)
         provided = provided_to(function, name) if function else ()
         if not provided:
             return made
@@ -137,15 +153,15 @@ class Option(Frozen):
         return await answer_call(self, call)
 
     def __eq__(self, other: object) -> bool:
-        """Name, description and parameters are equal, the order of the parameters' keys included."""
+        """Name, description, parameters and hints are equal, the order of their keys included."""
         return isinstance(other, Option) and self._seen_by_a_model() == other._seen_by_a_model()
 
     def __hash__(self) -> int:
         """Equal options hash alike."""
         return hash(self._seen_by_a_model())
 
-    def _seen_by_a_model(self) -> tuple[str, ...]:
-        return self.name, self.description, self.parameters_json
+    def _seen_by_a_model(self) -> tuple[str | None, ...]:
+        return self.name, self.description, self.parameters_json, self.vendor_json
 
 
 if TYPE_CHECKING:
@@ -175,20 +191,25 @@ def option(function: Function, /) -> "CallableOption[Function]": ...
 
 @overload
 def option(
-    *, name: str | None = None, description: str | None = None
+    *, name: str | None = None, description: str | None = None, vendor: Sections | None = None
 ) -> "Callable[[Function], CallableOption[Function]]": ...
 
 
 def option(
-    function: Callable[..., Any] | None = None, /, *, name: str | None = None, description: str | None = None
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    vendor: Sections | None = None,
 ) -> Any:  # the overloads say what
-    """Make a typed function an option: `@sabir.option`, or `@sabir.option(name=…, description=…)`.
+    """Make a typed function an option: `@sabir.option`, or `@sabir.option(name=…, description=…, vendor=…)`.
 
     The option is still called like the function.
     """
     if function is None:
-        return lambda decorated: Option.from_function(decorated, name=name, description=description)
-    return Option.from_function(function, name=name, description=description)
+        return lambda decorated: Option.from_function(decorated, name=name, description=description, vendor=vendor)
+    return Option.from_function(function, name=name, description=description, vendor=vendor)
 
 
 def as_options(options: Iterable[OptionLike]) -> tuple[Option, ...]:

@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from sabir.hints import Hints
 from sabir.media import SCHEMES, Modality, check_url, scheme_of
 from sabir.models import AtRest, Frozen, OneOfSeveral, is_loading, load_as
 from sabir.values import FrozenDict, JSONDocumentField, JSONValue, object_view
@@ -75,6 +76,7 @@ class MediaPart(Stateful):
 
     The URL is `http(s)`, a `data:` URL of an allowed type, or `provider-file:<provider>/<id>`; it keeps the
     string given. `mime` is a free hint, `prompt_hint` a label without meaning to core, `id` a correlation aid.
+    `vendor` says to providers, by their names, what only they know of; "*" is for whichever knows it.
     """
 
     kind: Literal["media"] = "media"
@@ -84,6 +86,12 @@ class MediaPart(Stateful):
     prompt_hint: Text | None = None
     id: Text | None = None
     name: Text | None = None
+    vendor_json: Hints = Field(default=None, alias="vendor")
+
+    @property
+    def vendor(self) -> FrozenDict:
+        """Provider name → its own hints; empty where there are none."""
+        return FrozenDict() if self.vendor_json is None else object_view(self.vendor_json)
 
     @field_validator("url")
     @classmethod

@@ -2,6 +2,7 @@
 
     text       as it is; empty text is left out
     media      as it is where the dialect's table and the model take it; else a placeholder, or nothing
+    hints      of a medium that goes along, those that its row has a model of (`sabir.hints`)
     reasoning  only back to where it came from
     opaque     only back to where it came from, in its dialect
     refusal    as it is where the side has a place for it; else as text
@@ -14,6 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias, get_args
 
+from sabir.hints import Taker, take_hints, with_hints
 from sabir.losses import LossKind
 from sabir.media import (
     Form,
@@ -207,9 +209,13 @@ class PartFilter:
         refusal = self._refusals[side, medium]
         if refusal is None:
             self._withhold(part, message, index, side, is_home)
-            if medium.parameters and not self._scope.tables.media[side, part.modality].parameters:
+            rule = self._scope.tables.media[side, part.modality]
+            if medium.parameters and not rule.parameters:
                 reason = f"{self._scope.target.dialect} takes no {medium.parameters!r} with the type {medium.mime}"
                 self._lose("dropped", reason, message, index, ".url")
+            if part.vendor_json is not None:
+                taker = self._taker(part.modality, message, index, side)
+                part = with_hints(part, take_hints(part.vendor_json, rule.hints, taker))
             self.media_count += 1
             if not self._scope.media_labels:
                 return (part,)
@@ -220,6 +226,15 @@ class PartFilter:
             return ()
         self._lose("downgraded", f"{refusal}; a placeholder names it", message, index)
         return (TextPart(text=placeholder(part)),)
+
+    def _taker(self, modality: Modality, message: Message, index: int, side: Side) -> Taker:
+        return Taker(
+            provider=self._scope.target.provider,
+            place=f"parts[{index}] of message {message.id}",
+            wire=f"{self._scope.target.dialect} on the {side} side",
+            kind=modality,
+            lose=lambda path, reason: self._lose("dropped", reason, message, index, path),
+        )
 
     def _refusal_of_media(self, medium: _Medium, side: Side) -> str | None:
         scope, modality = self._scope, medium.modality

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from pydantic import BaseModel
+
 from sabir.losses import Loss, LossKind
 from sabir.media import MediaRule, Modality
 from sabir.messages import Message, Origin
@@ -113,8 +115,9 @@ class Tables:
     `media` maps (side, modality) to a rule; a missing row means that this side never takes that modality; the row
     ("results", …) is for option results. `native` maps a side to the part kinds that its leaf functions encode
     besides text and media: "reasoning", "refusal", "opaque". `citations` says whether a text part's citations go
-    back to their maker, `reasoning` whether reasoning goes back without state too. `variants` maps a quirk to the
-    tables that hold instead at endpoints of that quirk.
+    back to their maker, `reasoning` whether reasoning goes back without state too. `option_hints` is a strict, frozen
+    model of the vendor hints that an option may have. `variants` maps a quirk to the tables that hold instead at
+    endpoints of that quirk.
 
     A system turn that is not leading renders as user where `later_system` is "user"; where it is "after_user", one
     that ends the user's side stands for itself, and another renders as user. `unfinished_pairs` says whether an opaque
@@ -129,6 +132,7 @@ class Tables:
     leading_system: Literal["inline", "hoisted"] = "inline"
     later_system: Literal["inline", "user", "after_user"] = "inline"
     reasoning: Literal["any", "with_state"] = "any"
+    option_hints: type[BaseModel] | None = None
     unfinished_pairs: Literal["dropped", "kept_at_the_end"] = "dropped"
     variants: Mapping[str, "Tables"] = field(default_factory=dict)
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 
 from sabir.arguments import describe
 from sabir.errors import CallError, SettingsInvalid, one_line
+from sabir.hints import Sections, check_sections
 from sabir.models import Frozen
 from sabir.parts import NonEmpty, Text
 from sabir.values import FrozenDict, JSONObjectDocumentField, JSONObjectField, JSONText, JSONValue, object_view
@@ -118,7 +119,7 @@ class SettingsGiven(TypedDict, total=False):
     retries: RetryPolicy | int | None
     media_labels: bool | None
     unsupported_media: UnsupportedMedia | None
-    vendor: Mapping[str, Mapping[str, JSONValue]]
+    vendor: Sections
     extra_body: Mapping[str, JSONValue]
     extra_headers: Mapping[str, str]
 
@@ -170,9 +171,7 @@ class Settings(Frozen):
 
     @model_validator(mode="after")
     def _vendor_sections_are_objects(self) -> "Settings":
-        for name, section in self.vendor.items():
-            if not isinstance(section, dict):
-                raise ValueError(f"vendor[{name!r}] must be a mapping of that provider's own settings")
+        check_sections(self.vendor)
         for name, value in self.extra_headers.items():
             if not isinstance(value, str):
                 raise ValueError(f"extra_headers[{name!r}] must be a string")

@@ -5,19 +5,25 @@ call     arguments_text   the text as it came to its own dialect, canonical else
 result   result_text · error_text   for wires that take text
          result_value     any JSON value, for wires that take one
 both     state_of         what their maker wants back with them, or with a part
-piece    lose             a loss that names the part
+piece    hints_of         the vendor hints that the wire takes with a medium, or with an option
+         lose             a loss that names the part
          stand_in         what stands for a medium that came from elsewhere
 
 Values are plain dicts, lists and strings, which the serialiser writes faster than the immutable views of messages.
 """
 
+from typing import TYPE_CHECKING
+
 from sabir.authoring.bodies import Fields, fields
 from sabir.losses import LossKind
 from sabir.messages import Message, OptionCallPayload, OptionResultPayload
-from sabir.parts import KnownPart, MediaPart, Stateful
+from sabir.parts import KnownPart, MediaPart, Part, Stateful
 from sabir.pieces import placeholder
-from sabir.scope import Entry, LossLog, TurnScope
+from sabir.scope import Entry, LossLog, RequestScope, TurnScope
 from sabir.values import FrozenDict, JSONValue, encode_json, parse_json
+
+if TYPE_CHECKING:
+    from sabir.options import Option
 
 _NO_FIELDS: Fields = FrozenDict()
 NO_MEDIA = "(its media are not shown)"
@@ -27,6 +33,12 @@ def state_of(stated: Stateful, entry: Entry) -> Fields:
     """The state of a part or of a call, where it goes back to its maker; else an empty object."""
     state = stated.state_json if entry.keeps_state else None
     return _NO_FIELDS if state is None else fields(parse_json(state))
+
+
+def hints_of(piece: "MediaPart | Option", scope: TurnScope | RequestScope) -> Fields:
+    """The hints of a medium or an option, as the model in the dialect's tables validated them; those that are set."""
+    text = piece.vendor_json
+    return _NO_FIELDS if text is None else fields(fields(parse_json(text)).get(scope.target.provider))
 
 
 def arguments_text(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
@@ -83,8 +95,17 @@ def error_text(result: OptionResultPayload) -> str:
 
 def lose(losses: LossLog, kind: LossKind, reason: str, piece: KnownPart, entry: Entry, within: str = "") -> None:
     """Write down the loss of one piece of a message; `within` is the path inside it."""
-    places = [f"parts[{index}]{within}" for index, part in enumerate(entry.message.parts) if part is piece]
-    losses.add(kind, reason, message=entry.message, path="".join(places))
+    parts = entry.message.parts
+    found = [index for index, part in enumerate(parts) if part is piece] or [
+        index for index, part in enumerate(parts) if _is_left_of(part, piece)
+    ]
+    losses.add(kind, reason, message=entry.message, path=f"parts[{found[0]}]{within}" if found else "")
+
+
+def _is_left_of(part: Part, piece: KnownPart) -> bool:
+    """Whether a piece is that part but for its hints, of which a target takes its own."""
+    both = part.kind == piece.kind == "media"
+    return both and {**vars(part), "vendor_json": None} == {**vars(piece), "vendor_json": None}
 
 
 def stand_in(reason: str, piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog) -> str:

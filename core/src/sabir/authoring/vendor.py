@@ -6,10 +6,10 @@ scope.settings ──take_setting──▶ value                   None, and a l
 
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from sabir.arguments import describe
-from sabir.errors import SettingsInvalid, one_line
+from sabir.errors import SettingsInvalid
+from sabir.hints import read_section
 from sabir.scope import RequestScope
 
 Vendor = TypeVar("Vendor", bound=BaseModel)
@@ -19,14 +19,8 @@ def read_vendor(model: type[Vendor], scope: RequestScope) -> dict[str, Any]:
     """The vendor settings that are set, as wire fields; SettingsInvalid names one that the dialect does not have."""
     if not scope.vendor:
         return {}
-    try:
-        found = model.model_validate(dict(scope.vendor))
-    except ValidationError as error:
-        known = ", ".join(sorted(model.model_fields))
-        where = f"vendor[{scope.target.provider!r}] for {scope.target.dialect}"
-        message = f"{where}: {describe(error)}; it has {known}; all else: extra_body"
-        raise SettingsInvalid(one_line(message, 900)) from None
-    return found.model_dump(mode="json", exclude_unset=True)
+    where = f"vendor[{scope.target.provider!r}] for {scope.target.dialect}"
+    return read_section(model, scope.vendor, where, "; all else: extra_body")
 
 
 def take_setting(scope: RequestScope, setting: str) -> Any:

@@ -26,6 +26,8 @@ PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
     "AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+VENDOR_HINTS = (None, None, {"nobody": {"detail": "low"}}, {"*": {"detail": "low", "colour": ["red"]}})
+"""Of media, for others and for anybody; what is for the target itself only its own tests know."""
 ELSEWHERE = "https://elsewhere.invalid"
 """An endpoint that is nobody's: who answers there is another maker, whatever wire it speaks."""
 FOREIGN = (
@@ -68,7 +70,11 @@ class Speakers:
         """What anybody may say or show."""
         modalities = st.sampled_from(["image", "audio", "video", "document"])
         media = st.builds(
-            MediaPart, modality=modalities, url=st.sampled_from(self.urls), prompt_hint=st.sampled_from([None, "a hat"])
+            MediaPart,
+            modality=modalities,
+            url=st.sampled_from(self.urls),
+            prompt_hint=st.sampled_from([None, "a hat"]),
+            vendor=st.sampled_from(VENDOR_HINTS),
         )
         return st.one_of(st.builds(TextPart, text=texts), media, st.builds(RefusalPart, text=texts))
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from sabir.authoring.leaves import arguments_text, arguments_value, error_text, lose, result_text, stand_in
+from sabir.authoring.leaves import arguments_text, arguments_value, error_text, hints_of, lose, result_text, stand_in
 from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.parts import MediaPart, TextPart
 from sabir.scope import Entry, LossLog, Tables, Target, TurnScope
@@ -82,6 +82,21 @@ def test_a_loss_of_a_piece_names_its_part() -> None:
     lose(losses, "dropped", "why", entry.message.parts[1], entry, ".citations")  # type: ignore[arg-type]
 
     assert [(loss.path, loss.message_id) for loss in losses.losses] == [("parts[1].citations", entry.message.id)]
+
+
+def test_a_loss_of_a_medium_with_hints_names_its_part() -> None:
+    """The piece is another object, with the hints that its target takes; an equal part before it is another part."""
+    hinted = MediaPart(modality="image", url="https://a.example/b", vendor={"acme": {"x": 1}, "other": {"y": 2}})
+    taken = hinted.model_copy(update={"vendor": {"acme": {"x": 1}}})
+    plain, twin = (MediaPart(modality="image", url="https://a.example/c") for _ in range(2))
+    message = Message(policy="user", payload=PartsPayload(parts=(plain, twin, hinted)))
+    entry, losses = Entry(message, (plain, twin, taken)), LossLog()
+
+    for piece in (message.parts[1], taken):
+        lose(losses, "dropped", "why", piece, entry)  # type: ignore[arg-type]
+
+    assert [loss.path for loss in losses.losses] == ["parts[1]", "parts[2]"]
+    assert (hints_of(taken, SCOPE), hints_of(taken, ELSEWHERE), hints_of(plain, SCOPE)) == ({"x": 1}, {}, {})
 
 
 @pytest.mark.parametrize(("treatment", "kind"), [("placeholder", "downgraded"), ("drop", "dropped")])

@@ -191,6 +191,7 @@ EXPECTED = {
     "google": Expected(packages=frozenset({"sabir", "sabir-google"}), sdks=frozenset({"google-genai"})),
     "otel": Expected(packages=frozenset({"sabir", "sabir-otel"})),
     "prices": Expected(packages=frozenset({"sabir", "sabir-prices"})),
+    "roles": Expected(packages=frozenset({"sabir", "sabir-roles"})),
     "session": Expected(packages=frozenset({"sabir", "sabir-session"}), alone=True),
     "runtime": Expected(packages=frozenset({"sabir", "sabir-runtime", "sabir-session"}), alone=True),
     "durable": Expected(packages=frozenset({"sabir", "sabir-durable", "sabir-runtime", "sabir-session"})),

@@ -1,0 +1,64 @@
+"""Names that the source document gives to roles, flags and fields; who sends a message and who receives it."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TypeAlias
+
+from sabir.builders import name_kind
+
+from sabir_roles.errors import RoleError
+
+
+class MessageRole(StrEnum):
+    """Who speaks: the role of a message, or a sender or recipient that is known by its role alone."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    UNSET = "unset"
+    ACTION = "action"
+
+
+class MessageFlag(StrEnum):
+    """How a message came to be, where it was not created."""
+
+    MESSAGE_CLONE = "MESSAGE_CLONE"
+    MESSAGE_LOAD = "MESSAGE_LOAD"
+
+
+class MessageField(StrEnum):
+    """The fields that every message with a role has."""
+
+    CREATED_AT = "created_at"
+    ROLE = "role"
+    CONTENT = "content"
+    ID = "id"
+    SENDER = "sender"
+    RECIPIENT = "recipient"
+    METADATA = "metadata"
+
+
+MESSAGE_FIELDS: Sequence[str] = [field.value for field in MessageField]
+"""The names of those fields."""
+
+SenderRecipient: TypeAlias = MessageRole | str
+"""A role, or the name or id of a policy, an actor, another message's maker."""
+
+
+def validate_sender_recipient(value: object) -> SenderRecipient:
+    """A role for its enum or its word, another name or id as it is, the id of an object that has one; UNSET for None.
+
+    Raises RoleError, a ValueError, for an empty string and for anything else (D-25).
+    """
+    if value is None:
+        return MessageRole.UNSET
+    if isinstance(value, MessageRole):
+        return value
+    name = value if isinstance(value, str) else getattr(value, "id", None)
+    if isinstance(name, str) and name:
+        return MessageRole(name) if name in _ROLES else name
+    given = "an empty string" if name == "" else name_kind(value)
+    raise RoleError(f"{given} is no sender or recipient; give a MessageRole, a name, an id, or an object with an id")
+
+
+_ROLES = frozenset(role.value for role in MessageRole)

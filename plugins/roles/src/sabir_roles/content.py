@@ -1,0 +1,197 @@
+"""Content that tells of its changes: JSON values in a dict whose owner hears of each change, however deep it is made.
+
+    given value ──hold──▶ Held (a dict) · HeldList (a list)     copies: nothing is shared with what was given
+    held["context"].append(…) ──▶ owner.touch()                 so that what was made of it is made anew
+
+Values are JSON: models, dates, tuples and sets become so when they are put in, and what JSON cannot hold is refused
+then, in one line.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, SupportsIndex, TypeAlias
+
+from sabir.errors import NotJSON
+from sabir.values import encode_json
+
+from sabir_roles.errors import RoleError
+
+Touch: TypeAlias = Callable[[], None]
+"""What is called after each change."""
+
+
+def plain(value: object) -> Any:  # any JSON value
+    """A copy of a value as plain JSON; RoleError for what JSON cannot hold."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    try:
+        return json.loads(encode_json(value))
+    except NotJSON as error:
+        raise RoleError(f"{error}; content holds JSON values") from None
+
+
+def hold(value: object, touch: Touch) -> Any:  # any JSON value
+    """A value as its owner holds it."""
+    return _wrapped(plain(value), touch)
+
+
+def _wrapped(value: Any, touch: Touch) -> Any:
+    if isinstance(value, dict):
+        return Held(value, touch)
+    return HeldList(value, touch) if isinstance(value, list) else value
+
+
+class Held(dict[str, Any]):
+    """A JSON object that tells its owner of each change; it compares equal to the same plain dict."""
+
+    __slots__ = ("_touch",)
+
+    def __init__(self, items: Mapping[str, Any], touch: Touch) -> None:
+        self._touch = touch
+        super().__init__({name: _wrapped(value, touch) for name, value in items.items()})
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Set one value, as JSON."""
+        super().__setitem__(plain_name(name), hold(value, self._touch))
+        self._touch()
+
+    def __delitem__(self, name: str) -> None:
+        """Take one value away."""
+        super().__delitem__(name)
+        self._touch()
+
+    def update(self, *given: Any, **named: Any) -> None:
+        """Set several values; all or none."""
+        changed = hold(dict(*given, **named), self._touch)
+        super().update(changed)
+        self._touch()
+
+    def __ior__(self, other: Any) -> "Held":  # type: ignore[override,misc]  # dict's own takes iterables of pairs too
+        """Set several values."""
+        self.update(other)
+        return self
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """The value of a name, set first where there is none."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def pop(self, name: str, *default: Any) -> Any:
+        """Take one value away, and give it."""
+        found = super().pop(name, *default)
+        self._touch()
+        return found
+
+    def popitem(self) -> tuple[str, Any]:
+        """Take the last value away, and give it with its name."""
+        found = super().popitem()
+        self._touch()
+        return found
+
+    def clear(self) -> None:
+        """Take all values away."""
+        super().clear()
+        self._touch()
+
+    def __copy__(self) -> dict[str, Any]:
+        """A plain dict of the same values."""
+        return dict(self)
+
+    def __deepcopy__(self, memo: object) -> Any:
+        """A plain copy."""
+        return plain(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as a plain dict."""
+        return dict, (plain(self),)
+
+
+class HeldList(list[Any]):
+    """A JSON array that tells its owner of each change; it compares equal to the same plain list."""
+
+    __slots__ = ("_touch",)
+
+    def __init__(self, items: Iterable[Any], touch: Touch) -> None:
+        self._touch = touch
+        super().__init__(_wrapped(value, touch) for value in items)
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        """Set one value, or those of a slice."""
+        super().__setitem__(place, hold(value, self._touch))
+        self._touch()
+
+    def __delitem__(self, place: Any) -> None:
+        """Take values away."""
+        super().__delitem__(place)
+        self._touch()
+
+    def append(self, value: Any) -> None:
+        """Add a value at the end."""
+        super().append(hold(value, self._touch))
+        self._touch()
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """Add values at the end; all or none."""
+        super().extend(hold(list(values), self._touch))
+        self._touch()
+
+    def __iadd__(self, values: Iterable[Any]) -> "HeldList":  # type: ignore[misc]
+        """Add values at the end."""
+        self.extend(values)
+        return self
+
+    def __imul__(self, times: SupportsIndex) -> "HeldList":
+        """Repeat the values."""
+        self[:] = plain(self) * times.__index__()
+        return self
+
+    def insert(self, place: SupportsIndex, value: Any) -> None:
+        """Add a value at a place."""
+        super().insert(place, hold(value, self._touch))
+        self._touch()
+
+    def pop(self, place: SupportsIndex = -1) -> Any:
+        """Take one value away, and give it."""
+        found = super().pop(place)
+        self._touch()
+        return found
+
+    def remove(self, value: Any) -> None:
+        """Take the first of such values away."""
+        super().remove(value)
+        self._touch()
+
+    def clear(self) -> None:
+        """Take all values away."""
+        super().clear()
+        self._touch()
+
+    def reverse(self) -> None:
+        """Turn the order around."""
+        super().reverse()
+        self._touch()
+
+    def sort(self, **how: Any) -> None:
+        """Put the values in order, as `list.sort`."""
+        super().sort(**how)
+        self._touch()
+
+    def __copy__(self) -> list[Any]:
+        """A plain list of the same values."""
+        return list(self)
+
+    def __deepcopy__(self, memo: object) -> Any:
+        """A plain copy."""
+        return plain(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as a plain list."""
+        return list, (plain(self),)
+
+
+def plain_name(name: object) -> str:
+    """The name of a value; RoleError for what is no string."""
+    if isinstance(name, str):
+        return name
+    raise RoleError(f"{name!a} names a value of content; names are strings")

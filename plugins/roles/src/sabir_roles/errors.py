@@ -1,0 +1,20 @@
+"""What this package raises: errors of the library that are ValueErrors too, each of one line."""
+
+from typing import NoReturn
+
+from pydantic import ValidationError
+from sabir.arguments import describe
+from sabir.errors import SabirError, one_line
+
+
+class RoleError(SabirError, ValueError):
+    """A message with a role, or its manager, was given what it cannot take; nothing was changed."""
+
+
+class TemplateFailed(RoleError):
+    """A template cannot be compiled or rendered; the message names the template, and the variable that it lacks."""
+
+
+def refuse_invalid(kind: str, error: ValidationError) -> NoReturn:
+    """Raise pydantic's error as a RoleError of one line."""
+    raise RoleError(one_line(f"{kind}: {describe(error)}")) from None

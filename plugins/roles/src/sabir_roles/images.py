@@ -1,0 +1,48 @@
+"""Images as the document has them: URLs, or raw base64, which becomes a data URL in a message (LA-33, D-53)."""
+
+import base64
+import binascii
+import re
+from collections.abc import Sequence
+
+from sabir.builders import name_kind
+from sabir.errors import MediaRefused
+from sabir.media import DEFAULT_MIMES, SCHEMES, check_url, make_data_url, scheme_of, shorten, sniff_mime
+
+from sabir_roles.errors import RoleError
+
+_BASE64_LIKE = re.compile(r"[A-Za-z0-9+/_=\s-]+")
+
+_STANDARD = str.maketrans("-_", "+/")
+"""From base64 as URLs have it."""
+
+
+def check_images(images: object) -> list[str]:
+    """A list of images, of one or several; RoleError names the first that is none."""
+    listed = [images] if isinstance(images, str) else images
+    if not isinstance(listed, Sequence) or isinstance(listed, bytes):
+        raise RoleError(f"images are {name_kind(images)}; give a list of URLs, or of base64 texts")
+    for index, image in enumerate(listed):
+        if not isinstance(image, str) or not image:
+            raise RoleError(f"images[{index}] is {name_kind(image)}; give an http(s) or data URL, or base64")
+        if scheme_of(image) in SCHEMES:
+            try:
+                check_url(image)
+            except MediaRefused as error:
+                raise RoleError(f"images[{index}]: {error}") from None
+        elif not _BASE64_LIKE.fullmatch(image):
+            raise RoleError(f"images[{index}] is {shorten(image)}; give an http(s) or data URL, or base64")
+    return list(listed)
+
+
+def image_url(image: str) -> str:
+    """The URL of an image; RoleError for a text that is neither a URL nor base64."""
+    if scheme_of(image) in SCHEMES:
+        return image
+    try:
+        data = base64.b64decode(
+            "".join(image.split()), altchars=b"-_" if re.search("[-_]", image) else None, validate=True
+        )
+    except (binascii.Error, ValueError) as error:
+        raise RoleError(f"the image {shorten(image)} is neither a URL nor base64: {error}") from None
+    return make_data_url(data, sniff_mime(data) or DEFAULT_MIMES["image"])

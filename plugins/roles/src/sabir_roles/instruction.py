@@ -1,0 +1,281 @@
+"""Instruction: what a user asks, with guidance, context, images, functions and the form of the answer (LA-25 … LA-38).
+
+guidance, instruction, context, tools, schema, format ──template──▶ text      plain_content takes its place
+images ──▶ media parts, each with the detail that was asked for
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, TypedDict, Unpack
+
+from jinja2 import Template
+from pydantic import BaseModel, PrivateAttr
+from sabir.builders import name_kind
+from sabir.settings import Settings
+
+from sabir_roles.base import MessageRole, SenderRecipient
+from sabir_roles.content import plain
+from sabir_roles.errors import RoleError
+from sabir_roles.images import check_images, image_url
+from sabir_roles.message import Entry, RoledMessage
+from sabir_roles.templates import as_json
+
+TEMPLATE = "instruction_message.jinja2"
+ImageDetail: TypeAlias = Literal["low", "high", "auto"]
+DETAILS = ("low", "high", "auto")
+DEFAULT_DETAIL: ImageDetail = "auto"
+"""The detail of images for which none was asked: the vendor's own choice; nothing is said of it on a wire."""
+
+
+class InstructionArguments(TypedDict, total=False):
+    """What `Instruction.create` and `update` take; None is as if it were not given.
+
+    `guidance`, `instruction`, `context` and `tool_schemas` are any JSON values. `images` are URLs (http, https, data)
+    or raw base64. Of `request_fields` (names to what they are, or names), `request_model` and `response_format` (two
+    names for a pydantic model) one says the form of the answer.
+    """
+
+    context: Any
+    guidance: Any
+    images: list[str] | str | None
+    sender: SenderRecipient | None
+    recipient: SenderRecipient | None
+    request_fields: Mapping[str, Any] | list[str] | None
+    plain_content: str | None
+    image_detail: ImageDetail | None
+    request_model: type[BaseModel] | BaseModel | None
+    response_format: type[BaseModel] | BaseModel | None
+    tool_schemas: Any
+    template: Template | str | None
+
+
+class _Form(NamedTuple):
+    """The form of the answer that was asked for."""
+
+    content: dict[str, Any]
+    model: type[BaseModel] | None = None
+
+
+class Instruction(RoledMessage):
+    """What a user asks. Of `request_fields`, `request_model` and `response_format` one says the form of the answer."""
+
+    keys: ClassVar = (
+        "guidance", "instruction", "context", "tool_schemas", "plain_content", "image_detail", "images",
+        "request_fields", "respond_schema_info", "request_response_format",
+    )  # fmt: skip
+
+    _model: type[BaseModel] | None = PrivateAttr(default=None)
+
+    @property
+    def guidance(self) -> Any:  # any JSON value
+        """How to go about it, or None."""
+        return self.content.get("guidance")
+
+    @property
+    def instruction(self) -> Any:  # any JSON value
+        """What is asked, or None."""
+        return self.content.get("instruction")
+
+    @property
+    def context(self) -> Any:  # a list of JSON values
+        """What there is to know, as a list, or None."""
+        return self.content.get("context")
+
+    @property
+    def tool_schemas(self) -> Any:  # any JSON value
+        """What the functions are that may be used, or None."""
+        return self.content.get("tool_schemas")
+
+    @property
+    def plain_content(self) -> str | None:
+        """The text that takes the place of all sections, or None."""
+        return self.content.get("plain_content")
+
+    @property
+    def images(self) -> list[str]:
+        """URLs (http, https, data) or raw base64 of the images."""
+        return self.content.get("images") or []
+
+    @property
+    def image_detail(self) -> ImageDetail | None:
+        """How closely the images are to be looked at; None where there are none."""
+        return (self.content.get("image_detail") or DEFAULT_DETAIL) if self.images else None
+
+    @property
+    def request_fields(self) -> dict[str, Any] | None:
+        """The fields that the answer shall have, each with what it is, or None."""
+        return self.content.get("request_fields")
+
+    @property
+    def response_format(self) -> type[BaseModel] | None:
+        """The model that the answer shall be an instance of, on the live object alone, or None."""
+        return self._model
+
+    @property
+    def respond_schema_info(self) -> dict[str, Any] | None:
+        """The JSON schema of the answer, or None."""
+        return self.content.get("respond_schema_info")
+
+    @property
+    def request_response_format(self) -> str | None:
+        """The sentence that asks for JSON of that form, or None."""
+        return self.content.get("request_response_format")
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that hold a provider to the form of the answer; empty where none is asked for."""
+        if self._model is not None:
+            return Settings(response_format=self._model)
+        schema = self.respond_schema_info
+        return Settings(response_format=plain(schema)) if schema else Settings()
+
+    @classmethod
+    def create(
+        cls,
+        instruction: Any = None,  # any JSON value
+        **given: Unpack[InstructionArguments],
+    ) -> "Instruction":
+        """An instruction; a single value of context becomes a list of one.
+
+        RoleError for more than one form of the answer, for what is no image, for another detail than DETAILS, and for a
+        name that it does not take.
+        """
+        content, form = _content({**given, "instruction": instruction}, ())
+        made = cls(
+            content={**content, **(form.content if form else {})},
+            role=MessageRole.USER,
+            sender=given.get("sender") or MessageRole.USER,
+            recipient=given.get("recipient") or MessageRole.ASSISTANT,
+            template=given.get("template") or TEMPLATE,
+        )
+        made._model = form.model if form else None
+        return made
+
+    def update(  # type: ignore[override]
+        self,
+        *,
+        instruction: Any = None,
+        **given: Unpack[InstructionArguments],
+    ) -> None:
+        """Change what is given, all or nothing: context is added to, images and the form of the answer are replaced."""
+        content, form = _content({**given, "instruction": instruction}, self.context or ())
+        self._change(content, given.get("sender"), given.get("recipient"), given.get("template"))
+        if form:
+            for name in ("request_fields", "respond_schema_info", "request_response_format"):
+                self.content.pop(name, None)
+            self.content.update(form.content)
+            self._model = form.model
+
+    def extend_images(self, images: list[str] | str, image_detail: ImageDetail | None = None) -> None:
+        """Add images after those that are there; `image_detail`, where given, is that of all."""
+        detail = _detail(image_detail)
+        self._change({"images": [*self.images, *check_images(images)], **({"image_detail": detail} if detail else {})})
+
+    def extend_context(self, *args: Any, **kwargs: Any) -> None:
+        """Add to the context: each argument as it is, each named one as an object of one field."""
+        added = [*args, *({name: value} for name, value in kwargs.items())]
+        self._change({"context": [*(self.context or ()), *added]})
+
+    @property
+    def rendered(self) -> str | list[Entry]:
+        """The text; where there are images, a chat array: the text, then each image with its detail."""
+        if not self.images:
+            return self.text
+        entries: list[Entry] = [{"type": "text", "text": self.text}]
+        for image in self.images:
+            shown = {"url": image_url(image), "detail": self.image_detail}
+            entries.append({"type": "image_url", "image_url": shown})
+        return entries
+
+    def _render(self) -> str:
+        return super()._render() if self.plain_content is None else self.plain_content
+
+    def _plain(self) -> str:
+        said = self.instruction
+        return said if isinstance(said, str) else "" if said is None else as_json(said)
+
+    def _take_live(self, other: Self) -> None:
+        self._model = other._model
+
+
+_PEOPLE = frozenset({"sender", "recipient", "template"})
+
+
+def _content(given: Mapping[str, Any], context: Sequence[Any]) -> tuple[dict[str, Any], _Form | None]:
+    """What is given as content, the context after the one that is there; and the form of the answer."""
+    known = _PEOPLE | set(InstructionArguments.__annotations__) | {"instruction"}
+    for name in given:
+        if name not in known:
+            raise RoleError(f"an instruction takes no {name!r}; it takes {', '.join(sorted(known))}")
+    form = _form(given.get("request_fields"), given.get("request_model"), given.get("response_format"))
+    added, images = given.get("context"), given.get("images")
+    content = {
+        "guidance": given.get("guidance"),
+        "instruction": given.get("instruction"),
+        "context": None if added is None else [*context, *_listed(added)],
+        "tool_schemas": given.get("tool_schemas"),
+        "plain_content": _text(given.get("plain_content")),
+        "image_detail": _detail(given.get("image_detail")),
+        "images": None if images is None else check_images(images),
+    }
+    return {name: value for name, value in content.items() if value is not None}, form
+
+
+def _listed(context: object) -> list[Any]:
+    return list(context) if isinstance(context, list | tuple) else [context]
+
+
+def _text(given: object) -> str | None:
+    if given is None or isinstance(given, str):
+        return given
+    raise RoleError(f"plain_content is {name_kind(given)}; give a text, or instruction= for any JSON value")
+
+
+def _detail(given: object) -> str | None:
+    if given is None or given in DETAILS:
+        return given
+    raise RoleError(f"image_detail is {ascii(given)[:40]}; give one of {', '.join(DETAILS)}")
+
+
+def _form(
+    fields: Mapping[str, Any] | list[str] | None,
+    request_model: type[BaseModel] | BaseModel | None,
+    response_format: type[BaseModel] | BaseModel | None,
+) -> _Form | None:
+    """What content says of the form of the answer; None where none is asked for."""
+    given = {"request_fields": fields, "request_model": request_model, "response_format": response_format}
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        raise RoleError(f"{' and '.join(names)} are given; give one of request_fields, request_model, response_format")
+    if not names:
+        return None
+    if fields is not None:
+        return _Form(_asked(_fields(fields)))
+    model = request_model if request_model is not None else response_format
+    model = type(model) if isinstance(model, BaseModel) else model
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        raise RoleError(f"{names[0]} is {name_kind(model)}; give a pydantic model")
+    schema = model.model_json_schema()
+    described = {name: field.description or _kind(schema, name) for name, field in model.model_fields.items()}
+    return _Form({**_asked(described), "respond_schema_info": schema}, model)
+
+
+def _fields(given: object) -> dict[str, Any]:
+    if isinstance(given, Mapping):
+        return {str(name): value if isinstance(value, str) else _shown(value) for name, value in given.items()}
+    if isinstance(given, list | tuple) and all(isinstance(name, str) for name in given):
+        return dict.fromkeys(given, "any")
+    raise RoleError(f"request_fields is {name_kind(given)}; give a mapping of names to what they are, or their names")
+
+
+def _shown(value: object) -> Any:
+    return value.__name__ if isinstance(value, type) else plain(value)
+
+
+def _kind(schema: Mapping[str, Any], name: str) -> str:
+    found = (schema.get("properties") or {}).get(name) or {}
+    return str(found.get("type") or "any")
+
+
+def _asked(fields: dict[str, Any]) -> dict[str, Any]:
+    form = f"Answer with one JSON object of these fields, and nothing else:\n{as_json(fields)}"
+    return {"request_fields": fields, "request_response_format": form}

@@ -1,0 +1,187 @@
+"""Making messages by keywords: which kind they make, and how one that is given is updated (LA-61, LA-62, LA-67, D-48).
+
+instruction and its parts · assistant_response · system · action_function, action_arguments, action_request
+· action_output, action_response               one kind at a time; None is not given, but as an output (D-33)
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypedDict, TypeVar, Unpack
+
+from jinja2 import Template
+
+from sabir_roles.action_request import ActionRequest
+from sabir_roles.action_response import ActionResponse
+from sabir_roles.assistant_response import AssistantResponse
+from sabir_roles.base import SenderRecipient
+from sabir_roles.errors import RoleError
+from sabir_roles.instruction import Instruction, InstructionArguments
+from sabir_roles.message import RoledMessage
+from sabir_roles.system import System
+
+Kind = TypeVar("Kind", bound=RoledMessage)
+
+
+class Common(TypedDict, total=False):
+    """What every kind takes."""
+
+    sender: SenderRecipient | None
+    recipient: SenderRecipient | None
+    template: Template | str | None
+
+
+class MessageArguments(InstructionArguments, total=False):
+    """What `add_message` takes: the words of one kind, and those of all; the rest is InstructionArguments'."""
+
+    instruction: Any
+    assistant_response: Any
+    system: Any
+    system_datetime: bool | str | None
+    action_function: Any
+    action_arguments: Mapping[str, Any] | str | None
+    action_request: ActionRequest | None
+    action_output: Any
+    action_response: ActionResponse | None
+    template_context: Mapping[str, Any] | None
+    metadata: Mapping[str, Any] | None
+
+
+SHARED = frozenset({"template", "template_context", "sender", "recipient", "metadata"})
+INSTRUCTION = frozenset({"instruction", *InstructionArguments.__annotations__}) - SHARED
+_WORDS: Mapping[str, frozenset[str]] = {
+    "instruction": INSTRUCTION,
+    "assistant_response": frozenset({"assistant_response"}),
+    "system": frozenset({"system", "system_datetime"}),
+    "action_request": frozenset({"action_function", "action_arguments", "action_request"}),
+    "action_response": frozenset({"action_output", "action_response"}),
+}
+
+
+def kind_of(given: Mapping[str, Any]) -> str:
+    """The kind that the keywords make; RoleError for none, for two, and for a word that is unknown."""
+    known = frozenset.union(SHARED, *_WORDS.values())
+    for name in given:
+        if name not in known:
+            raise RoleError(f"add_message() takes no {name!r}; it takes {', '.join(sorted(known))}")
+    said = {name for name, value in given.items() if value is not None}
+    if "action_output" in given and "action_request" in said:
+        said.add("action_output")  # a function may give None back
+    kinds = [kind for kind, words in _WORDS.items() if words & said]
+    if kinds == ["action_request", "action_response"] and not said & {"action_function", "action_arguments"}:
+        return "action_response"
+    if len(kinds) == 1:
+        return kinds[0]
+    if not kinds:
+        raise RoleError(f"add_message() was given no message; give one of {', '.join(_WORDS)} …")
+    raise RoleError(f"add_message() was given {' and '.join(kinds)}; add one message at a time")
+
+
+class Makers:
+    """Messages of each kind by keywords, made or updated, and not added anywhere."""
+
+    @staticmethod
+    def create_instruction(
+        *,
+        instruction: Any = None,
+        template_context: Mapping[str, Any] | None = None,
+        **given: Unpack[InstructionArguments],
+    ) -> Instruction:
+        """An instruction; one that is given is updated."""
+        if isinstance(instruction, Instruction):
+            made = instruction
+            if given:
+                made.update(**given)
+        else:
+            made = Instruction.create(instruction, **given)
+        return _in_context(made, template_context)
+
+    @staticmethod
+    def create_assistant_response(
+        *,
+        assistant_response: Any = None,
+        template_context: Mapping[str, Any] | None = None,
+        **given: Unpack[Common],
+    ) -> AssistantResponse:
+        """An answer; one that is given is updated."""
+        if isinstance(assistant_response, AssistantResponse):
+            made = assistant_response
+            made.update(**given)
+        else:
+            made = AssistantResponse.create(assistant_response, **given)
+        return _in_context(made, template_context)
+
+    @staticmethod
+    def create_system(
+        *,
+        system: Any = None,
+        system_datetime: bool | str | None = None,
+        template_context: Mapping[str, Any] | None = None,
+        **given: Unpack[Common],
+    ) -> System:
+        """A system message; one that is given is updated."""
+        if isinstance(system, System):
+            made = system
+            made.update(system_datetime=system_datetime, **given)
+        else:
+            said = {} if system is None else {"system_message": system}
+            made = System.create(system_datetime=system_datetime, **said, **given)
+        return _in_context(made, template_context)
+
+    @staticmethod
+    def create_action_request(
+        *,
+        function: Any = None,
+        arguments: Mapping[str, Any] | str | None = None,
+        action_request: ActionRequest | None = None,
+        template_context: Mapping[str, Any] | None = None,
+        **given: Unpack[Common],
+    ) -> ActionRequest:
+        """A request; one that is given is updated."""
+        if action_request is None:
+            return _in_context(ActionRequest.create(function, arguments, **given), template_context)
+        check_kind(action_request, ActionRequest)
+        if any(value is not None for value in (function, arguments, template_context, *given.values())):
+            action_request.update(function, arguments, **given)
+        return _in_context(action_request, template_context)
+
+    @staticmethod
+    def create_action_response(
+        *,
+        action_request: ActionRequest | None = None,
+        action_output: Any = None,
+        action_response: ActionResponse | None = None,
+        template_context: Mapping[str, Any] | None = None,
+        **given: Unpack[Common],
+    ) -> ActionResponse:
+        """A response to a request; one that is given is updated. RoleError without a request (LA-68)."""
+        if action_response is not None:
+            check_kind(action_response, ActionResponse)
+            output = {} if action_output is None else {"output": action_output}
+            action_response.update(action_request, **output, **given)
+            return _in_context(action_response, template_context)
+        if action_request is None:
+            raise RoleError("a response answers a request; give action_request=")
+        return _in_context(ActionResponse.create(action_request, action_output, **given), template_context)
+
+    def make(self, kind: str, given: Mapping[str, Any]) -> RoledMessage:
+        """The message of a kind that the keywords of `add_message` make."""
+        maker = getattr(self, f"create_{kind}")
+        if kind == "action_request":
+            given = {
+                name.replace("action_function", "function").replace("action_arguments", "arguments"): value
+                for name, value in given.items()
+            }
+        made: RoledMessage = maker(**given)
+        return made
+
+
+def check_kind(message: object, kind: type[RoledMessage]) -> None:
+    """Raise RoleError for what is no message of a kind."""
+    if not isinstance(message, kind):
+        raise RoleError(f"a value of type {type(message).__name__} is no {kind.__name__}; make one with create()")
+
+
+def _in_context(made: Kind, template_context: Mapping[str, Any] | None) -> Kind:
+    """The message, with what its template sees besides its content."""
+    if template_context is not None:
+        made._change({"template_context": dict(template_context)})
+    return made

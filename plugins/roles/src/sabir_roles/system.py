@@ -1,0 +1,86 @@
+"""System: what a conversation begins with, who the assistant is and how it behaves (LA-19 … LA-24)."""
+
+import warnings
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+from jinja2 import Template
+
+from sabir_roles.base import MessageRole, SenderRecipient
+from sabir_roles.errors import RoleError
+from sabir_roles.message import UNSET, RoledMessage, Unset
+
+DEFAULT_TEXT = "You are a helpful AI assistant. Let's think step by step."
+TEMPLATE = "system_message.jinja2"
+
+
+class System(RoledMessage):
+    """Instructions to the model, with the time where it is wanted: it is read once, and is content from then on."""
+
+    keys: ClassVar = ("system_message", "system_datetime")
+    default_policy: ClassVar = "system"
+
+    @property
+    def system_message(self) -> Any:  # any JSON value
+        """What the model is told."""
+        return self.content.get("system_message")
+
+    @property
+    def system_datetime(self) -> str | None:
+        """The time that the model is told, or None."""
+        return self.content.get("system_datetime")
+
+    @classmethod
+    def create(
+        cls,
+        system_message: Any = UNSET,  # any JSON value
+        system_datetime: bool | str | None = None,
+        sender: SenderRecipient | None = None,
+        recipient: SenderRecipient | None = None,
+        template: Template | str | None = None,
+        system: Any = UNSET,
+        **content: Any,
+    ) -> "System":
+        """A system message; `system_datetime` is True for the time of now in UTC, or a text that is used as it is.
+
+        `system` is the deprecated name of `system_message`; RoleError where both are given (D-28).
+        """
+        if not isinstance(system, Unset):
+            if not isinstance(system_message, Unset):
+                raise RoleError("system and system_message are both given; system is its old name, give system_message")
+            warnings.warn("system= is deprecated; give system_message=", DeprecationWarning, stacklevel=2)
+            system_message = system
+        said = DEFAULT_TEXT if isinstance(system_message, Unset) else system_message
+        return cls(
+            content={"system_message": said, **_time(system_datetime), **content},
+            role=MessageRole.SYSTEM,
+            sender=sender or MessageRole.SYSTEM,
+            recipient=recipient or MessageRole.ASSISTANT,
+            template=template or TEMPLATE,
+        )
+
+    # Each kind takes what its document says, by name.
+    def update(  # type: ignore[override]
+        self,
+        system_message: Any = UNSET,
+        sender: SenderRecipient | None = None,
+        recipient: SenderRecipient | None = None,
+        system_datetime: bool | str | None = None,
+        template: Template | str | None = None,
+        **content: Any,
+    ) -> None:
+        """Change what is given; `system_datetime=False` takes the time away."""
+        said = {} if isinstance(system_message, Unset) or system_message is None else {"system_message": system_message}
+        self._change({**said, **_time(system_datetime), **content}, sender, recipient, template)
+        if system_datetime is False:
+            self.content.pop("system_datetime", None)
+
+
+def _time(given: bool | str | None) -> dict[str, str]:
+    if given is True:
+        return {"system_datetime": datetime.now(UTC).isoformat(timespec="minutes")}
+    if given is None or given is False:
+        return {}
+    if not isinstance(given, str):
+        raise RoleError(f"system_datetime is of type {type(given).__name__}; give True, or the time as a text")
+    return {"system_datetime": given}

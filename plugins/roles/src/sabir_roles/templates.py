@@ -1,0 +1,122 @@
+"""Templates: one sandboxed environment, in which content is data and never a template.
+
+    content + template ──render──▶ text           the same content gives the same text, byte for byte
+
+A section begins with a line `## Context` or another of HEADINGS. Where a line of content looks like one, a backslash
+stands before it, so that no content changes the structure of what is rendered; every other character of content stands
+as it is. An undefined name is an error that names the template and the name.
+"""
+
+import json
+import re
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import BaseLoader, ChoiceLoader, PackageLoader, StrictUndefined, Template, TemplateError, UndefinedError
+from jinja2.exceptions import TemplateSyntaxError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from sabir.errors import one_line
+
+from sabir_roles.errors import TemplateFailed
+
+HEADINGS = ("Guidance", "Instruction", "Context", "Tools", "Response schema", "Response format", "Time")
+"""The sections that the package's own templates write."""
+
+_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+"""Where a line may end, for Unicode and for Python."""
+_HEADING_LIKE = re.compile(rf"(^|[{_ENDS}])(\\*## (?:{'|'.join(HEADINGS)})[ \t]*(?=$|[{_ENDS}]))")
+_FILE_NAME = re.compile(r"[\w./-]+\.(?:jinja2?|j2)")
+_HIDDEN_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
+"""Ends of lines that a JSON text may hold as they are."""
+
+
+def as_text(value: object) -> str:
+    """A value of content in a template: text as it is but for lines that look like a heading, else JSON.
+
+    A list of one text is that text.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
+        value = value[0]
+    if isinstance(value, str):
+        return _HEADING_LIKE.sub(r"\1\\\2", value)
+    return as_json(value)
+
+
+def as_json(value: object) -> str:
+    """A value of content as JSON text, two spaces a level, its keys in the order given."""
+    return json.dumps(value, ensure_ascii=False, indent=2).translate(_HIDDEN_ENDS)
+
+
+def environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironment:
+    """A new environment as the package's own, whose templates come from `loader` first; for `get_template`.
+
+    It has the filters `text` (as_text) and `json` (as_json), and nothing that is random.
+    """
+    own = PackageLoader("sabir_roles")
+    made = ImmutableSandboxedEnvironment(
+        loader=ChoiceLoader([loader, own]) if loader else own,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=False,
+        autoescape=False,
+    )
+    made.filters |= {"text": as_text, "json": as_json}
+    made.filters.pop("random")
+    made.globals.pop("lipsum")
+    return made
+
+
+_ENVIRONMENT = environment()
+
+
+def check_template(template: object) -> None:
+    """Raise TemplateFailed for what is no template: neither a source that compiles nor a compiled one."""
+    if isinstance(template, str):
+        _compiled(template)
+    elif not isinstance(template, Template):
+        kind = type(template).__name__
+        raise TemplateFailed(f"a value of type {kind} is no template; give a jinja2 source, a file name, or a Template")
+
+
+@lru_cache(maxsize=256)
+def _compiled(source: str) -> Template:
+    """The template of a source, or the package's own of that file name."""
+    own = _own_names()
+    if source in own:
+        return _ENVIRONMENT.get_template(source)
+    if _FILE_NAME.fullmatch(source):
+        remedy = "give its source, or a Template of sabir_roles.environment(loader)"
+        raise TemplateFailed(f"no template is called {_name(source)}; there are {', '.join(sorted(own))}; {remedy}")
+    try:
+        return _ENVIRONMENT.from_string(source)
+    except TemplateSyntaxError as error:
+        reason = f"line {error.lineno}: {error.message}"
+    except (TemplateError, RecursionError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"
+    raise TemplateFailed(one_line(f"the template {_name(source)} cannot be compiled: {reason}; mend its source"))
+
+
+@lru_cache(maxsize=1)
+def _own_names() -> frozenset[str]:
+    return frozenset(_ENVIRONMENT.list_templates(extensions=["jinja2"]))
+
+
+def render(template: str | Template, variables: dict[str, Any]) -> str:
+    """The text that a template makes of its variables; TemplateFailed names the template and what went wrong."""
+    compiled = _compiled(template) if isinstance(template, str) else template
+    name = _name(template if isinstance(template, str) else template.name or "of your own")
+    try:
+        return compiled.render(variables)
+    except UndefinedError as error:
+        known = ", ".join(sorted(variables))
+        raise TemplateFailed(one_line(f"the template {name}: {error.message}; it may use {known}")) from None
+    except (Exception, RecursionError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise TemplateFailed(one_line(f"the template {name} failed: {reason}; mend it, or its content")) from error
+
+
+def _name(source: str) -> str:
+    return ascii(one_line(source, 60))

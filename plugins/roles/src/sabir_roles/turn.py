@@ -1,0 +1,114 @@
+"""One turn through an adapter: render, send, add the reply; and the answers to what it calls.
+
+    manager.complete(llm, options=…) ─▶ Reply, whose messages are added
+    manager.act(options) ─▶ its requests answered by `sabir.answer`, the responses added
+
+What the last instruction asks of the form of the answer goes along as settings, under what the call sets. Loops,
+recording and resume are for whoever evaluates `manager.to_messages()`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Unpack
+
+import sabir
+from sabir.calls import CallArguments
+from sabir.settings import Settings
+
+if TYPE_CHECKING:
+    from sabir.calls import Adapter
+    from sabir.losses import Loss
+    from sabir.messages import Message
+    from sabir.options import OptionLike
+    from sabir.reply import Reply
+    from sabir.stream import ReplyStream, SyncReplyStream
+
+    from sabir_roles.action_response import ActionResponse
+    from sabir_roles.instruction import Instruction
+    from sabir_roles.message import RoledMessage
+
+
+class Turns(ABC):
+    """What a manager does with an adapter; each call is one turn."""
+
+    @property
+    @abstractmethod
+    def last_instruction(self) -> Instruction | None:
+        """The latest instruction, or None."""
+
+    @property
+    @abstractmethod
+    def losses(self) -> tuple[Loss, ...]:
+        """What edited messages lack."""
+
+    @abstractmethod
+    def to_messages(self) -> list[Message]:
+        """The messages of the vocabulary."""
+
+    @abstractmethod
+    def add_reply(self, reply: Reply) -> list[RoledMessage]:
+        """Add the messages of a reply."""
+
+    @abstractmethod
+    def _extend(self, messages: Iterable[Message], speaks_as: str) -> list[RoledMessage]:
+        """Add working copies of messages."""
+
+    def _how(self, given: CallArguments) -> CallArguments:
+        """How the call is made: the form that the last instruction asks for, under what is set."""
+        last = self.last_instruction
+        asked = last.settings if last is not None else Settings()
+        if not asked.model_fields_set:
+            return given
+        settings = given.get("settings")
+        return {**given, "settings": asked if settings is None else settings.laid_over(asked)}
+
+    def _added(self, reply: Reply) -> Reply:
+        self.add_reply(reply)
+        lost = self.losses
+        return reply.model_copy(update={"losses": (*lost, *reply.losses)}) if lost else reply
+
+    async def complete(self, llm: Adapter, **how: Unpack[CallArguments]) -> Reply:
+        """One turn: the reply, whose messages are added; its losses begin with those of edited messages.
+
+        Raises what the adapter raises; nothing is added then.
+        """
+        return self._added(await llm.complete(self.to_messages(), **self._how(how)))
+
+    def complete_sync(self, llm: Adapter, **how: Unpack[CallArguments]) -> Reply:
+        """As `complete`, waiting."""
+        return self._added(llm.complete_sync(self.to_messages(), **self._how(how)))
+
+    @asynccontextmanager
+    async def stream(self, llm: Adapter, **how: Unpack[CallArguments]) -> AsyncIterator[ReplyStream]:
+        """One turn as it comes: `async with manager.stream(llm) as stream`; the whole reply is added at the end.
+
+        What is left of the stream when the block ends is read. A block that is left by an error adds nothing.
+        """
+        async with llm.stream(self.to_messages(), **self._how(how)) as stream:
+            yield stream
+            self._added(await stream.reply())
+
+    @contextmanager
+    def stream_sync(self, llm: Adapter, **how: Unpack[CallArguments]) -> Iterator[SyncReplyStream]:
+        """As `stream`, waiting."""
+        with llm.stream_sync(self.to_messages(), **self._how(how)) as stream:
+            yield stream
+            self._added(stream.reply())
+
+    async def act(self, options: Iterable[OptionLike]) -> list[ActionResponse]:
+        """Answer every unanswered request, in order, by its option; the responses, which are added.
+
+        A request of what is not offered gets an error for its output. Raises sabir.OptionInvalid, before anything runs,
+        for an option that cannot run.
+        """
+        return self._answered(await sabir.answer(self.to_messages(), options))
+
+    def act_sync(self, options: Iterable[OptionLike]) -> list[ActionResponse]:
+        """As `act`, waiting; asynchronous options cannot run so."""
+        return self._answered(sabir.answer_sync(self.to_messages(), options))
+
+    def _answered(self, results: Sequence[Message]) -> list[Any]:
+        return self._extend(results, "llm")

@@ -1,0 +1,264 @@
+"""Both ways between working copies and the vocabulary, without loss.
+
+    Message ──take──▶ working copy, which keeps it ──make──▶ that same Message, for as long as it says the same
+    edited   ──make──▶ a Message made anew: of another id, without origin and signed state; each is a Loss
+    created  ──make──▶ a Message of the working copy's id; of another after a change
+
+A message's kind is that of its side: system, user, the assistant's, a call, a result. What is no text and no image
+rides along in the message that is kept; of an edited one its media go along, and its maker's own parts do not.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from sabir.builders import build
+from sabir.losses import Loss, LossKind
+from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload, RoleHint, new_ids
+from sabir.pairing import side_of
+from sabir.parts import MediaPart, Part, TextPart
+from sabir.values import encode_json
+
+from sabir_roles.action_request import ActionRequest
+from sabir_roles.action_response import ActionResponse
+from sabir_roles.assistant_response import AssistantResponse
+from sabir_roles.base import MessageRole, SenderRecipient, validate_sender_recipient
+from sabir_roles.content import plain
+from sabir_roles.images import image_url
+from sabir_roles.instruction import DETAILS, Instruction
+from sabir_roles.message import RoledMessage
+from sabir_roles.system import System
+
+Payload: TypeAlias = PartsPayload | OptionCallPayload | OptionResultPayload
+Made: TypeAlias = tuple[Message | None, tuple[Loss, ...]]
+ANY = "*"
+"""The section of vendor hints that is for whichever provider knows what is in it."""
+_SPEAKERS: Mapping[MessageRole, tuple[str, RoleHint]] = {
+    MessageRole.SYSTEM: ("system", "system"),
+    MessageRole.USER: ("user", "user"),
+    MessageRole.ASSISTANT: ("llm", "assistant"),
+    MessageRole.ACTION: ("user", "user"),
+}
+"""Role → the policy of a message of parts whose sender is a role, and the hint for one whose sender has a name."""
+EDITED = "the message was edited"
+
+
+def take(message: Message, speaks_as: str) -> RoledMessage:
+    """The working copy of a message, for the policy that a model speaks as."""
+    payload = message.payload
+    if payload.kind == "unknown":
+        return _kept(RoledMessage(role=MessageRole.UNSET, id=message.id), message)
+    kind = _KINDS[payload.kind][side_of(message, speaks_as)]
+    return _kept(_taken(kind, message), message)
+
+
+def _kept(copy: RoledMessage, message: Message) -> RoledMessage:
+    copy._source = copy._made = message
+    copy._made_at = copy._revision
+    return copy
+
+
+def _taken(kind: type[RoledMessage], message: Message) -> RoledMessage:
+    sender, recipient, role, content = _READERS[kind](message)
+    template = _TEMPLATES[kind]
+    return kind(id=message.id, content=content, role=role, template=template, sender=sender, recipient=recipient)
+
+
+_Read: TypeAlias = tuple[SenderRecipient, SenderRecipient, MessageRole, dict[str, Any]]
+
+
+def _read_system(message: Message) -> _Read:
+    return message.policy, MessageRole.ASSISTANT, MessageRole.SYSTEM, {"system_message": message.text}
+
+
+def _read_user(message: Message) -> _Read:
+    content: dict[str, Any] = {"instruction": message.text} if message.text else {}
+    images = [part for part in message.parts if part.kind == "media" and part.modality == "image"]
+    if images:
+        content["images"] = [part.url for part in images]
+        details = {section.get("detail") for part in images for section in part.vendor.values()}
+        if len(details) == 1 and details <= set(DETAILS):
+            content["image_detail"] = details.pop()
+    return message.policy, MessageRole.ASSISTANT, MessageRole.USER, content
+
+
+def _read_assistant(message: Message) -> _Read:
+    return message.policy, MessageRole.USER, MessageRole.ASSISTANT, {"assistant_response": message.text}
+
+
+def _read_call(message: Message) -> _Read:
+    call = message.call
+    assert call is not None
+    request = {"function": call.option_name, "arguments": plain(call.arguments)}
+    content = {"action_request": request, "invocation_id": call.invocation_id}
+    return message.policy, MessageRole.ACTION, MessageRole.ACTION, content
+
+
+def _read_result(message: Message) -> _Read:
+    result = message.result
+    assert result is not None
+    response = {"function": result.option_name, "arguments": {}, "output": _output(result)}
+    content = {"action_response": response, "invocation_id": result.invocation_id}
+    return message.policy, MessageRole.ASSISTANT, MessageRole.ACTION, content
+
+
+def _output(result: OptionResultPayload) -> Any:  # any JSON value
+    """What a response shows of a result: its value, its text, its parts as JSON, or its error as an object."""
+    if result.is_error:
+        said = {"type": result.error_type, "message": result.error_message, "retryable": result.retryable}
+        return {"error": {name: value for name, value in said.items() if value is not None}}
+    if len(result.parts) == 1 and isinstance(result.parts[0], TextPart):
+        return result.parts[0].text
+    return [part.model_dump(mode="json") for part in result.parts] or plain(result.result)
+
+
+_KINDS: Mapping[str, Mapping[str, type[RoledMessage]]] = {
+    "parts": {"system": System, "user": Instruction, "assistant": AssistantResponse},
+    "option_call": {"assistant": ActionRequest},
+    "option_result": {"results": ActionResponse},
+}
+"""Kind of the payload → side → kind of the working copy."""
+_READERS: Mapping[type[RoledMessage], Callable[[Message], _Read]] = {
+    System: _read_system,
+    Instruction: _read_user,
+    AssistantResponse: _read_assistant,
+    ActionRequest: _read_call,
+    ActionResponse: _read_result,
+}
+
+
+_TEMPLATES: Mapping[type[RoledMessage], str] = {
+    System: "system_message.jinja2",
+    Instruction: "instruction_message.jinja2",
+    AssistantResponse: "assistant_response.jinja2",
+    ActionRequest: "action_request.jinja2",
+    ActionResponse: "action_response.jinja2",
+}
+
+
+def make(copy: RoledMessage) -> Made:
+    """The message of a working copy, and what it lacks of the one that the copy came from."""
+    source, twin = copy._source, None
+    if source is not None:
+        kind = next((each for each in _READERS if isinstance(copy, each)), None)
+        twin = _taken(kind, source) if kind else RoledMessage(role=MessageRole.UNSET)
+        if _told(copy) == _told(twin):
+            return source, ()
+    if copy.role in (None, MessageRole.UNSET):
+        return _nothing(copy, "its role is unset")
+    payload = _payload(copy, twin)
+    if payload is None:
+        return _nothing(copy, "it says nothing")
+    policy, hint = _speaker(copy, twin)
+    step_num = source.step_num if source else None
+    previous = copy._made
+    is_first = previous is None and source is None
+    fields = {"policy": policy, "role_hint_for_llm": hint, "step_num": step_num, "payload": payload}
+    made = build(Message, "message", id=copy.id if is_first else new_ids(1)[0], **fields)
+    if previous is not None and previous.same_content(made) and previous.origin is None:
+        made = previous
+    return made, tuple(_lost(source, made)) if source else ()
+
+
+def _nothing(copy: RoledMessage, reason: str) -> Made:
+    return None, (Loss(kind="dropped", message_id=copy.id, reason=f"no message is made of it: {reason}"),)
+
+
+def _told(copy: RoledMessage) -> tuple[object, ...]:
+    """All that a message of the vocabulary holds of a working copy."""
+    whose = type(copy).__name__, copy.role, validate_sender_recipient(copy.sender)
+    if isinstance(copy, ActionRequest):
+        return *whose, copy.invocation_id, copy.function, encode_json(copy.arguments, sort_keys=True)
+    if isinstance(copy, ActionResponse):
+        return *whose, copy.invocation_id, copy.function, encode_json(copy.output, sort_keys=True)
+    if isinstance(copy, Instruction):
+        return *whose, copy._render(), tuple(copy.images), copy.image_detail
+    return *whose, copy._render()
+
+
+def _speaker(copy: RoledMessage, twin: RoledMessage | None) -> tuple[str, RoleHint | Any | None]:
+    """The policy of a message, and its hint: those of the one that it came from, where that is not changed."""
+    source, is_action = copy._source, isinstance(copy, ActionRequest | ActionResponse)
+    sender = copy.sender if copy.sender is not None else MessageRole.UNSET
+    if source is not None and twin is not None and (sender, copy.role) == (twin.sender, twin.role):
+        return source.policy, source.role_hint_for_llm
+    if is_action:
+        own = copy.function if isinstance(copy, ActionResponse) else "llm"
+        return (own if isinstance(sender, MessageRole) else sender), None
+    policy, hint = _SPEAKERS[copy.role or MessageRole.USER]
+    return (policy, None) if isinstance(sender, MessageRole) else (sender, hint)
+
+
+def _payload(copy: RoledMessage, twin: RoledMessage | None) -> Payload | None:
+    if isinstance(copy, ActionRequest):
+        said = {"invocation_id": copy.invocation_id, "option_name": copy.function, "arguments": copy.arguments}
+        return build(OptionCallPayload, "option call", **said)
+    if isinstance(copy, ActionResponse):
+        said = {"invocation_id": copy.invocation_id, "option_name": copy.function, "result": copy.output}
+        return build(OptionResultPayload, "option result", **said)
+    parts = _new_parts(copy) if twin is None else _edited_parts(copy, twin)
+    return build(PartsPayload, "message", parts=tuple(parts)) if parts else None
+
+
+def _new_parts(copy: RoledMessage) -> list[Part]:
+    text = copy._render()
+    parts: list[Part] = [build(TextPart, "text", text=text)] if text else []
+    return parts + [_image(copy, image) for image in _images(copy)]
+
+
+def _images(copy: RoledMessage) -> list[str]:
+    return copy.images if isinstance(copy, Instruction) else []
+
+
+def _image(copy: RoledMessage, image: str) -> MediaPart:
+    detail = copy.content.get("image_detail")
+    hints = {"vendor": {ANY: {"detail": detail}}} if detail else {}
+    return build(MediaPart, "image", modality="image", url=image_url(image), **hints)
+
+
+def _edited_parts(copy: RoledMessage, twin: RoledMessage) -> list[Part]:
+    """The parts of an edited message: the new text in the place of the old, the media that are still there."""
+    source = copy._source
+    assert source is not None
+    text, images = copy._render(), _images(copy)
+    has_text = text == twin._render()
+    has_images = (images, copy.content.get("image_detail")) == (_images(twin), twin.content.get("image_detail"))
+    parts: list[Part] = []
+    keeps_images = has_images or not isinstance(copy, Instruction)
+    for part in source.parts:
+        if part.kind == "text":
+            parts += [_stateless(part)] if has_text else []
+        elif part.kind == "media" and (keeps_images or part.modality != "image"):
+            parts.append(_stateless(part))
+    if not has_text and text:
+        first = next((index for index, part in enumerate(source.parts) if part.kind == "text"), 0)
+        before = sum(part.kind == "media" for part in source.parts[:first])
+        parts.insert(min(before, len(parts)), build(TextPart, "text", text=text))
+    return parts if has_images else parts + [_image(copy, image) for image in images]
+
+
+def _stateless(part: TextPart | MediaPart) -> Part:
+    return part if part.state_json is None else part.model_copy(update={"state_json": None})
+
+
+def _lost(source: Message, made: Message) -> list[Loss]:
+    """What a message made anew lacks of the one that it came from."""
+    lost: list[Loss] = []
+
+    def lose(kind: LossKind, path: str, reason: str) -> None:
+        lost.append(Loss(kind=kind, message_id=made.id, path=path, reason=f"{EDITED}: {reason}"))
+
+    if source.origin is not None:
+        lose("withheld", "origin", f"it is no longer what {source.origin.provider} {source.origin.model} said".strip())
+    if source.call is not None and source.call.state_json is not None:
+        lose("withheld", "payload.state", "its maker's state belongs to what it said")
+    within = "payload.parts" if source.result else "parts"
+    kept = {part.text for part in made.parts if part.kind == "text"}
+    for index, part in enumerate(source.parts):
+        path = f"{within}[{index}]"
+        if part.kind not in ("text", "media") or source.result:
+            lose("dropped", path, f"a {part.kind} part belongs to what was said")
+        elif part.state_json is not None:
+            lose("withheld", f"{path}.state", "its maker's state belongs to what it said")
+        if part.kind == "text" and part.citations and part.text not in kept:
+            lose("dropped", f"{path}.citations", "they are of another text")
+    return lost

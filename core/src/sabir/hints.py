@@ -1,6 +1,6 @@
 """Vendor hints: what a media part or an option says to a provider, and what of it a target takes.
 
-    vendor={"openai": {…}, "*": {…}} ──take_hints──▶ {provider: validated fields}, and a loss for what is not taken
+    vendor={"acme": {…}, "*": {…}} ──take_hints──▶ {provider: validated fields}, and a loss for what is not taken
 
 A section is for the provider of its name; of "*", which is for whichever knows the name, a provider takes the fields
 that its model has, and its own section is laid over them. Only an own section can be wrong: what does not fit of

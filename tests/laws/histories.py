@@ -42,6 +42,8 @@ def own_block(dialect: str, pair: str | None, pair_id: str | None) -> dict[str, 
         code = {"executableCode": {"language": "PYTHON", "code": "1"}}
         output = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}
         return output if pair == "closes" else code
+    if dialect == "openai.chat":  # endpoints that take blocks back take them among the content
+        return {"type": "text", "text": f"own {pair} {pair_id}"}
     search = {"type": "search", "query": "q"}
     return {
         None: {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": search},

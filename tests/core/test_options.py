@@ -386,11 +386,11 @@ def test_a_function_is_in_no_dump_no_repr_and_no_comparison() -> None:
     assert loaded == made
     assert hash(loaded) == hash(made)
     assert loaded.function is None
-    assert set(made.model_dump()) == {"name", "description", "parameters"}
+    assert set(made.model_dump()) == {"name", "description", "parameters", "vendor"}
     assert "function" not in repr(made)
     assert made != made.model_copy(update={"description": "Find."})
     schema = Option.model_json_schema(schema_generator=PlainSchema)
-    assert set(schema["properties"]) == {"name", "description", "parameters"}
+    assert set(schema["properties"]) == {"name", "description", "parameters", "vendor"}
 
 
 def test_a_renamed_copy_still_runs() -> None:

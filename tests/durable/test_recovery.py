@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -86,6 +88,30 @@ async def test_a_worker_that_is_closed_has_not_died(store: str, caplog: pytest.L
             assert found(store, "r") == ("waiting", 0)
 
     assert caplog.records == []
+
+
+async def test_a_run_that_is_being_taken_when_its_worker_closes_is_let_go_of(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was claimed, and the worker is told to close before it performs it: it is not left as by a dead one."""
+    async with working(store, main=human_policy(decision)) as (runner, program):
+        worker, claim, claimed = runner._worker, Ledger.claim, threading.Event()
+        assert worker is not None
+
+        def claim_slowly(ledger: Ledger, run: str, worker_name: str) -> object:
+            taken = claim(ledger, run, worker_name)
+            claimed.set()
+            worker._ended.wait()
+            time.sleep(BEAT)
+            return taken
+
+        monkeypatch.setattr(Ledger, "claim", claim_slowly)
+        await runner.start(program.main, "Hi.", run_id="r")
+        await asyncio.to_thread(claimed.wait)
+    monkeypatch.undo()
+    async with working(store, main=human_policy(decision)) as (runner, _):
+        await in_state(runner, "r", "waiting")
+    assert found(store, "r")[1] == 0
 
 
 async def test_a_run_that_ends_its_workers_is_paused_at_last(store: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -89,6 +89,8 @@ class Worker:
         self._live: dict[str, BoundPolicy] = {}
         self._executions: set[Execution] = set()
         self._loops: dict[Execution, asyncio.AbstractEventLoop] = {}
+        self._performing: dict[Future[None], asyncio.AbstractEventLoop] = {}
+        """What the engine asked for: ended once the run is let go of, or was never taken."""
         self._stranded: dict[str, int] = {}
         self._waiting: dict[asyncio.Future[str], tuple[str, str]] = {}
         self._ended = threading.Event()
@@ -142,11 +144,11 @@ class Worker:
         What does not stop within `CLOSING` seconds, and a store that does not answer, are waited for no longer.
         """
         self._ended.set()
-        here = [execution for execution in list(self._executions) if self._runs(execution)]
-        for execution in here:
+        for execution in list(self._executions):
             self._stop(execution, "was left unfinished: its runner was closed")
+        here = [asyncio.wrap_future(ended) for ended, loop in list(self._performing.items()) if loop.is_running()]
         if here:
-            _, late = await asyncio.wait([asyncio.wrap_future(each.ended) for each in here], timeout=CLOSING)
+            _, late = await asyncio.wait(here, timeout=CLOSING)
             if late:
                 log.warning("worker %s ends while %d of its runs have not stopped", self.name, len(late))
         await asyncio.to_thread(self._beating.join, CLOSING)
@@ -219,7 +221,19 @@ class Worker:
         close_store(self.engine)
 
     async def _execute(self, name: str) -> None:
-        """What the engine runs: one run, to its end."""
+        """What the engine runs: one run, to its end, or to the end of this worker."""
+        ended: Future[None] = Future()
+        ended.set_running_or_notify_cancel()  # whoever stops waiting for it does not cancel it
+        self._performing[ended] = asyncio.get_running_loop()
+        try:
+            if self.is_closed:
+                raise asyncio.CancelledError  # nothing is taken: another worker carries it on
+            await self._perform(name)
+        finally:
+            del self._performing[ended]
+            ended.set_result(None)
+
+    async def _perform(self, name: str) -> None:
         execution: Execution | None = None
         try:
             run, execution = await self._take(name)

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 from sabir.authoring.bodies import Fields, fields, read_object, text
 from sabir.decoded import DecodedHistory
 from sabir.errors import HistoryInvalid, OptionInvalid, ResponseInvalid, one_line
+from sabir.hints import Sections
 from sabir.losses import LossKind
 from sabir.media import Modality, sniff_mime
 from sabir.messages import Message, OptionResultPayload, PartsPayload
@@ -73,10 +74,20 @@ def read_text(found: Fields, scope: DecodeScope) -> TextPart | None:
     return TextPart(text=said) if isinstance(said, str) else None
 
 
-def medium(modality: Modality, url: str, name: JSONValue = None) -> MediaPart | None:
+def read_hints(found: Fields, model: type[BaseModel], scope: DecodeScope) -> Sections | None:
+    """The fields of a medium or a declaration that are vendor hints; None where their model refuses one."""
+    given = {name: found[name] for name in model.model_fields if found.get(name) is not None}
+    try:
+        model.model_validate(given)
+    except ValidationError:
+        return None
+    return {scope.target.provider: given} if given else {}
+
+
+def medium(modality: Modality, url: str, name: JSONValue = None, vendor: Sections | None = None) -> MediaPart | None:
     """A media part, or None for a URL that no part may carry."""
     try:
-        return MediaPart(modality=modality, url=url, name=text(name) or None)
+        return MediaPart(modality=modality, url=url, name=text(name) or None, vendor=vendor)
     except ValidationError:
         return None
 
@@ -200,13 +211,13 @@ class History:
         """Keep a field verbatim."""
         self._extra[name] = value
 
-    def add_option(self, name: str, description: str, parameters: JSONValue) -> bool:
+    def add_option(self, name: str, description: str, parameters: JSONValue, vendor: Sections | None = None) -> bool:
         """Add an option by what declares it; whether it is one."""
         name = self.scope.option_names.get(name, name)
         if not name or name in self._options or not isinstance(parameters, dict | None):
             return False
         try:
-            self._options[name] = Option.from_schema(name, description, parameters or _NO_PARAMETERS)
+            self._options[name] = Option.from_schema(name, description, parameters or _NO_PARAMETERS, vendor=vendor)
         except OptionInvalid:
             return False
         return True

@@ -121,7 +121,8 @@ def test_media_are_parts_and_go_back(block: dict[str, Any], part: MediaPart) -> 
 @pytest.mark.parametrize(
     "block",
     [
-        {"type": "document", "source": {"type": "url", "url": "https://e.org"}, "citations": {"enabled": True}},
+        {"type": "document", "source": {"type": "url", "url": "https://e.org"}, "citations": {"of_2030": True}},
+        {"type": "image", "source": {"type": "url", "url": "https://e.org"}, "context": "x"},
         {"type": "document", "source": {"type": "content", "content": "x"}},
         {"type": "image", "source": {"type": "of 2030"}},
         {"type": "search_result", "source": "s", "title": "t", "content": []},
@@ -211,17 +212,18 @@ def test_a_choice_is_the_neutral_one(choice: dict[str, Any], expected: str) -> N
 
 
 def test_declarations_are_options_or_the_vendors_own() -> None:
-    """What may not be chosen freely is no option; what an option cannot say is a loss."""
+    """What has a type, or hints that are none, is no option; what an option cannot say is a loss."""
     tools = [
-        {"name": "w", "description": "Weather.", "input_schema": {"type": "object"}, "strict": True},
-        {"name": "later", "input_schema": {"type": "object"}, "defer_loading": True},
+        {"name": "w", "input_schema": {"type": "object"}, "strict": True, "defer_loading": True, "of_2030": 1},
+        {"name": "later", "input_schema": {"type": "object"}, "defer_loading": "of 2030"},
         {"type": "web_search_20260318", "name": "web_search"},
     ]
     history = read(user(text("?")), tools=tools)
 
-    assert [option.name for option in history.options] == ["w"]
+    hints = {"strict": True, "defer_loading": True}
+    assert [(option.name, option.vendor) for option in history.options] == [("w", {"anthropic": hints})]
     assert list(history.settings.vendor["anthropic"]["tools"]) == tools[1:]
-    assert [(loss.kind, loss.path) for loss in history.losses] == [("dropped", "tools[0].strict")]
+    assert [(loss.kind, loss.path) for loss in history.losses] == [("dropped", "tools[0].of_2030")]
 
 
 def test_cache_markers_are_breakpoints_where_they_have_a_name() -> None:
@@ -320,7 +322,7 @@ def test_what_is_no_request_is_refused_in_one_line(stored: bytes, said: str) -> 
 scalars = st.none() | st.booleans() | st.integers() | st.sampled_from(["", "x", "text", "image", "tool_use", "1h"])
 names = st.sampled_from(
     ["type", "text", "source", "data", "media_type", "url", "id", "name", "input", "tool_use_id", "content", "is_error",
-     "cache_control", "ttl", "role", "title", "citations"]
+     "cache_control", "ttl", "role", "title", "citations", "enabled", "context", "strict"]
 )  # fmt: skip
 values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=4), max_leaves=6

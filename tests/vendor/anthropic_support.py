@@ -221,7 +221,7 @@ def normal(body: dict[str, Any], lost: list[Any]) -> dict[str, Any]:
     head = {name: value for name, value in body.items() if name not in ("stream", "messages")}
     head["system"] = _blocks(head.get("system"), lost)
     tools = [_tool(tool) for tool in head.get("tools") or ()]
-    head["tools"] = sorted(tools, key=lambda tool: bool(tool.keys() & {"type", "defer_loading"})) or None
+    head["tools"] = sorted(tools, key=lambda tool: "type" in tool) or None
     messages: list[dict[str, Any]] = []
     for message in filter(None, body["messages"]):
         blocks = _blocks(message["content"], lost)
@@ -249,13 +249,11 @@ def _block(block: dict[str, Any], lost: list[Any]) -> dict[str, Any] | None:
     found = {name: value for name, value in block.items() if value not in (None, [], False) or name == "input"}
     if block["type"] == "tool_result":
         found["content"] = _blocks(block.get("content") or '""', lost)
-    if block["type"] == "document" and (block.get("citations") or {}).get("enabled") is False:
-        found.pop("citations")
     return found
 
 
 def _tool(tool: dict[str, Any]) -> dict[str, Any]:
-    found = {name: value for name, value in tool.items() if value not in (None, False, "")}
+    found = {name: value for name, value in tool.items() if value not in (None, "")}
     if found.get("type") == "custom":
         del found["type"]
     return found

@@ -184,4 +184,7 @@ def test_a_stored_request_is_read_the_same_twice(exchange: Exchange) -> None:
     assert [each.result for each in twice.messages if each.result] == [
         each.result for each in once.messages if each.result
     ]
-    assert [option.name for option in twice.options] == [option.name for option in once.options]
+    assert twice.options == once.options
+    assert [part for each in twice.messages for part in each.parts if part.kind == "media"] == [
+        part for each in once.messages for part in each.parts if part.kind == "media"
+    ]

@@ -24,6 +24,7 @@ from sabir_anthropic.encode import encode_turn
 from sabir_anthropic.errors import decode_error
 from sabir_anthropic.history import decode_history
 from sabir_anthropic.request import COMPATIBLE, encode_request
+from sabir_anthropic.settings import DocumentHints, OptionHints
 from sabir_anthropic.stream import MessagesDecoder
 
 IMAGES = r"image/(jpeg|jpg|png|gif|webp)"
@@ -35,7 +36,7 @@ CLOUD = "cloud"
 
 
 _IMAGE = MediaRule(url="", data=IMAGES, file="")
-_DOCUMENT = MediaRule(url="application/pdf", data=DOCUMENTS, file="")
+_DOCUMENT = MediaRule(url="application/pdf", data=DOCUMENTS, file="", hints=DocumentHints)
 
 _TABLES = Tables(
     media={
@@ -56,6 +57,7 @@ _TABLES = Tables(
     later_system="after_user",
     reasoning="with_state",
     unfinished_pairs="kept_at_the_end",
+    option_hints=OptionHints,
 )
 _IN_BYTES = {place: replace(rule, url=None, file=None) for place, rule in _TABLES.media.items()}
 TABLES = replace(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sabir.authoring.bodies import Fields, fields, text
-from sabir.authoring.leaves import arguments_value, error_text, lose, result_text, stand_in, state_of
+from sabir.authoring.leaves import arguments_value, error_text, hints_of, lose, result_text, stand_in, state_of
 from sabir.media import data_url_base64, data_url_bytes, form_of, split_provider_file
 from sabir.messages import OptionCallPayload, OptionResultPayload
 from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
@@ -166,7 +166,8 @@ def _document(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog)
         if mime != "text/plain":
             lose(losses, "rewritten", f"the wire takes {mime} as text/plain", piece, entry)
         source = {"type": "text", "media_type": "text/plain", "data": data}
-    return {"type": "document", "source": source, **({"title": piece.name} if piece.name else {})}
+    title = {"title": piece.name} if piece.name else {}
+    return {"type": "document", "source": source, **title, **hints_of(piece, scope)}
 
 
 _MEDIA: Mapping[str, Callable[[MediaPart, Entry, TurnScope, LossLog], Item | None]] = {

@@ -4,6 +4,8 @@
     user                      what is said and shown; a `tool_result` is the result of the option that its call names
     assistant                 as decoding a response gives it, of the scope's policy, its origin here
     every other block         an opaque part
+    tools                     options; those with a type are the vendor's own
+    their further fields      vendor hints of an option or a document, as far as those have them
     cache_control             a breakpoint where it stands at one of the places that have a name; else a loss
 
 Roles need no hint: policies render to them (D-07).
@@ -22,12 +24,13 @@ from sabir.authoring.stored import (
     file_url,
     listed,
     medium,
+    read_hints,
     read_request,
     read_text,
 )
 from sabir.decoded import DecodedHistory
 from sabir.errors import HistoryInvalid, one_line
-from sabir.media import Modality
+from sabir.hints import Sections
 from sabir.messages import OptionResultPayload
 from sabir.parts import KnownPart, MediaPart, TextPart
 from sabir.scope import DecodeScope
@@ -35,7 +38,7 @@ from sabir.values import JSONValue
 
 from sabir_anthropic.decode import Block, build, decode_block, opaque_block
 from sabir_anthropic.encode import TOLD
-from sabir_anthropic.settings import AnthropicSettings
+from sabir_anthropic.settings import AnthropicSettings, DocumentHints, OptionHints
 
 _NEUTRAL: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
@@ -45,9 +48,7 @@ _NEUTRAL: Mapping[str, str] = {
 }
 """Field → the neutral setting that says the same."""
 _CHOICES: Mapping[str, str] = {"auto": "auto", "none": "none", "any": "required"}
-_OPTION_FIELDS = frozenset({"cache_control", "description", "input_schema", "name", "type"})
-_VENDORS = frozenset({"allowed_callers", "defer_loading"})
-"""Fields of a declaration that no option can have: by them a model may not choose it freely."""
+_OPTION_FIELDS = frozenset({"cache_control", "description", "input_schema", "name", "type", *OptionHints.model_fields})
 _RESULT_FIELDS = frozenset({"cache_control", "content", "is_error", "tool_use_id", "toolset_name", "type"})
 """Fields of a result; the toolset is that of its call."""
 _NO_PLACE = "it has no place in a message"
@@ -70,9 +71,13 @@ def decode_history(body: bytes, scope: DecodeScope) -> DecodedHistory:
     return history.whole()
 
 
-def _medium(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    modality: Modality = "image" if found["type"] == "image" else "document"
-    return medium(modality, _url(fields(found.get("source")), scope), found.get("title"))
+def _image(found: Fields, scope: DecodeScope) -> MediaPart | None:
+    return medium("image", _url(fields(found.get("source")), scope))
+
+
+def _document(found: Fields, scope: DecodeScope) -> MediaPart | None:
+    hints, url = read_hints(found, DocumentHints, scope), _url(fields(found.get("source")), scope)
+    return None if hints is None else medium("document", url, found.get("title"), hints)
 
 
 def _url(source: Fields, scope: DecodeScope) -> str:
@@ -91,17 +96,24 @@ def _url(source: Fields, scope: DecodeScope) -> str:
 
 _LEAVES: Mapping[str, Leaf] = {
     "text": Leaf("", read_text, frozenset({"text", "cache_control"})),
-    "image": Leaf("", _medium, frozenset({"source", "cache_control"})),
-    "document": Leaf("", _medium, frozenset({"source", "title", "cache_control"})),
+    "image": Leaf("", _image, frozenset({"source", "cache_control"})),
+    "document": Leaf("", _document, frozenset({"source", "title", "cache_control", *DocumentHints.model_fields})),
 }
-_MEDIA_FIELDS = frozenset({"type", "source", "title", "cache_control"})
 _SOURCE_FIELDS = frozenset({"type", "media_type", "data", "url", "file_id"})
+
+
+def _says_more(block: Fields) -> bool:
+    """Whether a medium says what no part can."""
+    kind, said = block.get("type"), {name for name, value in block.items() if value is not None}
+    if kind not in ("image", "document"):
+        return False
+    return bool(said - {"type", *_LEAVES[kind].known} or fields(block.get("source")).keys() - _SOURCE_FIELDS)
 
 
 class _History(History):
     """A decoded history of this dialect."""
 
-    says_nothing: Mapping[str, Collection[Any]] = {"type": ("custom",), "strict": (False,), "is_error": (False,)}
+    says_nothing: Mapping[str, Collection[Any]] = {"type": ("custom",), "is_error": (False,)}
     place = ""
     """Where a breakpoint stands that marks the last block of the message being read."""
 
@@ -161,9 +173,7 @@ class _History(History):
 
     def _shown(self, block: Fields, path: str) -> KnownPart:
         """The part that a block is; verbatim where a part cannot say all of it."""
-        says_more = {name for name, value in block.items() if value not in (None, {"enabled": False})} - _MEDIA_FIELDS
-        says_more |= fields(block.get("source")).keys() - _SOURCE_FIELDS
-        part = None if block.get("type") in ("image", "document") and says_more else self.part(block, _LEAVES, path)
+        part = None if _says_more(block) else self.part(block, _LEAVES, path)
         return part or opaque_block(without(block, "cache_control"))
 
     def result(self, block: Fields, path: str) -> None:
@@ -220,14 +230,16 @@ class _History(History):
     def read_tools(self, tools: list[JSONValue]) -> None:
         """The declarations: options, and tools of the vendor's own."""
         # Options are declared before what is the vendor's, so that the last of all is the last of those, if any.
-        own = [index for index, tool in enumerate(tools) if not _is_option(fields(tool))]
-        last = own[-1] if own else len(tools) - 1
+        hints = [_option_hints(fields(tool), self.scope) for tool in tools]
+        order = sorted(range(len(tools)), key=lambda index: hints[index] is None)
+        last = next((index for index in reversed(order) if not fields(tools[index]).get("defer_loading")), None)
         for index, tool in enumerate(tools):
             path = f"tools[{index}]"
             found = expect(tool, dict, path)
             self._read_marker(found, "options" if index == last else "", path)
             schema, name = found.get("input_schema"), text(found.get("name"))
-            if _is_option(found) and self.add_option(name, text(found.get("description")), schema):
+            description, own = text(found.get("description")), hints[index]
+            if own is not None and self.add_option(name, description, schema, own):
                 self.lose_unknown(found, _OPTION_FIELDS, path, "an option has no place for it")
             else:
                 self.add_vendor_tool(without(found, "cache_control"), path)
@@ -295,8 +307,9 @@ def _closed(messages: list[JSONValue]) -> int | None:
     return at if {roles[at], roles[at + 1]} == {"user", "assistant"} else None
 
 
-def _is_option(tool: Fields) -> bool:
-    return tool.get("type", "custom") in ("custom", None) and not any(tool.get(name) for name in _VENDORS)
+def _option_hints(tool: Fields, scope: DecodeScope) -> Sections | None:
+    """The hints of an option; None for a tool of the vendor's own, and for what no option can say."""
+    return read_hints(tool, OptionHints, scope) if tool.get("type", "custom") in ("custom", None) else None
 
 
 _ROLES: Mapping[str, Callable[[_History, list[Fields], str], None]] = {

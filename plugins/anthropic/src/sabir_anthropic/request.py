@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sabir.authoring.bodies import Fields, fields, first_count, without
+from sabir.authoring.leaves import hints_of
 from sabir.authoring.vendor import not_offered, read_vendor, take_setting
 from sabir.losses import LossKind
 from sabir.parts import KnownPart
@@ -208,7 +209,7 @@ class _Request:
             found: dict[str, Any] = {"name": self._scope.option_names[option.name]}
             if option.description:
                 found["description"] = option.description
-            declared.append({**found, "input_schema": parameters})
+            declared.append({**found, "input_schema": parameters, **hints_of(option, self._scope)})
         return declared
 
     def _format(self) -> dict[str, Any] | None:

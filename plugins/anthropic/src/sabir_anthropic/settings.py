@@ -1,11 +1,15 @@
-"""Settings that only Anthropic's wire has, as one strict model; given as `vendor={"anthropic": {…}}`.
+"""What only Anthropic's wire has, as strict models; given as `vendor={"anthropic": {…}}`.
+
+    AnthropicSettings   with settings      DocumentHints   with a document      OptionHints   with an option
 
 What a neutral setting says is not repeated here; fields that only some betas have go through `extra_body`.
 https://platform.claude.com/docs/en/api/messages/create
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
+from pydantic import Field
 from sabir.models import Frozen
 
 Fields: TypeAlias = dict[str, Any]
@@ -20,6 +24,35 @@ class Breakpoint(Frozen):
 
     at: BreakpointPlace
     ttl: Literal["5m", "1h"]
+
+
+class Citations(Frozen, strict=True):
+    """Whether the model may cite a document."""
+
+    enabled: bool = False
+
+
+class DocumentHints(Frozen, strict=True):
+    """Hints of a document that a user or an option's result shows. `context` is told beside it, and is not cited.
+
+    https://platform.claude.com/docs/en/build-with-claude/citations
+    """
+
+    citations: Citations = Field(default_factory=Citations)
+    context: str = ""
+
+
+class OptionHints(Frozen, strict=True):
+    """Hints of an option, none of which needs a beta.
+
+    https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference
+    """
+
+    allowed_callers: Sequence[str] = ()
+    defer_loading: bool = False
+    eager_input_streaming: bool = False
+    input_examples: Sequence[Fields] = ()
+    strict: bool = False
 
 
 class AnthropicSettings(Frozen):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import sabir
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sabir.errors import SettingsInvalid
 from sabir.messages import Message
@@ -37,8 +37,8 @@ def weather(vendor: Any) -> Option:
     return Option.from_schema("weather", "Weather.", SCHEMA, vendor=vendor)
 
 
-def render(*messages: Message, options: Any = (), name: str = NAME, **settings: Any) -> Rendering:
-    given = Settings(max_output_tokens=1024, **settings)
+def render(*messages: Message, options: Any = (), name: str = NAME, **fields: Any) -> Rendering:
+    given = Settings(max_output_tokens=1024, **fields)
     return sabir.dialect(name).render(messages, model="claude-opus-5-5", options=options, settings=given)
 
 
@@ -118,6 +118,7 @@ def test_a_wrong_hint_of_an_option_is_refused(hints: dict[str, Any]) -> None:
         render(ASKED, options=[weather({"anthropic": hints})])
 
 
+FEW = settings().max_examples // 4
 some: Any = st.fixed_dictionaries
 documents = some({}, optional={"citations": some({}, optional={"enabled": st.booleans()}), "context": st.text()})
 declarations = some(
@@ -130,6 +131,7 @@ declarations = some(
 )
 
 
+@settings(max_examples=FEW)
 @given(documents, documents, declarations)
 def test_hints_are_read_back_as_they_were_sent(said: Any, shown: Any, offered: Any) -> None:
     """And what was read is sent again as it was."""

@@ -19,6 +19,7 @@ from tests.docs import (
     hand_over,
     packages,
     providers,
+    roles,
     settings,
     sizes,
     surface,
@@ -55,6 +56,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "a failure in words": tutorial.failure,
     "the end of a run": tutorial.summary,
     **packages.SECTIONS,
+    **roles.SECTIONS,
 }
 
 _SECTION = re.compile(r"<!-- generated: (?P<name>[\w ]+) -->\n(?P<body>.*?)<!-- end of (?P=name) -->", re.DOTALL)

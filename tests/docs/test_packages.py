@@ -1,4 +1,4 @@
-"""The reference of sessions and runs names all that five packages have, and the page of guarantees what none can do."""
+"""The references of packages beside core name all that these have, and the page of guarantees what none can do."""
 
 import re
 
@@ -6,8 +6,10 @@ import pytest
 
 from tests.docs.packages import CALLERS, PACKAGES, WORKERS, names_of, summary_of
 from tests.docs.pages import page
+from tests.docs.roles import PACKAGE
 
-REFERENCE = page("reference/sessions-and-runs.md").text
+PAGES = {**dict.fromkeys(PACKAGES, "reference/sessions-and-runs.md"), PACKAGE: "reference/roles.md"}
+"""Package → the page that lists its names."""
 LIMITS = (
     "affinity", "tokens drift", "records are larger",
     "one evaluation of a session is resumed: the one that began last", "snapshots are yours to keep",
@@ -15,7 +17,7 @@ LIMITS = (
 """What the source of resume names, as the page begins its points."""
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", PAGES)
 def test_every_public_name_says_what_it_is(package: str) -> None:
     """A name alone is no reference; nor is a summary of several lines in a table."""
     summaries = {name: summary_of(package, name) for name in names_of(package)}
@@ -24,10 +26,10 @@ def test_every_public_name_says_what_it_is(package: str) -> None:
     assert [name for name, summary in summaries.items() if not summary or "\n" in summary] == []
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", PAGES)
 def test_every_public_name_has_a_row(package: str) -> None:
     """In the section of its package."""
-    section = REFERENCE.split(f"\n## {package}\n", 1)[1].split("\n## ", 1)[0]
+    section = page(PAGES[package]).text.split(f"\n## {package}\n", 1)[1].split("\n## ", 1)[0]
 
     assert [name for name in names_of(package) if f"\n| `{name}` |" not in section] == []
 

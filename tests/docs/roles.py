@@ -1,0 +1,112 @@
+"""The reference of messages with roles: names, kinds, the words of `add_message`, what a template sees.
+
+    the classes of sabir_roles ──▶ one list or table a section
+
+Read from the source, as the reference of core is.
+"""
+
+import ast
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from sabir_roles import (
+    ActionRequest,
+    ActionResponse,
+    AssistantResponse,
+    Instruction,
+    MessageManager,
+    RoledMessage,
+    System,
+    instruction,
+    kinds,
+    message,
+    turn,
+)
+
+from tests.docs.packages import name_table
+from tests.docs.sources import Entry, annotation, class_node, describe_class, describe_constant
+from tests.docs.surface import lines_of
+
+PACKAGE = "sabir_roles"
+KINDS = (System, Instruction, AssistantResponse, ActionRequest, ActionResponse)
+"""In the order in which a conversation meets them."""
+WORDS = {"InstructionArguments": instruction, "ImageDetail": instruction, "Common": kinds, "Entry": message}
+"""Names that signatures use without being exported, and where they are defined."""
+_CALLED_BY_OTHERS = {"model_post_init", "changed", "make", "answers"}
+"""Methods that the package calls itself."""
+
+
+def base_list() -> str:
+    """What every kind has."""
+    return _listed([describe_class(RoledMessage)])
+
+
+def kind_list() -> str:
+    """What each kind has besides."""
+    return _listed(describe_class(kind) for kind in KINDS)
+
+
+def manager_list() -> str:
+    """The manager: what it holds, what makes messages of it, and its turns; each member once."""
+    own, *others = (describe_class(each) for each in (MessageManager, kinds.Makers, turn.Turns))
+    members = {member.heading: member for entry in others for member in entry.members}
+    inherited = [member for heading, member in members.items() if heading not in {each.heading for each in own.members}]
+    return _listed([replace(own, members=(*own.members, *inherited))])
+
+
+def word_table() -> str:
+    """The keywords of `add_message`: which kind each makes, and what it takes."""
+    takes = {**dict(_fields(instruction.InstructionArguments)), **dict(_fields(kinds.MessageArguments))}
+    makes = {word: kind for kind, words in kinds._WORDS.items() for word in sorted(words)}
+    makes |= dict.fromkeys(sorted(kinds.SHARED), "every kind")
+    rows = (f"| `{word}` | {_class_name(kind)} | `{takes[word]}` |" for word, kind in makes.items())
+    return "\n".join(["| keyword | makes | takes |", "|---|---|---|", *rows])
+
+
+def word_list() -> str:
+    """What the words mean that signatures use."""
+    found = (describe_constant(name, module) for name, module in WORDS.items())
+    return _listed(found)
+
+
+def template_table() -> str:
+    """The named templates, and the names that they may use."""
+    rows = (
+        f"| `{kind.__name__}` | `{inspect.getmodule(kind).TEMPLATE}` | {', '.join(f'`{name}`' for name in kind.keys)} |"  # type: ignore[union-attr]
+        for kind in KINDS
+    )
+    return "\n".join(["| kind | template | names |", "|---|---|---|", *rows])
+
+
+def _fields(model: type) -> Iterator[tuple[str, str]]:
+    """The fields of a typed dictionary, each with its type as a cell of a table."""
+    for node in class_node(model).body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id, annotation(node.annotation).removesuffix(" | None").replace("|", "\\|")
+
+
+def _class_name(kind: str) -> str:
+    return kind if " " in kind else f"`{''.join(map(str.capitalize, kind.split('_')))}`"
+
+
+def _listed(entries: Iterable[Entry]) -> str:
+    return "\n".join(line for entry in entries for line in lines_of(_shown(entry)))
+
+
+def _shown(entry: Entry) -> Entry:
+    members = (each for each in entry.members if each.heading.partition("(")[0] not in _CALLED_BY_OTHERS)
+    return replace(entry, members=tuple(members))
+
+
+SECTIONS: dict[str, Callable[[], str]] = {
+    f"names of {PACKAGE}": partial(name_table, PACKAGE),
+    "roled message": base_list,
+    "role kinds": kind_list,
+    "manager": manager_list,
+    "role words": word_list,
+    "words of add message": word_table,
+    "role templates": template_table,
+}
+"""The sections of the page, for generate.py."""

@@ -42,6 +42,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "vendor settings": settings.vendor_table,
     "providers": providers.providers_table,
     "media": providers.media_list,
+    "hints": providers.hint_list,
     "quirks": providers.quirk_table,
     "hand over": hand_over.matrix,
     "commands": commands.command_list,

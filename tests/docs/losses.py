@@ -48,6 +48,8 @@ def _written_down(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
         named: dict[str | None, ast.expr] = {keyword.arg: keyword.value for keyword in call.keywords}
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("add", "_lose") and len(call.args) > 1:
             named |= {"kind": call.args[0], "reason": call.args[1]}
+        if isinstance(call.func, ast.Name) and call.func.id == "lose":  # of vendor hints: a path and a reason
+            named |= {"kind": ast.Constant("dropped"), "reason": call.args[1]}
         kind, reason = named.get("kind"), named.get("reason")
         if isinstance(kind, ast.Constant) and kind.value in KINDS and reason is not None:
             yield kind.value, reason

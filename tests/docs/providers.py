@@ -4,6 +4,7 @@ import os
 from unittest.mock import patch
 
 import sabir
+from pydantic import BaseModel
 from sabir.contracts import Access
 from sabir.scope import Tables
 from sabir_openai.chat_dialect import QUIRKS
@@ -34,9 +35,25 @@ def media_list() -> str:
     return "\n".join(lines)
 
 
+def hint_list() -> str:
+    """Which vendor hints media and options may carry, for each dialect."""
+    lines = []
+    for name in dialects():
+        tables = sabir.dialect(name).dialect.tables
+        takers = {f"{modality}, {side}": rule.hints for (side, modality), rule in tables.media.items()}
+        takers["option"] = tables.option_hints
+        found = [f"- `{name}`, {what}: {_fields(model)}" for what, model in takers.items() if model is not None]
+        lines += found or [f"- `{name}`: none"]
+    return "\n".join(lines)
+
+
 def quirk_table() -> str:
     """One row a deviation that a row of a compatible gateway may name."""
     return "\n".join(["| quirk | meaning |", "|---|---|", *(f"| `{name}` | {what} |" for name, what in QUIRKS.items())])
+
+
+def _fields(model: type[BaseModel]) -> str:
+    return ", ".join(f"`{name}`" for name in model.model_fields)
 
 
 def _forms(tables: Tables, wanted: str) -> str:

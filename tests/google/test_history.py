@@ -255,14 +255,62 @@ def test_files_are_media_by_where_they_are(part: Any, url: str) -> None:
     assert back(history)["contents"][0]["parts"] == [{"fileData": part}]
 
 
-def test_a_part_that_says_more_than_a_medium_stays_as_it_is() -> None:
-    """Where a clip starts; a file of no stated type."""
-    clip = {"fileData": {"fileUri": "https://x.org/v.mp4", "mimeType": "video/mp4"}, "videoMetadata": {"fps": 1}}
-    bare = {"fileData": {"fileUri": "https://x.org/v"}}
-    history = decode({"role": "user", "parts": [clip, bare, {"text": "a"}]})
+VIDEO = {"fileData": {"fileUri": "https://x.org/v.mp4", "mimeType": "video/mp4"}}
+SOUND = {"fileData": {"fileUri": "https://x.org/s.mp3", "mimeType": "audio/mpeg"}}
+PIXEL = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
+CLIP = {"fps": 1, "startOffset": "2s", "endOffset": "2.5s", "contentLayers": ["FRAMES"]}
+LOW = {"level": "MEDIA_RESOLUTION_LOW", "numTokens": 9}
 
-    assert [type(part) for part in history.messages[0].parts] == [OpaquePart, OpaquePart, TextPart]
-    assert back(history)["contents"][0]["parts"] == [clip, bare, {"text": "a"}]
+
+def test_how_a_medium_is_to_be_read_are_its_hints() -> None:
+    """In either spelling, beside results as well; the numbers are those that were sent."""
+    clip, pixel = VIDEO | {"videoMetadata": CLIP, "mediaResolution": LOW}, PIXEL | {"mediaResolution": LOW}
+    snake = PIXEL | {"media_resolution": {"level": "A", "num_tokens": None}}
+    null = PIXEL | {"mediaResolution": None}
+    contents = [
+        {"role": "user", "parts": [clip, pixel, null, snake]},
+        {"role": "model", "parts": [call()]},
+        {"role": "user", "parts": [answer({}, parts=[pixel])]},
+    ]
+    history = decode(*contents)
+    media = [*history.messages[0].parts, *result(history.messages[2]).parts]
+    low = {"level": "MEDIA_RESOLUTION_LOW", "num_tokens": 9}
+    seen = {"fps": 1, "start_offset": "2s", "end_offset": "2.5s", "content_layers": ["FRAMES"]}
+
+    assert [part.vendor.get("google", {}) for part in media if isinstance(part, MediaPart)] == [
+        {"video_metadata": seen, "media_resolution": low},
+        {"media_resolution": low},
+        {},
+        {"media_resolution": {"level": "A", "num_tokens": None}},
+        {"media_resolution": low},
+    ]
+    assert history.losses == ()
+    rendered = back(history)["contents"]
+    assert rendered[0]["parts"].pop() == PIXEL | {"mediaResolution": {"level": "A", "numTokens": None}}
+    contents[0]["parts"] = [clip, pixel, PIXEL]
+    assert json.dumps(rendered, sort_keys=True) == json.dumps(contents, sort_keys=True)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"fileData": {"fileUri": "https://x.org/v"}},
+        VIDEO | PIXEL,
+        VIDEO | {"videoMetadata": {"fps": "1"}},
+        VIDEO | {"videoMetadata": {"unheardOf": 1}},
+        VIDEO | {"mediaResolution": "LOW"},
+        VIDEO | {"partMetadata": {"a": 1}},
+        PIXEL | {"videoMetadata": CLIP},
+        SOUND | {"mediaResolution": LOW},
+        {"videoMetadata": CLIP},
+    ],
+)
+def test_a_part_that_says_more_than_a_medium_and_its_hints_stays_as_it_is(part: Any) -> None:
+    """A file of no stated type; what no hint of that modality says."""
+    history = decode({"role": "user", "parts": [part, {"text": "a"}]})
+
+    assert [type(part) for part in history.messages[0].parts] == [OpaquePart, TextPart]
+    assert back(history)["contents"][0]["parts"] == [part, {"text": "a"}]
 
 
 def test_a_schema_of_the_vendors_own_form_becomes_a_json_schema() -> None:
@@ -285,9 +333,24 @@ def test_a_schema_of_the_vendors_own_form_becomes_a_json_schema() -> None:
     }
 
 
-def test_a_declaration_that_says_more_stays_the_vendors() -> None:
-    """An option has no place for how it behaves."""
-    declared = {"name": "f", "behavior": "NON_BLOCKING", "parametersJsonSchema": PARAMETERS}
+@pytest.mark.parametrize("spelling", ["responseJsonSchema", "response_json_schema"])
+def test_what_a_declaration_says_besides_are_the_options_hints(spelling: str) -> None:
+    """How it behaves, and what it answers; schemas stay as they are."""
+    answers = {"type": "OBJECT", "properties": {"fooBar": {"type": "STRING"}}}
+    declared = {"name": "f", "description": "F.", "parametersJsonSchema": PARAMETERS, "behavior": "BLOCKING"}
+    history = decode(USER, tools=[{"functionDeclarations": [{**declared, "response": answers, spelling: answers}]}])
+
+    assert [option.vendor for option in history.options] == [
+        {"google": {"behavior": "BLOCKING", "response": answers, "response_json_schema": answers}}
+    ]
+    sent = {**declared, "response": answers, "responseJsonSchema": answers}
+    assert back(history)["tools"] == [{"functionDeclarations": [sent]}]
+
+
+@pytest.mark.parametrize("more", [{"behavior": 1}, {"unheardOf": "x"}, {"response": "STRING"}])
+def test_a_declaration_that_says_more_stays_the_vendors(more: Any) -> None:
+    """An option has no place for it."""
+    declared = {"name": "f", "parametersJsonSchema": PARAMETERS, **more}
     history = decode(USER, tools=[{"functionDeclarations": [declared]}])
 
     assert history.options == ()

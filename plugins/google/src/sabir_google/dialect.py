@@ -27,6 +27,7 @@ from sabir_google.errors import decode_error
 from sabir_google.history import decode_history
 from sabir_google.request import encode_request
 from sabir_google.services import VERTEX_URL
+from sabir_google.settings import MEDIA_HINTS, OptionHints
 from sabir_google.stream import GenerateContentDecoder
 
 IMAGES = r"image/(png|jpe?g|webp|heic|heif)"
@@ -42,18 +43,18 @@ _ANSWERS = r"image/(png|jpe?g|webp)"
 _PAPERS = r"application/pdf|text/plain"
 
 
-def _rule(mimes: str) -> MediaRule:
-    return MediaRule(url=mimes, data=mimes, file=mimes, parameters=True)
+def _rule(modality: Modality, mimes: str) -> MediaRule:
+    return MediaRule(url=mimes, data=mimes, file=mimes, parameters=True, hints=MEDIA_HINTS.get(modality))
 
 
 TABLES = Tables(
     media={
-        ("user", "image"): _rule(IMAGES),
-        ("user", "audio"): _rule(SOUNDS),
-        ("user", "video"): _rule(VIDEOS),
-        ("user", "document"): _rule(DOCUMENTS),
-        ("results", "image"): _rule(_ANSWERS),
-        ("results", "document"): _rule(_PAPERS),
+        ("user", "image"): _rule("image", IMAGES),
+        ("user", "audio"): _rule("audio", SOUNDS),
+        ("user", "video"): _rule("video", VIDEOS),
+        ("user", "document"): _rule("document", DOCUMENTS),
+        ("results", "image"): _rule("image", _ANSWERS),
+        ("results", "document"): _rule("document", _PAPERS),
         **{("assistant", modality): MediaRule(data="", parameters=True) for modality in get_args(Modality)},
     },
     native={"assistant": frozenset({"reasoning", "opaque"}), "user": frozenset({"opaque"})},
@@ -61,6 +62,7 @@ TABLES = Tables(
     option_names=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=128, first=r"[A-Za-z_]"),
     leading_system="hoisted",
     later_system="user",
+    option_hints=OptionHints,
 )
 """A model's own media go back to it; one from elsewhere becomes a placeholder. Ids are made for pairing alone: those of
 other makers are not sent, so that they need no rule."""

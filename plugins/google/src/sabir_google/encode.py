@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Any
 
 from sabir.authoring.bodies import Fields, fields
-from sabir.authoring.leaves import arguments_value, lose, result_text, result_value, stand_in, state_of
+from sabir.authoring.leaves import arguments_value, hints_of, lose, result_text, result_value, stand_in, state_of
 from sabir.media import (
     DEFAULT_MIMES,
     data_url_base64,
@@ -36,6 +36,8 @@ from sabir.messages import OptionCallPayload, OptionResultPayload
 from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 from sabir.scope import Entry, LossLog, Turn, TurnScope
 from sabir.values import JSONValue
+
+from sabir_google.settings import camel, spelled
 
 Item = dict[str, Any]
 """A content or a part of one: a JSON object of the wire."""
@@ -97,7 +99,8 @@ def _users(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
     for entry in turn.entries:
         for piece in entry.pieces:
             if piece.kind == "media":
-                said += [_said(each) for each in _typed(piece, entry, scope, losses)]
+                typed = _typed(piece, entry, scope, losses)
+                said += [_shown(each, entry, scope, losses) if each.kind == "media" else _said(each) for each in typed]
             else:
                 said.append(piece.block if piece.kind == "opaque" else _said(piece))
     return said
@@ -116,12 +119,20 @@ def _typed(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
 
 
 def _said(piece: KnownPart) -> Item:
-    if piece.kind == "media":
-        return media_part(piece)
-    return {"text": "" if piece.kind == "opaque" else piece.text}
+    return {"text": "" if isinstance(piece, OpaquePart | MediaPart) else piece.text}
 
 
-def media_part(piece: MediaPart) -> Item:
+def _shown(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
+    """A medium with its hints; models before Gemini 3 refuse a resolution, but for those that use a computer."""
+    hints = {camel(name): spelled(value) for name, value in hints_of(piece, scope).items() if value is not None}
+    model = scope.target.model
+    if "mediaResolution" in hints and generation(model) in (1, 2) and "computer-use" not in model:
+        del hints["mediaResolution"]
+        lose(losses, "dropped", f"{model} takes no media_resolution of one medium", piece, entry, ".vendor")
+    return {**_medium(piece), **hints}
+
+
+def _medium(piece: MediaPart) -> Item:
     """A medium: bytes in standard base64, or the address of what is elsewhere."""
     url = piece.url
     if form_of(url) == "data":
@@ -220,7 +231,7 @@ def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
         entry = entry._replace(pieces=pieces)
     found |= {"name": entry.wire_name, "response": _response(entry, result, losses)}
     if media := [piece for piece in entry.pieces if isinstance(piece, MediaPart)]:
-        found["parts"] = [media_part(piece) for piece in media]
+        found["parts"] = [_shown(piece, entry, scope, losses) for piece in media]
         if any(isinstance(piece, MediaPart) for piece in entry.pieces[: -len(media)]):
             reason = "a result's media stand after its texts"
             losses.add("relocated", reason, message=entry.message, path="payload.parts")

@@ -8,17 +8,20 @@ A result answers the call of its id; without one, the first call of its name tha
 results in one content is the user's, and renders as a content of its own.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 from sabir.authoring.bodies import Fields, fields, items, text, without
-from sabir.authoring.stored import History, expect, expect_name, listed, medium, read_request
+from sabir.authoring.stored import History, expect, expect_name, listed, medium, read_hints, read_request
 from sabir.decoded import DecodedHistory
 from sabir.errors import HistoryInvalid, ResponseInvalid, one_line
 from sabir.fold import ReplyBuilder
+from sabir.hints import Sections
 from sabir.media import spelled_for_url
 from sabir.messages import OptionCallPayload, OptionResultPayload
+from sabir.models import Frozen
 from sabir.parts import KnownPart, MediaPart, OpaquePart, TextPart
 from sabir.scope import DecodeScope
 from sabir.values import JSONValue, encode_json
@@ -27,14 +30,14 @@ from sabir_google.arguments import join_calls
 from sabir_google.decode import NAME, modality_of, part_block
 from sabir_google.encode import FILES, PLAIN_ERROR
 from sabir_google.request import DEFAULT_NAME, FIELDS, MODES
-from sabir_google.settings import GoogleSettings, camel, spelled
+from sabir_google.settings import MEDIA_HINTS, GoogleSettings, OptionHints, camel, spelled
 
 _NEUTRAL: Mapping[str, str] = {name: setting for setting, name in FIELDS.items()}
 """Field of generationConfig → the neutral setting that says the same."""
 _SNAKE: Mapping[str, str] = {camel(name): name for name in GoogleSettings.model_fields}
 _OBJECTS = frozenset(
     {"codeExecutionResult", "executableCode", "fileData", "functionCall", "functionResponse", "inlineData", "toolCall",
-     "toolResponse", "videoMetadata"}
+     "toolResponse", "videoMetadata", "mediaResolution"}
 )  # fmt: skip
 """Fields of a part whose own fields have two spellings as well."""
 _DECLARED = frozenset({"name", "description", "parameters", "parametersJsonSchema"})
@@ -194,20 +197,38 @@ def _said(part: Any, scope: DecodeScope) -> KnownPart | None:
     return _medium(found, scope) or OpaquePart(dialect=NAME, block=part)
 
 
+def _named(values: Any) -> Any:
+    """An object of the wire with its own names as hints have them: `startOffset` is `start_offset`."""
+    if not isinstance(values, dict):
+        return values
+    return {re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name): value for name, value in values.items()}
+
+
+def _hints(said: Fields, model: type[Frozen], scope: DecodeScope) -> Sections | None:
+    """What an object of the wire says besides, as hints; None where their model has no place for some of it."""
+    named = _named(said)
+    return None if named.keys() - model.model_fields.keys() else read_hints(named, model, scope)
+
+
 def _medium(found: Fields, scope: DecodeScope) -> MediaPart | None:
+    """A medium with its hints; None for a part that says more, or is none."""
     blob, file = fields(found.get("inlineData")), fields(found.get("fileData"))
     mime = text(blob.get("mimeType") or file.get("mimeType")).lower()
-    if found.keys() == {"inlineData"} and blob.keys() == {"mimeType", "data"}:
+    said = {name: _named(value) for name, value in without(found, "inlineData", "fileData").items()}
+    vendor = _hints(said, MEDIA_HINTS.get(modality_of(mime), Frozen), scope)
+    if vendor is None or len(found) != len(said) + 1:
+        return None
+    if blob.keys() == {"mimeType", "data"}:
         data = text(blob["data"]).replace("-", "+").replace("_", "/")
-        return medium(modality_of(mime), f"data:{spelled_for_url(mime)};base64,{data}")
+        return medium(modality_of(mime), f"data:{spelled_for_url(mime)};base64,{data}", vendor=vendor)
     uri = text(file.get("fileUri"))
-    if found.keys() != {"fileData"} or file.keys() - {"mimeType", "fileUri"} or not mime:
+    if file.keys() - {"mimeType", "fileUri"} or not mime:
         return None
     if uri.startswith(FILES):
         uri = f"provider-file:{scope.target.provider}/{uri.removeprefix(FILES)}"
     elif not uri.startswith(("http://", "https://")):
         uri = f"provider-file:{scope.target.provider}/{uri}"
-    read = medium(modality_of(mime), uri)
+    read = medium(modality_of(mime), uri, vendor=vendor)
     return read and read.model_copy(update={"mime": mime})
 
 
@@ -227,13 +248,14 @@ def _settings(history: History, found: Fields) -> None:
 
 
 def _tool(history: History, tool: Fields, path: str) -> None:
-    """Options of declarations; a tool of the vendor's own, or a declaration that says more, stays one."""
+    """Options of declarations; a tool of the vendor's own, or a declaration that says more than hints, stays one."""
     for index, each in enumerate(items(tool.get("functionDeclarations"))):
         declared = spelled(fields(each))
         schema = declared.get("parametersJsonSchema") or _json_schema(declared.get("parameters"))
-        is_whole = not {name for name, value in declared.items() if value} - _DECLARED
+        said = {name: value for name, value in declared.items() if value and name not in _DECLARED}
+        vendor = _hints(said, OptionHints, history.scope)
         name, description = text(declared.get("name")), text(declared.get("description"))
-        if not (is_whole and history.add_option(name, description, schema)):
+        if vendor is None or not history.add_option(name, description, schema, vendor):
             history.add_vendor_tool({"functionDeclarations": [each]}, f"{path}.functionDeclarations[{index}]")
     if rest := without(tool, "functionDeclarations"):
         history.add_vendor_tool(rest, path)

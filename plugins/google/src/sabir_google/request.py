@@ -10,6 +10,7 @@ https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sabir.authoring.leaves import hints_of
 from sabir.authoring.vendor import name_choice, read_vendor, take_setting
 from sabir.scope import RequestScope
 from sabir.settings import ReasoningEffort, ResponseFormat
@@ -158,7 +159,7 @@ def _declarations(scope: RequestScope) -> list[dict[str, Any]]:
         function: dict[str, Any] = {"name": scope.option_names[option.name]}
         if option.description:
             function["description"] = option.description
-        declared.append({**function, "parametersJsonSchema": option.parameters})
+        declared.append({**function, "parametersJsonSchema": option.parameters, **spelled(hints_of(option, scope))})
     return [{"functionDeclarations": declared}] if declared else []
 
 

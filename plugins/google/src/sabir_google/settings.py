@@ -1,7 +1,7 @@
-"""Settings that only this wire has, strict; given as `vendor={"google": {…}}`, and sent in the vendor's own spelling.
+"""What only this wire has, strict; given as `vendor={"google": {…}}`, and sent in the vendor's own spelling.
 
 What a neutral setting says is not repeated here; `thinking_config` holds what stands beside the neutral effort, and
-wins over it. https://ai.google.dev/api/generate-content
+wins over it. Media and options have hints of their own. https://ai.google.dev/api/generate-content
 """
 
 from collections.abc import Mapping
@@ -50,6 +50,46 @@ class GoogleSettings(Frozen):
     speech_config: Fields | None = None
     thinking_config: Fields | None = None
     top_k: int | float | None = None
+
+
+class VideoMetadata(Frozen, strict=True):
+    """What is read of a video: frames a second, and from where to where, such as "2.5s"."""
+
+    fps: int | float | None = None
+    start_offset: str | None = None
+    end_offset: str | None = None
+    content_layers: list[str] | None = None
+
+
+class MediaResolution(Frozen, strict=True):
+    """How many tokens a medium is read as; `level` is one of the vendor's, such as "MEDIA_RESOLUTION_LOW"."""
+
+    level: str | None = None
+    num_tokens: int | None = None
+
+
+class MediaHints(Frozen, strict=True):
+    """Vendor hints of an image or a document."""
+
+    media_resolution: MediaResolution | None = None
+
+
+class VideoHints(MediaHints):
+    """Vendor hints of a video."""
+
+    video_metadata: VideoMetadata | None = None
+
+
+class OptionHints(Frozen, strict=True):
+    """Vendor hints of an option: what its declaration has besides; `response` is a schema of the vendor's own form."""
+
+    behavior: str | None = None
+    response: Fields | None = None
+    response_json_schema: Fields | None = None
+
+
+MEDIA_HINTS: Mapping[str, type[MediaHints]] = {"image": MediaHints, "video": VideoHints, "document": MediaHints}
+"""Modality → its hints; a sound is read alike at every resolution."""
 
 
 def camel(name: str) -> str:

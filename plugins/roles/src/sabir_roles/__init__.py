@@ -10,6 +10,7 @@ from sabir_roles.action_response import ActionResponse
 from sabir_roles.assistant_response import AssistantResponse
 from sabir_roles.base import (
     MESSAGE_FIELDS,
+    UNSET,
     MessageField,
     MessageFlag,
     MessageRole,
@@ -18,8 +19,9 @@ from sabir_roles.base import (
 )
 from sabir_roles.errors import RoleError, TemplateFailed
 from sabir_roles.instruction import Instruction
+from sabir_roles.log import Log
 from sabir_roles.manager import MessageManager
-from sabir_roles.message import UNSET, Log, RoledMessage
+from sabir_roles.message import RoledMessage
 from sabir_roles.system import System
 from sabir_roles.templates import environment
 

@@ -24,14 +24,13 @@ class ActionRequest(RoledMessage):
     It is an option call of the vocabulary; `invocation_id` is what pairs it with its result there.
     """
 
-    keys: ClassVar = ("function", "arguments", "output")
+    keys: ClassVar = ("function", "arguments", "output", "action_request", "action_response_id", "invocation_id")
     default_policy: ClassVar = "llm"
 
     @property
     def request(self) -> dict[str, Any]:
         """A copy of function and arguments."""
-        found: dict[str, Any] = plain(self.content.get("action_request") or {})
-        return found
+        return _object(plain(self.content.get("action_request")))
 
     @property
     def function(self) -> str:
@@ -41,7 +40,7 @@ class ActionRequest(RoledMessage):
     @property
     def arguments(self) -> dict[str, Any]:
         """A copy of the arguments."""
-        return self.request.get("arguments") or {}
+        return _object(self.request.get("arguments"))
 
     @property
     def invocation_id(self) -> str:
@@ -77,11 +76,11 @@ class ActionRequest(RoledMessage):
         """A call of a function, by its name or itself; RoleError for arguments that are no object (D-54)."""
         request = {"function": _named(function), "arguments": _object(arguments)}
         return cls(
-            content={"action_request": request, **content},
+            content={**content, "action_request": request},
             role=MessageRole.ACTION,
-            sender=sender or MessageRole.ASSISTANT,
-            recipient=recipient or MessageRole.ACTION,
-            template=template or TEMPLATE,
+            sender=MessageRole.ASSISTANT if sender is None else sender,
+            recipient=MessageRole.ACTION if recipient is None else recipient,
+            template=TEMPLATE if template is None else template,
         )
 
     def update(  # type: ignore[override]
@@ -97,6 +96,7 @@ class ActionRequest(RoledMessage):
         """Change what is given, or link the response; RoleError where one is linked already."""
         if self.is_responded():
             raise RoleError(f"the request of {self.function!r} is answered; create another to call it again")
+        _check_response(action_response)
         request = self.request
         if function is not None:
             request["function"] = _named(function)
@@ -111,12 +111,21 @@ class ActionRequest(RoledMessage):
         return {**super()._said(), "function": self.function, "arguments": self.arguments}
 
 
+def _check_response(response: object) -> None:
+    from sabir_roles.action_response import ActionResponse
+
+    if not isinstance(response, ActionResponse | None):
+        raise RoleError(f"{name_kind(response)} is no ActionResponse; give the one that answers the request")
+
+
 def _named(function: str | Callable[..., Any] | None) -> str:
+    name: object = function
     if callable(function):
-        function = getattr(function, "name", None) or getattr(function, "__name__", None)
-    if isinstance(function, str) and function:
-        return function
-    raise RoleError(f"{name_kind(function)} names no function; give its name, or a function that has one")
+        name = getattr(function, "name", None) or getattr(function, "__name__", None)
+    if isinstance(name, str) and name:
+        return name
+    given = "an empty text" if function == "" else name_kind(function)
+    raise RoleError(f"{given} names no function; give its name, or a function that has one")
 
 
 def _object(arguments: Mapping[str, Any] | str | None) -> dict[str, Any]:
@@ -124,7 +133,7 @@ def _object(arguments: Mapping[str, Any] | str | None) -> dict[str, Any]:
     if isinstance(found, str):
         try:
             found = json.loads(found)
-        except ValueError:
+        except (ValueError, RecursionError):
             found = arguments
     if isinstance(found, Mapping):
         made: dict[str, Any] = plain(dict(found))

@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 from jinja2 import Template
 
 from sabir_roles.action_request import ActionRequest
-from sabir_roles.base import MessageRole, SenderRecipient
+from sabir_roles.base import UNSET, MessageRole, SenderRecipient, Unset
 from sabir_roles.content import hold, plain
 from sabir_roles.errors import RoleError
-from sabir_roles.message import UNSET, RoledMessage, Unset
+from sabir_roles.message import RoledMessage
 
 TEMPLATE = "action_response.jinja2"
 
@@ -19,7 +19,7 @@ class ActionResponse(RoledMessage):
     It is an option result of the vocabulary. `output` may be any JSON value, falsy ones included.
     """
 
-    keys: ClassVar = ("function", "arguments", "output")
+    keys: ClassVar = ("function", "arguments", "output", "action_response", "action_request_id", "invocation_id")
     default_policy: ClassVar = ""
 
     _request: ActionRequest | None = None
@@ -74,9 +74,9 @@ class ActionResponse(RoledMessage):
         made = cls(
             content={"action_response": _answer(action_request, _output(output, response_model))},
             role=MessageRole.ACTION,
-            sender=sender or action_request.recipient,
-            recipient=recipient or action_request.sender,
-            template=template or TEMPLATE,
+            sender=action_request.recipient if sender is None else sender,
+            recipient=action_request.sender if recipient is None else recipient,
+            template=TEMPLATE if template is None else template,
         )
         made._link(action_request)
         return made

@@ -1,5 +1,6 @@
 """AssistantResponse: what a model said, with the raw data that it came in (LA-39 … LA-44)."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from sabir.values import encode_json
 from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.content import plain
 from sabir_roles.errors import RoleError
-from sabir_roles.message import UNSET, RoledMessage, Unset
+from sabir_roles.message import RoledMessage
 
 TEMPLATE = "assistant_response.jinja2"
 
@@ -51,16 +52,18 @@ class AssistantResponse(RoledMessage):
         """An answer from a text, a Reply, a model, a mapping, a list of those, or anything else by its `str`.
 
         Data that no dialect is named for is kept as it is, and its JSON is the text: no vendor's shape is guessed
-        (D-58). With `dialect`, for example that of `adapter.target`, its plugin decodes a whole response.
+        (D-58). With `dialect`, for example that of `adapter.target`, its plugin decodes a whole response,
+        which may be the text of its body too.
         """
         text, raw, reply = _read(assistant_response, dialect)
         said = [each for each in reply.messages if each.kind == "parts"] if reply else []
+        speaker = said[0].policy if said else MessageRole.ASSISTANT
         made = cls(
             content={"assistant_response": text, **content},
             role=MessageRole.ASSISTANT,
-            sender=sender or (said[0].policy if said else MessageRole.ASSISTANT),
-            recipient=recipient or MessageRole.USER,
-            template=template or TEMPLATE,
+            sender=speaker if sender is None else sender,
+            recipient=MessageRole.USER if recipient is None else recipient,
+            template=TEMPLATE if template is None else template,
             metadata={} if raw is None else {"model_response": raw},
         )
         if len(said) == 1:
@@ -69,7 +72,7 @@ class AssistantResponse(RoledMessage):
 
     def update(  # type: ignore[override]
         self,
-        assistant_response: object = UNSET,
+        assistant_response: object = None,
         sender: SenderRecipient | None = None,
         recipient: SenderRecipient | None = None,
         template: Template | str | None = None,
@@ -78,7 +81,7 @@ class AssistantResponse(RoledMessage):
         **content: Any,
     ) -> None:
         """Change what is given; a new answer replaces the text and the raw data (D-57)."""
-        if isinstance(assistant_response, Unset) or assistant_response is None:
+        if assistant_response is None:
             self._change(content, sender, recipient, template)
             return
         text, raw, _ = _read(assistant_response, dialect)
@@ -94,16 +97,16 @@ def _read(given: object, dialect: str | None) -> tuple[str, Any, Reply | None]:
     if dialect is not None and not isinstance(given, Reply):
         import sabir
 
-        raw = plain(given)
-        reply = sabir.dialect(dialect).decode(encode_json(raw))
-        return reply.text, raw, reply
+        body = given if isinstance(given, str | bytes) else encode_json(plain(given))
+        reply = sabir.dialect(dialect).decode(body)
+        return reply.text, json.loads(body), reply
     if isinstance(given, Reply):
         return given.text, given.model_dump(mode="json", exclude={"messages"}), given
     if isinstance(given, str) or not given:
         return given if isinstance(given, str) else "", None, None
     if isinstance(given, Mapping | BaseModel | list):
         raw = plain(given)
-        return encode_json(raw)[:], raw, None
+        return encode_json(raw), raw, None
     try:
         return str(given), None, None
     except Exception as error:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from sabir.builders import name_kind
 
@@ -59,6 +59,23 @@ def validate_sender_recipient(value: object) -> SenderRecipient:
         return MessageRole(name) if name in _ROLES else name
     given = "an empty string" if name == "" else name_kind(value)
     raise RoleError(f"{given} is no sender or recipient; give a MessageRole, a name, an id, or an object with an id")
+
+
+class Unset:
+    """The type of UNSET."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+    def __bool__(self) -> Literal[False]:
+        """Nothing was given."""
+        return False
+
+
+UNSET = Unset()
+"""What stands for an argument that was not given, where None, 0 or "" may be (D-33)."""
 
 
 _ROLES = frozenset(role.value for role in MessageRole)

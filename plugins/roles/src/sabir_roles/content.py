@@ -27,7 +27,7 @@ def plain(value: object) -> Any:  # any JSON value
     try:
         return json.loads(encode_json(value))
     except NotJSON as error:
-        raise RoleError(f"{error}; content holds JSON values") from None
+        raise RoleError(f"{error}; give JSON values") from None
 
 
 def hold(value: object, touch: Touch) -> Any:  # any JSON value

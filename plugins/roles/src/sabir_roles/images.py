@@ -24,7 +24,8 @@ def check_images(images: object) -> list[str]:
         raise RoleError(f"images are {name_kind(images)}; give a list of URLs, or of base64 texts")
     for index, image in enumerate(listed):
         if not isinstance(image, str) or not image:
-            raise RoleError(f"images[{index}] is {name_kind(image)}; give an http(s) or data URL, or base64")
+            shown = "an empty text" if image == "" else name_kind(image)
+            raise RoleError(f"images[{index}] is {shown}; give an http(s) or data URL, or base64")
         if scheme_of(image) in SCHEMES:
             try:
                 check_url(image)

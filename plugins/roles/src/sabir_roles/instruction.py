@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, TypedDict, Unpack
 
 from jinja2 import Template
-from pydantic import BaseModel, PrivateAttr
+from pydantic import BaseModel, PrivateAttr, PydanticUserError
 from sabir.builders import name_kind
+from sabir.errors import one_line
 from sabir.settings import Settings
 
 from sabir_roles.base import MessageRole, SenderRecipient
@@ -140,12 +141,13 @@ class Instruction(RoledMessage):
         name that it does not take.
         """
         content, form = _content({**given, "instruction": instruction}, ())
+        sender, recipient, template = given.get("sender"), given.get("recipient"), given.get("template")
         made = cls(
             content={**content, **(form.content if form else {})},
             role=MessageRole.USER,
-            sender=given.get("sender") or MessageRole.USER,
-            recipient=given.get("recipient") or MessageRole.ASSISTANT,
-            template=given.get("template") or TEMPLATE,
+            sender=MessageRole.USER if sender is None else sender,
+            recipient=MessageRole.ASSISTANT if recipient is None else recipient,
+            template=TEMPLATE if template is None else template,
         )
         made._model = form.model if form else None
         return made
@@ -157,13 +159,16 @@ class Instruction(RoledMessage):
         **given: Unpack[InstructionArguments],
     ) -> None:
         """Change what is given, all or nothing: context is added to, images and the form of the answer are replaced."""
-        content, form = _content({**given, "instruction": instruction}, self.context or ())
+        content, form = _content({**given, "instruction": instruction}, self._known())
         self._change(content, given.get("sender"), given.get("recipient"), given.get("template"))
         if form:
             for name in ("request_fields", "respond_schema_info", "request_response_format"):
                 self.content.pop(name, None)
             self.content.update(form.content)
             self._model = form.model
+
+    def _known(self) -> list[Any]:
+        return [] if self.context is None else _listed(self.context)
 
     def extend_images(self, images: list[str] | str, image_detail: ImageDetail | None = None) -> None:
         """Add images after those that are there; `image_detail`, where given, is that of all."""
@@ -173,7 +178,7 @@ class Instruction(RoledMessage):
     def extend_context(self, *args: Any, **kwargs: Any) -> None:
         """Add to the context: each argument as it is, each named one as an object of one field."""
         added = [*args, *({name: value} for name, value in kwargs.items())]
-        self._change({"context": [*(self.context or ()), *added]})
+        self._change({"context": [*self._known(), *added]})
 
     @property
     def rendered(self) -> str | list[Entry]:
@@ -190,8 +195,8 @@ class Instruction(RoledMessage):
         return super()._render() if self.plain_content is None else self.plain_content
 
     def _plain(self) -> str:
-        said = self.instruction
-        return said if isinstance(said, str) else "" if said is None else as_json(said)
+        said = {name: value for name, value in self.content.items() if name not in ("images", "image_detail")}
+        return self._readable(said)
 
     def _take_live(self, other: Self) -> None:
         self._model = other._model
@@ -254,7 +259,11 @@ def _form(
     model = type(model) if isinstance(model, BaseModel) else model
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
         raise RoleError(f"{names[0]} is {name_kind(model)}; give a pydantic model")
-    schema = model.model_json_schema()
+    try:
+        schema = model.model_json_schema()
+    except PydanticUserError as error:
+        reason = one_line(error.message, 120)
+        raise RoleError(f"{model.__name__} has no JSON schema: {reason}; give a model of JSON fields") from None
     described = {name: field.description or _kind(schema, name) for name, field in model.model_fields.items()}
     return _Form({**_asked(described), "respond_schema_info": schema}, model)
 

@@ -10,43 +10,26 @@ changes nothing (D-27): a compiled template and the class of a model stay on the
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
 from uuid import uuid4
 from weakref import WeakSet
 
 import sabir
 from jinja2 import Template
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
-from sabir.errors import one_line
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_serializer, field_validator
+from sabir.builders import name_kind
+from sabir.errors import SabirError, one_line
 from sabir.losses import Loss
 from sabir.messages import Message
-from sabir.models import Frozen
-from sabir.values import FrozenDict, JSONObjectDocumentField, object_view
 
 from sabir_roles.base import MessageFlag, MessageRole, SenderRecipient, validate_sender_recipient
 from sabir_roles.content import hold, plain
 from sabir_roles.errors import RoleError, refuse_invalid
+from sabir_roles.log import Log
 from sabir_roles.templates import as_json, check_template, render
 
 Entry: TypeAlias = dict[str, Any]
 """One entry of a chat array: `{"type": "text", …}` or `{"type": "image_url", …}`."""
-
-
-class Unset:
-    """The type of UNSET."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "UNSET"
-
-    def __bool__(self) -> Literal[False]:
-        """Nothing was given."""
-        return False
-
-
-UNSET = Unset()
-"""What stands for an argument that was not given, where None, 0 or "" may be (D-33)."""
 
 
 class Watcher(Protocol):
@@ -54,19 +37,6 @@ class Watcher(Protocol):
 
     def changed(self, message_id: str) -> None:
         """The message is to be made anew."""
-
-
-class Log(Frozen):
-    """A message at one moment, immutable: `content` equals its `to_dict()` (D-52)."""
-
-    id: str
-    created_at: datetime
-    content_json: JSONObjectDocumentField = Field(alias="content")
-
-    @property
-    def content(self) -> FrozenDict:
-        """All fields of the message."""
-        return object_view(self.content_json)
 
 
 def _now() -> datetime:
@@ -114,6 +84,7 @@ class RoledMessage(BaseModel):
 
     def __init__(self, /, **fields: Any) -> None:
         """A message of those fields; RoleError, in one line, where they do not fit."""
+        check_template(fields.get("template"))
         try:
             super().__init__(**fields)
         except ValidationError as error:
@@ -122,13 +93,6 @@ class RoledMessage(BaseModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         cls.kinds[cls.__name__] = cls
-
-    @field_validator("template")
-    @classmethod
-    def _compiles(cls, template: str | Template | None) -> str | Template | None:
-        if template is not None:
-            check_template(template)
-        return template
 
     @field_validator("sender", "recipient", mode="before")
     @classmethod
@@ -141,8 +105,10 @@ class RoledMessage(BaseModel):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a field, validated; RoleError where the value does not fit."""
-        if name == "template" and value is not None:
+        if name == "template":
             check_template(value)
+        if name == "content" and isinstance(value, Mapping):
+            value = plain(value)
         try:
             super().__setattr__(name, value)
         except ValidationError as error:
@@ -155,15 +121,21 @@ class RoledMessage(BaseModel):
     def __str__(self) -> str:
         """Kind, sender, recipient and the start of the text, in one line."""
         whom = f"{_word(self.sender)} → {_word(self.recipient)}"
-        return one_line(f"{type(self).__name__} ({whom}): {self.text}", 100)
+        try:
+            said = self.text
+        except SabirError as error:
+            said = f"[{error}]"
+        return one_line(f"{type(self).__name__} ({whom}): {said}", 100)
 
     __repr__ = __str__
 
     def __eq__(self, other: object) -> bool:
         """Of the same kind, with the same fields."""
-        return type(other) is type(self) and self.to_dict() == other.to_dict()
+        return other is self or (type(other) is type(self) and self.to_dict() == other.to_dict())
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        """Equal messages hash alike, and an edit changes nothing of it."""
+        return hash(self.id)
 
     # What is made of it
 
@@ -195,6 +167,8 @@ class RoledMessage(BaseModel):
         """What a template sees: content, who and when; `template_context` of the content is laid over it (D-50)."""
         said = self._said()
         over = said.pop("template_context", None) or {}
+        if not isinstance(over, Mapping):
+            raise RoleError(f"template_context is {name_kind(over)}; give a mapping of names to values")
         who = {"sender": _word(self.sender), "recipient": _word(self.recipient)}
         role = self.role.value if self.role else MessageRole.UNSET.value
         return {**said, "role": role, **who, "created_at": self.created_at.isoformat(), **over}
@@ -205,10 +179,14 @@ class RoledMessage(BaseModel):
 
     def _plain(self) -> str:
         """The text of content that has no template."""
-        values = list(self.content.values())
+        return self._readable(self.content)
+
+    @staticmethod
+    def _readable(content: Mapping[str, Any]) -> str:
+        values = list(content.values())
         if len(values) == 1 and isinstance(values[0], str):
             return values[0]
-        return as_json(self.content) if values else ""
+        return as_json(content) if values else ""
 
     @property
     def rendered(self) -> str | list[Entry]:
@@ -292,8 +270,8 @@ class RoledMessage(BaseModel):
         merged = plain(dict(content))
         given = {"sender": sender, "recipient": recipient}
         people = {name: validate_sender_recipient(value) for name, value in given.items() if value is not None}
+        check_template(template)
         if template is not None:
-            check_template(template)
             self.template = template
         for name, value in people.items():
             setattr(self, name, value)
@@ -325,21 +303,44 @@ class RoledMessage(BaseModel):
         """How it came to be: MESSAGE_CLONE, MESSAGE_LOAD, or None where it was created."""
         return self._flag
 
+    def __copy__(self) -> Self:
+        """As `copy.deepcopy`: no two messages hold the same content."""
+        return self.__deepcopy__()
+
+    def __deepcopy__(self, memo: object = None) -> Self:
+        """A copy of the same id, with what is live."""
+        twin = type(self).from_dict(self.to_dict())
+        assert isinstance(twin, type(self))
+        twin.template, twin._flag = self.template, self._flag
+        twin._take_live(self)
+        return twin
+
     # At rest
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as what `to_dict` gives."""
+        return RoledMessage.from_dict, (self.to_dict(),)
+
+    @field_serializer("template")
+    def _template_text(self, template: str | Template | None) -> str | None:
+        return template if isinstance(template, str) else None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON of everything but what is live alone; `from_dict` gives an equal message (LA-13, LA-17, LA-18)."""
         metadata = dict(self.metadata)
         if isinstance(origin := metadata.get("clone_from"), RoledMessage):
             metadata["clone_from"] = origin.id
-        made = self._made if self._made is not self._source and self._made and self._made.id != self.id else None
+        made = self._made
+        if made is self._source or (made and made.id == self.id and self._made_at == self._revision):
+            made = None  # it is made again as it was
         return {
+            **self.model_dump(mode="json", exclude=set(RoledMessage.model_fields)),
             "kind": type(self).__name__,
             "id": self.id,
             "created_at": self.created_at.isoformat(),
             "role": self.role and self.role.value,
             "content": plain(self.content),
-            "template": self.template if isinstance(self.template, str) else None,
+            "template": self._template_text(self.template),
             "sender": _word(self.sender),
             "recipient": _word(self.recipient),
             "metadata": plain(metadata),

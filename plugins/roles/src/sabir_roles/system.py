@@ -8,7 +8,7 @@ from jinja2 import Template
 
 from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.errors import RoleError
-from sabir_roles.message import UNSET, RoledMessage, Unset
+from sabir_roles.message import RoledMessage
 
 DEFAULT_TEXT = "You are a helpful AI assistant. Let's think step by step."
 TEMPLATE = "system_message.jinja2"
@@ -33,36 +33,40 @@ class System(RoledMessage):
     @classmethod
     def create(
         cls,
-        system_message: Any = UNSET,  # any JSON value
+        system_message: Any = None,  # any JSON value
         system_datetime: bool | str | None = None,
         sender: SenderRecipient | None = None,
         recipient: SenderRecipient | None = None,
         template: Template | str | None = None,
-        system: Any = UNSET,
+        system: Any = None,
         **content: Any,
     ) -> "System":
-        """A system message; `system_datetime` is True for the time of now in UTC, or a text that is used as it is.
+        """A system message, of DEFAULT_TEXT where none is given.
 
-        `system` is the deprecated name of `system_message`; RoleError where both are given (D-28).
+        `system_datetime` is True for the time of now in UTC, or a text that is used as it is. `system` is the
+        deprecated name of `system_message`; RoleError where both are given (D-28).
         """
-        if not isinstance(system, Unset):
-            if not isinstance(system_message, Unset):
+        if system is not None:
+            if system_message is not None:
                 raise RoleError("system and system_message are both given; system is its old name, give system_message")
             warnings.warn("system= is deprecated; give system_message=", DeprecationWarning, stacklevel=2)
             system_message = system
-        said = DEFAULT_TEXT if isinstance(system_message, Unset) else system_message
         return cls(
-            content={"system_message": said, **_time(system_datetime), **content},
+            content={
+                "system_message": DEFAULT_TEXT if system_message is None else system_message,
+                **_time(system_datetime),
+                **content,
+            },
             role=MessageRole.SYSTEM,
-            sender=sender or MessageRole.SYSTEM,
-            recipient=recipient or MessageRole.ASSISTANT,
-            template=template or TEMPLATE,
+            sender=MessageRole.SYSTEM if sender is None else sender,
+            recipient=MessageRole.ASSISTANT if recipient is None else recipient,
+            template=TEMPLATE if template is None else template,
         )
 
     # Each kind takes what its document says, by name.
     def update(  # type: ignore[override]
         self,
-        system_message: Any = UNSET,
+        system_message: Any = None,
         sender: SenderRecipient | None = None,
         recipient: SenderRecipient | None = None,
         system_datetime: bool | str | None = None,
@@ -70,7 +74,7 @@ class System(RoledMessage):
         **content: Any,
     ) -> None:
         """Change what is given; `system_datetime=False` takes the time away."""
-        said = {} if isinstance(system_message, Unset) or system_message is None else {"system_message": system_message}
+        said = {} if system_message is None else {"system_message": system_message}
         self._change({**said, **_time(system_datetime), **content}, sender, recipient, template)
         if system_datetime is False:
             self.content.pop("system_datetime", None)

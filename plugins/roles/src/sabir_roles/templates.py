@@ -73,10 +73,10 @@ _ENVIRONMENT = environment()
 
 
 def check_template(template: object) -> None:
-    """Raise TemplateFailed for what is no template: neither a source that compiles nor a compiled one."""
+    """Raise TemplateFailed for what is no template: neither None, a source that compiles, nor a compiled one."""
     if isinstance(template, str):
         _compiled(template)
-    elif not isinstance(template, Template):
+    elif not isinstance(template, Template | None):
         kind = type(template).__name__
         raise TemplateFailed(f"a value of type {kind} is no template; give a jinja2 source, a file name, or a Template")
 
@@ -113,7 +113,7 @@ def render(template: str | Template, variables: dict[str, Any]) -> str:
     except UndefinedError as error:
         known = ", ".join(sorted(variables))
         raise TemplateFailed(one_line(f"the template {name}: {error.message}; it may use {known}")) from None
-    except (Exception, RecursionError) as error:
+    except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise TemplateFailed(one_line(f"the template {name} failed: {reason}; mend it, or its content")) from error
 

@@ -1,4 +1,4 @@
-"""Every requirement of recording, resume, policies and runners is cited by a test that shows it."""
+"""Every requirement of recording, resume, policies, runners and roles is cited by a test that shows it."""
 
 import functools
 import re
@@ -9,8 +9,9 @@ import pytest
 
 from tests.architecture.project import ROOT
 
-NUMBERED: Mapping[str, int] = {"RN": 32, "WI": 54}
+NUMBERED: Mapping[str, int] = {"LA": 72, "RN": 32, "WI": 54}
 """Prefix of the ids → the last number."""
+CITED = re.compile(rf"\b(?:{'|'.join(NUMBERED)})-\d\d\b")
 IDS = [f"{prefix}-{number:02}" for prefix, last in NUMBERED.items() for number in range(1, last + 1)]
 
 
@@ -18,7 +19,7 @@ IDS = [f"{prefix}-{number:02}" for prefix, last in NUMBERED.items() for number i
 def cited() -> set[str]:
     """The ids that docstrings and comments of tests name; this file names none of its own."""
     texts = [path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
-    return {found for text in texts for found in re.findall(r"\b(?:RN|WI)-\d\d\b", text)}
+    return {found for text in texts for found in CITED.findall(text)}
 
 
 @pytest.mark.parametrize("requirement", IDS)

@@ -1,0 +1,196 @@
+"""ActionResponse: what a function gave back, linked with the request that it answers."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import sabir
+from hypothesis import given
+from pydantic import BaseModel
+from sabir_roles import ActionRequest, ActionResponse, RoledMessage
+
+from tests.roles.checks import json_values, refuses, through_json
+
+
+class Found(BaseModel):
+    """What a call gave back."""
+
+    output: Any = None
+
+
+FALSY: list[Any] = [0, "", [], {}, False, None, 0.0]
+
+
+def test_a_response_answers_its_request() -> None:
+    """LA-50: from whom was asked to who asked; linked both ways."""
+    request = ActionRequest.create("look", {"a": 1}, sender="me", recipient="you")
+    made = ActionResponse.create(request, 5)
+    assert (made.role, made.sender, made.recipient) == ("action", "you", "me")
+    assert (made.action_request_id, request.action_response_id) == (request.id, made.id)
+    other = ActionResponse.create(ActionRequest.create("look"), 5, sender="x", recipient="y")
+    assert (other.sender, other.recipient) == ("x", "y")
+
+
+@pytest.mark.parametrize("request_", [None, "look", {"function": "look"}, ActionRequest])
+def test_what_is_no_request_is_not_answered(request_: Any) -> None:
+    """LA-50: nor is one that was answered."""
+    with refuses("ActionRequest"):
+        ActionResponse.create(request_, 1)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"output": object()}, {"response_model": 5}, {"sender": ""}, {"recipient": 5}, {"template": "{{"}]
+)
+def test_a_response_that_is_refused_leaves_its_request_unanswered(bad: dict[str, Any]) -> None:
+    """LA-50: whatever is wrong; and an answered one keeps its answer."""
+    request = ActionRequest.create("look")
+    with refuses(of=request):
+        ActionResponse.create(request, **bad)
+    first = ActionResponse.create(request, 1)
+    with refuses("'look'", "answered", of=request):
+        ActionResponse.create(request, 2)
+    assert request.action_response_id == first.id
+
+
+@pytest.mark.parametrize("output", [*FALSY, 7])
+def test_the_output_of_a_response_model_wins(output: Any) -> None:
+    """LA-51, D-32: falsy or not, created or updated."""
+    made = ActionResponse.create(ActionRequest.create("look"), "other", response_model=Found(output=output))
+    assert made.output == output
+    made.update(output="other", response_model=SimpleNamespace(output=output))
+    assert made.output == output
+    with refuses("response_model", "dict", "output", of=made):
+        made.update(response_model={"output": 1})
+
+
+def test_function_arguments_output_and_response_are_read_as_copies() -> None:
+    """LA-52: what is done to them is not done to the message."""
+    request = ActionRequest.create("look", {"a": [1]})
+    made = ActionResponse.create(request, {"b": [2]})
+    assert (made.function, made.arguments, made.output) == ("look", {"a": [1]}, {"b": [2]})
+    assert made.response == {"function": "look", "arguments": {"a": [1]}, "output": {"b": [2]}}
+    made.response["function"] = "see"
+    made.arguments["a"].append(2)
+    made.output["b"].append(3)
+    assert made.response == {"function": "look", "arguments": {"a": [1]}, "output": {"b": [2]}}
+    assert made.action_request_id == request.id
+
+
+@pytest.mark.parametrize("output", FALSY)
+def test_a_falsy_output_is_kept(output: Any) -> None:
+    """LA-53, D-33: created, updated, rendered, stored, and as an option result."""
+    made = ActionResponse.create(ActionRequest.create("look"), "x")
+    made.update(output=output)
+    for each in (made, ActionResponse.create(ActionRequest.create("look"), output), through_json(made)):
+        assert each.output == output
+        assert type(each.output) is type(output)
+        assert json.loads(each.text)["output"] == output
+        message = each.to_message()
+        assert message is not None
+        assert message.result is not None
+        assert message.result.result == output
+
+
+def test_the_output_alone_can_be_updated() -> None:
+    """LA-54, D-32: and what is not given stays, None included where it is the output."""
+    request = ActionRequest.create("look", {"a": 1})
+    made = ActionResponse.create(request, 1)
+    made.update(output=2)
+    made.update(sender="x", mark=0)
+    assert (made.output, made.sender, made.content["mark"], made.function) == (2, "x", 0, "look")
+    made.update(output=None)
+    assert (made.output, made.action_request_id) == (None, request.id)
+
+
+def test_a_response_moves_to_another_request() -> None:
+    """LA-54, D-55: both links agree at all times; the output stays unless it is given."""
+    first, second = ActionRequest.create("look", {"a": 1}), ActionRequest.create("see", {"b": 2})
+    made = ActionResponse.create(first, 1)
+    made.update(second)
+    assert (made.function, made.arguments, made.output) == ("see", {"b": 2}, 1)
+    assert (made.action_request_id, second.action_response_id, first.is_responded()) == (second.id, made.id, False)
+    made.update(first, output=0)
+    assert (made.function, made.output, second.is_responded(), first.is_responded()) == ("look", 0, False, True)
+    made.update(first)
+    assert first.action_response_id == made.id
+    call, result = first.to_message(), made.to_message()
+    assert call is not None
+    assert result is not None
+    assert call.call is not None
+    assert result.result is not None
+    assert call.call.invocation_id == result.result.invocation_id
+
+
+@pytest.mark.parametrize("bad", [{"output": object()}, {"sender": ""}, {"template": 5}, {"mark": object()}])
+def test_an_update_that_is_refused_changes_nothing(bad: dict[str, Any]) -> None:
+    """LA-54: neither the response, nor its request, nor the other one."""
+    first, second, third = (ActionRequest.create("look") for _ in range(3))
+    made = ActionResponse.create(first, 1)
+    ActionResponse.create(third, 1)
+    before = first.to_dict(), second.to_dict()
+    with refuses(of=made):
+        made.update(second, **{"output": 2, **bad})
+    with refuses("answered", of=made):
+        made.update(third, output=2)
+    with refuses("ActionRequest", of=made):
+        made.update("look", output=2)  # type: ignore[arg-type]
+    assert (first.to_dict(), second.to_dict()) == before
+
+
+@given(json_values)
+def test_a_response_is_an_option_result(output: Any) -> None:
+    """LA-55: of the call's invocation id, and back; the same result, also through JSON."""
+    request = ActionRequest.create("look", {"a": 1})
+    made = ActionResponse.create(request, output)
+    call, message = request.to_message(), made.to_message()
+    assert call is not None
+    assert call.call is not None
+    assert message is not None
+    assert message.result is not None
+    assert (message.result.option_name, message.result.result) == ("look", output)
+    assert message.result.invocation_id == call.call.invocation_id == request.invocation_id == made.invocation_id
+    taken = RoledMessage.from_message(message)
+    assert isinstance(taken, ActionResponse)
+    assert (taken.function, taken.output, taken.invocation_id) == ("look", output, request.invocation_id)
+    assert taken.to_message() is message
+    assert through_json(taken).to_message() == message
+
+
+def test_a_call_of_the_vocabulary_is_answered_by_its_own_invocation_id() -> None:
+    """LA-55: the call stays the object that it was; the pair passes for one with every adapter."""
+    builder = sabir.MessageBuilder.continue_step(sabir.assistant("let me look"))
+    builder.add_option_call("look", {"a": 1})
+    [call] = builder.to_messages()
+    request = RoledMessage.from_message(call)
+    assert isinstance(request, ActionRequest)
+    made = ActionResponse.create(request, 1)
+    message = made.to_message()
+    assert message is not None
+    assert request.to_message() is call
+    assert sabir.OptionResultBuilder.response_to(call).success(1).same_content(message)
+
+
+def test_an_error_of_the_vocabulary_is_an_output_and_goes_back_as_it_was() -> None:
+    """LA-55: until another output is said."""
+    builder = sabir.MessageBuilder.continue_step(sabir.assistant("let me look"))
+    builder.add_option_call("look")
+    failed = sabir.OptionResultBuilder.response_to(builder.to_messages()[0]).error("TimeoutError", "too late")
+    taken = RoledMessage.from_message(failed)
+    assert isinstance(taken, ActionResponse)
+    assert taken.output["error"]["message"] == "too late"
+    assert through_json(taken).to_message() == failed
+    taken.update(output="late, but here")
+    message = taken.to_message()
+    assert message is not None
+    assert message.result is not None
+    assert (message.result.is_error, message.result.result) == (False, "late, but here")
+
+
+def test_the_default_template_shows_function_arguments_and_output() -> None:
+    """LA-56: as JSON; a template of one's own sees each."""
+    made = ActionResponse.create(ActionRequest.create("look", {"a": 1}), ["{{ x }}"])
+    assert made.template == "action_response.jinja2"
+    assert json.loads(made.text) == {"function": "look", "arguments": {"a": 1}, "output": ["{{ x }}"]}
+    made.template = "{{ function }} {{ arguments.a }} {{ output[0] }}"
+    assert made.rendered == "look 1 {{ x }}"

@@ -1,0 +1,179 @@
+"""AssistantResponse: a text, the raw data that it came in, and a provider's response that its plugin decodes."""
+
+import json
+from typing import Any
+
+import pytest
+import sabir
+from hypothesis import given
+from pydantic import BaseModel
+from sabir_roles import AssistantResponse, MessageRole, RoledMessage
+
+from tests.roles.checks import json_values, refuses, through_json
+
+BODY = {
+    "id": "chatcmpl-1",
+    "model": "m",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "hello"}, "finish_reason": "stop"}],
+}
+
+
+class Chunk(BaseModel):
+    """A piece of a stream."""
+
+    delta: str
+
+
+class Mute:
+    """What has no text."""
+
+    def __str__(self) -> str:
+        raise OSError("closed\nfile")
+
+
+@pytest.mark.parametrize(
+    ("value", "raw"),
+    [
+        (Chunk(delta="a"), {"delta": "a"}),
+        ({"choices": [], "n": 0}, {"choices": [], "n": 0}),
+        ([Chunk(delta="a"), Chunk(delta="b")], [{"delta": "a"}, {"delta": "b"}]),
+        ([{"a": 1}, {"b": None}], [{"a": 1}, {"b": None}]),
+    ],
+)
+def test_data_is_kept_and_its_json_is_the_text(value: Any, raw: Any) -> None:
+    """LA-39, LA-40: a model, a mapping, lists of those; no shape is guessed (LA-44)."""
+    made = AssistantResponse.create(value)
+    assert json.loads(made.response) == raw == made.model_response == made.metadata["model_response"]
+    assert through_json(made).model_response == raw
+    assert made.rendered == made.response
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("hello", "hello"), (5, "5"), (1.5, "1.5"), (("a",), "('a',)"), (Chunk, str(Chunk))]
+)
+def test_anything_else_is_its_text(value: Any, text: str) -> None:
+    """LA-39, LA-40: without raw data."""
+    made = AssistantResponse.create(value)
+    assert (made.response, made.rendered, made.model_response, made.metadata) == (text, text, {}, {})
+
+
+@given(json_values)
+def test_any_data_comes_back_to_the_letter(value: Any) -> None:
+    """LA-39, LA-40: as an object, and through JSON."""
+    made = AssistantResponse.create({"value": value})
+    assert json.loads(made.response) == through_json(made).model_response == {"value": value}
+
+
+@pytest.mark.parametrize("value", [Mute(), {"a": object()}, [object()]])
+def test_what_has_no_text_is_refused(value: Any) -> None:
+    """LA-39: created or updated, in one line."""
+    with refuses():
+        AssistantResponse.create(value)
+    made = AssistantResponse.create({"a": 1})
+    with refuses(of=made):
+        made.update(value, sender="x")
+
+
+@pytest.mark.parametrize("value", ["", None, 0, [], {}, False])
+def test_falsy_input_is_no_text(value: Any) -> None:
+    """LA-41: created, and set."""
+    made = AssistantResponse.create(value)
+    assert (made.response, made.rendered, made.model_response, made.chat_msg) == ("", "", {}, None)
+    made.response = "x"
+    made.response = value
+    assert (made.response, made.rendered) == ("", "")
+
+
+def test_the_text_can_be_set() -> None:
+    """LA-41: and is what is rendered, and said; without any it is never the word None."""
+    made = AssistantResponse.create("x")
+    made.response = "y"
+    assert (made.response, made.rendered) == ("y", "y")
+    message = made.to_message()
+    assert message is not None
+    assert (message.text, message.policy) == ("y", "llm")
+    made.content["assistant_response"] = None
+    assert (made.response, made.rendered) == ("", "")
+
+
+def test_an_answer_is_of_the_assistant_for_the_user() -> None:
+    """LA-42: unless others are given; further values are content."""
+    made = AssistantResponse.create("x")
+    assert (made.role, made.sender, made.recipient) == ("assistant", MessageRole.ASSISTANT, MessageRole.USER)
+    assert made.chat_msg == {"role": "assistant", "content": "x"}
+    other = AssistantResponse.create("x", "me", "you", "{{ assistant_response }}{{ mark }}", mark="!")
+    assert (other.sender, other.recipient, other.rendered, other.content["mark"]) == ("me", "you", "x!", "!")
+
+
+def test_an_update_replaces_text_and_raw_data_together() -> None:
+    """LA-43, D-57: wholly; a text has no raw data; other metadata stays."""
+    made = AssistantResponse.create({"a": 1, "b": 2})
+    made.metadata["extra"] = 1
+    made.update({"a": 3})
+    assert (json.loads(made.response), made.model_response) == ({"a": 3}, {"a": 3})
+    made.update(sender="me", mark=0)
+    assert (made.model_response, made.sender, made.content["mark"]) == ({"a": 3}, "me", 0)
+    made.update("x")
+    assert (made.response, made.metadata) == ("x", {"extra": 1})
+    made.update({"a": 4})
+    made.update("")
+    assert (made.response, made.model_response) == ("", {})
+
+
+@pytest.mark.parametrize("bad", [{"sender": ""}, {"recipient": 5}, {"template": "{{"}, {"mark": object()}])
+def test_what_is_refused_changes_nothing(bad: dict[str, Any]) -> None:
+    """LA-43: neither text nor raw data."""
+    with refuses():
+        AssistantResponse.create("x", **bad)
+    made = AssistantResponse.create({"a": 1})
+    with refuses(of=made):
+        made.update({"a": 2}, **bad)
+
+
+@pytest.mark.parametrize("given_as", [lambda body: body, json.dumps, lambda body: json.dumps(body).encode()])
+def test_a_providers_response_is_decoded_by_its_plugin(given_as: Any) -> None:
+    """LA-44, D-58: an object or its body's text; the message of the vocabulary is the plugin's own."""
+    made = AssistantResponse.create(given_as(BODY), dialect="openai.chat")
+    assert (made.response, made.model_response, made.sender) == ("hello", BODY, "llm")
+    message = made.to_message()
+    assert message is not None
+    assert message.origin is not None
+    assert (message.origin.dialect, message.id, made.losses) == ("openai.chat", made.id, ())
+    assert through_json(made).to_message() == message
+    made.update(BODY, dialect="openai.chat")
+    assert made.response == "hello"
+
+
+def test_what_its_plugin_cannot_decode_is_refused() -> None:
+    """LA-44: with the plugin's own error, or that there is none; an update changes nothing."""
+    made = AssistantResponse.create("x")
+    before = made.to_dict()
+    for dialect, error in (("openai.chat", sabir.ResponseInvalid), ("nobody.chat", sabir.ProviderMissing)):
+        with pytest.raises(error):
+            made.update({"a": 1}, dialect=dialect)
+    assert made.to_dict() == before
+
+
+def test_no_shape_is_guessed() -> None:
+    """LA-44: without a dialect a response is data."""
+    assert json.loads(AssistantResponse.create(BODY).response) == BODY
+
+
+def test_a_reply_is_taken_with_its_origin() -> None:
+    """LA-44, D-58: its text, its facts as raw data, and its message."""
+    reply = sabir.dialect("openai.chat").decode(json.dumps(BODY))
+    made = AssistantResponse.create(reply)
+    assert (made.response, made.model_response["finish_reason"]) == ("hello", "stop")
+    message = made.to_message()
+    assert message is not None
+    assert message.origin == reply.messages[0].origin
+    taken = RoledMessage.from_message(reply.messages[0])
+    assert isinstance(taken, AssistantResponse)
+    assert (taken.response, taken.model_response) == ("hello", {})
+
+
+def test_the_default_template_shows_the_text_alone() -> None:
+    """LA-56: whatever it looks like."""
+    made = AssistantResponse.create("{{ x }}\n## Context\n")
+    assert made.template == "assistant_response.jinja2"
+    assert made.rendered == "{{ x }}\n## Context\n"

@@ -1,0 +1,390 @@
+"""Instruction: its parts, their order when rendered, images, and the form of the answer that it asks for."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+from sabir.settings import Settings
+from sabir_roles import Instruction, MessageRole, RoledMessage
+
+from tests.roles.checks import refuses, through_json
+from tests.roles.test_templates import sections
+
+CAT = "https://example.com/cat.png"
+DATA = "data:image/png;base64,iVBORw0KGgo="
+RAW = "iVBORw0KGgo="
+
+
+class City(BaseModel):
+    """Where it is."""
+
+    name: str = Field(description="what it is called")
+    people: int = 0
+
+
+class Uncallable(BaseModel):
+    """What JSON cannot hold."""
+
+    call: Callable[[], int]
+
+
+EVERYTHING: dict[str, Any] = {
+    "guidance": "Be brief.",
+    "instruction": "Where is it?",
+    "context": ["a", {"b": 1}],
+    "tool_schemas": [{"name": "look"}],
+    "plain_content": "plain",
+    "image_detail": "high",
+    "images": [CAT],
+    "request_fields": {"name": "its name"},
+}
+
+
+def test_each_part_is_a_property() -> None:
+    """LA-25: what was given, as JSON."""
+    made = Instruction.create(**EVERYTHING)
+    assert {name: getattr(made, name) for name in EVERYTHING} == EVERYTHING
+    assert made.response_format is None
+    assert made.respond_schema_info is None
+    assert '"name": "its name"' in (made.request_response_format or "")
+
+
+def test_each_part_is_none_where_it_is_not_given() -> None:
+    """LA-25: and images are an empty list."""
+    names = [*EVERYTHING, "response_format", "respond_schema_info", "request_response_format"]
+    made = Instruction.create()
+    assert {name: getattr(made, name) for name in names if name != "images"} == dict.fromkeys(set(names) - {"images"})
+    assert (made.images, made.content, made.rendered, made.chat_msg) == ([], {}, "", None)
+
+
+def test_an_instruction_is_of_the_user_for_the_assistant() -> None:
+    """LA-26: unless others are given; everything but the instruction is named."""
+    made = Instruction.create("x")
+    assert (made.role, made.sender, made.recipient) == (MessageRole.USER, MessageRole.USER, MessageRole.ASSISTANT)
+    assert made.chat_msg == {"role": "user", "content": "x"}
+    other = Instruction.create("x", sender="me", recipient="you")
+    assert (other.sender, other.recipient) == ("me", "you")
+    with pytest.raises(TypeError):
+        Instruction.create("x", "context")  # type: ignore[call-arg]
+    with refuses("'colour'", "guidance"):
+        Instruction.create("x", colour="red")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("instruction", ["x", 0, False, {"a": [1]}, ["a", "b"]])
+def test_an_instruction_is_any_json(instruction: Any) -> None:
+    """LA-26: text as it is, else JSON, falsy values included."""
+    made = Instruction.create(instruction)
+    assert made.instruction == instruction
+    assert made.rendered == instruction if isinstance(instruction, str) else json.loads(made.text) == instruction
+
+
+@pytest.mark.parametrize(
+    ("context", "held"),
+    [
+        ("a", ["a"]),
+        ({"b": 1}, [{"b": 1}]),
+        (0, [0]),
+        (["a", "b"], ["a", "b"]),
+        (("a",), ["a"]),
+        ([], []),
+        ([["a"]], [["a"]]),
+    ],
+)
+def test_context_is_a_list(context: Any, held: list[Any]) -> None:
+    """LA-27: a single value is a list of one."""
+    assert Instruction.create("x", context=context).context == held
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        {"request_fields": ["a"], "request_model": City},
+        {"request_fields": ["a"], "response_format": City},
+        {"request_model": City, "response_format": City},
+        {"request_fields": {}, "request_model": City, "response_format": City},
+    ],
+)
+def test_one_form_of_the_answer_is_asked_for(forms: dict[str, Any]) -> None:
+    """LA-28: the error names those that are given; an update is refused as a whole."""
+    with refuses(*forms, "give one of"):
+        Instruction.create("x", **forms)
+    made = Instruction.create("x", context="a")
+    with refuses(*forms, of=made):
+        made.update(instruction="y", context="b", **forms)
+
+
+@pytest.mark.parametrize("word", ["request_model", "response_format"])
+@pytest.mark.parametrize("model", [City, City(name="x")])
+def test_a_model_says_the_form_of_the_answer(word: str, model: Any) -> None:
+    """LA-29: by either name: its fields, its schema, the sentence that asks for JSON, and what Settings take."""
+    made = Instruction.create("x", **{word: model})
+    assert made.response_format is City
+    assert made.request_fields == {"name": "what it is called", "people": "integer"}
+    assert made.respond_schema_info == City.model_json_schema()
+    assert json.loads((made.request_response_format or "").split("\n", 1)[1]) == made.request_fields
+    assert made.settings == Settings(response_format=City)
+    stored = through_json(made).settings.response_format
+    assert stored is not None
+    assert stored.schema_view == City.model_json_schema()
+
+
+@pytest.mark.parametrize(
+    ("fields", "held"),
+    [
+        ({"a": "what it is", "b": int, "c": ["x"]}, {"a": "what it is", "b": "int", "c": ["x"]}),
+        (["a", "b"], {"a": "any", "b": "any"}),
+    ],
+)
+def test_fields_say_the_form_of_the_answer(fields: Any, held: dict[str, Any]) -> None:
+    """LA-29: names to what they are, or names; no schema, and no settings."""
+    made = Instruction.create("x", request_fields=fields)
+    assert (made.request_fields, made.respond_schema_info, made.settings) == (held, None, Settings())
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ({"request_model": int}, ["request_model", "pydantic model"]),
+        ({"response_format": "City"}, ["response_format", "str"]),
+        ({"response_format": {"type": "object"}}, ["response_format", "dict"]),
+        ({"response_format": BaseModel | None}, ["response_format"]),
+        ({"request_model": Uncallable}, ["Uncallable", "no JSON schema"]),
+        ({"request_fields": "name"}, ["request_fields", "str"]),
+        ({"request_fields": [1]}, ["request_fields", "list"]),
+    ],
+)
+def test_another_form_is_refused(form: dict[str, Any], words: list[str]) -> None:
+    """LA-29: created or updated, in one line."""
+    with refuses(*words):
+        Instruction.create("x", **form)
+    made = Instruction.create("x", request_model=City)
+    with refuses(*words, of=made):
+        made.update(instruction="y", **form)
+    assert made.response_format is City
+
+
+def test_plain_content_takes_the_place_of_the_sections() -> None:
+    """LA-30, D-56: of the text alone; images stay, and `instruction` is what was given."""
+    made = Instruction.create("x", guidance="g", plain_content="## Context\nplain", images=[CAT])
+    assert made.text == "## Context\nplain"
+    assert (made.instruction, len(made.rendered)) == ("x", 2)
+    with refuses("plain_content", "int"):
+        Instruction.create("x", plain_content=5)  # type: ignore[arg-type]
+
+
+def test_the_sections_stand_in_a_fixed_order() -> None:
+    """LA-31: whichever order they are given in."""
+    given = {"request_model": City, "tool_schemas": [{"name": "look"}], "context": "a", "guidance": "g"}
+    found = sections(Instruction.create("x", **given).text)
+    names = ["Guidance", "Instruction", "Context", "Tools", "Response schema", "Response format"]
+    assert [name for name, _ in found] == names
+    assert [body for _, body in found[:3]] == ["g", "x", "a"]
+    assert json.loads(found[4][1]) == City.model_json_schema()
+
+
+@pytest.mark.parametrize("empty", ["", [], {}, None])
+def test_an_empty_part_has_no_section(empty: Any) -> None:
+    """LA-31: an instruction alone is its text, without a heading."""
+    assert Instruction.create("x", guidance=empty, context=empty, tool_schemas=empty).rendered == "x"
+    assert Instruction.create(empty, guidance="g", context=empty).rendered == "## Guidance\ng"
+
+
+def test_without_a_template_nothing_is_left_out() -> None:
+    """LA-11: the instruction alone is its text; with more it is JSON of all that is said."""
+    made = Instruction.create("x", images=[CAT])
+    made.template = None
+    assert made.text == "x"
+    made.update(guidance="g", context="a")
+    assert json.loads(made.text) == {"instruction": "x", "guidance": "g", "context": ["a"]}
+
+
+def test_images_make_a_chat_array() -> None:
+    """LA-32: the text first, then each image in order; without images it is the text."""
+    assert Instruction.create("x", images=[]).rendered == "x"
+    assert Instruction.create("x", images=[CAT, DATA]).rendered == [
+        {"type": "text", "text": "x"},
+        {"type": "image_url", "image_url": {"url": CAT, "detail": "auto"}},
+        {"type": "image_url", "image_url": {"url": DATA, "detail": "auto"}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("image", "url"),
+    [
+        (CAT, CAT),
+        ("http://example.com/cat.png", "http://example.com/cat.png"),
+        (DATA, DATA),
+        (RAW, DATA),
+        ("iVBORw0K\nGgo=\n", DATA),
+        ("_9j_4AA=", "data:image/jpeg;base64,/9j/4AA="),
+    ],
+)
+def test_an_image_is_a_url_or_base64(image: str, url: str) -> None:
+    """LA-33, D-53: kept as given, rendered as a URL, sent as a URL."""
+    made = Instruction.create("x", images=image)  # one alone is a list of one
+    assert made.images == [image]
+    assert [entry["image_url"]["url"] for entry in made.image_content or []] == [url]
+    message = made.to_message()
+    assert message is not None
+    assert [part.url for part in message.parts if part.kind == "media"] == [url]
+
+
+@pytest.mark.parametrize(
+    "images",
+    [
+        ["ftp://example.com/cat.png"],
+        ["file:///etc/passwd"],
+        ["javascript:alert(1)"],
+        ["gs://bucket/cat"],
+        [CAT, "https://"],
+        ["data:image/png"],
+        [""],
+        [None],
+        [b"x"],
+        5,
+        {"url": CAT},
+        b"x",
+        "no base64!",
+    ],
+)
+def test_other_images_are_refused(images: Any) -> None:
+    """LA-33, D-02: created, updated or added; the error names the place in the list, and nothing changes."""
+    with refuses("image"):
+        Instruction.create("x", images=images)
+    made = Instruction.create("x", images=[CAT])
+    for change in (
+        lambda: made.update(instruction="y", images=images),
+        lambda: made.extend_images(images, "low"),
+    ):
+        with refuses("image", of=made):
+            change()
+
+
+def test_what_is_no_base64_is_refused_where_it_becomes_a_message() -> None:
+    """D-53: the working copy keeps it as it was given."""
+    made = Instruction.create("x", images=["abc"])
+    assert through_json(made).images == ["abc"]
+    for use in (lambda: made.rendered, made.to_message):
+        with refuses("'abc'", "base64", of=made):
+            use()
+
+
+def test_image_detail_is_auto_where_none_is_asked_for() -> None:
+    """LA-34: None without images; "auto" that nobody asked for is no hint."""
+    assert Instruction.create("x", image_detail="low").image_detail is None
+    made = Instruction.create("x", images=[CAT])
+    assert made.image_detail == "auto"
+    assert vendor_of(made) == [{}]
+
+
+@pytest.mark.parametrize("detail", ["low", "high", "auto"])
+def test_image_detail_is_a_hint_of_each_image(detail: Any) -> None:
+    """LA-34, D-29: for whichever provider knows it; and it comes back from the vocabulary."""
+    made = Instruction.create("x", images=[CAT, RAW], image_detail=detail)
+    assert [entry["image_url"]["detail"] for entry in made.image_content or []] == [detail, detail]
+    assert vendor_of(made) == [{"*": {"detail": detail}}] * 2
+    message = made.to_message()
+    assert message is not None
+    taken = RoledMessage.from_message(message)
+    assert isinstance(taken, Instruction)
+    assert (taken.image_detail, taken.to_message()) == (detail, message)
+
+
+@pytest.mark.parametrize("detail", ["huge", "", 5, ["low"], "LOW"])
+def test_another_detail_is_refused(detail: Any) -> None:
+    """LA-34: wherever it is given."""
+    with refuses("image_detail", "low, high, auto"):
+        Instruction.create("x", image_detail=detail)
+    made = Instruction.create("x", images=[CAT])
+    for change in (
+        lambda: made.update(instruction="y", image_detail=detail),
+        lambda: made.extend_images([RAW], detail),
+    ):
+        with refuses("image_detail", of=made):
+            change()
+
+
+def vendor_of(made: Instruction) -> list[Any]:
+    message = made.to_message()
+    assert message is not None
+    return [dict(part.vendor) for part in message.parts if part.kind == "media"]
+
+
+def test_images_are_added_after_those_that_are_there() -> None:
+    """LA-35: the detail stays unless it is given, and is of all."""
+    made = Instruction.create("x", images=[CAT], image_detail="low")
+    made.extend_images([DATA])
+    assert (made.images, made.image_detail) == ([CAT, DATA], "low")
+    made.extend_images(RAW, "high")
+    assert (made.images, made.image_detail) == ([CAT, DATA, RAW], "high")
+    first = Instruction.create("x")
+    first.extend_images([CAT])
+    assert len(first.rendered) == 2
+
+
+def test_context_is_added_to() -> None:
+    """LA-36: each argument as it is, each named one as an object of one field."""
+    made = Instruction.create("x")
+    made.extend_context()
+    made.extend_context("a", ["b"], 0, c=1, d=[2])
+    assert made.context == ["a", ["b"], 0, {"c": 1}, {"d": [2]}]
+    made.extend_context("e")
+    assert made.context[-1] == "e"
+    assert "e" in made.text
+    with refuses("JSON", of=made):
+        made.extend_context("f", object())
+
+
+def test_context_that_was_put_in_as_a_text_is_no_list_of_letters() -> None:
+    """LA-27, LA-36: a program may fill content itself."""
+    made = Instruction(content={"context": "abc"})
+    made.extend_context("d")
+    assert made.context == ["abc", "d"]
+
+
+def test_an_update_changes_what_is_given() -> None:
+    """LA-37, D-30: context is added to, images are replaced, the rest is changed, None is not given."""
+    made = Instruction.create("x", context="a", images=[CAT], guidance="g", tool_schemas=[1])
+    made.update(instruction="y", context=["b", "c"], images=[DATA], sender="me", tool_schemas=None)
+    assert (made.instruction, made.context, made.images) == ("y", ["a", "b", "c"], [DATA])
+    assert (made.guidance, made.tool_schemas, made.sender, made.recipient) == ("g", [1], "me", "assistant")
+    made.update(context={"d": 1}, images=[], guidance="", template="{{ instruction }}!")
+    assert (made.context[-1], made.images, made.guidance, made.rendered) == ({"d": 1}, [], "", "y!")
+    with pytest.raises(TypeError):
+        made.update("y")  # type: ignore[misc]
+
+
+def test_a_new_form_replaces_the_old_one() -> None:
+    """LA-37: wholly; what is left is of the new form."""
+    made = Instruction.create("x", request_model=City)
+    made.update(guidance="g")
+    assert made.response_format is City
+    made.update(request_fields=["a"])
+    assert (made.response_format, made.respond_schema_info, made.request_fields) == (None, None, {"a": "any"})
+    made.update(response_format=City)
+    assert made.settings == Settings(response_format=City)
+
+
+@pytest.mark.parametrize("bad", [{"sender": ""}, {"template": "{{"}, {"guidance": object()}, {"colour": "red"}])
+def test_an_update_that_is_refused_changes_nothing(bad: dict[str, Any]) -> None:
+    """LA-37: neither what is wrong nor what would be right."""
+    with refuses():
+        Instruction.create("x", **bad)
+    made = Instruction.create("x", context="a", request_model=City)
+    with refuses(of=made):
+        made.update(**{"instruction": "y", "context": "b", "request_fields": ["c"], "recipient": "z", **bad})
+    assert made.response_format is City
+
+
+def test_serialising_keeps_the_model_on_the_live_object() -> None:
+    """LA-38, D-27: its class is no JSON; its schema is."""
+    made = Instruction.create("x", response_format=City)
+    stored = made.to_dict()
+    made.to_log()
+    assert made.response_format is City
+    assert stored == made.to_dict()
+    loaded = through_json(made)
+    assert loaded.response_format is None
+    assert (loaded.respond_schema_info, loaded.text) == (made.respond_schema_info, made.text)

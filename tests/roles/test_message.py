@@ -1,0 +1,386 @@
+"""What every message with a role does: fields, what is made of it, copies, logs, and its form at rest."""
+
+import copy
+import json
+import pickle
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import sabir
+from hypothesis import given
+from hypothesis import strategies as st
+from jinja2 import Template
+from pydantic import BaseModel
+from sabir_roles import (
+    ActionRequest,
+    ActionResponse,
+    AssistantResponse,
+    Instruction,
+    MessageFlag,
+    MessageRole,
+    RoledMessage,
+    System,
+)
+
+from tests.roles.checks import json_values, refuses, texts, through_json
+
+IMAGE = "https://example.com/cat.png"
+
+
+class Answer(BaseModel):
+    """A form of an answer."""
+
+    name: str
+
+
+class Note(RoledMessage):
+    """A kind of a program's own, with a field more."""
+
+    priority: int = 0
+
+
+def of_every_kind() -> list[RoledMessage]:
+    request = ActionRequest.create("f", {"a": 0})
+    return [
+        RoledMessage(content={"zero": 0, "no": False, "empty": "", "none": None, "list": []}, role=MessageRole.USER),
+        System.create("", system_datetime=True),
+        Instruction.create("x", guidance="", context=[0, None], images=[IMAGE], response_format=Answer),
+        AssistantResponse.create({"choices": []}),
+        request,
+        ActionResponse.create(request, 0),
+        Note(content={"text": "x"}, role=MessageRole.USER, priority=3),
+    ]
+
+
+every_kind = pytest.mark.parametrize("message", of_every_kind(), ids=lambda message: type(message).__name__)
+
+
+def test_a_message_has_the_fields_of_the_document() -> None:
+    """LA-07: with what they are where nothing is given; ids differ, and the time is of now."""
+    before = datetime.now(UTC)
+    message, other = RoledMessage(), RoledMessage()
+    assert message.content == {} == message.metadata
+    assert (message.role, message.template) == (None, None)
+    assert (message.sender, message.recipient) == (MessageRole.UNSET, MessageRole.UNSET)
+    assert message.id != other.id
+    assert before <= message.created_at <= datetime.now(UTC)
+
+
+def test_a_field_that_there_is_not_is_refused() -> None:
+    """LA-07: neither made nor set; and an id stays."""
+    with refuses("colour"):
+        RoledMessage(colour="x")
+    message = RoledMessage()
+    for name, value in (("colour", "x"), ("id", "x"), ("role", "king"), ("sender", 5), ("metadata", 5)):
+        with refuses(name, of=message):
+            setattr(message, name, value)
+
+
+@pytest.mark.parametrize("role", ["invalid", "", 1, ["user"], "User"])
+def test_a_role_is_one_of_the_enum_or_none(role: Any) -> None:
+    """LA-08: its word is taken too."""
+    with refuses("RoledMessage", "role", "'system', 'user', 'assistant'"):
+        RoledMessage(role=role)
+    assert RoledMessage(role="user").role is MessageRole.USER
+    assert RoledMessage(role=None).role is None
+
+
+def test_image_content_is_the_image_entries_of_the_chat_array() -> None:
+    """LA-09: and None where there is no image."""
+    shown = {"type": "image_url", "image_url": {"url": IMAGE, "detail": "auto"}}
+    assert Instruction.create("x", images=[IMAGE, IMAGE]).image_content == [shown, shown]
+    assert Instruction.create("x").image_content is None
+    assert RoledMessage(content={"image_url": IMAGE}).image_content is None
+
+
+def test_a_chat_message_has_the_plain_role_and_what_is_rendered() -> None:
+    """LA-10: the content of images is the chat array."""
+    said = Instruction.create("x").chat_msg
+    assert said == {"role": "user", "content": "x"}
+    assert type(said["role"]) is str
+    message = Instruction.create("x", images=[IMAGE])
+    assert message.chat_msg == {"role": "user", "content": message.rendered}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        RoledMessage(content={"a": "x"}),
+        RoledMessage(content={"a": "x"}, role=MessageRole.UNSET),
+        RoledMessage(role=MessageRole.USER),
+        RoledMessage(content={"a": ""}, role=MessageRole.USER),
+        System.create(""),
+    ],
+)
+def test_what_is_unset_or_says_nothing_has_no_chat_message(message: RoledMessage) -> None:
+    """LA-10: nor a message of the vocabulary, and a loss tells why."""
+    assert message.chat_msg is None
+    assert message.to_message() is None
+    assert [loss.kind for loss in message.losses] == ["dropped"]
+
+
+def test_what_is_rendered_is_of_the_template_or_readable_text() -> None:
+    """LA-11: one text is that text, else it is JSON."""
+    assert RoledMessage(content={"a": 1}, template="a is {{ a }}").rendered == "a is 1"
+    assert RoledMessage(content={"a": "x"}).rendered == "x"
+    assert RoledMessage().rendered == ""
+    assert json.loads(str(RoledMessage(content={"a": 0, "b": None}).rendered)) == {"a": 0, "b": None}
+
+
+def test_the_base_creates_nothing() -> None:
+    """LA-12: each kind makes its own."""
+    for given_values in ({}, {"content": {}}):
+        with pytest.raises(NotImplementedError, match="create a System"):
+            RoledMessage.create(**given_values)
+
+
+@every_kind
+def test_what_was_stored_comes_back_of_its_own_kind(message: RoledMessage) -> None:
+    """LA-13: through JSON text, equal, with falsy values, and flagged; a second time too."""
+    loaded = through_json(message)
+    assert type(loaded) is type(message)
+    assert loaded == message
+    assert loaded.flag is MessageFlag.MESSAGE_LOAD
+    assert loaded.content == message.content
+    assert loaded.rendered == message.rendered
+    assert through_json(loaded).to_dict() == message.to_dict() == type(message).from_dict(message.to_dict()).to_dict()
+    assert message.flag is None
+
+
+@given(st.dictionaries(texts, json_values, max_size=3), st.sampled_from([None, *MessageRole]), texts)
+def test_any_content_comes_back(content: dict[str, Any], role: MessageRole | None, name: str) -> None:
+    """LA-13: to the letter, and renders alike."""
+    message = RoledMessage(content=content, role=role, sender=name or None, metadata={"extra": content})
+    loaded = through_json(message)
+    assert (loaded, loaded.content, loaded.metadata) == (message, content, {"extra": content})
+    assert loaded.rendered == message.rendered
+
+
+GOOD = System.create("x").to_dict()
+
+
+@pytest.mark.parametrize(
+    ("stored", "word"),
+    [
+        ("text", "str"),
+        (None, "NoneType"),
+        ([GOOD], "list"),
+        ({**GOOD, "kind": "Nobody"}, "Nobody"),
+        ({**GOOD, "kind": 5}, "5"),
+        ({**GOOD, "role": "king"}, "role"),
+        ({**GOOD, "content": "x"}, "content"),
+        ({**GOOD, "content": {"a": object()}}, "JSON"),
+        ({**GOOD, "sender": 5}, "sender"),
+        ({**GOOD, "created_at": "yesterday"}, "created_at"),
+        ({**GOOD, "template": "{{"}, "template"),
+        ({**GOOD, "id": ""}, "id"),
+        ({**GOOD, "colour": "red"}, "colour"),
+        ({**GOOD, "source": {"id": "x"}}, "stored message"),
+        ({**GOOD, "made": "x"}, "stored message"),
+    ],
+)
+def test_what_describes_no_message_is_refused(stored: Any, word: str) -> None:
+    """LA-13: in one line that names what is wrong."""
+    with refuses(word):
+        RoledMessage.from_dict(stored)
+
+
+def test_a_kind_loads_its_own_alone() -> None:
+    """LA-13: an instruction is no system message."""
+    with refuses("Instruction", "System"):
+        System.from_dict(Instruction.create("x").to_dict())
+
+
+@every_kind
+def test_a_clone_is_equal_but_for_its_id_and_shares_nothing(message: RoledMessage) -> None:
+    """LA-14: it points to its source, and is a clone also after it was stored."""
+    twin = message.clone()
+    assert type(twin) is type(message)
+    assert twin.id != message.id
+    assert (twin.content, twin.role, twin.template) == (message.content, message.role, message.template)
+    assert (twin.sender, twin.recipient, twin.created_at) == (message.sender, message.recipient, message.created_at)
+    assert (twin.is_clone(), message.is_clone(), twin.flag) == (True, False, MessageFlag.MESSAGE_CLONE)
+    assert twin.metadata["clone_from"] == message
+    assert "clone_from" not in message.metadata
+    before = message.to_dict()
+    twin.content["added"] = [1]
+    twin.metadata["x"] = 1
+    assert message.to_dict() == before
+    stored = through_json(twin)
+    assert stored.is_clone()
+    assert stored.metadata["clone_from"] == message.id
+
+
+def test_a_clone_may_lose_its_role_and_keeps_what_is_live() -> None:
+    """LA-14: UNSET; the compiled template and the model class go along."""
+    template = Template("{{ instruction }}")
+    twin = Instruction.create("x", response_format=Answer, template=template).clone(keep_role=False)
+    assert twin.role is MessageRole.UNSET
+    assert (twin.template, twin.response_format) == (template, Answer)
+    assert twin.chat_msg is None
+    assert twin.clone().metadata["clone_from"] is twin
+
+
+@every_kind
+def test_a_log_is_an_immutable_copy(message: RoledMessage) -> None:
+    """LA-15: of all fields as they are at that moment."""
+    log = message.to_log()
+    before = message.to_dict()
+    assert log.content == before
+    assert (log.id, log.created_at) == (message.id, message.created_at)
+    for change in (
+        lambda: setattr(log, "id", "x"),
+        lambda: log.content.update(role="x"),
+        lambda: log.content["content"].clear(),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            change()
+    edited = copy.deepcopy(message)
+    log = edited.to_log()
+    edited.content["a"] = 9
+    assert log.content == before
+
+
+def test_an_update_changes_what_is_given_and_merges_the_rest() -> None:
+    """LA-16: falsy content is given, None for sender, recipient and template is not."""
+    message = RoledMessage(content={"a": 1, "b": {"c": 1}}, role=MessageRole.USER, sender="me", template="{{ a }}")
+    message.update(recipient="you", a=0, b={}, d=None)
+    assert message.content == {"a": 0, "b": {}, "d": None}
+    assert (message.sender, message.recipient, message.template, message.rendered) == ("me", "you", "{{ a }}", "0")
+    message.update("user", None, "{{ d }}!")
+    assert (message.sender, message.recipient, message.rendered) == (MessageRole.USER, "you", "None!")
+
+
+@pytest.mark.parametrize(
+    "bad", [{"sender": ""}, {"recipient": 5}, {"template": 5}, {"template": "{{"}, {"b": object()}]
+)
+def test_an_update_that_is_refused_changes_nothing(bad: dict[str, Any]) -> None:
+    """LA-16: neither what is wrong nor what would be right."""
+    message = RoledMessage(content={"a": 1}, role=MessageRole.USER)
+    with refuses(of=message):
+        message.update(**{"sender": "x", "recipient": "y", "template": "z", "a": 2, **bad})
+
+
+@every_kind
+def test_serialising_changes_nothing(message: RoledMessage) -> None:
+    """LA-17: twice the same, whichever way; what was given out is no part of the message."""
+    vars_before = dict(message.__dict__)
+    first = message.to_dict()
+    message.model_dump_json()
+    message.to_log()
+    second = message.to_dict()
+    assert first == second
+    first["content"].clear()
+    first["metadata"]["x"] = 1
+    assert message.to_dict() == second
+    assert message.__dict__ == vars_before
+
+
+def test_a_template_string_is_serialised_and_a_compiled_one_is_not() -> None:
+    """LA-18: it stays on the live object."""
+    template = Template("> {{ system_message }}")
+    compiled, source = System.create("x", template=template), System.create("x", template="< {{ system_message }}")
+    assert (compiled.to_dict()["template"], source.to_dict()["template"]) == (None, "< {{ system_message }}")
+    assert json.loads(compiled.model_dump_json())["template"] is None
+    assert (compiled.template, compiled.rendered) == (template, "> x")
+    assert (through_json(source).rendered, through_json(compiled).rendered) == ("< x", "x")
+
+
+def test_metadata_is_the_programs_and_need_be_json_only_at_rest() -> None:
+    """It may hold what lives; to_dict refuses that, and says so."""
+    message = RoledMessage(metadata={"lives": object()})
+    assert message in [message]
+    with refuses("JSON"):
+        message.to_dict()
+
+
+def test_the_string_of_a_message_tells_what_it_is_in_one_line() -> None:
+    """D-52: kind, sender, recipient and the start of the text."""
+    shown = str(Instruction.create("line\n" * 100, sender="me"))
+    assert shown.startswith("Instruction (me → assistant): line line")
+    assert "\n" not in shown
+    assert len(shown) <= 100
+    assert repr(System.create("x")) == "System (system → assistant): x"
+
+
+@every_kind
+def test_equal_messages_hash_alike_and_an_edit_keeps_the_hash(message: RoledMessage) -> None:
+    """So that a message is found in a set after it was loaded or edited."""
+    edited = copy.deepcopy(message)
+    assert edited == message
+    assert {message} == {edited}
+    edited.content["added"] = 1
+    assert edited != message
+    assert hash(edited) == hash(message)
+    assert message != message.clone()
+
+
+@every_kind
+def test_copies_and_pickles_hold_content_of_their_own(message: RoledMessage) -> None:
+    """Each is equal and of the same id, and hears of changes of its own content alone."""
+    for twin in (copy.copy(message), copy.deepcopy(message), pickle.loads(pickle.dumps(message))):
+        assert twin == message
+        before = message.to_dict()
+        twin.template, shown = None, twin.rendered
+        twin.content["added"] = [1]
+        assert twin.rendered != shown
+        assert message.to_dict() == before
+
+
+def test_a_copy_keeps_what_is_live() -> None:
+    """A compiled template and the class of a model."""
+    template = Template("{{ instruction }}")
+    twin = copy.deepcopy(Instruction.create("x", response_format=Answer, template=template))
+    assert (twin.template, twin.response_format, twin.flag) == (template, Answer, None)
+
+
+def test_a_message_of_the_vocabulary_is_made_once_until_a_change() -> None:
+    """The first has the id of its working copy; one of other content has another."""
+    message = Instruction.create("x")
+    made = message.to_message()
+    assert made is not None
+    assert made.id == message.id
+    assert message.to_message() is made
+    message.content["instruction"] = "y"
+    changed = message.to_message()
+    assert changed is not None
+    assert (changed.text, changed.id == made.id) == ("y", False)
+    message.content["instruction"] = "y"
+    assert message.to_message() is changed
+
+
+@pytest.mark.parametrize("asks_before_storing", [True, False])
+def test_an_id_is_of_one_content_also_after_storing(asks_before_storing: bool) -> None:
+    """What was made before an edit keeps its id for itself, whether the edit is made anew before or after storing."""
+    message = Instruction.create("x")
+    first = message.to_message()
+    message.update(instruction="y")
+    if asks_before_storing:
+        message.to_message()
+    second = through_json(message).to_message()
+    assert first is not None
+    assert second is not None
+    assert (first.text, second.text) == ("x", "y")
+    assert first.id != second.id
+
+
+def test_what_came_from_the_vocabulary_goes_back_as_it_was() -> None:
+    """The same object, also after JSON an equal one; after an edit another, whose losses tell what it lacks."""
+    said = sabir.loads(sabir.dumps([sabir.assistant("hello")]))[0]
+    taken = RoledMessage.from_message(said)
+    assert isinstance(taken, AssistantResponse)
+    assert (taken.source, taken.to_message(), taken.losses) == (said, said, ())
+    assert through_json(taken).to_message() == said
+    taken.response = "bye"
+    made = taken.to_message()
+    assert made is not None
+    assert (made.text, made.id == said.id, through_json(taken).to_message()) == ("bye", False, made)
+    taken.response = "hello"
+    assert taken.to_message() is said
+
+
+def test_a_kind_takes_its_own_messages_alone() -> None:
+    """Another kind's is refused."""
+    with refuses("AssistantResponse", "Instruction"):
+        Instruction.from_message(sabir.assistant("x"))

@@ -1,0 +1,125 @@
+"""System: its text, the time that it tells, and its old name for the text."""
+
+import warnings
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from jinja2 import Template
+from sabir_roles import MessageRole, System
+
+from tests.roles.checks import refuses, through_json
+
+DEFAULT = "You are a helpful AI assistant. Let's think step by step."
+
+
+def test_what_a_system_message_is_where_nothing_is_given() -> None:
+    """LA-19: the text of the document, from the system to the assistant."""
+    for system in (System.create(), System.create(None, system=None)):
+        assert (system.system_message, system.rendered) == (DEFAULT, DEFAULT)
+        assert (system.role, system.sender, system.recipient) == ("system", MessageRole.SYSTEM, MessageRole.ASSISTANT)
+        assert system.chat_msg == {"role": "system", "content": DEFAULT}
+        assert system.content == {"system_message": DEFAULT}
+    made = System.create().to_message()
+    assert made is not None
+    assert (made.policy, made.text) == ("system", DEFAULT)
+
+
+def test_a_falsy_text_is_given() -> None:
+    """LA-19: no text is not the default text."""
+    assert System.create("").system_message == ""
+    assert System.create(0).rendered == "0"
+
+
+def test_the_time_of_now_is_read_once() -> None:
+    """LA-20: at create; it is content from then on, and comes back from JSON."""
+    system = System.create("x", system_datetime=True)
+    told = system.system_datetime
+    assert told is not None
+    assert timedelta(0) <= datetime.now(UTC) - datetime.fromisoformat(told) < timedelta(minutes=2)
+    assert system.rendered == f"x\n\n## Time\n{told}" == through_json(system).rendered
+
+
+def test_a_time_that_is_a_text_is_used_as_it_is() -> None:
+    """LA-20: in whatever words."""
+    assert System.create("x", "Tuesday, late").rendered == "x\n\n## Time\nTuesday, late"
+
+
+@pytest.mark.parametrize("given", [None, False])
+def test_without_a_time_none_is_told(given: bool | None) -> None:
+    """LA-20: content has no such value either."""
+    system = System.create("x", system_datetime=given)
+    assert (system.rendered, system.content) == ("x", {"system_message": "x"})
+
+
+@pytest.mark.parametrize("given", [5, datetime(2026, 1, 1, tzinfo=UTC), ["x"]])
+def test_another_time_is_refused(given: Any) -> None:
+    """LA-20: created or updated."""
+    with refuses("system_datetime", type(given).__name__):
+        System.create("x", given)
+    system = System.create("x", "now")
+    with refuses("system_datetime", of=system):
+        system.update("y", system_datetime=given)
+
+
+def test_a_template_of_ones_own_takes_the_place_of_the_default() -> None:
+    """LA-21: a source, or a compiled one."""
+    assert System.create("x").template == "system_message.jinja2"
+    assert System.create("x", template="<{{ system_message }}>").rendered == "<x>"
+    assert System.create("x", template=Template("[{{ system_message }}]")).rendered == "[x]"
+
+
+def test_the_old_name_of_the_text_works_and_warns() -> None:
+    """LA-22: the warning is of the line that uses it; the new name warns of nothing."""
+    with pytest.warns(DeprecationWarning, match="system_message=") as caught:
+        assert System.create(system="x").rendered == "x"
+    assert caught[0].filename == __file__
+    with pytest.warns(DeprecationWarning):
+        assert System.create(system="").system_message == ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert System.create(system_message="x", system=None).rendered == "x"
+
+
+@pytest.mark.parametrize("texts", [("x", "y"), ("x", "x"), ("", "")])
+def test_both_names_of_the_text_at_once_are_refused(texts: tuple[str, str]) -> None:
+    """LA-22: also where they say the same."""
+    with refuses("system", "system_message"):
+        System.create(texts[0], system=texts[1])
+
+
+def test_further_values_are_content() -> None:
+    """LA-23: a template may use them."""
+    system = System.create("x", tone="calm", level=0, template="{{ system_message }} {{ tone }} {{ level }}")
+    assert system.content == {"system_message": "x", "tone": "calm", "level": 0}
+    assert system.rendered == "x calm 0"
+
+
+def test_an_update_changes_what_is_given() -> None:
+    """LA-24: the time alone too; False takes it away; None is not given."""
+    system = System.create("x")
+    system.update(system_datetime="now")
+    assert (system.system_message, system.system_datetime) == ("x", "now")
+    system.update("y", tone="calm")
+    assert (system.content, system.sender) == (
+        {"system_message": "y", "system_datetime": "now", "tone": "calm"},
+        "system",
+    )
+    system.update(None, "me", "you", None, "{{ system_message }}!")
+    assert (system.sender, system.recipient, system.rendered, system.system_datetime) == ("me", "you", "y!", "now")
+    system.update(system_datetime=False)
+    assert system.system_datetime is None
+    system.update(system_datetime=True)
+    assert system.system_datetime is not None
+    system.update("")
+    assert system.system_message == ""
+
+
+@pytest.mark.parametrize("bad", [{"sender": ""}, {"recipient": 5}, {"template": "{{"}, {"tone": object()}])
+def test_what_is_refused_changes_nothing(bad: dict[str, Any]) -> None:
+    """LA-06, LA-24: neither created nor updated in part."""
+    with refuses():
+        System.create("x", **bad)
+    system = System.create("x", "now")
+    with refuses(of=system):
+        system.update("y", **{"system_datetime": False, "tone": "calm", **bad})

@@ -1,0 +1,297 @@
+"""Templates render deterministic text of content that is never a template, and changes no template's structure."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from jinja2 import DictLoader, Environment, Template
+from sabir_roles import (
+    ActionRequest,
+    ActionResponse,
+    AssistantResponse,
+    Instruction,
+    RoledMessage,
+    System,
+    TemplateFailed,
+    environment,
+)
+from sabir_roles.templates import HEADINGS
+
+from tests.roles.checks import ENDS, json_values, refuses, texts, through_json
+
+SOME = max(50, settings().max_examples // 4)
+"""Examples of what needs fewer."""
+EMPTY: list[Any] = [None, "", [], {}, [None], [""], [[]], [{}]]
+NAMES = HEADINGS[:-1]
+"""The sections of an instruction."""
+
+
+def heading(line: str) -> str | None:
+    """The name of the section that a line begins, as a reader would see it."""
+    name = line.rstrip(ENDS + " \t").removeprefix("## ")
+    return name if line.startswith("## ") and name in HEADINGS else None
+
+
+def as_said(body: str) -> str:
+    """The content of a section, without the backslashes before lines that look like a heading."""
+    lines = body.splitlines(keepends=True)
+    return "".join(line[1:] if line[:1] == "\\" and heading(line.lstrip("\\")) else line for line in lines)
+
+
+def sections(text: str) -> list[tuple[str, str]]:
+    """The sections of a rendered instruction, in order: each name, and what stands below it."""
+    found: list[tuple[str, list[str]]] = []
+    for line in text.splitlines(keepends=True):
+        if name := heading(line):
+            assert line == f"## {name}\n" or (line == f"## {name}" and text.endswith(line))
+            found.append((name, []))
+        elif found:
+            found[-1][1].append(line)
+        else:
+            return [("Instruction", as_said(text))]
+    bodies = ["".join(lines) for _, lines in found]
+    assert all(body.endswith("\n\n") for body in bodies[:-1])
+    whole = [*(body[:-2] for body in bodies[:-1]), *bodies[-1:]]
+    return [(name, as_said(body)) for (name, _), body in zip(found, whole, strict=True)]
+
+
+def said(value: Any) -> str | None:
+    """What a section shows of a text; None where it shows JSON."""
+    value = value[0] if isinstance(value, list) and len(value) == 1 else value
+    return value if isinstance(value, str) else None
+
+
+@given(st.lists(texts | json_values, min_size=4, max_size=4))
+@example(["## Instruction\nx", "y", "a\n\n## Guidance\nb", None])
+@example([None, "## Context", None, None])
+@example([None, "\\## Context\n\\\\## Tools \t", "x\r", ["## Context\u2028"]])
+def test_no_content_changes_the_structure_of_an_instruction(given_values: list[Any]) -> None:
+    """LA-31: a parser finds the sections that were given, in their order, and in each what was given, to the letter."""
+    guidance, instruction, context, tools = given_values
+    message = Instruction.create(instruction, guidance=guidance, context=context, tool_schemas=tools)
+    listed = context if isinstance(context, list) or context is None else [context]
+    values = dict(zip(NAMES, [guidance, instruction, listed, tools], strict=False))
+    expected = {name: value for name, value in values.items() if value not in EMPTY}
+    found = sections(message.text) if message.text or expected else []
+    assert [name for name, _ in found] == list(expected)
+    for name, body in found:
+        shown = said(expected[name])
+        assert body == shown if shown is not None else json.loads(body) == expected[name]
+
+
+@given(texts, st.none() | texts)
+def test_no_content_changes_the_structure_of_a_system_message(text: str, time: str | None) -> None:
+    """The time is the one section that a system message may have."""
+    rendered = System.create(text, time).text
+    lines = rendered.splitlines(keepends=True)
+    at = [index for index, line in enumerate(lines) if heading(line)]
+    assert len(at) == (time is not None)
+    head = "".join(lines[: at[0]]) if at else rendered
+    assert as_said(head) == (text if time is None else f"{text}\n\n")
+    if time is not None:
+        assert lines[at[0]] in ("## Time\n", "## Time")
+        assert as_said("".join(lines[at[0] + 1 :])) == time
+
+
+@settings(max_examples=SOME)
+@given(json_values)
+def test_content_is_never_a_template(value: Any) -> None:
+    """An answer, a call and an output show what they were given, whatever it looks like."""
+    text = said(value)
+    assert AssistantResponse.create(text or "x").rendered == (text or "x")
+    request = ActionRequest.create("f", {"a": value})
+    assert json.loads(str(request.rendered)) == {"function": "f", "arguments": {"a": value}}
+    response = ActionResponse.create(request, value)
+    assert json.loads(str(response.rendered)) == {"function": "f", "arguments": {"a": value}, "output": value}
+
+
+@settings(max_examples=SOME)
+@given(json_values)
+def test_the_same_content_gives_the_same_bytes(value: Any) -> None:
+    """Whatever the message's id and time are, and after its JSON too."""
+    first, second = (Instruction.create(value, context={"b": value, "a": 1}) for _ in range(2))
+    assert first.text.encode() == second.text.encode() == through_json(first).text.encode()
+
+
+@pytest.mark.parametrize("source", ["{{ [1, 2] | random }}", "{{ lipsum() }}"])
+def test_nothing_random_is_at_hand(source: str) -> None:
+    """Neither as a filter nor as a function."""
+    with refuses(source.split()[-2].split("(", maxsplit=1)[0]):
+        _ = System.create(template=source).rendered
+
+
+def test_an_unchanged_message_is_rendered_once() -> None:
+    """Any change has it rendered once more: in place, by attribute, by update."""
+    calls: list[int] = []
+    made = environment()
+    made.globals["count"] = lambda: calls.append(1) or ""
+    message = Instruction.create("x", context=["a"], template=made.from_string("{{ count() }}{{ context | json }}"))
+    for expected, change in enumerate(
+        (
+            lambda: None,
+            lambda: message.content["context"].append("b"),
+            lambda: setattr(message, "recipient", "x"),
+            lambda: message.update(guidance="y"),
+            lambda: message.extend_context("c"),
+        ),
+        1,
+    ):
+        change()
+        for _ in range(3):
+            _ = message.rendered, message.chat_msg, message.text, str(message)
+        assert len(calls) == expected
+    assert message.text == '[\n  "a",\n  "b",\n  "c"\n]'
+    message.metadata["note"] = 1
+    message.to_dict()
+    assert message.rendered == message.text
+    assert len(calls) == 5
+
+
+ESCAPES = [
+    "{{ ''.__class__ }}",
+    "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+    "{{ '' | attr('__class__') }}",
+    "{{ [''] | map(attribute='__class__') | join }}",
+    "{{ '{0.__class__}'.format(1) }}",
+    "{{ cycler.__init__.__globals__ }}",
+    "{{ self.__init__ }}",
+    "{{ system_message.format.__self__ }}",
+    "{{ range(10 ** 9) | list }}",
+    "{% include '/etc/passwd' %}",
+    "{% import 'os' as os %}",
+]
+
+
+@pytest.mark.parametrize("source", ESCAPES)
+def test_a_source_runs_in_the_sandbox(source: str) -> None:
+    """What reaches for Python, or for a file, fails, and the error names the template."""
+    with refuses("the template"):
+        _ = System.create(template=source).rendered
+
+
+@pytest.mark.parametrize("source", ["{{ system_message }}", "{{ ''.__class__ }}"])
+def test_a_loaded_template_runs_in_the_sandbox_too(source: str) -> None:
+    """What was serialised is no more trusted than what a program gives."""
+    stored = {**System.create("x").to_dict(), "template": source}
+    loaded = RoledMessage.from_dict(stored)
+    if "class" in source:
+        with refuses("SecurityError"):
+            _ = loaded.rendered
+    else:
+        assert loaded.rendered == "x"
+
+
+def test_a_template_changes_no_content() -> None:
+    """Neither in place nor in a copy that a later rendering sees."""
+    message = Instruction.create("x", context=["a"], template="{{ context.append('b') }}")
+    with refuses("append"):
+        _ = message.rendered
+    assert message.context == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("source", "name"), [("{{ deadline }}", "deadline"), ("{% if due %}x{% endif %}", "due"), ("{{ role.x.y }}", "'x'")]
+)
+def test_an_undefined_name_is_an_error_that_names_it(source: str, name: str) -> None:
+    """With the template, and the names that there are; the message itself can still be shown."""
+    message = System.create(template=source)
+    with refuses(source, name, "system_message", "created_at"):
+        _ = message.rendered
+    assert "undefined" in repr(message) or "no attribute" in repr(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        System.create(),
+        Instruction.create("x"),
+        AssistantResponse.create("x"),
+        ActionRequest.create("f"),
+        ActionResponse.create(ActionRequest.create("f")),
+    ],
+    ids=lambda message: type(message).__name__,
+)
+def test_every_key_of_a_kind_is_defined(message: RoledMessage) -> None:
+    """Each key of content, None where empty, and role, sender, recipient and created_at."""
+    names = [*message.keys, *message.content, "role", "sender", "recipient", "created_at"]
+    message.template = "".join(f"{{{{ {name} }}}}|" for name in names)
+    shown = dict(zip(names, message.text.split("|"), strict=False))
+    people = str(message.sender), str(message.recipient)
+    assert (shown["role"], shown["sender"], shown["recipient"]) == (message.role, *people)
+    assert shown["created_at"] == message.created_at.isoformat()
+
+
+def test_an_empty_key_is_none_for_a_template() -> None:
+    """So that a template can ask."""
+    template = "{% if guidance is none %}no guidance{% endif %}"
+    assert Instruction.create("x", template=template).rendered == "no guidance"
+
+
+def test_template_context_is_laid_over_what_a_template_sees() -> None:
+    """Also over who and when; what is no mapping is refused."""
+    message = System.create("x", template="{{ system_message }} {{ role }} {{ tone }}")
+    message.update(template_context={"tone": "calm", "role": "judge"})
+    assert message.rendered == "x judge calm"
+    message.update(template_context=5)
+    with refuses("template_context", "mapping"):
+        _ = message.rendered
+
+
+@pytest.mark.parametrize(
+    ("template", "word"),
+    [
+        ("{{", "line 1"),
+        ("a\n{% for %}", "line 2"),
+        ("{{ x | nothing }}", "nothing"),
+        ("mine.jinja2", "system_message.jinja2"),
+        ("../../etc/passwd.j2", "no template is called"),
+        ("{{ " + "(" * 2000 + "1" + ")" * 2000 + " }}", "cannot be compiled"),
+        (123, "int"),
+        (b"x", "bytes"),
+        (["x"], "list"),
+    ],
+)
+def test_what_is_no_template_is_refused_however_it_is_given(template: Any, word: str) -> None:
+    """LA-16, LA-21: created, set or updated; one class of error, and nothing changes."""
+    message = System.create("x")
+    with refuses(word, error=TemplateFailed):
+        System.create("x", template=template)
+    for change in (
+        lambda: setattr(message, "template", template),
+        lambda: message.update("y", template=template, sender="z"),
+    ):
+        with refuses(word, of=message, error=TemplateFailed):
+            change()
+
+
+def test_templates_come_from_a_loader_of_ones_own() -> None:
+    """They may build on the package's own, use its filters, and are as strict; the package's own stay as they are."""
+    made = environment(
+        DictLoader(
+            {
+                "loud.jinja2": "{% include 'system_message.jinja2' %}!",
+                "strict.jinja2": "{{ nothing }}",
+                "assistant_response.jinja2": "> {{ assistant_response | text }}",
+            }
+        )
+    )
+    assert System.create("x", template=made.get_template("loud.jinja2")).rendered == "x!"
+    with refuses("strict.jinja2", "nothing"):
+        _ = System.create("x", template=made.get_template("strict.jinja2")).rendered
+    own = made.get_template("assistant_response.jinja2")
+    assert AssistantResponse.create("## Time", template=own).rendered == "> \\## Time"
+    assert AssistantResponse.create("x", template="assistant_response.jinja2").rendered == "x"
+
+
+def test_a_compiled_template_is_the_callers_own_trust() -> None:
+    """Its environment says what is undefined, and what is allowed."""
+    assert System.create("x", template=Template("{{ nothing }}{{ ''.__class__.__name__ }}")).rendered == "str"
+    assert System.create("x", template=Environment().from_string("{{ system_message }}")).rendered == "x"
+
+
+def test_a_template_may_be_empty() -> None:
+    """A falsy template is given all the same."""
+    message = System.create("x", template="")
+    assert (message.rendered, message.chat_msg) == ("", None)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from sabir.values import encode_json
 from sabir_roles import RoledMessage
 from sabir_roles.content import Held, HeldList, hold, plain
 
@@ -40,29 +41,44 @@ def test_nothing_is_shared_with_what_was_given() -> None:
     assert message.content == {"a": [{"b": 1}]}
 
 
+def test_a_set_becomes_an_array_of_one_order() -> None:
+    """The same set gives the same text in every process, however deep it is."""
+    names = {f"name {number}" for number in range(50)}
+    message = RoledMessage(content={"a": names, "b": [{"c": frozenset({(2, 1), (1, 2)})}], "d": {3, "x", 1}})
+    assert message.content == {"a": sorted(names), "b": [{"c": [[1, 2], [2, 1]]}], "d": ["x", 1, 3]}
+
+
+def test_json_text_is_a_text() -> None:
+    """Also where the vocabulary knows that it is of JSON."""
+    message = RoledMessage()
+    message.content["a"] = encode_json({"b": 1})
+    message.update(c=[encode_json(1)])
+    assert message.content == {"a": '{"b":1}', "c": ["1"]}
+
+
 CHANGES: dict[str, Callable[[Any], object]] = {
-    "set": lambda content: content.__setitem__("x", 1),
+    "set": lambda content: content.__setitem__("x", [1]),
     "delete": lambda content: content.__delitem__("d"),
-    "update": lambda content: content.update(x=1),
-    "merge": lambda content: content.__ior__({"x": 1}),
-    "set default": lambda content: content.setdefault("x", 1),
+    "update": lambda content: content.update(x=[1]),
+    "merge": lambda content: content.__ior__({"x": [1]}),
+    "set default": lambda content: content.setdefault("x", [1]),
     "pop": lambda content: content.pop("d"),
     "pop item": lambda content: content.popitem(),
     "clear": lambda content: content.clear(),
-    "set in an array": lambda content: content["a"].__setitem__(0, 9),
-    "set a slice": lambda content: content["a"].__setitem__(slice(1), [7, 8]),
+    "set in an array": lambda content: content["a"].__setitem__(0, [9]),
+    "set a slice": lambda content: content["a"].__setitem__(slice(1), [[7], 8]),
     "delete in an array": lambda content: content["a"].__delitem__(0),
-    "append": lambda content: content["a"].append(1),
-    "extend": lambda content: content["a"].extend([1]),
-    "add": lambda content: content["a"].__iadd__([1]),
+    "append": lambda content: content["a"].append([1]),
+    "extend": lambda content: content["a"].extend([[1]]),
+    "add": lambda content: content["a"].__iadd__([[1]]),
     "repeat": lambda content: content["a"].__imul__(2),
-    "insert": lambda content: content["a"].insert(0, 1),
+    "insert": lambda content: content["a"].insert(0, {"b": []}),
     "pop of an array": lambda content: content["a"].pop(),
     "remove": lambda content: content["a"].remove(2),
     "clear an array": lambda content: content["a"].clear(),
     "reverse": lambda content: content["a"].reverse(),
     "sort": lambda content: content["a"].sort(),
-    "deep": lambda content: content["d"]["e"][0].update(f=2),
+    "deep": lambda content: content["d"]["e"][0].update(f=[2]),
     "of what was appended": lambda content: (content["a"].append([]), content["a"][-1].append(1)),
 }
 

@@ -206,6 +206,7 @@ def test_a_clone_is_equal_but_for_its_id_and_shares_nothing(message: RoledMessag
     before = message.to_dict()
     twin.content["added"] = [1]
     twin.metadata["x"] = 1
+    twin.metadata.setdefault("model_response", {})["x"] = 1
     assert message.to_dict() == before
     stored = through_json(twin)
     assert stored.is_clone()

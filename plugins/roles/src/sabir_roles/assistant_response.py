@@ -106,7 +106,7 @@ def _read(given: object, dialect: str | None) -> tuple[str, Any, Reply | None]:
         return given if isinstance(given, str) else "", None, None
     if isinstance(given, Mapping | BaseModel | list):
         raw = plain(given)
-        return encode_json(raw), raw, None
+        return encode_json(raw)[:], raw, None
     try:
         return str(given), None, None
     except Exception as error:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, SupportsIndex, TypeAlias
 
 from sabir.errors import NotJSON
-from sabir.values import encode_json
+from sabir.values import DEEPEST, encode_json
 
 from sabir_roles.errors import RoleError
 
@@ -25,9 +25,21 @@ def plain(value: object) -> Any:  # any JSON value
     if value is None or isinstance(value, bool | int):
         return value
     try:
-        return json.loads(encode_json(value))
+        return json.loads(encode_json(value[:] if isinstance(value, str) else copied(value)))
     except NotJSON as error:
         raise RoleError(f"{error}; give JSON values") from None
+
+
+def copied(value: Any, levels: int = DEEPEST) -> Any:
+    """A value whose objects and arrays are copies, its sets arrays in the order of their JSON; the rest as it is."""
+    if levels:
+        if isinstance(value, Mapping):
+            return {name: copied(each, levels - 1) for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [copied(each, levels - 1) for each in value]
+        if isinstance(value, set | frozenset):
+            return sorted((copied(each, levels - 1) for each in value), key=encode_json)
+    return value
 
 
 def hold(value: object, touch: Touch) -> Any:  # any JSON value

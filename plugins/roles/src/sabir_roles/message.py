@@ -23,7 +23,7 @@ from sabir.losses import Loss
 from sabir.messages import Message
 
 from sabir_roles.base import MessageFlag, MessageRole, SenderRecipient, validate_sender_recipient
-from sabir_roles.content import hold, plain
+from sabir_roles.content import copied, hold, plain
 from sabir_roles.errors import RoleError, refuse_invalid
 from sabir_roles.log import Log
 from sabir_roles.templates import as_json, check_template, render
@@ -90,8 +90,9 @@ class RoledMessage(BaseModel):
         except ValidationError as error:
             refuse_invalid(type(self).__name__, error)
 
-    @classmethod
-    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+    def __init_subclass__(cls, **how: Any) -> None:
+        """Know the kind by its name."""
+        super().__init_subclass__(**how)
         cls.kinds[cls.__name__] = cls
 
     @field_validator("sender", "recipient", mode="before")
@@ -281,7 +282,7 @@ class RoledMessage(BaseModel):
     def clone(self, keep_role: bool = True) -> Self:
         """A copy of its own id, with equal content; `metadata["clone_from"]` is this message (D-51)."""
         fields = {name: getattr(self, name) for name in type(self).model_fields if name != "id"}
-        fields["content"], fields["metadata"] = plain(self.content), {**self.metadata, "clone_from": self}
+        fields["content"], fields["metadata"] = plain(self.content), {**copied(self.metadata), "clone_from": self}
         if not keep_role:
             fields["role"] = MessageRole.UNSET
         twin = type(self)(**fields)

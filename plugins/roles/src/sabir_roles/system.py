@@ -51,12 +51,9 @@ class System(RoledMessage):
                 raise RoleError("system and system_message are both given; system is its old name, give system_message")
             warnings.warn("system= is deprecated; give system_message=", DeprecationWarning, stacklevel=2)
             system_message = system
+        said = DEFAULT_TEXT if system_message is None else system_message
         return cls(
-            content={
-                "system_message": DEFAULT_TEXT if system_message is None else system_message,
-                **_time(system_datetime),
-                **content,
-            },
+            content={"system_message": said, **_time(system_datetime), **content},
             role=MessageRole.SYSTEM,
             sender=MessageRole.SYSTEM if sender is None else sender,
             recipient=MessageRole.ASSISTANT if recipient is None else recipient,

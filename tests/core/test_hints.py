@@ -9,7 +9,7 @@ import pytest
 import sabir
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from sabir.authoring.leaves import hints_of
 from sabir.errors import BuilderError, OptionInvalid, SettingsInvalid
 from sabir.media import MediaRule
@@ -58,6 +58,14 @@ def rows(side: Side, hints: type[BaseModel] | None) -> dict[Any, MediaRule]:
 WIRE = HintedDialect("toy.hinted", Tables(media=rows("user", Shown) | rows("results", Shown), option_hints=Offered))
 SILENT = HintedDialect("toy.silent", Tables(media=rows("user", None)))
 """As a dialect that was written before there were hints."""
+
+
+class Narrowed(Shown):
+    crop: list[int] | None = Field(default=None, exclude=True)
+
+
+ELSEWHERE = HintedDialect("toy.elsewhere", Tables(media=rows("user", Narrowed)))
+"""As a further dialect of one provider."""
 
 
 def rendered(*messages: Message, options: list[Option] | None = None, wire: ToyDialect = WIRE) -> Rendering:
@@ -171,6 +179,17 @@ def test_losses_of_hints_say_whom_they_are_for_and_who_takes_none() -> None:
 
     video = rendered(sabir.user(sabir.video(URL, vendor={"toy": {"a": 1}, "*": {"b": 1}})))
     assert [(loss.kind, loss.path) for loss in video.losses] == [("downgraded", "parts[0]")]
+
+
+def test_a_field_that_the_model_excludes_is_lost_from_either_section() -> None:
+    """It is of another wire of the provider's: right, and not for this one."""
+    lost = "toy.elsewhere on the user side takes no such 'crop' (image)"
+    section = {"detail": "low", "crop": [1]}
+
+    for name in ("toy", "*"):
+        assert shown({name: section}, ELSEWHERE) == ({"detail": "low"}, [(f"parts[0].vendor.{name}.crop", lost)])
+    with pytest.raises(SettingsInvalid, match="crop: "):
+        shown({"toy": {"crop": "round"}}, ELSEWHERE)
 
 
 def test_hints_of_options_are_taken_alike() -> None:

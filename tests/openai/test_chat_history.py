@@ -268,7 +268,7 @@ def test_a_custom_call_goes_back_as_one() -> None:
 
 def test_what_a_message_has_no_place_for_is_named_by_its_path() -> None:
     """Law 2."""
-    part = {"type": "image_url", "image_url": {"url": PIXEL, "detail": "high"}, "cache": True}
+    part = {"type": "image_url", "image_url": {"url": PIXEL, "sharpness": 9}, "cache": True}
     marked = {**CALL, "index": 3, "function": {**CALL["function"], "note": "x"}}  # type: ignore[dict-item]
     history = read(
         {"role": "user", "name": "Ada", "content": [part]},
@@ -280,7 +280,7 @@ def test_what_a_message_has_no_place_for_is_named_by_its_path() -> None:
 
     assert losses(history) == [
         ("dropped", "messages[0].name"),
-        ("dropped", "messages[0].content[0].image_url.detail"),
+        ("dropped", "messages[0].content[0].image_url.sharpness"),
         ("dropped", "messages[0].content[0].cache"),
         ("dropped", "messages[1].tool_calls[0].function.note"),
         ("dropped", "messages[1].tool_calls[0].index"),
@@ -313,13 +313,16 @@ def test_tools_become_options() -> None:
     assert body["tool_choice"] == {"type": "function", "function": {"name": "weather"}}
 
 
-def test_a_strict_flag_that_rendering_would_change_is_named() -> None:
-    """Rendering declares a schema strict exactly where that changes nothing of its meaning."""
-    history = read(
-        {"role": "user", "content": "Hi."}, tools=[{"type": "function", "function": {**WEATHER, "strict": False}}]
-    )
+@pytest.mark.parametrize("loose", [False, True])
+def test_a_strict_flag_that_rendering_would_change_is_a_hint(loose: bool) -> None:
+    """Without one, rendering declares a schema strict exactly where that changes nothing of its meaning."""
+    schema = {"type": "object", "properties": {"city": {"type": "string", "minLength": 1}}}
+    declared = {**WEATHER, **({"parameters": schema} if loose else {}), "strict": loose}
+    history = read({"role": "user", "content": "Hi."}, tools=[{"type": "function", "function": declared}])
 
-    assert losses(history) == [("rewritten", "tools[0].function.strict")]
+    assert history.options[0].vendor == {"openai": {"strict": loose}}
+    assert body_of(history)["tools"] == [{"type": "function", "function": declared}]
+    assert history.losses == ()
 
 
 def test_a_choice_that_is_not_offered_stays_as_it_is() -> None:

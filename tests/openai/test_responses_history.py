@@ -211,7 +211,7 @@ def test_what_only_the_vendor_holds_is_named() -> None:
 
 def test_what_a_message_has_no_place_for_is_named_by_its_path() -> None:
     """Law 2."""
-    image = {"type": "input_image", "detail": "high", "image_url": PIXEL}
+    image = {"type": "input_image", "detail": "auto", "image_url": PIXEL, "sharpness": 9}
     history = read(
         {**HELLO, "id": "msg_1", "status": "completed", "content": [image]},
         CALL,
@@ -222,7 +222,7 @@ def test_what_a_message_has_no_place_for_is_named_by_its_path() -> None:
 
     assert losses(history) == [
         ("dropped", "input[0].id"),
-        ("dropped", "input[0].content[0].detail"),
+        ("dropped", "input[0].content[0].sharpness"),
         ("dropped", "input[2].id"),
         ("dropped", "input[3]"),
         ("dropped", "input[4]"),
@@ -239,17 +239,20 @@ def test_a_part_of_an_unknown_kind_stays_as_it_is() -> None:
 
 
 def test_tools_become_options() -> None:
-    """Function tools; built-in ones and those that are loaded later stay the vendor's own."""
+    """Function tools, also those that are loaded later, by a hint; built-in ones stay the vendor's own."""
     search = {"type": "web_search"}
     later = {**WEATHER, "name": "later", "defer_loading": True}
-    history = read(HELLO, tools=[WEATHER, search, later], tool_choice={"type": "function", "name": "weather"})
+    history = read(HELLO, tools=[WEATHER, later, search], tool_choice={"type": "function", "name": "weather"})
 
-    assert [(option.name, option.description) for option in history.options] == [("weather", "The sky.")]
-    assert history.settings.vendor == {"openai": {"tools": [search, later]}}
+    assert [(option.name, option.description, option.vendor) for option in history.options] == [
+        ("weather", "The sky.", {}),
+        ("later", "The sky.", {"openai": {"defer_loading": True}}),
+    ]
+    assert history.settings.vendor == {"openai": {"tools": [search]}}
     assert history.settings.option_choice == "weather"
     assert history.losses == ()
     body = body_of(history)
-    assert body["tools"] == [WEATHER, search, later]
+    assert body["tools"] == [WEATHER, later, search]
     assert body["tool_choice"] == {"type": "function", "name": "weather"}
 
 

@@ -8,7 +8,7 @@ null fields, stream, stream_options         say nothing, or how the call was mad
 store, include                              rendering has its own defaults
 max_tokens                                  is max_completion_tokens
 functions, function_call                    are tools and tool_choice
-tools                                       `strict`, and what a strict schema leaves out; options come first
+tools                                       `strict` unless it is stated, what a strict schema leaves out; options first
 developer                                   is system
 a string                                    is one text part; an assistant's neighbouring texts are one message
 no content, null, an empty one              of an assistant that calls: the same
@@ -77,9 +77,15 @@ def normal(body: dict[str, Any], field: str, lost: list[Any]) -> dict[str, Any]:
     # Reasoning that cannot be found again takes the ids with it that are bound to it.
     is_bound = any(isinstance(each, dict) and each.get("type") == "reasoning" for each in lost)
     messages = [_message(item, is_bound) for item in kept]
-    options_first = sorted(tools, key=lambda tool: tool.get("type") != "function" or bool(tool.get("defer_loading")))
+    options_first = sorted(tools, key=lambda tool: tool.get("type") != "function")
     found: dict[str, Any] = _without_nulls({**head, "tools": options_first or None, field: list(_joined(messages))})
     return found
+
+
+def stated_strict(body: dict[str, Any]) -> dict[str, bool]:
+    """Name of a function → whether it is strict, where the request says so."""
+    declared = [tool.get("function") or tool for tool in body.get("tools") or () if tool.get("type") == "function"]
+    return {each["name"]: each["strict"] for each in declared if each.get("strict") is not None}
 
 
 def _items(given: Any, instructions: Any) -> Iterator[Any]:
@@ -106,8 +112,6 @@ def _tool(tool: dict[str, Any]) -> dict[str, Any]:
         return tool
     declared = dict(tool.get("function") or tool)
     declared.pop("type", None)
-    if tool.get("defer_loading"):
-        return tool
     if not declared.get("description"):
         declared.pop("description", None)
     parameters = declared.get("parameters") or {"type": "object", "properties": {}}

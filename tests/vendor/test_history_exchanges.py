@@ -4,6 +4,7 @@ What may differ is spelled out in tests/vendor/history_support.py; all else is n
 """
 
 import json
+from typing import Any
 
 import pytest
 import sabir
@@ -11,7 +12,7 @@ from sabir.decoded import DecodedHistory
 from sabir.errors import RenderingRefused
 from sabir.losses import Loss
 
-from tests.vendor.history_support import lost_items, normal, without_losses
+from tests.vendor.history_support import lost_items, normal, stated_strict, without_losses
 from tests.vendor.support import Exchange, exchanges
 
 CHAT = [each for each in (*exchanges("openai.chat"), *exchanges("openai.chat_at_azure")) if each.request]
@@ -24,7 +25,7 @@ SETTINGS = {"settings.stop": "stop", "settings.temperature": "temperature", "set
 """Path of a rendering's loss → the field of a request that it names."""
 
 
-def rendered(dialect: str, history: DecodedHistory) -> tuple[dict[str, object] | None, tuple[Loss, ...]]:
+def rendered(dialect: str, history: DecodedHistory) -> tuple[dict[str, Any] | None, tuple[Loss, ...]]:
     """The request that a history renders to, None where nothing of it may be sent, and the losses."""
     try:
         rendering = sabir.dialect(dialect).render(
@@ -58,6 +59,7 @@ def test_a_stored_request_goes_back_as_it_was(dialect: str, field: str, exchange
         assert expected[field] == []
         return
     assert normal(body, field, []) == expected
+    assert stated_strict(sent).items() <= stated_strict(body).items()
 
 
 @pytest.mark.parametrize(("dialect", "field", "exchange"), CASES)

@@ -4,7 +4,8 @@
 
 A section is for the provider of its name; of "*", which is for whichever knows the name, a provider takes the fields
 that its model has, and its own section is laid over them. Only an own section can be wrong: what does not fit of
-"*" is not taken.
+"*" is not taken. A field that a model has but excludes is one of the provider's other wires: it is right there,
+and lost here.
 """
 
 from collections.abc import Callable, Mapping
@@ -67,6 +68,9 @@ def take_hints(text: JSONText, model: type[BaseModel] | None, taker: Taker) -> J
     if model is None and own:
         lose(f".vendor.{provider}", f"{taker.wire} takes no hints ({taker.kind})")
     found = {} if model is None else _validated(model, own or {}, shared, taker)
+    for name in own if own and model else ():
+        if name not in found:
+            lose(f".vendor.{provider}.{name}", f"{taker.wire} takes no such {name!r} ({taker.kind})")
     if own is None:
         for name in shared:
             if name not in found:

@@ -8,7 +8,7 @@ Compatible endpoints deviate by the quirks listed in QUIRKS. https://developers.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sabir.contracts import Decoder
 from sabir.decoded import DecodedHistory
@@ -25,18 +25,20 @@ from sabir_openai.chat_request import encode_request
 from sabir_openai.chat_stream import ChatDecoder
 from sabir_openai.errors import decode_error
 from sabir_openai.media import IMAGES, SOUNDS
+from sabir_openai.settings import ChatFileHints, ChatOptionHints, ImageHints, MediaHints
 
-TABLES = Tables(
+_TABLES = Tables(
     media={
-        ("user", "image"): MediaRule(url="", data=IMAGES, parameters=True),
-        ("user", "audio"): MediaRule(data=SOUNDS),
-        ("user", "document"): MediaRule(data="application/pdf", file="", parameters=True),
+        ("user", "image"): MediaRule(url="", data=IMAGES, parameters=True, hints=ImageHints),
+        ("user", "audio"): MediaRule(data=SOUNDS, hints=MediaHints),
+        ("user", "document"): MediaRule(data="application/pdf", file="", parameters=True, hints=ChatFileHints),
         ("assistant", "audio"): MediaRule(data="", file=""),
     },
     native={"assistant": frozenset({"reasoning", "refusal", "opaque"})},
     call_ids=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=64),
     option_names=IdentifierRule(longest=64),
 )
+TABLES = replace(_TABLES, option_hints=ChatOptionHints, variants={"no_strict": _TABLES})
 """Assistant audio is taken because its id goes back; a sound from elsewhere becomes a placeholder."""
 
 QUIRKS: Mapping[str, str] = {

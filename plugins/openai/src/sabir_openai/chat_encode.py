@@ -9,8 +9,8 @@ An error result is the JSON text {"error": {"type", "message", "retryable"?}}, f
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sabir.authoring.bodies import fields, items, text
-from sabir.authoring.leaves import arguments_text, error_text, lose, result_text, stand_in, state_of
+from sabir.authoring.bodies import fields, items, text, without
+from sabir.authoring.leaves import arguments_text, error_text, hints_of, lose, result_text, stand_in, state_of
 from sabir.media import form_of
 from sabir.messages import OptionCallPayload, OptionResultPayload
 from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
@@ -36,12 +36,12 @@ def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
     if role == "system" and scope.model_info.reasoning and "system_role" not in scope.quirks:
         role = "developer"
     if "joins_turns" in scope.quirks:
-        joined = [_part(piece) for entry in turn.entries for piece in entry.pieces]
+        joined = [_part(piece, scope) for entry in turn.entries for piece in entry.pieces]
         return [{"role": role, "content": _content(joined, scope)}] if joined else []
     said = []
     for entry in turn.entries:
         if entry.pieces:
-            said.append({"role": role, "content": _content(list(map(_part, entry.pieces)), scope)})
+            said.append({"role": role, "content": _content([_part(piece, scope) for piece in entry.pieces], scope)})
     return said
 
 
@@ -57,10 +57,13 @@ def _content(parts: list[Wire], scope: TurnScope, separator: str = "\n\n") -> st
     return separator.join(texts) if len(texts) == len(parts) else parts
 
 
-def _part(piece: KnownPart) -> Wire:
-    if isinstance(piece, TextPart):
-        return {"type": "text", "text": piece.text}
-    return _MEDIA[piece.modality](piece) if isinstance(piece, MediaPart) else {"type": "text", "text": ""}
+def _part(piece: KnownPart, scope: TurnScope) -> Wire:
+    if not isinstance(piece, MediaPart):
+        return {"type": "text", "text": piece.text if isinstance(piece, TextPart) else ""}
+    made, hints = _MEDIA[piece.modality](piece), hints_of(piece, scope)
+    if "detail" in hints:
+        made["image_url"]["detail"] = hints["detail"]
+    return {**made, **without(hints, "detail")} if hints else made
 
 
 def _image(piece: MediaPart) -> Wire:

@@ -34,7 +34,7 @@ from sabir.values import JSONValue
 
 from sabir_openai.chat_decode import message_blocks
 from sabir_openai.history import RequestHistory, read_streaming
-from sabir_openai.settings import ChatSettings
+from sabir_openai.settings import ChatOptionHints, ChatSettings
 
 _NEUTRAL: Mapping[str, str] = {
     "max_completion_tokens": "max_output_tokens",
@@ -212,9 +212,11 @@ _ROLES: Mapping[str, Callable[[_Messages, Fields, str], None]] = {
 def _settings(history: RequestHistory, found: Fields) -> None:
     for index, tool in enumerate(listed(found, "tools")):
         is_function = fields(tool).get("type") == "function"
-        history.offer(tool, fields(tool).get("function") if is_function else None, f"tools[{index}].function")
+        history.offer(
+            tool, fields(tool).get("function") if is_function else None, ChatOptionHints, f"tools[{index}].function"
+        )
     for index, function in enumerate(listed(found, "functions")):
-        history.offer({"type": "function", "function": function}, function, f"functions[{index}]")
+        history.offer({"type": "function", "function": function}, function, ChatOptionHints, f"functions[{index}]")
         history.lose("rewritten", f"functions[{index}]", _OLDER)
     for name in dict.fromkeys((*_NEUTRAL, *found)):
         value = found.get(name)

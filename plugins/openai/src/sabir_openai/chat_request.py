@@ -7,6 +7,7 @@ options ──▶ tools        vendor settings ──▶ as they are, last
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from sabir.authoring.leaves import hints_of
 from sabir.authoring.vendor import not_offered, read_vendor, refuse_setting, take_setting
 from sabir.identifiers import derive, is_valid
 from sabir.scope import IdentifierRule, RequestScope
@@ -75,26 +76,30 @@ def _limit_stops(body: dict[str, Any], scope: RequestScope) -> None:
 
 
 def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
-    """The options as function declarations; strict where their schema is so without a change of meaning."""
+    """The options as function declarations; strict as they hint, else where their schema is so as it stands."""
     declared = []
     for index, option in enumerate(scope.options):
         function: dict[str, Any] = {"name": scope.option_names[option.name]}
         if option.description:
             function["description"] = option.description
-        strict = make_strict(option.parameters)
-        is_strict = strict.strict and not strict.reasons and "no_strict" not in scope.quirks
-        function["parameters"] = strict.schema if is_strict else as_object(option.parameters)
+        strict, hints = make_strict(option.parameters), hints_of(option, scope)
+        # A schema that cannot be strict is sent as it is where the option says that it is strict: the vendor judges.
+        is_plain = strict.strict and not strict.reasons and "no_strict" not in scope.quirks
+        is_strict = hints.get("strict", is_plain)
+        function["parameters"] = strict.schema if is_strict and strict.strict else as_object(option.parameters)
         if is_strict:
             function["strict"] = True
-            tell_left_out(strict, f"options[{index}].parameters", scope)
-        declared.append({"type": "function", "function": function})
+            tell_changes(strict, f"options[{index}].parameters", scope)
+        declared.append({"type": "function", "function": {**function, **hints}})
     return declared
 
 
-def tell_left_out(strict: StrictSchema, path: str, scope: RequestScope) -> None:
-    """Write down the keywords that a strict schema does not have."""
+def tell_changes(strict: StrictSchema, path: str, scope: RequestScope) -> None:
+    """Write down the keywords that a strict schema does not have, and what it asks more."""
     for keyword in strict.left_out:
         scope.losses.add("rewritten", f"strict schemas have no such keyword: {keyword}", path=path)
+    for reason in strict.reasons if strict.strict else ():
+        scope.losses.add("rewritten", f"strict schemas ask more: {reason}", path=path)
 
 
 def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: Declared) -> dict[str, Any]:
@@ -145,12 +150,9 @@ def _format(scope: RequestScope) -> dict[str, Any]:
         scope.losses.add("downgraded", reason, path=path)
         return {"response_format": {"type": "json_object"}}
     strict = make_strict(wanted.schema_view)
-    tell_left_out(strict, path, scope)
-    for reason in strict.reasons:
-        if strict.strict:
-            scope.losses.add("rewritten", f"strict schemas ask more: {reason}", path=path)
-        else:
-            scope.losses.add("downgraded", f"replies may miss the schema, for it cannot be strict: {reason}", path=path)
+    tell_changes(strict, path, scope)
+    for reason in () if strict.strict else strict.reasons:
+        scope.losses.add("downgraded", f"replies may miss the schema, for it cannot be strict: {reason}", path=path)
     name = wanted.name if is_valid(wanted.name, FORMAT_NAMES) else derive(wanted.name, FORMAT_NAMES)
     if name != wanted.name:
         scope.losses.add("rewritten", f"the wire takes {name!r} for {wanted.name!r}", path=f"{path}.name")

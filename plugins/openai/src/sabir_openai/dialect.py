@@ -23,5 +23,6 @@ def variant(short_name: str, call_id_length: int | None = None, streams_usage: b
     if call_id_length is not None:
         exactly = rf"(?=[A-Za-z0-9]{{{call_id_length}}}\Z)[A-Za-z0-9]"
         rule = IdentifierRule(characters="[A-Za-z0-9]", longest=call_id_length, first=exactly)
-        tables = replace(tables, call_ids=rule)
+        variants = {quirk: replace(each, call_ids=rule) for quirk, each in tables.variants.items()}
+        tables = replace(tables, call_ids=rule, variants=variants)
     return replace(CHAT, tables=tables, streaming_fields=fields if streams_usage else {"stream": True})

@@ -1,18 +1,31 @@
-"""What the readers of both dialects' stored requests have beside what all readers share: strict declarations.
+"""What the readers of both dialects' stored requests have beside what all readers share: hints, strict declarations.
 
 a function declaration ──offer──▶ an option, or a tool of the vendor's own
+a content part         ──part───▶ a part, with what it says by hints alone
 """
 
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sabir.authoring.bodies import Fields, fields, text
-from sabir.authoring.stored import History
-from sabir.values import JSONValue
+from pydantic import BaseModel
+from sabir.authoring.bodies import Fields, fields, text, without
+from sabir.authoring.stored import History, Leaf, read_hints
+from sabir.hints import with_hints
+from sabir.parts import KnownPart
+from sabir.values import JSONValue, encode_json
 
 from sabir_openai.schema import make_strict
+from sabir_openai.settings import FileHints, ImageHints, MediaHints
 
-_OPTION_FIELDS = frozenset({"type", "name", "description", "parameters", "strict", "defer_loading"})
+_HINTS: Mapping[str, type[BaseModel]] = {
+    "image_url": ImageHints,
+    "input_audio": MediaHints,
+    "file": MediaHints,
+    "input_image": ImageHints,
+    "input_file": FileHints,
+}
+"""Type of a content part → its hints, which stand in the part; chat's `detail` in the object of its type's name."""
+_OPTION_FIELDS = frozenset({"type", "name", "description", "parameters"})
 _FORMAT_FIELDS = frozenset({"type", "name", "description", "schema", "strict"})
 
 
@@ -20,26 +33,51 @@ class RequestHistory(History):
     """A decoded history of one of OpenAI's dialects."""
 
     says_nothing: Mapping[str, Collection[Any]] = {
+        "async": (False,),
+        "defer_loading": (False,),
         "detail": ("auto",),
         "status": ("completed",),
         "type": ("message", "function"),
     }
 
-    def offer(self, tool: JSONValue, declared: JSONValue, path: str) -> None:
-        """Add an option by its declaration; what is none stays a tool of the vendor's own."""
+    def part(self, content: JSONValue, leaves: Mapping[str, Leaf], path: str) -> KnownPart | None:
+        """As every history's; a medium has the hints that it says."""
+        whole = fields(content)
+        kind = text(whole.get("type"))
+        if kind not in _HINTS:
+            return super().part(content, leaves, path)
+        inner = whole.get(kind)
+        place = inner if isinstance(inner, dict) else whole
+        hints = self._hints({**whole, "detail": place.get("detail")}, _HINTS[kind])
+        bare = without(whole, *hints.keys() - {"detail"})
+        if "detail" in hints:
+            bare = {**bare, kind: without(inner, "detail")} if place is inner else without(bare, "detail")
+        part = super().part(bare, leaves, path)
+        return with_hints(part, encode_json({self.scope.target.provider: hints})) if part and hints else part
+
+    def _hints(self, found: Fields, model: type[BaseModel]) -> Fields:
+        """The fields that are hints of a model and say something."""
+        given = {name: found[name] for name, field in model.model_fields.items() if name in found and not field.exclude}
+        return {
+            name: value
+            for name, value in given.items()
+            if value not in self.says_nothing.get(name, ()) and read_hints({name: value}, model, self.scope)
+        }
+
+    def offer(self, tool: JSONValue, declared: JSONValue, model: type[BaseModel], path: str) -> None:
+        """Add an option by its declaration, with the hints of that model; what is none stays the vendor's own tool."""
         found = fields(declared)
-        # What is loaded later is nothing that every model may choose: only the vendor's own search reads it.
-        is_option = (
-            bool(found)
-            and not found.get("defer_loading")
-            and self.add_option(text(found.get("name")), text(found.get("description")), found.get("parameters"))
-        )
-        if not is_option:
+        hints = self._hints(found, model)
+        strict = make_strict(fields(found.get("parameters")) or {"type": "object", "properties": {}})
+        said = without(hints, "strict") if hints.get("strict") is (strict.strict and not strict.reasons) else hints
+        vendor = {self.scope.target.provider: said} if said else None
+        name, description = text(found.get("name")), text(found.get("description"))
+        # What is loaded later by a field that is no hint is nothing that every model may choose.
+        is_option = bool(found) and ("defer_loading" in hints or not found.get("defer_loading"))
+        if is_option and self.add_option(name, description, found.get("parameters"), vendor):
+            self.lose_unknown(found, {*_OPTION_FIELDS, *hints}, path, "an option has no place for it")
+        else:
             self.add_vendor_tool(tool, path)
-            return
-        self.lose_unknown(found, _OPTION_FIELDS, path, "an option has no place for it")
-        strict = make_strict(found.get("parameters") or {"type": "object", "properties": {}})
-        self._compare_strict(found.get("strict"), strict.strict and not strict.reasons, path)
 
     def _compare_strict(self, stated: JSONValue, rendered: bool, path: str) -> None:
         if isinstance(stated, bool) and stated is not rendered:

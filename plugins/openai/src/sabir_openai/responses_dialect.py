@@ -26,11 +26,12 @@ from sabir_openai.responses_encode import encode_turn
 from sabir_openai.responses_history import decode_history
 from sabir_openai.responses_request import encode_request
 from sabir_openai.responses_stream import ResponsesDecoder
+from sabir_openai.settings import FileHints, ImageHints, ResponsesOptionHints
 
 DOCUMENTS = r"text/.+|application/(pdf|json|xml|rtf|csv|x-ndjson|msword|vnd\.(ms-|oasis|openxmlformats).+)"
 """MIME types of the documents that are read. https://developers.openai.com/api/docs/guides/file-inputs"""
-_IMAGE = MediaRule(url="", data=IMAGES, file="", parameters=True)
-_DOCUMENT = MediaRule(url=DOCUMENTS, data=DOCUMENTS, file="", parameters=True)
+_IMAGE = MediaRule(url="", data=IMAGES, file="", parameters=True, hints=ImageHints)
+_DOCUMENT = MediaRule(url=DOCUMENTS, data=DOCUMENTS, file="", parameters=True, hints=FileHints)
 
 TABLES = Tables(
     media={
@@ -44,6 +45,7 @@ TABLES = Tables(
     call_ids=IdentifierRule(longest=64),
     option_names=IdentifierRule(longest=128),
     citations="native",
+    option_hints=ResponsesOptionHints,
 )
 """Assistant images are taken because the call that made them goes back; one from elsewhere becomes a placeholder."""
 

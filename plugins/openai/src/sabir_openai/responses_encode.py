@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sabir.authoring.bodies import Fields, fields, items, text, without
-from sabir.authoring.leaves import error_text, lose, result_text, stand_in, state_of
+from sabir.authoring.leaves import error_text, hints_of, lose, result_text, stand_in, state_of
 from sabir.media import data_url_base64, form_of
 from sabir.messages import OptionCallPayload, OptionResultPayload
 from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
@@ -40,11 +40,11 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
 def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     said: list[Item] = []
     for entry in turn.entries:
-        said += _said(turn.side, entry.pieces)
+        said += _said(turn.side, entry.pieces, scope)
     return said
 
 
-def _said(role: str, pieces: Iterable[KnownPart]) -> list[Item]:
+def _said(role: str, pieces: Iterable[KnownPart], scope: TurnScope) -> list[Item]:
     said: list[Item] = []
     content: list[Item] = []
     for piece in pieces:
@@ -54,7 +54,7 @@ def _said(role: str, pieces: Iterable[KnownPart]) -> list[Item]:
             continue
         if not content:
             said.append({"type": "message", "role": role, "content": content})
-        content.append(_part(piece))
+        content.append(_part(piece, scope))
     return said
 
 
@@ -62,10 +62,12 @@ def _is_content(block: JSONValue) -> bool:
     return fields(block).get("type") in CONTENTS
 
 
-def _part(piece: KnownPart) -> JSONValue:
+def _part(piece: KnownPart, scope: TurnScope) -> JSONValue:
     if isinstance(piece, OpaquePart):
         return piece.block
-    return _MEDIA[piece.modality](piece) if isinstance(piece, MediaPart) else {"type": "input_text", "text": piece.text}
+    if not isinstance(piece, MediaPart):
+        return {"type": "input_text", "text": piece.text}
+    return {**_MEDIA[piece.modality](piece), **hints_of(piece, scope)}
 
 
 def _image(piece: MediaPart) -> Item:
@@ -92,16 +94,16 @@ _MEDIA: Mapping[str, Callable[[MediaPart], Item]] = {"image": _image, "document"
 
 def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     return [
-        {"type": "function_call_output", "call_id": entry.wire_id, "output": _output(entry, losses)}
+        {"type": "function_call_output", "call_id": entry.wire_id, "output": _output(entry, scope, losses)}
         for entry in turn.entries
     ]
 
 
-def _output(entry: Entry, losses: LossLog) -> str | list[Item]:
+def _output(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Item]:
     """A result as text, or as content parts where it has some; an error says what it is in JSON (UP-09)."""
     result = entry.message.payload
     assert isinstance(result, OptionResultPayload)
-    parts = list(map(_part, entry.pieces))
+    parts = [_part(piece, scope) for piece in entry.pieces]
     if result.is_error:
         said = error_text(result)
         return [{"type": "input_text", "text": said}, *parts] if parts else said

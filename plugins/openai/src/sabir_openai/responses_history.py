@@ -35,7 +35,7 @@ from sabir.values import JSONValue
 
 from sabir_openai.history import RequestHistory, read_streaming
 from sabir_openai.responses_decode import PAIRS, Block, item_blocks, opaque_item
-from sabir_openai.settings import ResponsesSettings
+from sabir_openai.settings import ResponsesOptionHints, ResponsesSettings
 
 _NEUTRAL: Mapping[str, str] = {
     "max_output_tokens": "max_output_tokens",
@@ -201,7 +201,7 @@ def _bare(block: KnownPart) -> KnownPart:
 def _settings(history: RequestHistory, found: Fields) -> None:
     for index, tool in enumerate(listed(found, "tools")):
         is_function = fields(tool).get("type") == "function"
-        history.offer(tool, tool if is_function else None, f"tools[{index}]")
+        history.offer(tool, tool if is_function else None, ResponsesOptionHints, f"tools[{index}]")
     for name, value in found.items():
         if name in _READERS:
             if value is not None:

@@ -17,7 +17,7 @@ from sabir.scope import RequestScope
 from sabir.settings import ResponseFormat
 from sabir.values import JSONValue
 
-from sabir_openai.chat_request import FORMAT_NAMES, encode_choice, encode_options, take, tell_left_out
+from sabir_openai.chat_request import FORMAT_NAMES, encode_choice, encode_options, take, tell_changes
 from sabir_openai.schema import make_strict
 from sabir_openai.settings import ResponsesSettings
 
@@ -74,10 +74,9 @@ def _format(scope: RequestScope) -> dict[str, Any]:
     if wanted is None:
         return {}
     path, found = "settings.response_format", make_strict(wanted.schema_view)
-    tell_left_out(found, path, scope)
-    for reason in found.reasons:
-        said = "strict schemas ask more" if found.strict else "the schema cannot be strict, so that replies may miss it"
-        scope.losses.add("rewritten" if found.strict else "downgraded", f"{said}: {reason}", path=path)
+    tell_changes(found, path, scope)
+    for reason in () if found.strict else found.reasons:
+        scope.losses.add("downgraded", f"the schema cannot be strict, so that replies may miss it: {reason}", path=path)
     name = wanted.name if is_valid(wanted.name, FORMAT_NAMES) else derive(wanted.name, FORMAT_NAMES)
     if name != wanted.name:
         scope.losses.add("rewritten", f"the wire takes {name!r} for {wanted.name!r}", path=f"{path}.name")

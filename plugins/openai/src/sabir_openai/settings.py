@@ -1,11 +1,13 @@
-"""Settings that only OpenAI's wires have, one strict model for each dialect; given as `vendor={"openai": {…}}`.
+"""Settings and hints that only OpenAI's wires have, as strict models; given as `vendor={"openai": {…}}`.
 
 What a neutral setting says is not repeated here. An endpoint's own settings that OpenAI does not have go through
 `extra_body`. https://developers.openai.com/api/reference/resources/chat and …/responses
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
+from pydantic import Field, StrictBool, create_model
 from sabir.models import Frozen
 
 Fields: TypeAlias = dict[str, Any]
@@ -59,3 +61,48 @@ class ResponsesSettings(_Shared):
     prompt: Fields | None = None
     reasoning: Fields | None = None
     truncation: Literal["auto", "disabled"] | None = None
+
+
+class MediaHints(Frozen):
+    """What every medium may say. What is not given is not sent, so that no hint may be null."""
+
+    prompt_cache_breakpoint: Fields = Field(default_factory=dict)
+
+
+class ImageHints(MediaHints):
+    """What an image may say."""
+
+    detail: Literal["auto", "low", "high", "original"] = "auto"
+
+
+class FileHints(MediaHints):
+    """What a document may say to `openai.responses`."""
+
+    detail: Literal["auto", "low", "high"] = "auto"
+
+
+class ChatFileHints(FileHints):
+    """The same to `openai.chat`, which has no `detail`."""
+
+    detail: Literal["auto", "low", "high"] = Field(default="auto", exclude=True)
+
+
+_FURTHER: Mapping[str, Any] = {
+    "allowed_callers": tuple[Literal["direct", "programmatic"], ...],
+    "async": StrictBool,
+    "defer_loading": StrictBool,
+    "output_schema": Fields,
+}
+"""What functions of `openai.responses` have alone; no class statement can name a field `async`."""
+
+
+def _option_hints(name: str, *, further: bool) -> type[Frozen]:
+    """What an option may say: `strict`, which holds whatever its schema is, and what one wire alone takes."""
+    fields: dict[str, Any] = {
+        field: (kind, Field(default=None, exclude=not further)) for field, kind in _FURTHER.items()
+    }
+    return create_model(name, __base__=Frozen, strict=(StrictBool, False), **fields)
+
+
+ChatOptionHints = _option_hints("ChatOptionHints", further=False)
+ResponsesOptionHints = _option_hints("ResponsesOptionHints", further=True)

@@ -96,6 +96,7 @@ _CHECKS: dict[str, Callable[[Given, Any], str]] = {
     "send": lambda given, found: "" if work.reply_text() in found["text"] else "the answer was not read",
     "memory": lambda given, found: _same("fields", {"held", "json"}, set(found)),
     "history": lambda given, count: _same("number of messages", given.size, count),
+    "append": lambda given, found: _same("append", {"count": given.size + 1, "text": work.reply_text()}, found),
     "policy": _texts,
     "checkpoint": _records,
     "durable_step": lambda given, found: _replies(work.STEPS, found),

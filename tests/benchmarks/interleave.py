@@ -27,6 +27,7 @@ LABELS = {
     "sabir_runtime": "sabir",
     "sabir_durable": "sabir",
     "sabir_distributed": "sabir",
+    "sabir_roles": "sabir",
     "openai_sdk": "openai SDK",
     "anthropic_sdk": "anthropic SDK",
     "google_sdk": "google-genai SDK",
@@ -44,11 +45,12 @@ LABELS = {
     "bare_row": "bare SQLite row",
     "bare_step": "the engine's own step",
     "bare_request": "bare NATS request",
+    "bare_append": "core's own append",
 }
 """Every contender, in the order of the tables: whom a reader chooses between comes first, limits come last."""
-OWN = ("sabir", "sabir_runtime", "sabir_durable", "sabir_distributed")
+OWN = ("sabir", "sabir_runtime", "sabir_durable", "sabir_distributed", "sabir_roles")
 """sabir, with those of its packages that a row needs: what importing the first of them costs is of that one alone."""
-BARE = ("bare_row", "bare_step", "bare_request")
+BARE = ("bare_row", "bare_step", "bare_request", "bare_append")
 """The limits of single rows."""
 APART = (*OWN[1:], *BARE, "dump", "raw")
 """Who is of single rows alone."""

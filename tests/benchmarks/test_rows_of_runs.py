@@ -42,6 +42,16 @@ def test_a_policy_is_called_and_chooses(contender: str, wire: str) -> None:
     assert prepared(contender, "policy", Given(wire, 10)).keys() == {"evidence", "cold"}
 
 
+@pytest.mark.parametrize("size", [10, 1000])
+@pytest.mark.parametrize("contender", ["bare_append", "sabir_roles"])
+def test_one_more_message_is_the_last_of_what_an_adapter_is_given(contender: str, size: int) -> None:
+    """By a manager with roles as by a list; other work is noticed."""
+    given = Given("in memory", size)
+
+    assert prepared(contender, "append", given).keys() == {"evidence", "cold"}
+    assert differs("append", given, {"count": size, "text": work.reply_text()})
+
+
 @pytest.mark.parametrize(("contender", "size"), RECORDED)
 def test_records_are_on_the_disk_at_every_size(contender: str, size: int) -> None:
     """Read back, they are the conversation; what one takes there is more than its text."""

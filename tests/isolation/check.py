@@ -179,6 +179,22 @@ def kit_faults() -> Iterator[str]:
         yield f"a test on the kit's doubles: {finished.stdout.strip()[-800:]}"
 
 
+def template_faults() -> Iterator[str]:
+    """The named templates are in the wheel: a message of each kind is rendered."""
+    from sabir_roles import ActionRequest, ActionResponse, AssistantResponse, Instruction, System
+
+    request = ActionRequest.create("weather", {"city": "Paris"})
+    for message in (
+        System.create(),
+        Instruction.create("Umbrella?", guidance="Be brief."),
+        AssistantResponse.create("Take one."),
+        ActionResponse.create(request, "rain"),
+        request,
+    ):
+        if not message.text:
+            yield f"{message!r} was rendered to nothing"
+
+
 EXPECTED = {
     "core": Expected(packages=frozenset({"sabir"}), alone=True),
     "echo": Expected(packages=frozenset({"sabir", "sabir-echo"}), alone=True),
@@ -191,7 +207,7 @@ EXPECTED = {
     "google": Expected(packages=frozenset({"sabir", "sabir-google"}), sdks=frozenset({"google-genai"})),
     "otel": Expected(packages=frozenset({"sabir", "sabir-otel"})),
     "prices": Expected(packages=frozenset({"sabir", "sabir-prices"})),
-    "roles": Expected(packages=frozenset({"sabir", "sabir-roles"})),
+    "roles": Expected(packages=frozenset({"sabir", "sabir-roles"}), extra=template_faults),
     "session": Expected(packages=frozenset({"sabir", "sabir-session"}), alone=True),
     "runtime": Expected(packages=frozenset({"sabir", "sabir-runtime", "sabir-session"}), alone=True),
     "durable": Expected(packages=frozenset({"sabir", "sabir-durable", "sabir-runtime", "sabir-session"})),

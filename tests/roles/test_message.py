@@ -285,7 +285,20 @@ def test_a_template_string_is_serialised_and_a_compiled_one_is_not() -> None:
     assert (compiled.to_dict()["template"], source.to_dict()["template"]) == (None, "< {{ system_message }}")
     assert json.loads(compiled.model_dump_json())["template"] is None
     assert (compiled.template, compiled.rendered) == (template, "> x")
-    assert (through_json(source).rendered, through_json(compiled).rendered) == ("< x", "x")
+    assert through_json(source).rendered == "< x"
+
+
+def test_what_a_compiled_template_made_is_stored_until_an_edit() -> None:
+    """The template is not at rest, what it made is: the same message comes back, and an edit makes it anew without."""
+    compiled = System.create("x", template=Template("> {{ system_message }}"))
+    loaded = through_json(compiled)
+    assert (loaded.to_message(), loaded.rendered) == (compiled.to_message(), "> x")
+    assert through_json(loaded).to_message() == compiled.to_message()
+
+    loaded.update(system_message="y")
+    made = loaded.to_message()
+    assert made is not None
+    assert (made.text, made.id == compiled.id) == ("y", False)
 
 
 def test_metadata_is_the_programs_and_need_be_json_only_at_rest() -> None:

@@ -42,6 +42,7 @@ stream       events    work.found(…) of what the stub's stream said; the stub 
 loopback     messages  the reply's text, a list of them where concurrency is 32; units = calls
 memory       messages  {"held": bytes held after rendering, "json": bytes of the bodies}; sabir alone
 history      messages  how many were read
+append       messages  {"count": how many there are after one more, "text": of the last one}
 policy       messages  the text that the policy chose, by the wire's options
 checkpoint   records   {"count": how many are kept, "bodies": the JSON texts of the last work.BATCH, read back,
                        "bytes", "written": what one record takes of the file, and what is written for it};

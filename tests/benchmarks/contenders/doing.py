@@ -5,12 +5,14 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import cycle
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from tests.benchmarks import work
 from tests.benchmarks.work import Entry, Given
 
 History = TypeVar("History", bound=list[Any])
+Held = TypeVar("Held")
+Found = TypeVar("Found")
 MOST_TURNS = 100
 """Of a loop of those who call by an SDK that is measured itself: it takes a minute and more where it is long."""
 CALLS_EACH = 4
@@ -142,6 +144,24 @@ def at_once(given: Given, connect: Callable[[], Any], call: Callable[[Any], Awai
 
     run.units = given.concurrency * CALLS_EACH  # type: ignore[attr-defined]
     return run
+
+
+class Growing(Generic[Held, Found]):
+    """What adds one to what it holds, each run; after fifty it begins again."""
+
+    def __init__(self, begin: Callable[[], Held], add: Callable[[Held], Found]) -> None:
+        self.begin, self.add, self.count = begin, add, 50
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin again after fifty."""
+        if self.count == 50:
+            self.held, self.count = self.begin(), 0
+
+    def __call__(self) -> Found:
+        """One more."""
+        self.count += 1
+        return self.add(self.held)
 
 
 AWAITED = 1000

@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from jinja2 import Template
+from sabir.builders import name_kind
 
 from sabir_roles.action_request import ActionRequest
 from sabir_roles.action_response import ActionResponse
 from sabir_roles.assistant_response import AssistantResponse
-from sabir_roles.base import SenderRecipient
+from sabir_roles.base import UNSET, SenderRecipient
+from sabir_roles.content import plain
 from sabir_roles.errors import RoleError
 from sabir_roles.instruction import Instruction, InstructionArguments
 from sabir_roles.message import RoledMessage
@@ -55,6 +57,9 @@ _WORDS: Mapping[str, frozenset[str]] = {
     "action_response": frozenset({"action_output", "action_response"}),
 }
 
+_PARAMETERS = {"action_function": "function", "action_arguments": "arguments"}
+"""Keyword of `add_message` → that of its maker, where they differ."""
+
 
 def kind_of(given: Mapping[str, Any]) -> str:
     """The kind that the keywords make; RoleError for none, for two, and for a word that is unknown."""
@@ -86,13 +91,14 @@ class Makers:
         **given: Unpack[InstructionArguments],
     ) -> Instruction:
         """An instruction; one that is given is updated."""
+        context = plain_object("template_context", template_context)
         if isinstance(instruction, Instruction):
             made = instruction
             if given:
                 made.update(**given)
         else:
             made = Instruction.create(instruction, **given)
-        return _in_context(made, template_context)
+        return _in_context(made, context)
 
     @staticmethod
     def create_assistant_response(
@@ -102,12 +108,13 @@ class Makers:
         **given: Unpack[Common],
     ) -> AssistantResponse:
         """An answer; one that is given is updated."""
+        context = plain_object("template_context", template_context)
         if isinstance(assistant_response, AssistantResponse):
             made = assistant_response
             made.update(**given)
         else:
             made = AssistantResponse.create(assistant_response, **given)
-        return _in_context(made, template_context)
+        return _in_context(made, context)
 
     @staticmethod
     def create_system(
@@ -118,13 +125,14 @@ class Makers:
         **given: Unpack[Common],
     ) -> System:
         """A system message; one that is given is updated."""
+        context = plain_object("template_context", template_context)
         if isinstance(system, System):
             made = system
             made.update(system_datetime=system_datetime, **given)
         else:
             said = {} if system is None else {"system_message": system}
             made = System.create(system_datetime=system_datetime, **said, **given)
-        return _in_context(made, template_context)
+        return _in_context(made, context)
 
     @staticmethod
     def create_action_request(
@@ -136,41 +144,38 @@ class Makers:
         **given: Unpack[Common],
     ) -> ActionRequest:
         """A request; one that is given is updated."""
+        context = plain_object("template_context", template_context)
         if action_request is None:
-            return _in_context(ActionRequest.create(function, arguments, **given), template_context)
+            return _in_context(ActionRequest.create(function, arguments, **given), context)
         check_kind(action_request, ActionRequest)
         if any(value is not None for value in (function, arguments, template_context, *given.values())):
             action_request.update(function, arguments, **given)
-        return _in_context(action_request, template_context)
+        return _in_context(action_request, context)
 
     @staticmethod
     def create_action_response(
         *,
         action_request: ActionRequest | None = None,
-        action_output: Any = None,
+        action_output: Any = UNSET,
         action_response: ActionResponse | None = None,
         template_context: Mapping[str, Any] | None = None,
         **given: Unpack[Common],
     ) -> ActionResponse:
         """A response to a request; one that is given is updated. RoleError without a request (LA-68)."""
+        context = plain_object("template_context", template_context)
         if action_response is not None:
             check_kind(action_response, ActionResponse)
-            output = {} if action_output is None else {"output": action_output}
-            action_response.update(action_request, **output, **given)
-            return _in_context(action_response, template_context)
+            action_response.update(action_request, action_output, **given)
+            return _in_context(action_response, context)
         if action_request is None:
             raise RoleError("a response answers a request; give action_request=")
-        return _in_context(ActionResponse.create(action_request, action_output, **given), template_context)
+        return _in_context(ActionResponse.create(action_request, action_output, **given), context)
 
     def make(self, kind: str, given: Mapping[str, Any]) -> RoledMessage:
         """The message of a kind that the keywords of `add_message` make."""
-        maker = getattr(self, f"create_{kind}")
-        if kind == "action_request":
-            given = {
-                name.replace("action_function", "function").replace("action_arguments", "arguments"): value
-                for name, value in given.items()
-            }
-        made: RoledMessage = maker(**given)
+        words = SHARED | _WORDS[kind] | ({"action_request"} if kind == "action_response" else set())
+        said = {_PARAMETERS.get(name, name): value for name, value in given.items() if name in words}
+        made: RoledMessage = getattr(self, f"create_{kind}")(**said)
         return made
 
 
@@ -180,8 +185,18 @@ def check_kind(message: object, kind: type[RoledMessage]) -> None:
         raise RoleError(f"a value of type {type(message).__name__} is no {kind.__name__}; make one with create()")
 
 
-def _in_context(made: Kind, template_context: Mapping[str, Any] | None) -> Kind:
+def plain_object(name: str, given: object) -> dict[str, Any] | None:
+    """A mapping that was given, as plain JSON; RoleError for anything else but None."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise RoleError(f"{name} is {name_kind(given)}; give a mapping")
+    made: dict[str, Any] = plain(dict(given))
+    return made
+
+
+def _in_context(made: Kind, context: dict[str, Any] | None) -> Kind:
     """The message, with what its template sees besides its content."""
-    if template_context is not None:
-        made._change({"template_context": dict(template_context)})
+    if context is not None:
+        made._change({"template_context": context})
     return made

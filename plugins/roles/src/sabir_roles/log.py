@@ -1,10 +1,17 @@
-"""A message at one moment: what `to_log` gives, which later edits do not reach."""
+"""Messages at rest: a log of one moment, which later edits do not reach, and messages of the vocabulary as JSON."""
 
+import json
 from datetime import datetime
+from typing import Any
 
+import sabir
 from pydantic import Field
+from sabir.errors import one_line
+from sabir.messages import Message
 from sabir.models import Frozen
 from sabir.values import FrozenDict, JSONObjectDocumentField, object_view
+
+from sabir_roles.errors import RoleError
 
 
 class Log(Frozen):
@@ -18,3 +25,16 @@ class Log(Frozen):
     def content(self) -> FrozenDict:
         """All fields of the message."""
         return object_view(self.content_json)
+
+
+def dump_message(message: Message) -> Any:  # a JSON object
+    """A message of the vocabulary as JSON, what a newer writer said included."""
+    return message.model_dump(mode="json")
+
+
+def load_message(stored: object) -> Message:
+    """The message that was stored; RoleError for what is none."""
+    try:
+        return sabir.loads(json.dumps([stored]))[0]
+    except (ValueError, TypeError) as error:
+        raise RoleError(one_line(f"the stored message is none: {error}")) from None

@@ -19,10 +19,9 @@ from sabir.reply import Reply
 from sabir_roles.action_request import ActionRequest
 from sabir_roles.action_response import ActionResponse
 from sabir_roles.assistant_response import AssistantResponse
-from sabir_roles.content import plain
 from sabir_roles.errors import RoleError
 from sabir_roles.instruction import Instruction
-from sabir_roles.kinds import Makers, MessageArguments, check_kind, kind_of
+from sabir_roles.kinds import Makers, MessageArguments, check_kind, kind_of, plain_object
 from sabir_roles.message import RoledMessage
 from sabir_roles.system import System
 from sabir_roles.turn import Turns
@@ -102,7 +101,7 @@ class MessageManager(Makers, Turns):
         """The message of that id; RoleError where there is none."""
         try:
             return self._messages[message_id]
-        except KeyError:
+        except (KeyError, TypeError):
             raise RoleError(f"no message here has the id {ascii(message_id)[:60]}; see progression") from None
 
     def _all(self, *kinds: type[Kind]) -> list[Kind]:
@@ -151,9 +150,8 @@ class MessageManager(Makers, Turns):
 
     def _append(self, message: RoledMessage) -> None:
         """Put a message last; one that is here keeps its place."""
+        self._check_free(message, self._messages)
         if message.id in self._messages:
-            if self._messages[message.id] is not message:
-                raise RoleError(f"another message here has the id {message.id!r}; add a clone of it")
             return
         self._messages[message.id] = message
         message._watchers.add(self)
@@ -161,6 +159,12 @@ class MessageManager(Makers, Turns):
             self._places[message.id] = len(self._made)
             self._made.append(None)
             self._stale.add(message.id)
+
+    @staticmethod
+    def _check_free(message: RoledMessage, present: Mapping[str, RoledMessage]) -> None:
+        """Raise RoleError where another message is there under the id of this one."""
+        if present.get(message.id, message) is not message:
+            raise RoleError(f"another message here has the id {message.id!r}; add a clone of it")
 
     def _remove(self, message_id: str) -> None:
         self._messages.pop(message_id)._watchers.discard(self)
@@ -178,14 +182,12 @@ class MessageManager(Makers, Turns):
             present = self.system
             if present is system:
                 return
+            rest = {name: each for name, each in self._messages.items() if each is not present and each is not system}
+            self._check_free(system, rest)
             if present is not None:
-                self._remove(present.id)
-            if system.id in self._messages:
-                self._remove(system.id)
-            rest, self._messages = self._messages, {}
-            self._is_whole = False
-            self._append(system)
-            self._messages |= rest
+                present._watchers.discard(self)
+            system._watchers.add(self)
+            self._messages, self._is_whole = {system.id: system, **rest}, False
 
     def add_message(self, **given: Unpack[MessageArguments]) -> RoledMessage:
         """Make a message of the kind that the keywords say, or take the one given, and put it last (D-34, D-48).
@@ -194,9 +196,11 @@ class MessageManager(Makers, Turns):
         `message.metadata["extra"]`. RoleError, with nothing changed, for no kind, two kinds, and what its kind refuses.
         """
         kind = kind_of(given)
-        extra = given.pop("metadata", None)
-        extra = None if extra is None else plain(dict(extra))
+        extra = plain_object("metadata", given.pop("metadata", None))
         with self._lock:
+            for each in (given.get(kind), given.get("action_request")):
+                if isinstance(each, RoledMessage) and not isinstance(each, System):
+                    self._check_free(each, self._messages)
             message = self.make(kind, given)
             if extra is not None:
                 message.metadata = {**message.metadata, "extra": extra}
@@ -266,7 +270,8 @@ class MessageManager(Makers, Turns):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """What edited messages lack of those that they came from, and which messages say nothing."""
-        return tuple(loss for message in self.messages for loss in message.losses)
+        with self._lock:
+            return tuple(loss for message in self._messages.values() for loss in message.losses)
 
     @classmethod
     def from_messages(cls, messages: Iterable[Message], *, speaks_as: str = "llm") -> "MessageManager":
@@ -293,12 +298,12 @@ class MessageManager(Makers, Turns):
     def _extend(self, messages: Iterable[Message], speaks_as: str) -> list[RoledMessage]:
         copies = [RoledMessage.from_message(message, speaks_as=speaks_as) for message in messages]
         with self._lock:
-            copies = [_distinct(copy, self._messages) for copy in copies]
             waiting = _Waiting(self.action_requests) if any(isinstance(c, ActionResponse) for c in copies) else None
-            for copy in copies:
-                self._append(copy)
+            for index, copy in enumerate(copies):
+                copies[index] = added = _distinct(copy, self._messages)
+                self._append(added)
                 if waiting:
-                    waiting.meet(copy)
+                    waiting.meet(added)
         return copies
 
     # At rest

@@ -7,14 +7,12 @@ An edited message loses the origin and the signed state of the one that it came 
 changes nothing (D-27): a compiled template and the class of a model stay on the live object.
 """
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
 from uuid import uuid4
 from weakref import WeakSet
 
-import sabir
 from jinja2 import Template
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_serializer, field_validator
 from sabir.builders import name_kind
@@ -25,11 +23,21 @@ from sabir.messages import Message
 from sabir_roles.base import MessageFlag, MessageRole, SenderRecipient, validate_sender_recipient
 from sabir_roles.content import copied, hold, plain
 from sabir_roles.errors import RoleError, refuse_invalid
-from sabir_roles.log import Log
+from sabir_roles.log import Log, dump_message, load_message
 from sabir_roles.templates import as_json, check_template, render
 
 Entry: TypeAlias = dict[str, Any]
 """One entry of a chat array: `{"type": "text", …}` or `{"type": "image_url", …}`."""
+
+
+class Made(NamedTuple):
+    """The message of the vocabulary that was made last, what it lacks, and of which revision it was made."""
+
+    message: Message | None = None
+    losses: tuple[Loss, ...] = ()
+    revision: object = None
+    is_stored: bool = False
+    """Whether it was stored because the template that made it is not."""
 
 
 class Watcher(Protocol):
@@ -72,13 +80,9 @@ class RoledMessage(BaseModel):
     _flag: MessageFlag | None = PrivateAttr(default=None)
     _source: Message | None = PrivateAttr(default=None)
     """The message that this one came from."""
-    _made: Message | None = PrivateAttr(default=None)
-    """The message that was made of it last."""
-    _revision: int = PrivateAttr(default=0)
-    """How often it was changed."""
-    _made_at: int = PrivateAttr(default=-1)
-    """The revision that the message was made of."""
-    _losses: tuple[Loss, ...] = PrivateAttr(default=())
+    _revision: object = PrivateAttr(default_factory=object)
+    """Another object after each change: threads that change it at once cannot give it an earlier value."""
+    _made: Made = PrivateAttr(default=Made())
     _text: str | None = PrivateAttr(default=None)
     _watchers: WeakSet[Watcher] = PrivateAttr(default_factory=WeakSet)
 
@@ -142,7 +146,7 @@ class RoledMessage(BaseModel):
 
     def _touch(self) -> None:
         """Note that something changed: what was made of it no longer holds."""
-        self._revision += 1
+        self._revision = object()
         self._text = None
         for watcher in list(self._watchers):
             watcher.changed(self.id)
@@ -153,11 +157,20 @@ class RoledMessage(BaseModel):
 
         Of a message that came from the vocabulary, and says the same, its own text.
         """
-        text, revision, source = self._text, self._revision, self._source
+        made = self._made
+        if made.is_stored and made.revision is self._revision and made.message is not None:
+            return made.message.text
+        source = self._source
+        is_taken = source is not None and source.kind == "parts" and self.to_message() is source
+        return source.text if source is not None and is_taken else self.written
+
+    @property
+    def written(self) -> str:
+        """What the template makes of the content as it is now; kept until a change."""
+        text, revision = self._text, self._revision
         if text is None:
-            is_taken = source is not None and source.kind == "parts" and self.to_message() is source
-            text = source.text if source is not None and is_taken else self._render()
-            if revision == self._revision:
+            text = self._render()
+            if revision is self._revision:
                 self._text = text
         return text
 
@@ -212,19 +225,20 @@ class RoledMessage(BaseModel):
 
         The one that this one came from, or that was made before, for as long as nothing has changed.
         """
+        return self._current().message
+
+    def _current(self) -> Made:
         from sabir_roles.vocabulary import make
 
-        revision = self._revision
-        if self._made_at != revision:
-            self._made, self._losses = make(self)
-            self._made_at = revision
-        return self._made
+        made, revision = self._made, self._revision
+        if made.revision is not revision:
+            made = self._made = Made(*make(self), revision)
+        return made
 
     @property
     def losses(self) -> tuple[Loss, ...]:
         """What the message of the vocabulary lacks of the one that this one came from, since it was edited."""
-        self.to_message()
-        return self._losses
+        return self._current().losses
 
     @property
     def source(self) -> Message | None:
@@ -331,8 +345,10 @@ class RoledMessage(BaseModel):
         metadata = dict(self.metadata)
         if isinstance(origin := metadata.get("clone_from"), RoledMessage):
             metadata["clone_from"] = origin.id
-        made = self._made
-        if made is self._source or (made and made.id == self.id and self._made_at == self._revision):
+        is_current = self._made.revision is self._revision
+        keeps = isinstance(self.template, Template) or (self._made.is_stored and is_current)
+        made = self.to_message() if keeps else self._made.message
+        if made is self._source or (made and made.id == self.id and is_current and not keeps):
             made = None  # it is made again as it was
         return {
             **self.model_dump(mode="json", exclude=set(RoledMessage.model_fields)),
@@ -347,6 +363,7 @@ class RoledMessage(BaseModel):
             "metadata": plain(metadata),
             "source": dump_message(self._source) if self._source else None,
             "made": dump_message(made) if made else None,
+            "keeps_made": keeps,
         }
 
     @classmethod
@@ -363,29 +380,17 @@ class RoledMessage(BaseModel):
         if kind is None or not issubclass(kind, cls):
             known = ", ".join(each for each, of in cls.kinds.items() if issubclass(of, cls)) or cls.__name__
             raise RoleError(one_line(f"the kind {name!r} is none of {cls.__name__}; expected one of {known}"))
-        source, made = stored.pop("source", None), stored.pop("made", None)
+        source, made, keeps = stored.pop("source", None), stored.pop("made", None), stored.pop("keeps_made", False)
         loaded = kind(**{str(key): value for key, value in stored.items()})
         loaded._source = load_message(source) if source is not None else None
-        loaded._made = load_message(made) if made is not None else None
+        if made is not None:
+            loaded._made = Made(load_message(made), (), loaded._revision if keeps else None, bool(keeps))
         loaded._flag = MessageFlag.MESSAGE_LOAD
         return loaded
 
     def to_log(self) -> Log:
         """An immutable copy of all fields as they are now."""
         return Log(id=self.id, created_at=self.created_at, content=self.to_dict())
-
-
-def dump_message(message: Message) -> Any:  # a JSON object
-    """A message of the vocabulary as JSON, what a newer writer said included."""
-    return message.model_dump(mode="json")
-
-
-def load_message(stored: object) -> Message:
-    """The message that was stored; RoleError for what is none."""
-    try:
-        return sabir.loads(json.dumps([stored]))[0]
-    except (ValueError, TypeError) as error:
-        raise RoleError(one_line(f"the stored message is none: {error}")) from None
 
 
 def _word(value: SenderRecipient | None) -> str:

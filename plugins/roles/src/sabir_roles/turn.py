@@ -65,21 +65,23 @@ class Turns(ABC):
         settings = given.get("settings")
         return {**given, "settings": asked if settings is None else settings.laid_over(asked)}
 
-    def _added(self, reply: Reply) -> Reply:
+    def _added(self, reply: Reply, lost: tuple[Loss, ...]) -> Reply:
         self.add_reply(reply)
-        lost = self.losses
         return reply.model_copy(update={"losses": (*lost, *reply.losses)}) if lost else reply
 
     async def complete(self, llm: Adapter, **how: Unpack[CallArguments]) -> Reply:
         """One turn: the reply, whose messages are added; its losses begin with those of edited messages.
 
-        Raises what the adapter raises; nothing is added then.
+        Raises what the adapter raises; nothing is added then. `strict` refuses what the rendering would lose, not what
+        an edit lost before it.
         """
-        return self._added(await llm.complete(self.to_messages(), **self._how(how)))
+        messages, lost = self.to_messages(), self.losses
+        return self._added(await llm.complete(messages, **self._how(how)), lost)
 
     def complete_sync(self, llm: Adapter, **how: Unpack[CallArguments]) -> Reply:
         """As `complete`, waiting."""
-        return self._added(llm.complete_sync(self.to_messages(), **self._how(how)))
+        messages, lost = self.to_messages(), self.losses
+        return self._added(llm.complete_sync(messages, **self._how(how)), lost)
 
     @asynccontextmanager
     async def stream(self, llm: Adapter, **how: Unpack[CallArguments]) -> AsyncIterator[ReplyStream]:
@@ -89,14 +91,14 @@ class Turns(ABC):
         """
         async with llm.stream(self.to_messages(), **self._how(how)) as stream:
             yield stream
-            self._added(await stream.reply())
+            self.add_reply(await stream.reply())
 
     @contextmanager
     def stream_sync(self, llm: Adapter, **how: Unpack[CallArguments]) -> Iterator[SyncReplyStream]:
         """As `stream`, waiting."""
         with llm.stream_sync(self.to_messages(), **self._how(how)) as stream:
             yield stream
-            self._added(stream.reply())
+            self.add_reply(stream.reply())
 
     async def act(self, options: Iterable[OptionLike]) -> list[ActionResponse]:
         """Answer every unanswered request, in order, by its option; the responses, which are added.

@@ -9,8 +9,9 @@ rides along in the message that is kept; of an edited one its media go along, an
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
+from pydantic import BaseModel
 from sabir.builders import build
 from sabir.losses import Loss, LossKind
 from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload, RoleHint, new_ids
@@ -25,11 +26,11 @@ from sabir_roles.base import MessageRole, SenderRecipient, validate_sender_recip
 from sabir_roles.content import plain
 from sabir_roles.images import image_url
 from sabir_roles.instruction import DETAILS, Instruction
-from sabir_roles.message import RoledMessage
+from sabir_roles.message import Made, RoledMessage
 from sabir_roles.system import System
 
 Payload: TypeAlias = PartsPayload | OptionCallPayload | OptionResultPayload
-Made: TypeAlias = tuple[Message | None, tuple[Loss, ...]]
+Kept = TypeVar("Kept", bound=BaseModel)
 ANY = "*"
 """The section of vendor hints that is for whichever provider knows what is in it."""
 _SPEAKERS: Mapping[MessageRole, tuple[str, RoleHint]] = {
@@ -52,8 +53,7 @@ def take(message: Message, speaks_as: str) -> RoledMessage:
 
 
 def _kept(copy: RoledMessage, message: Message) -> RoledMessage:
-    copy._source = copy._made = message
-    copy._made_at = copy._revision
+    copy._source, copy._made = message, Made(message, (), copy._revision)
     return copy
 
 
@@ -135,7 +135,7 @@ _TEMPLATES: Mapping[type[RoledMessage], str] = {
 }
 
 
-def make(copy: RoledMessage) -> Made:
+def make(copy: RoledMessage) -> tuple[Message | None, tuple[Loss, ...]]:
     """The message of a working copy, and what it lacks of the one that the copy came from."""
     source, twin = copy._source, None
     if source is not None:
@@ -150,7 +150,7 @@ def make(copy: RoledMessage) -> Made:
         return _nothing(copy, "it says nothing")
     policy, hint = _speaker(copy, twin)
     step_num = source.step_num if source else None
-    previous = copy._made
+    previous = copy._made.message
     is_first = previous is None and source is None
     fields = {"policy": policy, "role_hint_for_llm": hint, "step_num": step_num, "payload": payload}
     made = build(Message, "message", id=copy.id if is_first else new_ids(1)[0], **fields)
@@ -159,7 +159,7 @@ def make(copy: RoledMessage) -> Made:
     return made, tuple(_lost(source, made)) if source else ()
 
 
-def _nothing(copy: RoledMessage, reason: str) -> Made:
+def _nothing(copy: RoledMessage, reason: str) -> tuple[None, tuple[Loss, ...]]:
     return None, (Loss(kind="dropped", message_id=copy.id, reason=f"no message is made of it: {reason}"),)
 
 
@@ -171,8 +171,8 @@ def _told(copy: RoledMessage) -> tuple[object, ...]:
     if isinstance(copy, ActionResponse):
         return *whose, copy.invocation_id, copy.function, encode_json(copy.output, sort_keys=True)
     if isinstance(copy, Instruction):
-        return *whose, copy._render(), tuple(copy.images), copy.image_detail
-    return *whose, copy._render()
+        return *whose, copy.written, tuple(copy.images), copy.image_detail
+    return *whose, copy.written
 
 
 def _speaker(copy: RoledMessage, twin: RoledMessage | None) -> tuple[str, RoleHint | Any | None]:
@@ -189,6 +189,9 @@ def _speaker(copy: RoledMessage, twin: RoledMessage | None) -> tuple[str, RoleHi
 
 
 def _payload(copy: RoledMessage, twin: RoledMessage | None) -> Payload | None:
+    pair = (copy._source.call or copy._source.result) if copy._source is not None else None
+    if pair is not None and twin is not None and _told(copy)[3:] == _told(twin)[3:]:
+        return _stateless(pair)
     if isinstance(copy, ActionRequest):
         said = {"invocation_id": copy.invocation_id, "option_name": copy.function, "arguments": copy.arguments}
         return build(OptionCallPayload, "option call", **said)
@@ -200,7 +203,7 @@ def _payload(copy: RoledMessage, twin: RoledMessage | None) -> Payload | None:
 
 
 def _new_parts(copy: RoledMessage) -> list[Part]:
-    text = copy._render()
+    text = copy.written
     parts: list[Part] = [build(TextPart, "text", text=text)] if text else []
     return parts + [_image(copy, image) for image in _images(copy)]
 
@@ -215,29 +218,45 @@ def _image(copy: RoledMessage, image: str) -> MediaPart:
     return build(MediaPart, "image", modality="image", url=image_url(image), **hints)
 
 
+def _detailed(part: MediaPart, copy: RoledMessage) -> MediaPart:
+    """An image with the detail that is asked for now, in the sections that asked for one."""
+    detail = copy.content.get("image_detail")
+    hints = {name: {**section, "detail": detail} for name, section in part.vendor.items() if "detail" in section}
+    return part.model_copy(update={"vendor": {**part.vendor, **(hints or {ANY: {"detail": detail}})}})
+
+
 def _edited_parts(copy: RoledMessage, twin: RoledMessage) -> list[Part]:
     """The parts of an edited message: the new text in the place of the old, the media that are still there."""
     source = copy._source
     assert source is not None
-    text, images = copy._render(), _images(copy)
-    has_text = text == twin._render()
-    has_images = (images, copy.content.get("image_detail")) == (_images(twin), twin.content.get("image_detail"))
+    text, images = copy.written, copy.images if isinstance(copy, Instruction) else None
+    has_text = text == twin.written
+    said: list[Part] = [build(TextPart, "text", text=text)] if text and not has_text else []
+    is_detailed = copy.content.get("image_detail") not in (None, twin.content.get("image_detail"))
     parts: list[Part] = []
-    keeps_images = has_images or not isinstance(copy, Instruction)
     for part in source.parts:
         if part.kind == "text":
-            parts += [_stateless(part)] if has_text else []
-        elif part.kind == "media" and (keeps_images or part.modality != "image"):
-            parts.append(_stateless(part))
-    if not has_text and text:
-        first = next((index for index, part in enumerate(source.parts) if part.kind == "text"), 0)
-        before = sum(part.kind == "media" for part in source.parts[:first])
-        parts.insert(min(before, len(parts)), build(TextPart, "text", text=text))
-    return parts if has_images else parts + [_image(copy, image) for image in images]
+            parts += [_stateless(part)] if has_text else said
+            said = []
+        elif part.kind == "media" and (images is None or part.modality != "image" or part.url in images):
+            kept = _stateless(part)
+            parts.append(_detailed(kept, copy) if is_detailed and part.modality == "image" else kept)
+    parts, images = said + parts, images or []
+    shown = [part.url for part in parts if _is_image(part)] if images else []
+    if shown != images[: len(shown)]:
+        parts, shown = [part for part in parts if not _is_image(part)], []
+    return parts + [_image(copy, image) for image in images[len(shown) :]]
 
 
-def _stateless(part: TextPart | MediaPart) -> Part:
-    return part if part.state_json is None else part.model_copy(update={"state_json": None})
+def _is_image(part: Part) -> TypeGuard[MediaPart]:
+    return isinstance(part, MediaPart) and part.modality == "image"
+
+
+def _stateless(said: Kept) -> Kept:
+    """A part, a call or a result without its maker's state."""
+    if isinstance(said, OptionResultPayload):
+        return said.model_copy(update={"parts": tuple(map(_stateless, said.parts))})
+    return said.model_copy(update={"state_json": None}) if getattr(said, "state_json", None) is not None else said
 
 
 def _lost(source: Message, made: Message) -> list[Loss]:
@@ -251,13 +270,15 @@ def _lost(source: Message, made: Message) -> list[Loss]:
         lose("withheld", "origin", f"it is no longer what {source.origin.provider} {source.origin.model} said".strip())
     if source.call is not None and source.call.state_json is not None:
         lose("withheld", "payload.state", "its maker's state belongs to what it said")
+    if source.result is not None and source.result.is_error and not (made.result and made.result.is_error):
+        lose("dropped", "payload.is_error", "it is no longer the failure that it was")
     within = "payload.parts" if source.result else "parts"
     kept = {part.text for part in made.parts if part.kind == "text"}
     for index, part in enumerate(source.parts):
         path = f"{within}[{index}]"
-        if part.kind not in ("text", "media") or source.result:
+        if not (made.parts if source.result else part.kind in ("text", "media")):
             lose("dropped", path, f"a {part.kind} part belongs to what was said")
-        elif part.state_json is not None:
+        elif getattr(part, "state_json", None) is not None:
             lose("withheld", f"{path}.state", "its maker's state belongs to what it said")
         if part.kind == "text" and part.citations and part.text not in kept:
             lose("dropped", f"{path}.citations", "they are of another text")

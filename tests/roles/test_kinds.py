@@ -1,0 +1,190 @@
+"""What keywords make which message, and how one that is given is updated (LA-61, LA-62, LA-67, LA-68, D-48)."""
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from sabir_roles import (
+    ActionRequest,
+    ActionResponse,
+    AssistantResponse,
+    Instruction,
+    MessageManager,
+    MessageRole,
+    RoledMessage,
+    RoleError,
+    System,
+)
+from sabir_roles.kinds import kind_of
+
+
+class City(BaseModel):
+    """What an answer is."""
+
+    name: str
+
+
+REQUEST = ActionRequest.create("weather", {"city": "Paris"})
+KINDS: dict[str, tuple[type[RoledMessage], list[dict[str, Any]]]] = {
+    "instruction": (
+        Instruction,
+        [
+            {"instruction": "one"},
+            {"instruction": ""},
+            {"guidance": "be quick"},
+            {"context": ["a"]},
+            {"plain_content": "as it is"},
+            {"images": ["https://example.org/a.png"], "image_detail": "low"},
+            {"request_model": City},
+            {"request_fields": ["name"]},
+            {"tool_schemas": []},
+            {"instruction": Instruction.create("one")},
+        ],
+    ),
+    "assistant_response": (AssistantResponse, [{"assistant_response": ""}, {"assistant_response": {"a": 1}}]),
+    "system": (System, [{"system": "Be brief."}, {"system_datetime": True}, {"system": System.create()}]),
+    "action_request": (
+        ActionRequest,
+        [{"action_function": "weather"}, {"action_function": "weather", "action_arguments": {}}],
+    ),
+}
+"""Kind → what it is, and keywords that make one."""
+CASES = [pytest.param(made, given, id=f"{kind}-{'-'.join(given)}") for kind, (made, all_) in KINDS.items()
+         for given in all_]  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "given"), CASES)
+def test_the_keywords_say_the_kind(made: type[RoledMessage], given: dict[str, Any]) -> None:
+    """LA-61, D-33, D-34, D-48: falsy values count; the message is returned, and is the last, a system's the first."""
+    manager = MessageManager()
+    manager.add_message(instruction="before")
+
+    message = manager.add_message(**given)
+
+    assert type(message) is made
+    assert manager.messages[0 if made is System else -1] is message
+    assert len(manager) == 2
+
+
+@pytest.mark.parametrize("output", [0, "", [], False, None])
+def test_an_output_may_be_falsy(output: Any) -> None:
+    """LA-53, LA-61, D-33: with the request that it answers it makes a response; None is an output too."""
+    manager = MessageManager()
+    request = manager.add_message(action_function="weather")
+    assert isinstance(request, ActionRequest)
+    response = manager.add_message(action_request=request, action_output=output)
+
+    assert isinstance(response, ActionResponse)
+    assert response.output == output
+    assert (request.action_response_id, response.action_request_id) == (response.id, request.id)
+    assert manager.add_message(action_response=response, action_output="rain") is response
+    assert response.output == "rain"
+    manager.add_message(action_response=response, action_output=output)
+    assert response.output == output
+
+
+def test_a_request_that_is_given_is_added() -> None:
+    """LA-61: by itself it is a request; a response that is given is a response."""
+    manager, request = MessageManager(), ActionRequest.create("weather")
+    response = ActionResponse.create(request, "rain")
+
+    assert manager.add_message(action_request=request) is request
+    assert manager.add_message(action_response=response) is response
+    assert manager.messages == [request, response]
+
+
+def test_two_kinds_at_once_are_refused() -> None:
+    """LA-62, D-48: any two, an instruction's parts beside an action's included."""
+    firsts = [all_[0] for _, all_ in KINDS.values()]
+    pairs = [{**one, **two} for one, two in combinations([*firsts, {"action_output": 0, "action_request": REQUEST}], 2)]
+    for given in [*pairs, {"context": "c", "action_function": "f"}, {"action_output": 0, "assistant_response": ""}]:
+        with pytest.raises(ValueError, match=r"add one message at a time$"):
+            MessageManager().add_message(**given)
+
+
+def test_none_is_not_given() -> None:
+    """LA-61, D-33: a program may pass every keyword, as long as one kind is said."""
+    nothing: dict[str, Any] = dict.fromkeys(
+        ["instruction", "context", "assistant_response", "system", "system_datetime", "action_function",
+         "action_arguments", "action_request", "action_response", "template", "template_context", "sender",
+         "recipient", "metadata"]
+    )  # fmt: skip
+    for made, all_ in KINDS.values():
+        for given in all_:
+            assert type(MessageManager().add_message(**{**nothing, **given})) is made
+    request = ActionRequest.create("weather")
+    answered = MessageManager().add_message(**{**nothing, "action_request": request, "action_output": 0})
+    assert isinstance(answered, ActionResponse)
+    with pytest.raises(RoleError, match="was given no message; give one of instruction"):
+        MessageManager().add_message(**nothing)
+
+
+def test_a_word_that_is_unknown_is_named() -> None:
+    """LA-61: with those that there are."""
+    with pytest.raises(RoleError, match=r"add_message\(\) takes no 'instuction'; it takes action_arguments, "):
+        kind_of({"instuction": "one"})
+
+
+def test_what_every_kind_takes_reaches_it() -> None:
+    """D-48, D-50: sender, recipient, template, and what the template sees besides its content."""
+    shared: dict[str, Any] = {
+        "sender": "planner", "recipient": "critic", "template": "{{ tone }}!", "template_context": {"tone": "calm"},
+    }  # fmt: skip
+    manager = MessageManager()
+    for _, all_ in KINDS.values():
+        message = manager.add_message(**all_[0], **shared)
+        assert (message.sender, message.recipient, message.text) == ("planner", "critic", "calm!")
+    request = ActionRequest.create("weather")
+    response = manager.add_message(action_request=request, action_output=0, **shared)
+    assert (response.sender, response.text) == ("planner", "calm!")
+
+
+def test_each_kind_has_its_maker() -> None:
+    """LA-67: new ones are added nowhere."""
+    manager = MessageManager()
+    request = manager.create_action_request(function="weather", arguments={"city": "Paris"}, sender="planner")
+    response = manager.create_action_response(action_request=request, action_output="rain")
+    asked = manager.create_instruction(instruction="one", context="c", guidance="g", request_model=City)
+    said = manager.create_assistant_response(assistant_response="yes", recipient="planner")
+    system = manager.create_system(system="Be brief.", system_datetime="noon")
+
+    assert (request.function, request.arguments, request.sender) == ("weather", {"city": "Paris"}, "planner")
+    assert (response.output, response.recipient) == ("rain", "planner")
+    assert (asked.instruction, asked.context, asked.response_format) == ("one", ["c"], City)
+    assert (said.response, said.recipient) == ("yes", "planner")
+    assert (system.system_message, system.system_datetime) == ("Be brief.", "noon")
+    assert manager.create_system().system_message == System.create().system_message
+    assert len(manager) == 0
+
+
+def test_a_maker_updates_what_it_is_given() -> None:
+    """LA-67: the same object, changed; a request that is answered is left alone."""
+    manager = MessageManager()
+    asked, said, system = Instruction.create("one"), AssistantResponse.create("yes"), System.create("Be brief.")
+    request = ActionRequest.create("weather")
+
+    assert manager.create_instruction(instruction=asked, context="c") is asked
+    assert manager.create_assistant_response(assistant_response=said, sender="critic") is said
+    assert manager.create_system(system=system, system_datetime="noon") is system
+    assert manager.create_action_request(action_request=request, arguments={"city": "Oslo"}) is request
+    assert (asked.context, said.sender, system.system_datetime) == (["c"], "critic", "noon")
+    assert request.arguments == {"city": "Oslo"}
+    response = ActionResponse.create(request, "rain")
+    assert manager.create_action_response(action_response=response, action_output="sun") is response
+    assert response.output == "sun"
+    assert manager.create_action_response(action_response=response, recipient=MessageRole.USER).output == "sun"
+    assert manager.create_action_request(action_request=request) is request
+    with pytest.raises(RoleError, match="is answered"):
+        manager.create_action_request(action_request=request, arguments={"city": "Bern"})
+
+
+def test_a_response_without_a_request_is_refused() -> None:
+    """LA-68: ValueError, by the maker and by add_message."""
+    manager = MessageManager()
+    with pytest.raises(ValueError, match="a response answers a request; give action_request="):
+        manager.create_action_response(action_output="rain")
+    with pytest.raises(ValueError, match="give action_request="):
+        manager.add_message(action_output="rain")
+    with pytest.raises(ValueError, match="is no ActionRequest"):
+        manager.create_action_response(action_request="weather")  # type: ignore[arg-type]

@@ -1,0 +1,376 @@
+"""MessageManager: order, views, adding and taking away, refusals that change nothing, and JSON (LA-57 … LA-71)."""
+
+import json
+from typing import Any
+
+import pytest
+import sabir
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sabir.losses import Loss
+from sabir.messages import Message
+from sabir_roles import (
+    ActionRequest,
+    ActionResponse,
+    AssistantResponse,
+    Instruction,
+    MessageManager,
+    MessageRole,
+    RoledMessage,
+    RoleError,
+    System,
+)
+from sabir_roles.message_manager import MessageManager as ByItsOtherName
+
+from tests.roles.support import asked_and_answered, made_by
+
+
+def test_the_document_s_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    """LA-72, D-34: verbatim, but for its imports and its two unpackings; both module names have the manager."""
+    # 1) Create a manager
+    manager = MessageManager(system=System.create())
+
+    # 2) Add a user instruction
+    instruct = Instruction.create(instruction="How to deploy a python app?")
+    msg = manager.add_message(instruction=instruct)
+
+    # 3) AI responds
+    response = AssistantResponse.create("You can use Docker or a PaaS like Heroku.")
+    msg = manager.add_message(assistant_response=response)
+
+    # Inspect
+    print(manager.last_response.response)  # type: ignore[union-attr]
+
+    assert capsys.readouterr().out == "You can use Docker or a PaaS like Heroku.\n"
+    assert msg is response
+    assert ByItsOtherName is MessageManager
+
+
+def test_the_system_message_is_first_however_it_came() -> None:
+    """LA-57, D-49: as `system=`, among the messages, or later."""
+    system, asked = System.create("Be brief."), Instruction.create("Umbrella?")
+    later = MessageManager([asked])
+    later.set_system(system)
+
+    for manager in (MessageManager([asked], system=system), MessageManager([asked, system]), later):
+        assert manager.messages == [system, asked]
+        assert manager.system is system
+    assert MessageManager().system is None
+    assert [each.text for each in MessageManager([asked, system]).to_messages()] == ["Be brief.", "Umbrella?"]
+
+
+@pytest.mark.parametrize("wrong", ["Be brief.", Instruction.create("Be brief."), 3])
+def test_a_system_that_is_none_is_refused(wrong: Any) -> None:
+    """LA-57: ValueError, in one line."""
+    with pytest.raises(ValueError, match=r"is no System; make one with create\(\)$"):
+        MessageManager(system=wrong)
+
+
+def test_the_progression_is_the_ids_in_their_order() -> None:
+    """LA-58, D-49: `progression=` orders what is given; an id that is unknown, or left out, is refused."""
+    one, two = Instruction.create("one"), Instruction.create("two")
+
+    assert MessageManager([one, two]).progression == [one.id, two.id]
+    assert MessageManager([one, two], progression=[two.id, one.id]).messages == [two, one]
+    for wrong in ([one.id], [one.id, two.id, "nobody"]):
+        with pytest.raises(ValueError, match="progression"):
+            MessageManager([one, two], progression=wrong)
+
+
+def test_what_is_no_message_is_refused() -> None:
+    """LA-57: it is named by its type."""
+    with pytest.raises(RoleError, match="a value of type Message is no RoledMessage"):
+        MessageManager([sabir.user("hi")])  # type: ignore[list-item]
+
+
+def test_each_kind_has_its_view_in_order() -> None:
+    """LA-59: the latest of a kind, None where there is none, and all of a kind."""
+    empty, manager = MessageManager(), asked_and_answered()
+    kinds = [type(each) for each in manager]
+
+    assert (empty.last_response, empty.last_instruction) == (None, None)
+    assert kinds == [System, Instruction, ActionRequest, ActionResponse, AssistantResponse, Instruction]
+    assert manager.last_response is manager.messages[4]
+    assert manager.last_instruction is manager.messages[5]
+    assert manager.assistant_responses == [manager.messages[4]]
+    assert manager.instructions == [manager.messages[1], manager.messages[5]]
+    assert manager.actions == manager.messages[2:4]
+    assert manager.action_requests == [manager.messages[2]]
+    assert manager.action_responses == [manager.messages[3]]
+    assert manager.action_requests[0] in manager
+    assert len(manager) == 6
+
+
+def test_set_system_takes_the_place_of_the_old_one() -> None:
+    """LA-60, D-49: the new one is first; the present one changes nothing."""
+    manager = asked_and_answered()
+    new = System.create("Be wordy.")
+    rest = manager.messages[1:]
+
+    manager.set_system(new)
+
+    assert manager.messages == [new, *rest]
+    before = manager.to_messages()
+    manager.set_system(new)
+    assert all(was is now for was, now in zip(before, manager.to_messages(), strict=True))
+    assert before[0].text == "Be wordy."
+
+
+def test_a_message_that_is_here_keeps_its_place() -> None:
+    """LA-63: added again it is no duplicate, and what else is given updates it."""
+    manager = MessageManager()
+    first = manager.add_message(instruction="one")
+    manager.add_message(instruction="two")
+
+    assert manager.add_message(instruction=first, context="more") is first
+    assert manager.messages[0] is first
+    assert len(manager) == 2
+    assert isinstance(first, Instruction)
+    assert first.context == ["more"]
+
+
+def test_metadata_is_kept_as_extra() -> None:
+    """LA-64: beside what the message has of its own."""
+    manager = MessageManager()
+    made = manager.add_message(instruction="one", metadata={"ticket": 7})
+
+    assert made.metadata == {"extra": {"ticket": 7}}
+    assert MessageManager.from_dict(manager.to_dict()).messages[0].metadata == {"extra": {"ticket": 7}}
+
+
+async def test_clearing_keeps_the_system_message() -> None:
+    """LA-65, LA-66: of both forms."""
+    manager, other = asked_and_answered(), asked_and_answered()
+    system = manager.system
+    manager.clear_messages()
+    await other.aclear_messages()
+
+    assert manager.messages == [system]
+    assert [type(each) for each in other] == [System]
+    assert [each.text for each in manager.to_messages()] == ["Be brief."]
+
+
+def test_tool_schemas_are_taken_from_the_last_instruction() -> None:
+    """LA-69: without an instruction nothing happens."""
+    manager = MessageManager()
+    manager.remove_last_instruction_tool_schemas()
+    kept = manager.add_message(instruction="one", tool_schemas=[{"name": "weather"}])
+    last = manager.add_message(instruction="two", tool_schemas=[{"name": "tide"}])
+
+    manager.remove_last_instruction_tool_schemas()
+
+    assert "tool_schemas" in kept.content
+    assert "tool_schemas" not in last.content
+    assert "tide" not in manager.to_messages()[1].text
+
+
+def test_trailing_responses_become_context_oldest_first() -> None:
+    """LA-70, D-35: requests between are skipped; an answer of the assistant ends the trail."""
+    manager = asked_and_answered()
+    for city in ("Oslo", "Rome"):
+        request = manager.add_message(action_function="weather", action_arguments={"city": city})
+        assert isinstance(request, ActionRequest)
+        manager.add_message(action_request=request, action_output=f"rain in {city}")
+    asked = Instruction.create("And?")
+
+    manager.concat_recent_action_responses_to_instruction(asked)
+    assert [each["output"] for each in asked.context] == ["rain in Oslo", "rain in Rome"]
+
+    manager.add_message(assistant_response="So it is.")
+    other = Instruction.create("And now?", context="only this")
+    manager.concat_recent_action_responses_to_instruction(other)
+    assert other.context == ["only this"]
+    with pytest.raises(RoleError, match="is no Instruction"):
+        manager.concat_recent_action_responses_to_instruction("And?")  # type: ignore[arg-type]
+
+
+def test_the_chat_form_is_of_all_or_of_the_named_ones() -> None:
+    """LA-71, D-26: [] gives [], an unknown id is refused, and None is never among them."""
+    manager = asked_and_answered()
+    ids = manager.progression
+    unset = AssistantResponse.create("nobody says this")
+    unset.role = MessageRole.UNSET
+    silent = MessageManager([*manager.messages, unset])
+
+    assert manager.to_chat_msgs([]) == []
+    roles = ["system", "user", "action", "action", "assistant", "user"]
+    assert [each["role"] for each in manager.to_chat_msgs()] == roles
+    assert manager.to_chat_msgs([ids[1], ids[0]]) == manager.to_chat_msgs()[1::-1]
+    assert silent.to_chat_msgs() == manager.to_chat_msgs()
+    for wrong in ("nobody", ["x"]):
+        with pytest.raises(ValueError, match="no message here has the id"):
+            manager.to_chat_msgs([wrong])  # type: ignore[list-item]
+
+
+def test_json_holds_the_whole_manager() -> None:
+    """Order, ids, links and what was made: the loaded one says the same, and is edited on its own."""
+    manager = asked_and_answered()
+    sent = manager.to_messages()
+    loaded = MessageManager.from_dict(json.loads(json.dumps(manager.to_dict())))
+
+    assert loaded.to_dict() == manager.to_dict()
+    assert loaded.to_messages() == sent
+    assert [each.id for each in loaded.to_messages()] == [each.id for each in sent]
+    request, response = loaded.action_requests[0], loaded.action_responses[0]
+    other = ActionRequest.create("weather", {"city": "Oslo"})
+    response.update(action_request=other)
+    assert not request.is_responded()
+    broken: list[Any] = [None, {}, {"messages": {}}, {"messages": [None]}, {"messages": [{"kind": "Song"}]}]
+    for wrong in broken:
+        with pytest.raises(RoleError):
+            MessageManager.from_dict(wrong)
+
+
+def test_an_edited_message_that_was_made_anew_keeps_its_new_id_in_json() -> None:
+    """So that what was sent after the edit is found again after loading."""
+    manager = asked_and_answered()
+    manager.to_messages()
+    manager.instructions[0].update(context="it is autumn")
+    sent = manager.to_messages()
+
+    loaded = MessageManager.from_dict(json.loads(json.dumps(manager.to_dict())))
+
+    assert loaded.to_messages() == sent
+    assert [each.id for each in loaded.to_messages()] == [each.id for each in sent]
+
+
+def test_a_reply_s_first_answer_holds_what_else_the_reply_says() -> None:
+    """All its messages are added, in order; usage and the like are the raw data."""
+    manager = MessageManager([Instruction.create("Umbrella?")])
+    llm = sabir.adapter("echo:m")
+    reply = llm.complete_sync(manager.to_messages())
+
+    added = manager.add_reply(reply)
+
+    assert manager.to_messages()[1:] == list(reply.messages)
+    assert manager.last_response is added[0]
+    assert manager.last_response.model_response["usage"] == reply.usage.model_dump(mode="json")
+
+
+def test_one_append_to_a_thousand_messages_makes_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The maker runs once, and the others are the same objects; an edit in the middle makes one, too."""
+    manager = MessageManager(Instruction.create(f"question {number}") for number in range(1000))
+    before = manager.to_messages()
+    made = made_by(monkeypatch)
+
+    assert manager.to_messages() == before
+    assert made == []
+    added = manager.add_message(instruction="the last")
+    after = manager.to_messages()
+    assert made == [added]
+    assert all(was is now for was, now in zip(before, after, strict=False))
+    manager.instructions[500].update(context="more")
+    edited = manager.to_messages()
+    assert made == [added, manager.messages[500]]
+    assert [place for place in range(1001) if edited[place] is not after[place]] == [500]
+
+
+REFUSED: list[dict[str, Any]] = [
+    {},
+    {"instruction": None},
+    {"instruction": "one", "assistant_response": "two"},
+    {"instruction": "one", "action_output": 1},
+    {"context": "more", "action_function": "weather"},
+    {"nonsense": 1},
+    {"instruction": "one", "metadata": 5},
+    {"instruction": "one", "metadata": {"x": object()}},
+    {"instruction": "one", "template_context": 5},
+    {"instruction": "one", "image_detail": "sharp", "images": ["https://example.org/a.png"]},
+    {"instruction": "one", "images": ["what?!"]},
+    {"instruction": "one", "request_fields": ["a"], "request_model": Loss},
+    {"instruction": "one", "sender": 5},
+    {"instruction": object()},
+    {"instruction": "one", "template": "{{ open"},
+    {"instruction": "one", "template": 5},
+    {"action_output": 1},
+    {"action_request": "weather"},
+    {"action_request": "weather", "action_output": 1},
+    {"action_response": "rain"},
+    {"action_function": ""},
+    {"action_function": "weather", "action_arguments": "[1]"},
+    {"system": "s", "system_datetime": 5},
+    {"system": object()},
+]
+"""What no manager takes."""
+SPOILT: list[dict[str, Any]] = [
+    {"template_context": {"x": object()}},
+    {"template_context": [1]},
+    {"metadata": {"x": object()}},
+    {"sender": 5},
+    {"template": "{% if %}"},
+]
+"""What spoils an update that would be taken without it."""
+
+
+def updates(manager: MessageManager) -> list[dict[str, Any]]:
+    """Updates of messages that are here."""
+    system, asked, request, response, said, _ = manager.messages
+    return [
+        {"instruction": asked, "context": "more", "images": ["https://example.org/a.png"]},
+        {"system": system, "system_datetime": "noon"},
+        {"assistant_response": said, "recipient": "planner"},
+        {"action_response": response, "action_output": 0},
+        {"action_request": request, "action_function": "tide"},
+    ]
+
+
+@settings(max_examples=settings().max_examples // 3)
+@given(data=st.data())
+def test_what_is_refused_leaves_the_manager_as_it_was(data: st.DataObject) -> None:
+    """LA-61, LA-62, LA-68 and every other refusal: ValueError, in one line, and the same JSON as before."""
+    manager = asked_and_answered()
+    sent, stored = manager.to_messages(), manager.to_dict()
+    for _ in range(data.draw(st.integers(1, 4))):
+        refused = data.draw(
+            st.one_of(
+                st.sampled_from(REFUSED),
+                st.builds(
+                    lambda update, spoilt: {**update, **spoilt},
+                    st.sampled_from(updates(manager)),
+                    st.sampled_from(SPOILT),
+                ),
+            )
+        )
+        with pytest.raises(ValueError) as met:
+            manager.add_message(**refused)
+        assert isinstance(met.value, RoleError)
+        assert "\n" not in str(met.value)
+
+    assert manager.to_dict() == stored
+    assert all(was is now for was, now in zip(sent, manager.to_messages(), strict=True))
+
+
+def test_another_message_of_the_same_id_is_refused_before_anything_changes() -> None:
+    """A loaded copy of one that is here; neither it nor the manager is changed."""
+    manager = asked_and_answered()
+    stored = manager.to_dict()
+    for place, word in ((1, "instruction"), (2, "action_request"), (3, "action_response"), (4, "assistant_response")):
+        copy: Any = RoledMessage.from_dict(stored["messages"][place])
+        given: dict[str, Any] = {word: copy, "sender": "someone"}
+        with pytest.raises(RoleError, match="another message here has the id"):
+            manager.add_message(**given)
+        assert copy.to_dict() == stored["messages"][place]
+    copy = RoledMessage.from_dict(stored["messages"][2])
+    copy.action_response_id = None
+    with pytest.raises(RoleError, match="another message here has the id"):
+        manager.add_message(action_request=copy, action_output="sun")
+    with pytest.raises(RoleError, match="another message here has the id"):
+        manager.set_system(System.create("x").model_copy(update={"id": manager.progression[1]}))
+
+    assert manager.to_dict() == stored
+
+
+def test_a_history_that_holds_a_message_twice_is_taken() -> None:
+    """Also one that is added twice: each has a working copy of its own, and goes back as the same object."""
+    hello = sabir.user("hello")
+    history: list[Message] = [hello, sabir.assistant("hi"), hello]
+    manager = MessageManager.from_messages(history)
+    reply = sabir.adapter("echo:m").complete_sync(history)
+    manager.add_reply(reply)
+    manager.add_reply(reply)
+
+    assert len(set(manager.progression)) == 5
+    assert all(was is now for was, now in zip([*history, *reply.messages * 2], manager.to_messages(), strict=True))
+    loaded = MessageManager.from_dict(json.loads(json.dumps(manager.to_dict())))
+    assert loaded.to_messages() == manager.to_messages()
+    assert manager.losses == loaded.losses == ()

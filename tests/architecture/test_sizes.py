@@ -33,7 +33,7 @@ MOST_OF_A_PROVIDER = 1200
 WITHOUT_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
 }  # fmt: skip
-LARGER: Mapping[str, int] = {"core": 7100, "anthropic": 1430, "google": 1520, "openai": 2400}
+LARGER: Mapping[str, int] = {"core": 7240, "anthropic": 1450, "google": 1560, "openai": 2465}
 """Package beyond its bound → the bound that it has instead; docs/explanation/decisions/0013-sizes.md says why."""
 
 PACKAGED = python_files("core", "plugins")

@@ -398,3 +398,14 @@ def test_a_kind_takes_its_own_messages_alone() -> None:
     """Another kind's is refused."""
     with refuses("AssistantResponse", "Instruction"):
         Instruction.from_message(sabir.assistant("x"))
+
+
+def test_two_modules_have_no_kind_of_one_name() -> None:
+    """What is stored names its kind: it would come back as the other; a cell that is run again is the same kind."""
+    with refuses("sabir_roles.system has a kind 'System' already"):
+        type("System", (RoledMessage,), {"__module__": __name__, "__annotations__": {}})
+    assert RoledMessage.kinds["System"] is System
+
+    again = type("Note", (RoledMessage,), {"__module__": __name__, "__annotations__": {}})
+    assert RoledMessage.kinds["Note"] is again
+    RoledMessage.kinds["Note"] = Note

@@ -9,7 +9,7 @@ then, in one line.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, SupportsIndex, TypeAlias
+from typing import Any, Protocol, SupportsIndex, TypeAlias
 
 from sabir.errors import NotJSON
 from sabir.values import DEEPEST, encode_json
@@ -18,6 +18,13 @@ from sabir_roles.errors import RoleError
 
 Touch: TypeAlias = Callable[[], None]
 """What is called after each change."""
+
+
+class Watcher(Protocol):
+    """Whoever keeps what was made of a message."""
+
+    def changed(self, message_id: str) -> None:
+        """The message is to be made anew."""
 
 
 def plain(value: object) -> Any:  # any JSON value

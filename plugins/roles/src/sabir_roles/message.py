@@ -9,7 +9,7 @@ changes nothing (D-27): a compiled template and the class of a model stay on the
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 from uuid import uuid4
 from weakref import WeakSet
 
@@ -21,7 +21,7 @@ from sabir.losses import Loss
 from sabir.messages import Message
 
 from sabir_roles.base import MessageFlag, MessageRole, SenderRecipient, validate_sender_recipient
-from sabir_roles.content import copied, hold, plain
+from sabir_roles.content import Watcher, copied, hold, plain
 from sabir_roles.errors import RoleError, refuse_invalid
 from sabir_roles.log import Log, dump_message, load_message
 from sabir_roles.templates import as_json, check_template, render
@@ -38,13 +38,6 @@ class Made(NamedTuple):
     revision: object = None
     is_stored: bool = False
     """Whether it was stored because the template that made it is not."""
-
-
-class Watcher(Protocol):
-    """Whoever keeps what was made of a message."""
-
-    def changed(self, message_id: str) -> None:
-        """The message is to be made anew."""
 
 
 def _now() -> datetime:
@@ -95,8 +88,11 @@ class RoledMessage(BaseModel):
             refuse_invalid(type(self).__name__, error)
 
     def __init_subclass__(cls, **how: Any) -> None:
-        """Know the kind by its name."""
+        """Know the kind by its name; RoleError where a kind of another module has it."""
         super().__init_subclass__(**how)
+        known = cls.kinds.setdefault(cls.__name__, cls)
+        if known.__module__ != cls.__module__:
+            raise RoleError(f"{known.__module__} has a kind {cls.__name__!r} already; give the class another name")
         cls.kinds[cls.__name__] = cls
 
     @field_validator("sender", "recipient", mode="before")

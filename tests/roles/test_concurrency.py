@@ -170,3 +170,37 @@ def test_one_thread_at_a_time_makes_a_message(monkeypatch: pytest.MonkeyPatch) -
 
     at_once(work)
     assert at_the_same_time == [1] * len(manager)
+
+
+def test_threads_that_extend_one_instruction_lose_nothing() -> None:
+    """What reads the context and then changes it is one step; so for images."""
+    instruction = Instruction.create("x")
+
+    def extend(number: int) -> None:
+        for each in range(EACH):
+            instruction.extend_context(f"{number} {each}")
+            instruction.extend_images([f"https://example.com/{number}/{each}.png"])
+            instruction.update(context=f"update {number} {each}")
+
+    at_once(extend, 4)
+    assert len(instruction.context) == len(set(instruction.context)) == 4 * EACH * 2
+    assert len(instruction.images) == len(set(instruction.images)) == 4 * EACH
+
+
+def test_two_managers_that_share_a_message_wait_for_neither() -> None:
+    """A change in the one is told to the other, whatever that is doing."""
+    shared = Instruction.create("x")
+    managers = [MessageManager([shared]), MessageManager([shared])]
+
+    def change(number: int) -> None:
+        for each in range(EACH):
+            managers[number].add_message(instruction=shared, guidance=f"{number} {each}")
+            managers[number].to_messages()
+
+    threads = [threading.Thread(target=change, args=(number,), daemon=True) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert managers[0].to_messages() == managers[1].to_messages()

@@ -388,3 +388,30 @@ def test_serialising_keeps_the_model_on_the_live_object() -> None:
     loaded = through_json(made)
     assert loaded.response_format is None
     assert (loaded.respond_schema_info, loaded.text) == (made.respond_schema_info, made.text)
+
+
+class Form(BaseModel):
+    """A form of an answer."""
+
+    name: str
+
+
+class Endless(BaseModel):
+    """A model whose schema JSON cannot hold."""
+
+    x: float = float("inf")
+
+
+def test_a_form_that_is_refused_changes_nothing() -> None:
+    """Not the rest of the update either."""
+    asked = Instruction.create("x", request_fields={"a": "int"})
+    with refuses(of=asked):
+        asked.update(guidance="g", request_model=Endless)
+
+
+def test_the_model_holds_for_as_long_as_the_content_asks_for_it() -> None:
+    """Content that is replaced asks for what it says itself."""
+    asked = Instruction.create("x", response_format=Form)
+    assert asked.settings.response_format is not None
+    asked.content = {"instruction": "plain now"}
+    assert (asked.response_format, asked.settings.response_format) == (None, None)

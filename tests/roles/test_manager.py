@@ -1,6 +1,9 @@
 """MessageManager: order, views, adding and taking away, refusals that change nothing, and JSON (LA-57 … LA-71)."""
 
+import copy
 import json
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -374,3 +377,55 @@ def test_a_history_that_holds_a_message_twice_is_taken() -> None:
     loaded = MessageManager.from_dict(json.loads(json.dumps(manager.to_dict())))
     assert loaded.to_messages() == manager.to_messages()
     assert manager.losses == loaded.losses == ()
+
+
+def test_a_copy_of_a_manager_goes_its_own_way() -> None:
+    """By copy, deepcopy and pickle: messages and links are there, and neither hears of the other's changes."""
+    manager = asked_and_answered()
+    for twin in (copy.copy(manager), copy.deepcopy(manager), pickle.loads(pickle.dumps(manager))):
+        assert (twin.to_dict(), twin.to_messages()) == (manager.to_dict(), manager.to_messages())
+        twin.clear_messages()
+        twin.add_message(instruction="elsewhere")
+        assert len(manager) != len(twin)
+        assert manager.to_messages()
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda: MessageManager(messages=5),  # type: ignore[arg-type]
+        lambda: MessageManager(progression=5),  # type: ignore[arg-type]
+        lambda: MessageManager([System.create("x")], progression=[[]]),  # type: ignore[list-item]
+        lambda: MessageManager().to_chat_msgs(5),  # type: ignore[arg-type]
+        lambda: MessageManager.from_messages([3]),  # type: ignore[list-item]
+        lambda: MessageManager.from_messages(3),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_list_of_the_right_things_is_refused(refused: Callable[[], object]) -> None:
+    """In a line of ours, never by an error of Python's."""
+    with pytest.raises(RoleError, match=r"; (give|see)"):
+        refused()
+
+
+def test_a_progression_names_each_message_once() -> None:
+    """Twice is as wrong as never."""
+    given = [Instruction.create("a"), Instruction.create("b")]
+    with pytest.raises(RoleError, match="once"):
+        MessageManager(given, progression=[given[0].id, given[1].id, given[0].id])
+
+
+def test_a_system_message_that_clashes_is_refused_before_it_is_changed() -> None:
+    """As every other kind."""
+    manager = MessageManager(system=System.create("a"))
+    asked = manager.add_message(instruction="x")
+    other = System.from_dict({**System.create("b").to_dict(), "id": asked.id})
+    before = other.to_dict()
+    with pytest.raises(RoleError, match="another message"):
+        manager.add_message(system=other, system_datetime="T", metadata={"a": 1})
+    assert other.to_dict() == before
+
+
+def test_no_time_is_no_message() -> None:
+    """`system_datetime=False` says that none is wanted, beside whatever is added."""
+    manager = MessageManager()
+    assert isinstance(manager.add_message(instruction="x", system_datetime=False), Instruction)

@@ -409,3 +409,15 @@ def test_two_modules_have_no_kind_of_one_name() -> None:
     again = type("Note", (RoledMessage,), {"__module__": __name__, "__annotations__": {}})
     assert RoledMessage.kinds["Note"] is again
     RoledMessage.kinds["Note"] = Note
+
+
+def test_what_says_neither_kind_nor_content_is_no_message() -> None:
+    """LA-13: bad data is refused."""
+    with refuses("neither kind nor content"):
+        RoledMessage.from_dict({})
+
+
+def test_a_message_whose_template_fails_is_stored_all_the_same() -> None:
+    """What the template would have made is not there to be stored."""
+    broken = System.create("x", template=Template("{{ 1 / 0 }}"))
+    assert through_json(broken).content == broken.content

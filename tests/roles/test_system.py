@@ -123,3 +123,11 @@ def test_what_is_refused_changes_nothing(bad: dict[str, Any]) -> None:
     system = System.create("x", "now")
     with refuses(of=system):
         system.update("y", **{"system_datetime": False, "tone": "calm", **bad})
+
+
+def test_the_old_name_is_known_to_update_too() -> None:
+    """LA-22: it works, and warns."""
+    system = System.create("x")
+    with pytest.warns(DeprecationWarning, match="system_message="):
+        system.update(system="y")
+    assert (system.system_message, "system" in system.content) == ("y", False)

@@ -295,3 +295,12 @@ def test_a_template_may_be_empty() -> None:
     """A falsy template is given all the same."""
     message = System.create("x", template="")
     assert (message.rendered, message.chat_msg) == ("", None)
+
+
+@pytest.mark.parametrize(
+    "source", ["{{ ''.format }}", "{{ instruction.upper }}", "{{ namespace() }}", "{{ 'a' | map('upper') }}"]
+)
+def test_what_has_no_text_of_its_own_is_not_printed(source: str) -> None:
+    """It would print an address in memory, another one each time."""
+    with pytest.raises(TemplateFailed, match="has no text"):
+        _ = Instruction.create("x", template=source).rendered

@@ -295,7 +295,8 @@ def test_images_that_stay_keep_their_place_and_all_that_they_say() -> None:
     first, *rest = manager.to_messages()[0].parts
     low = {"*": {"detail": "low"}}
     assert (first, rest[0]) == history[0].parts[1:]
-    assert rest[1:] == [MediaPart(modality="image", url=url, vendor=low) for url in (OTHER, IMAGE)]
+    assert [part.url for part in rest[1:]] == [OTHER, IMAGE]
+    assert (rest[2].name, rest[2].prompt_hint, rest[2].vendor) == ("sky", "the sky", {"acme": {"zoom": 2}, **low})
     asked.update(images=[IMAGE], image_detail="high")
     shown = manager.to_messages()[0].parts[0]
     assert isinstance(shown, MediaPart)
@@ -346,3 +347,70 @@ def test_the_kept_prefix_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None
 
 def said(text: str) -> AssistantResponse:
     return AssistantResponse.create(text)
+
+
+def test_the_assistant_s_words_are_its_own_whoever_an_adapter_speaks_as() -> None:
+    """What a program says for the assistant renders as the assistant's under any `speaks_as`."""
+    manager = MessageManager()
+    manager.add_message(instruction="Name a river.")
+    manager.add_message(assistant_response="The Nile.")
+    manager.add_message(instruction="Another.")
+    for speaks_as in ("llm", "planner"):
+        rendering = sabir.dialect("openai.chat").render(manager.to_messages(), model="m", speaks_as=speaks_as)
+        assert [each["role"] for each in rendering.body["messages"]] == ["user", "assistant", "user"]
+
+
+def test_a_detail_that_is_taken_away_is_asked_of_nobody() -> None:
+    """In every section that asked for it; what else a section says stays."""
+    seen = MediaPart(
+        modality="image", url=IMAGE, vendor={"acme": {"detail": "low", "zoom": 2}, "other": {"detail": "low"}}
+    )
+    manager = MessageManager.from_messages([parts("user", TextPart(text="what?"), seen)])
+    del manager.instructions[0].content["image_detail"]
+
+    (made,) = manager.to_messages()
+    assert [part.vendor for part in made.parts if part.kind == "media"] == [{"acme": {"zoom": 2}}]
+
+
+def test_a_call_whose_text_was_broken_is_told_of_when_it_becomes_whole() -> None:
+    """An edit of such a call gives it arguments; the text that was none goes back no more."""
+    broken = call(arguments={}, raw_arguments='{"a": bad', invalid_arguments=True)
+    manager = MessageManager.from_messages([broken])
+    manager.action_requests[0].update(function="other")
+
+    assert manager.to_messages()[0].call.invalid_arguments is False  # type: ignore[union-attr]
+    assert ("rewritten", "payload.arguments") in paths(manager.messages[0])
+
+
+def test_an_answer_that_a_reply_replaces_keeps_the_reply_s_message() -> None:
+    """Reasoning, state and origin go back where they came from, as after create."""
+    reply = sabir.dialect("openai.chat").decode(BODIES["openai.chat"][0])
+    answer = AssistantResponse.create("draft")
+    answer.update(reply)
+    said = [each for each in reply.messages if each.kind == "parts"]
+    assert answer.to_message() is said[0] if len(said) == 1 else True
+    assert answer.model_response["messages"][0]["id"] == reply.messages[0].id
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"images": 3}, "for images"),
+        ({"images": [3]}, "for images"),
+        ({"images": [IMAGE], "image_detail": 3}, "detail"),
+    ],
+)
+def test_content_that_no_message_can_be_made_of_is_refused_by_name(wrong: dict[str, Any], words: str) -> None:
+    """When the message is made: what is set by hand, or was stored so, is looked at then."""
+    asked = Instruction.create("x")
+    asked.content.update(wrong)
+    with pytest.raises(RoleError, match=words):
+        asked.to_message()
+
+
+def test_a_stored_source_of_another_kind_is_refused() -> None:
+    """A call cannot come from a message of parts."""
+    stored = ActionRequest.create("f").to_dict()
+    stored["source"] = json.loads(sabir.dumps([parts("user", TextPart(text="x"))]))[0]
+    with pytest.raises(RoleError, match="a parts message is no ActionRequest"):
+        ActionRequest.from_dict(stored)

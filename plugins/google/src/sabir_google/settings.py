@@ -100,4 +100,4 @@ def camel(name: str) -> str:
 
 def spelled(values: Mapping[str, Any]) -> Fields:
     """An object whose own field names are as the wire spells them; what they hold stays as it is."""
-    return {camel(name): value for name, value in values.items()}
+    return {camel(name): value for name, value in values.items() if value is not None}

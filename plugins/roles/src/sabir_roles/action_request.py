@@ -25,7 +25,7 @@ class ActionRequest(RoledMessage):
     """
 
     keys: ClassVar = ("function", "arguments", "output", "action_request", "action_response_id", "invocation_id")
-    default_policy: ClassVar = "llm"
+    payload_kind: ClassVar = "option_call"
 
     @property
     def request(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ class ActionResponse(RoledMessage):
     """
 
     keys: ClassVar = ("function", "arguments", "output", "action_response", "action_request_id", "invocation_id")
-    default_policy: ClassVar = ""
+    payload_kind: ClassVar = "option_result"
 
     _request: ActionRequest | None = None
     """The request, while both live in one process; its link is kept in step."""
@@ -28,8 +28,10 @@ class ActionResponse(RoledMessage):
     @property
     def response(self) -> dict[str, Any]:
         """A copy of function, arguments and output."""
-        found: dict[str, Any] = plain(self.content.get("action_response") or {})
-        return found
+        found: dict[str, Any] | None = plain(self.content.get("action_response"))
+        if found is None or isinstance(found, dict):
+            return found or {}
+        raise RoleError(f"content has {ascii(found)[:60]} for action_response; set an object with the output")
 
     @property
     def function(self) -> str:

@@ -22,7 +22,7 @@ class AssistantResponse(RoledMessage):
     """What a model said. `response` is its text, `model_response` the raw data, {} where there is none."""
 
     keys: ClassVar = ("assistant_response",)
-    default_policy: ClassVar = "llm"
+    payload_kind: ClassVar = "parts"
 
     @property
     def response(self) -> str:
@@ -84,8 +84,12 @@ class AssistantResponse(RoledMessage):
         if assistant_response is None:
             self._change(content, sender, recipient, template)
             return
-        text, raw, _ = _read(assistant_response, dialect)
-        self._change({"assistant_response": text, **content}, sender, recipient, template)
+        text, raw, reply = _read(assistant_response, dialect)
+        said = [each for each in reply.messages if each.kind == "parts"] if reply else []
+        speaker = said[0].policy if said and sender is None else sender
+        self._change({"assistant_response": text, **content}, speaker, recipient, template)
+        if len(said) == 1:
+            self._source = said[0]
         self.metadata = {
             **{name: value for name, value in self.metadata.items() if name != "model_response"},
             **({} if raw is None else {"model_response": raw}),
@@ -101,7 +105,7 @@ def _read(given: object, dialect: str | None) -> tuple[str, Any, Reply | None]:
         reply = sabir.dialect(dialect).decode(body)
         return reply.text, json.loads(body), reply
     if isinstance(given, Reply):
-        return given.text, given.model_dump(mode="json", exclude={"messages"}), given
+        return given.text, given.model_dump(mode="json"), given
     if isinstance(given, str) or not given:
         return given if isinstance(given, str) else "", None, None
     if isinstance(given, Mapping | BaseModel | list):

@@ -79,3 +79,9 @@ UNSET = Unset()
 
 
 _ROLES = frozenset(role.value for role in MessageRole)
+
+
+def word_of(value: SenderRecipient | None) -> str:
+    """A sender or recipient as text; UNSET where there is none (D-57)."""
+    value = value or MessageRole.UNSET
+    return value.value if isinstance(value, MessageRole) else value

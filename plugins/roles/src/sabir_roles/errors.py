@@ -17,4 +17,4 @@ class TemplateFailed(RoleError):
 
 def refuse_invalid(kind: str, error: ValidationError) -> NoReturn:
     """Raise pydantic's error as a RoleError of one line."""
-    raise RoleError(one_line(f"{kind}: {describe(error)}")) from None
+    raise RoleError(one_line(f"{kind}: {describe(error)}".replace("Value error, ", ""))) from None

@@ -5,7 +5,7 @@ images ──▶ media parts, each with the detail that was asked for
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, TypedDict, Unpack
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, TypedDict, Unpack, cast
 
 from jinja2 import Template
 from pydantic import BaseModel, PrivateAttr, PydanticUserError
@@ -63,8 +63,11 @@ class Instruction(RoledMessage):
         "guidance", "instruction", "context", "tool_schemas", "plain_content", "image_detail", "images",
         "request_fields", "respond_schema_info", "request_response_format",
     )  # fmt: skip
+    payload_kind: ClassVar = "parts"
 
     _model: type[BaseModel] | None = PrivateAttr(default=None)
+    _schema: dict[str, Any] | None = PrivateAttr(default=None)
+    """Its JSON schema."""
 
     @property
     def guidance(self) -> Any:  # any JSON value
@@ -94,12 +97,15 @@ class Instruction(RoledMessage):
     @property
     def images(self) -> list[str]:
         """URLs (http, https, data) or raw base64 of the images."""
-        return self.content.get("images") or []
+        found = self.content.get("images") or []
+        if isinstance(found, list) and all(isinstance(image, str) for image in found):
+            return found
+        raise RoleError(f"content has {ascii(plain(found))[:60]} for images; set a list of URLs or base64 texts")
 
     @property
     def image_detail(self) -> ImageDetail | None:
         """How closely the images are to be looked at; None where there are none."""
-        return (self.content.get("image_detail") or DEFAULT_DETAIL) if self.images else None
+        return (_detail(self.content.get("image_detail")) or DEFAULT_DETAIL) if self.images else None
 
     @property
     def request_fields(self) -> dict[str, Any] | None:
@@ -108,8 +114,9 @@ class Instruction(RoledMessage):
 
     @property
     def response_format(self) -> type[BaseModel] | None:
-        """The model that the answer shall be an instance of, on the live object alone, or None."""
-        return self._model
+        """The model that the answer shall be an instance of, on the live object alone; None where content asks else."""
+        model, schema = self._model, self._schema
+        return model if model is not None and self.respond_schema_info == schema else None
 
     @property
     def respond_schema_info(self) -> dict[str, Any] | None:
@@ -124,8 +131,8 @@ class Instruction(RoledMessage):
     @property
     def settings(self) -> Settings:
         """The settings that hold a provider to the form of the answer; empty where none is asked for."""
-        if self._model is not None:
-            return Settings(response_format=self._model)
+        if self.response_format is not None:
+            return Settings(response_format=self.response_format)
         schema = self.respond_schema_info
         return Settings(response_format=plain(schema)) if schema else Settings()
 
@@ -149,7 +156,7 @@ class Instruction(RoledMessage):
             recipient=MessageRole.ASSISTANT if recipient is None else recipient,
             template=TEMPLATE if template is None else template,
         )
-        made._model = form.model if form else None
+        made._ask_for(form)
         return made
 
     def update(  # type: ignore[override]
@@ -159,26 +166,34 @@ class Instruction(RoledMessage):
         **given: Unpack[InstructionArguments],
     ) -> None:
         """Change what is given, all or nothing: context is added to, images and the form of the answer are replaced."""
-        content, form = _content({**given, "instruction": instruction}, self._known())
-        self._change(content, given.get("sender"), given.get("recipient"), given.get("template"))
-        if form:
-            for name in ("request_fields", "respond_schema_info", "request_response_format"):
-                self.content.pop(name, None)
-            self.content.update(form.content)
-            self._model = form.model
+        with self._editing:
+            content, form = _content({**given, "instruction": instruction}, self._known())
+            self._change(content, given.get("sender"), given.get("recipient"), given.get("template"))
+            if form:
+                for name in ("request_fields", "respond_schema_info", "request_response_format"):
+                    self.content.pop(name, None)
+                self.content.update(form.content)
+                self._ask_for(form)
+
+    def _ask_for(self, form: _Form | None) -> None:
+        """Keep the model that a form of the answer is of."""
+        self._model = form.model if form else None
+        self._schema = form.content.get("respond_schema_info") if form else None
 
     def _known(self) -> list[Any]:
         return [] if self.context is None else _listed(self.context)
 
     def extend_images(self, images: list[str] | str, image_detail: ImageDetail | None = None) -> None:
         """Add images after those that are there; `image_detail`, where given, is that of all."""
-        detail = _detail(image_detail)
-        self._change({"images": [*self.images, *check_images(images)], **({"image_detail": detail} if detail else {})})
+        detail, added = _detail(image_detail), check_images(images)
+        with self._editing:
+            self._change({"images": [*self.images, *added], **({"image_detail": detail} if detail else {})})
 
     def extend_context(self, *args: Any, **kwargs: Any) -> None:
         """Add to the context: each argument as it is, each named one as an object of one field."""
         added = [*args, *({name: value} for name, value in kwargs.items())]
-        self._change({"context": [*self._known(), *added]})
+        with self._editing:
+            self._change({"context": [*self._known(), *added]})
 
     @property
     def rendered(self) -> str | list[Entry]:
@@ -199,7 +214,7 @@ class Instruction(RoledMessage):
         return self._readable(said)
 
     def _take_live(self, other: Self) -> None:
-        self._model = other._model
+        self._model, self._schema = other._model, other._schema
 
 
 _PEOPLE = frozenset({"sender", "recipient", "template"})
@@ -235,9 +250,9 @@ def _text(given: object) -> str | None:
     raise RoleError(f"plain_content is {name_kind(given)}; give a text, or instruction= for any JSON value")
 
 
-def _detail(given: object) -> str | None:
+def _detail(given: object) -> ImageDetail | None:
     if given is None or given in DETAILS:
-        return given
+        return cast("ImageDetail | None", given)
     raise RoleError(f"image_detail is {ascii(given)[:40]}; give one of {', '.join(DETAILS)}")
 
 
@@ -260,7 +275,7 @@ def _form(
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
         raise RoleError(f"{names[0]} is {name_kind(model)}; give a pydantic model")
     try:
-        schema = model.model_json_schema()
+        schema: dict[str, Any] = plain(model.model_json_schema())
     except PydanticUserError as error:
         reason = one_line(error.message, 120)
         raise RoleError(f"{model.__name__} has no JSON schema: {reason}; give a model of JSON fields") from None

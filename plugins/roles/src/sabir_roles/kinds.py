@@ -68,6 +68,8 @@ def kind_of(given: Mapping[str, Any]) -> str:
         if name not in known:
             raise RoleError(f"add_message() takes no {name!r}; it takes {', '.join(sorted(known))}")
     said = {name for name, value in given.items() if value is not None}
+    if given.get("system_datetime") is False and "system" not in said:
+        said.discard("system_datetime")  # no time is no message
     if "action_output" in given and "action_request" in said:
         said.add("action_output")  # a function may give None back
     kinds = [kind for kind, words in _WORDS.items() if words & said]

@@ -9,9 +9,11 @@ an adapter finds its kept prefix. One lock, of threads, guards each change; none
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from threading import RLock
 from typing import Any, TypeVar, Unpack
 
+from sabir.builders import name_kind
 from sabir.losses import Loss
 from sabir.messages import Message
 from sabir.reply import Reply
@@ -51,7 +53,7 @@ class MessageManager(Makers, Turns):
         self._stale: set[str] = set()
         self._is_whole = False
         """Whether what was made stands in the present order."""
-        given = list(messages or ())
+        given = _listed("messages", () if messages is None else messages)
         for message in given:
             check_kind(message, RoledMessage)
         if progression is not None:
@@ -72,6 +74,16 @@ class MessageManager(Makers, Turns):
     def __contains__(self, message: object) -> bool:
         """Whether a message, or one of that id, is here."""
         return (message.id if isinstance(message, RoledMessage) else message) in self._messages
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as what `to_dict` gives."""
+        return MessageManager.from_dict, (self.to_dict(),)
+
+    def __deepcopy__(self, memo: object = None) -> "MessageManager":
+        """A manager of copies of all messages, with what is live."""
+        return self._of(map(deepcopy, self.messages))
+
+    __copy__ = __deepcopy__
 
     def __repr__(self) -> str:
         return f"<MessageManager of {len(self)} messages>"
@@ -171,9 +183,8 @@ class MessageManager(Makers, Turns):
         self._is_whole = False
 
     def changed(self, message_id: str) -> None:
-        """Note that a message changed; messages call it themselves."""
-        with self._lock:
-            self._stale.add(message_id)
+        """Note that a message changed; messages call it themselves, and wait for no lock of ours."""
+        self._stale.add(message_id)
 
     def set_system(self, system: System) -> None:
         """Make a message the first, and take the earlier system message away; the present one stays as it is."""
@@ -199,8 +210,10 @@ class MessageManager(Makers, Turns):
         extra = plain_object("metadata", given.pop("metadata", None))
         with self._lock:
             for each in (given.get(kind), given.get("action_request")):
-                if isinstance(each, RoledMessage) and not isinstance(each, System):
-                    self._check_free(each, self._messages)
+                if isinstance(each, RoledMessage):
+                    replaced = self.system if isinstance(each, System) else None
+                    rest = {name: other for name, other in self._messages.items() if other is not replaced}
+                    self._check_free(each, rest if replaced else self._messages)
             message = self.make(kind, given)
             if extra is not None:
                 message.metadata = {**message.metadata, "extra": extra}
@@ -247,7 +260,7 @@ class MessageManager(Makers, Turns):
 
     def to_chat_msgs(self, progression: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """The chat form of all messages, or of those ids in that order; what says nothing is left out (D-26)."""
-        chosen = self.messages if progression is None else [self[each] for each in progression]
+        chosen = self.messages if progression is None else [self[each] for each in _listed("progression", progression)]
         return [said for said in (message.chat_msg for message in chosen) if said is not None]
 
     # The vocabulary
@@ -262,9 +275,13 @@ class MessageManager(Makers, Turns):
                 self._places = {name: place for place, name in enumerate(self._messages)}
                 self._made, self._stale, self._is_whole = [None] * len(self._messages), set(self._messages), True
             for name in tuple(self._stale):
-                if name in self._places:
-                    self._made[self._places[name]] = self._messages[name].to_message()
-                self._stale.discard(name)
+                self._stale.discard(name)  # first: what changes from here on is made anew the next time
+                try:
+                    if name in self._places:
+                        self._made[self._places[name]] = self._messages[name].to_message()
+                except BaseException:
+                    self._stale.add(name)
+                    raise
             return [made for made in self._made if made is not None]
 
     @property
@@ -296,7 +313,7 @@ class MessageManager(Makers, Turns):
         return added
 
     def _extend(self, messages: Iterable[Message], speaks_as: str) -> list[RoledMessage]:
-        copies = [RoledMessage.from_message(message, speaks_as=speaks_as) for message in messages]
+        copies = [RoledMessage.from_message(each, speaks_as=speaks_as) for each in _listed("messages", messages)]
         with self._lock:
             waiting = _Waiting(self.action_requests) if any(isinstance(c, ActionResponse) for c in copies) else None
             for index, copy in enumerate(copies):
@@ -318,9 +335,14 @@ class MessageManager(Makers, Turns):
         held = stored.get("messages") if isinstance(stored, dict) else None
         if not isinstance(held, list):
             raise RoleError("a stored manager is {'messages': [...]}; give what to_dict() gave")
+        return cls._of(map(RoledMessage.from_dict, held))
+
+    @classmethod
+    def _of(cls, messages: Iterable[RoledMessage]) -> "MessageManager":
+        """A manager of messages as they stand, whose responses know their requests."""
         manager = cls()
-        for each in held:
-            manager._append(RoledMessage.from_dict(each))
+        for each in messages:
+            manager._append(each)
         by_id = {request.id: request for request in manager.action_requests}
         for response in manager.action_responses:
             request = by_id.get(response.action_request_id or "")
@@ -355,11 +377,17 @@ def _distinct(copy: RoledMessage, present: Mapping[str, RoledMessage]) -> RoledM
     return twin
 
 
+def _listed(argument: str, given: object) -> list[Any]:
+    """A list of what was given; RoleError for what cannot be one."""
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise RoleError(f"{argument} is {name_kind(given)}; give a list")
+    return list(given)
+
+
 def _ordered(messages: list[RoledMessage], progression: Sequence[str]) -> list[RoledMessage]:
+    ids = _listed("progression", progression)
     by_id = {message.id: message for message in messages}
-    unknown = [each for each in progression if each not in by_id]
-    missing = [each for each in by_id if each not in set(progression)]
-    if unknown or missing:
-        word, ids = ("names no message given", unknown) if unknown else ("leaves messages out", missing)
-        raise RoleError(f"progression {word}: {', '.join(map(ascii, ids[:3]))}; give the id of each message once")
-    return [by_id[each] for each in progression]
+    if not all(isinstance(each, str) for each in ids) or sorted(ids) != sorted(by_id):
+        unlike = [each for each in (*ids, *by_id) if not isinstance(each, str) or ids.count(each) != (each in by_id)]
+        raise RoleError(f"progression and messages differ by {ascii(unlike[0])[:60]}; give the id of each message once")
+    return [by_id[each] for each in ids]

@@ -9,6 +9,7 @@ changes nothing (D-27): a compiled template and the class of a model stay on the
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from threading import RLock
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 from uuid import uuid4
 from weakref import WeakSet
@@ -20,7 +21,7 @@ from sabir.errors import SabirError, one_line
 from sabir.losses import Loss
 from sabir.messages import Message
 
-from sabir_roles.base import MessageFlag, MessageRole, SenderRecipient, validate_sender_recipient
+from sabir_roles.base import MessageFlag, MessageRole, SenderRecipient, validate_sender_recipient, word_of
 from sabir_roles.content import Watcher, copied, hold, plain
 from sabir_roles.errors import RoleError, refuse_invalid
 from sabir_roles.log import Log, dump_message, load_message
@@ -40,10 +41,6 @@ class Made(NamedTuple):
     """Whether it was stored because the template that made it is not."""
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class RoledMessage(BaseModel):
     """A message with a role, a sender, a recipient and structured content that a template renders (LA-07 … LA-18).
 
@@ -58,8 +55,8 @@ class RoledMessage(BaseModel):
     """Every kind of message by the name that its serialised form carries."""
     keys: ClassVar[tuple[str, ...]] = ()
     """The names that a template of this kind may always use, None where content has no such value (D-50)."""
-    default_policy: ClassVar[str] = "user"
-    """The policy of a message whose sender is a role."""
+    payload_kind: ClassVar[str] = ""
+    """The kind of the messages of the vocabulary that it stands for; any where empty."""
 
     content: dict[str, Any] = Field(default_factory=dict)
     role: MessageRole | None = None
@@ -67,7 +64,7 @@ class RoledMessage(BaseModel):
     sender: SenderRecipient | None = MessageRole.UNSET
     recipient: SenderRecipient | None = MessageRole.UNSET
     id: str = Field(default_factory=lambda: uuid4().hex, min_length=1, frozen=True)
-    created_at: datetime = Field(default_factory=_now)
+    created_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
     metadata: dict[str, Any] = Field(default_factory=dict)
 
     _flag: MessageFlag | None = PrivateAttr(default=None)
@@ -77,6 +74,8 @@ class RoledMessage(BaseModel):
     """Another object after each change: threads that change it at once cannot give it an earlier value."""
     _made: Made = PrivateAttr(default=Made())
     _text: str | None = PrivateAttr(default=None)
+    _editing: RLock = PrivateAttr(default_factory=RLock)
+    """Held by what reads the content and then changes it; whoever waits for it holds no other message's."""
     _watchers: WeakSet[Watcher] = PrivateAttr(default_factory=WeakSet)
 
     def __init__(self, /, **fields: Any) -> None:
@@ -121,7 +120,7 @@ class RoledMessage(BaseModel):
 
     def __str__(self) -> str:
         """Kind, sender, recipient and the start of the text, in one line."""
-        whom = f"{_word(self.sender)} → {_word(self.recipient)}"
+        whom = f"{word_of(self.sender)} → {word_of(self.recipient)}"
         try:
             said = self.text
         except SabirError as error:
@@ -179,7 +178,7 @@ class RoledMessage(BaseModel):
         over = said.pop("template_context", None) or {}
         if not isinstance(over, Mapping):
             raise RoleError(f"template_context is {name_kind(over)}; give a mapping of names to values")
-        who = {"sender": _word(self.sender), "recipient": _word(self.recipient)}
+        who = {"sender": word_of(self.sender), "recipient": word_of(self.recipient)}
         role = self.role.value if self.role else MessageRole.UNSET.value
         return {**said, "role": role, **who, "created_at": self.created_at.isoformat(), **over}
 
@@ -256,6 +255,8 @@ class RoledMessage(BaseModel):
         """
         from sabir_roles.vocabulary import take
 
+        if not isinstance(message, Message):
+            raise RoleError(f"{name_kind(message)} is no message of the vocabulary; give a sabir.Message")
         taken = take(message, speaks_as)
         if isinstance(taken, cls):
             return taken
@@ -343,7 +344,10 @@ class RoledMessage(BaseModel):
             metadata["clone_from"] = origin.id
         is_current = self._made.revision is self._revision
         keeps = isinstance(self.template, Template) or (self._made.is_stored and is_current)
-        made = self.to_message() if keeps else self._made.message
+        try:
+            made = self.to_message() if keeps else self._made.message
+        except RoleError:  # a template that fails makes no message; the content is stored all the same
+            made, keeps = None, False
         if made is self._source or (made and made.id == self.id and is_current and not keeps):
             made = None  # it is made again as it was
         return {
@@ -354,8 +358,8 @@ class RoledMessage(BaseModel):
             "role": self.role and self.role.value,
             "content": plain(self.content),
             "template": self._template_text(self.template),
-            "sender": _word(self.sender),
-            "recipient": _word(self.recipient),
+            "sender": word_of(self.sender),
+            "recipient": word_of(self.recipient),
             "metadata": plain(metadata),
             "source": dump_message(self._source) if self._source else None,
             "made": dump_message(made) if made else None,
@@ -371,6 +375,8 @@ class RoledMessage(BaseModel):
         if not isinstance(dict_, Mapping):
             raise RoleError(f"a value of type {type(dict_).__name__} is no message; give what to_dict() gave")
         stored = dict(dict_)
+        if not stored.keys() & {"kind", "content"}:
+            raise RoleError("the mapping has neither kind nor content, so it is no message; give what to_dict() gave")
         name = stored.pop("kind", cls.__name__)
         kind = RoledMessage if name == "RoledMessage" else cls.kinds.get(name) if isinstance(name, str) else None
         if kind is None or not issubclass(kind, cls):
@@ -379,6 +385,9 @@ class RoledMessage(BaseModel):
         source, made, keeps = stored.pop("source", None), stored.pop("made", None), stored.pop("keeps_made", False)
         loaded = kind(**{str(key): value for key, value in stored.items()})
         loaded._source = load_message(source) if source is not None else None
+        if loaded._source is not None and kind.payload_kind not in ("", loaded._source.kind):
+            reason = f"a {loaded._source.kind} message is no {kind.__name__}"
+            raise RoleError(f"the stored message is damaged: {reason}; give what to_dict() gave")
         if made is not None:
             loaded._made = Made(load_message(made), (), loaded._revision if keeps else None, bool(keeps))
         loaded._flag = MessageFlag.MESSAGE_LOAD
@@ -387,9 +396,3 @@ class RoledMessage(BaseModel):
     def to_log(self) -> Log:
         """An immutable copy of all fields as they are now."""
         return Log(id=self.id, created_at=self.created_at, content=self.to_dict())
-
-
-def _word(value: SenderRecipient | None) -> str:
-    """A sender or recipient as text; UNSET where there is none (D-57)."""
-    value = value or MessageRole.UNSET
-    return value.value if isinstance(value, MessageRole) else value

@@ -18,7 +18,7 @@ class System(RoledMessage):
     """Instructions to the model, with the time where it is wanted: it is read once, and is content from then on."""
 
     keys: ClassVar = ("system_message", "system_datetime")
-    default_policy: ClassVar = "system"
+    payload_kind: ClassVar = "parts"
 
     @property
     def system_message(self) -> Any:  # any JSON value
@@ -46,11 +46,7 @@ class System(RoledMessage):
         `system_datetime` is True for the time of now in UTC, or a text that is used as it is. `system` is the
         deprecated name of `system_message`; RoleError where both are given (D-28).
         """
-        if system is not None:
-            if system_message is not None:
-                raise RoleError("system and system_message are both given; system is its old name, give system_message")
-            warnings.warn("system= is deprecated; give system_message=", DeprecationWarning, stacklevel=2)
-            system_message = system
+        system_message = _renamed(system_message, system)
         said = DEFAULT_TEXT if system_message is None else system_message
         return cls(
             content={"system_message": said, **_time(system_datetime), **content},
@@ -68,13 +64,25 @@ class System(RoledMessage):
         recipient: SenderRecipient | None = None,
         system_datetime: bool | str | None = None,
         template: Template | str | None = None,
+        system: Any = None,
         **content: Any,
     ) -> None:
-        """Change what is given; `system_datetime=False` takes the time away."""
+        """Change what is given; `system_datetime=False` takes the time away. `system` is as in `create`."""
+        system_message = _renamed(system_message, system)
         said = {} if system_message is None else {"system_message": system_message}
         self._change({**said, **_time(system_datetime), **content}, sender, recipient, template)
         if system_datetime is False:
             self.content.pop("system_datetime", None)
+
+
+def _renamed(system_message: Any, system: Any) -> Any:
+    """The text, by its name or the old one, which warns; RoleError for both."""
+    if system is None:
+        return system_message
+    if system_message is not None:
+        raise RoleError("system and system_message are both given; system is its old name, give system_message")
+    warnings.warn("system= is deprecated; give system_message=", DeprecationWarning, stacklevel=3)
+    return system
 
 
 def _time(given: bool | str | None) -> dict[str, str]:

@@ -12,7 +12,16 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from jinja2 import BaseLoader, ChoiceLoader, PackageLoader, StrictUndefined, Template, TemplateError, UndefinedError
+from jinja2 import (
+    BaseLoader,
+    ChoiceLoader,
+    PackageLoader,
+    StrictUndefined,
+    Template,
+    TemplateError,
+    Undefined,
+    UndefinedError,
+)
 from jinja2.exceptions import TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from sabir.errors import one_line
@@ -49,6 +58,13 @@ def as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2).translate(_HIDDEN_ENDS)
 
 
+def _printed(value: object) -> object:
+    """What a template prints; TypeError for what has no text of its own, as a method or a generator."""
+    if value is None or isinstance(value, str | int | float | list | tuple | dict | Undefined):
+        return value
+    raise TypeError(f"a value of type {type(value).__name__} has no text; call it, or make it a list")
+
+
 def environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironment:
     """A new environment as the package's own, whose templates come from `loader` first; for `get_template`.
 
@@ -62,6 +78,7 @@ def environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironme
         lstrip_blocks=True,
         keep_trailing_newline=False,
         autoescape=False,
+        finalize=_printed,
     )
     made.filters |= {"text": as_text, "json": as_json}
     made.filters.pop("random")

@@ -185,7 +185,9 @@ def _speaker(copy: RoledMessage, twin: RoledMessage | None) -> tuple[str, RoleHi
         own = copy.function if isinstance(copy, ActionResponse) else "llm"
         return (own if isinstance(sender, MessageRole) else sender), None
     policy, hint = _SPEAKERS[copy.role or MessageRole.USER]
-    return (policy, None) if isinstance(sender, MessageRole) else (sender, hint)
+    if isinstance(sender, MessageRole):  # an adapter may speak as another policy than ours of the assistant
+        return policy, hint if hint == "assistant" else None
+    return sender, hint
 
 
 def _payload(copy: RoledMessage, twin: RoledMessage | None) -> Payload | None:
@@ -213,16 +215,24 @@ def _images(copy: RoledMessage) -> list[str]:
 
 
 def _image(copy: RoledMessage, image: str) -> MediaPart:
-    detail = copy.content.get("image_detail")
+    detail = _detail_of(copy)
     hints = {"vendor": {ANY: {"detail": detail}}} if detail else {}
     return build(MediaPart, "image", modality="image", url=image_url(image), **hints)
 
 
-def _detailed(part: MediaPart, copy: RoledMessage) -> MediaPart:
-    """An image with the detail that is asked for now, in the sections that asked for one."""
-    detail = copy.content.get("image_detail")
-    hints = {name: {**section, "detail": detail} for name, section in part.vendor.items() if "detail" in section}
-    return part.model_copy(update={"vendor": {**part.vendor, **(hints or {ANY: {"detail": detail}})}})
+def _detail_of(copy: RoledMessage) -> str | None:
+    """The detail that is asked for; None where none is."""
+    return copy.image_detail if isinstance(copy, Instruction) and copy.content.get("image_detail") else None
+
+
+def _detailed(part: MediaPart, detail: str | None) -> MediaPart:
+    """An image with the detail that is asked for now, in the sections that asked for one; in none where none is."""
+    sections = {name: dict(section) for name, section in part.vendor.items()}
+    asked = [section for section in sections.values() if "detail" in section]
+    for section in asked or [sections.setdefault(ANY, {})]:
+        section.pop("detail", None)
+        section.update({"detail": detail} if detail else {})
+    return part.model_copy(update={"vendor": {name: section for name, section in sections.items() if section}})
 
 
 def _edited_parts(copy: RoledMessage, twin: RoledMessage) -> list[Part]:
@@ -232,7 +242,9 @@ def _edited_parts(copy: RoledMessage, twin: RoledMessage) -> list[Part]:
     text, images = copy.written, copy.images if isinstance(copy, Instruction) else None
     has_text = text == twin.written
     said: list[Part] = [build(TextPart, "text", text=text)] if text and not has_text else []
-    is_detailed = copy.content.get("image_detail") not in (None, twin.content.get("image_detail"))
+    detail = _detail_of(copy)
+    is_detailed = detail != _detail_of(twin)
+    known: dict[str, MediaPart] = {}
     parts: list[Part] = []
     for part in source.parts:
         if part.kind == "text":
@@ -240,12 +252,14 @@ def _edited_parts(copy: RoledMessage, twin: RoledMessage) -> list[Part]:
             said = []
         elif part.kind == "media" and (images is None or part.modality != "image" or part.url in images):
             kept = _stateless(part)
-            parts.append(_detailed(kept, copy) if is_detailed and part.modality == "image" else kept)
+            kept = _detailed(kept, detail) if is_detailed and part.modality == "image" else kept
+            known.setdefault(part.url, kept)
+            parts.append(kept)
     parts, images = said + parts, images or []
     shown = [part.url for part in parts if _is_image(part)] if images else []
     if shown != images[: len(shown)]:
         parts, shown = [part for part in parts if not _is_image(part)], []
-    return parts + [_image(copy, image) for image in images[len(shown) :]]
+    return parts + [known.get(image) or _image(copy, image) for image in images[len(shown) :]]
 
 
 def _is_image(part: Part) -> TypeGuard[MediaPart]:
@@ -270,6 +284,8 @@ def _lost(source: Message, made: Message) -> list[Loss]:
         lose("withheld", "origin", f"it is no longer what {source.origin.provider} {source.origin.model} said".strip())
     if source.call is not None and source.call.state_json is not None:
         lose("withheld", "payload.state", "its maker's state belongs to what it said")
+    if source.call is not None and source.call.invalid_arguments and not (made.call and made.call.invalid_arguments):
+        lose("rewritten", "payload.arguments", "its text is no JSON object; the call has the arguments of the edit")
     if source.result is not None and source.result.is_error and not (made.result and made.result.is_error):
         lose("dropped", "payload.is_error", "it is no longer the failure that it was")
     within = "payload.parts" if source.result else "parts"

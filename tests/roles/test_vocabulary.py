@@ -384,12 +384,17 @@ def test_a_call_whose_text_was_broken_is_told_of_when_it_becomes_whole() -> None
 
 def test_an_answer_that_a_reply_replaces_keeps_the_reply_s_message() -> None:
     """Reasoning, state and origin go back where they came from, as after create."""
-    reply = sabir.dialect("openai.chat").decode(BODIES["openai.chat"][0])
+    block = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    body = {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn",
+        "content": [block, {"type": "text", "text": "The Nile."}], "usage": {"input_tokens": 1, "output_tokens": 1},
+    }  # fmt: skip
+    reply = sabir.dialect("anthropic.messages").decode(json.dumps(body))
     answer = AssistantResponse.create("draft")
     answer.update(reply)
-    said = [each for each in reply.messages if each.kind == "parts"]
-    assert answer.to_message() is said[0] if len(said) == 1 else True
-    assert answer.model_response["messages"][0]["id"] == reply.messages[0].id
+
+    assert answer.to_message() is reply.messages[0]
+    assert (answer.response, answer.model_response["messages"][0]["id"]) == ("The Nile.", reply.messages[0].id)
 
 
 @pytest.mark.parametrize(

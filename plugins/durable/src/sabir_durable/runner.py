@@ -220,9 +220,7 @@ class DurableRunner(Runner, AsyncClosing):
             await (await handle).get_result(polling_interval_sec=worker.settings.poll)
         except asyncio.CancelledError:
             if worker.is_closed:
-                raise RunTaken(
-                    f"run {name!r} was left unfinished: its runner was closed; launch one to go on"
-                ) from None
+                raise _left(name) from None
             raise
         except StoreInvalid:  # nothing of it could be written down
             raise
@@ -231,7 +229,7 @@ class DurableRunner(Runner, AsyncClosing):
         run = await worker.store(worker.ledger.run, name)
         recorded = await worker.store(worker.ledger.find, name, f"0:{run.name}")
         if recorded is None or recorded.state in OPEN:
-            raise _stopped(run) from ended
+            raise (_left(name) if worker.is_closed else _stopped(run)) from ended
         return recorded.outcome()
 
     async def _check_served(self, worker: "Worker", stored: Run) -> None:
@@ -309,6 +307,10 @@ def _check_same(stored: Run, asked: Run) -> None:
         if was == now:
             differs = f"{was} with other observations or arguments: {difference(stored.request, asked.request)}"
         raise ReplayMismatch(f"run {asked.run!r} was asked of {differs}; give what it was given, or another run_id")
+
+
+def _left(name: str) -> RunTaken:
+    return RunTaken(f"run {name!r} was left unfinished: its runner was closed; launch one to go on")
 
 
 def _stopped(run: Run) -> Exception:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import sabir
 from sabir import Message
-from sabir_durable import DurableRunner, RunConflict, decision, tables
+from sabir_durable import DurableRunner, RunConflict, RunTaken, decision, engine, tables
 from sabir_durable.leases import ServerLease, make_lease
 from sabir_durable.ledger import MOST_DEATHS, Ledger
 from sabir_durable.recovery import recover_store
@@ -112,6 +112,29 @@ async def test_a_run_that_is_being_taken_when_its_worker_closes_is_let_go_of(
     async with working(store, main=human_policy(decision)) as (runner, _):
         await in_state(runner, "r", "waiting")
     assert found(store, "r")[1] == 0
+
+
+async def test_a_run_that_is_being_started_when_its_runner_closes_is_left_unfinished(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its caller is told so: the engine that is gone is no failure of the run."""
+    begun = asyncio.Event()
+
+    async def start(run: str) -> None:
+        begun.set()
+        while not worker.is_closed:
+            await asyncio.sleep(BEAT)
+        raise RuntimeError(f"no engine is there to start {run}")
+
+    async with working(store, main=human_policy(decision)) as (runner, program):
+        worker = runner._worker
+        assert worker is not None
+        monkeypatch.setattr(engine, "start", start)
+        performing = asyncio.ensure_future(runner.run(program.main, "Hi.", run_id="r"))
+        await begun.wait()
+        await runner.aclose()
+        with pytest.raises(RunTaken, match="was left unfinished: its runner was closed"):
+            await performing
 
 
 async def test_a_run_that_ends_its_workers_is_paused_at_last(store: str, monkeypatch: pytest.MonkeyPatch) -> None:

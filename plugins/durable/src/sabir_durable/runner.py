@@ -225,11 +225,13 @@ class DurableRunner(Runner, AsyncClosing):
         except StoreInvalid:  # nothing of it could be written down
             raise
         except Exception as error:  # what it was is in the ledger
+            if worker.is_closed:
+                raise _left(name) from error
             ended = error
         run = await worker.store(worker.ledger.run, name)
         recorded = await worker.store(worker.ledger.find, name, f"0:{run.name}")
         if recorded is None or recorded.state in OPEN:
-            raise (_left(name) if worker.is_closed else _stopped(run)) from ended
+            raise _stopped(run) from ended
         return recorded.outcome()
 
     async def _check_served(self, worker: "Worker", stored: Run) -> None:

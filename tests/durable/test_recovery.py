@@ -143,7 +143,7 @@ async def test_a_run_that_ends_its_workers_is_paused_at_last(store: str, monkeyp
     for deaths in (1, MOST_DEATHS):
         async with working(store, main=human_policy(decision)) as (runner, program):
             await runner.start(program.main, "Hi.", run_id="r")
-            await in_state(runner, "r", "waiting")
+            await taken(runner)
             await asyncio.to_thread(count_deaths, store, MOST_DEATHS - 1)
         assert await asyncio.to_thread(recover_store, store, unseen=0.0) == ["r"]
         assert found(store, "r") == ("paused" if deaths == MOST_DEATHS else "queued", deaths)
@@ -169,6 +169,12 @@ async def test_a_run_that_somebody_paused_stays_so_when_it_is_decided(store: str
 
 async def in_state(runner: DurableRunner, run: str, state: str) -> None:
     while (await asyncio.to_thread(runner.runs.summary, run)).state != state:
+        await asyncio.sleep(POLL)
+
+
+async def taken(runner: DurableRunner) -> None:
+    """Until the worker performs a run that waits for a person; what the ledger says may be of an earlier worker's."""
+    while runner._worker is None or not runner._worker._waiting:
         await asyncio.sleep(POLL)
 
 

@@ -281,12 +281,12 @@ def test_how_a_medium_is_to_be_read_are_its_hints() -> None:
         {"video_metadata": seen, "media_resolution": low},
         {"media_resolution": low},
         {},
-        {"media_resolution": {"level": "A", "num_tokens": None}},
+        {"media_resolution": {"level": "A"}},
         {"media_resolution": low},
     ]
     assert history.losses == ()
     rendered = back(history)["contents"]
-    assert rendered[0]["parts"].pop() == PIXEL | {"mediaResolution": {"level": "A", "numTokens": None}}
+    assert rendered[0]["parts"].pop() == PIXEL | {"mediaResolution": {"level": "A"}}
     contents[0]["parts"] = [clip, pixel, PIXEL]
     assert json.dumps(rendered, sort_keys=True) == json.dumps(contents, sort_keys=True)
 

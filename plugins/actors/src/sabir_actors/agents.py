@@ -1,0 +1,220 @@
+"""AgentManagerActor: the agents of one thread: each asks a model, and answers the options that it chooses.
+
+    PROCESS_WITH_AGENT ─▶ evaluate(adapter of config.model, …, session of the thread) ─▶ AGENT_RESPONSE
+
+What is said and what each option returned is recorded in the thread's session before anything is done with it: an
+interrupted run of an agent goes on where it stopped, one that was over is answered from its records.
+"""
+
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import sabir
+from pydantic import BaseModel, ValidationError
+from sabir import Message as ModelMessage
+from sabir import Option, SabirError, Settings, Usage
+from sabir.errors import CallError, OutputError, PluginError, one_line
+from sabir_runtime import BudgetExhausted, Prompt, PromptResponse, evaluate
+from sabir_session import InnerMessage, Session, enable_inner_message_recording
+
+from sabir_actors import data as typed
+from sabir_actors.actor import Actor, Handled
+from sabir_actors.errors import ActorError, ErrorCode
+from sabir_actors.phases import PhaseReply
+from sabir_actors.protocol import Message, Response, data_of
+
+if TYPE_CHECKING:
+    from sabir import Adapter
+
+    from sabir_actors.system import ActorSystem
+
+NAMESPACE = "sabir.actors"
+"""The namespace of the prompts of agents; the key is the agent's id, and the phase's for a phase's run."""
+_ROLES = {"system": sabir.system, "user": sabir.user, "assistant": sabir.assistant}
+
+
+class Agent:
+    """One agent: how it asks, and for what form of answer."""
+
+    def __init__(self, config: typed.AgentConfig, output: type[BaseModel] = PhaseReply) -> None:
+        self.config = config
+        self.output = output
+
+
+class AgentManagerActor(Actor):
+    """The agents of one thread, or of none. `session` is what their runs are recorded in; None for what is not kept."""
+
+    def __init__(self, actor_id: str, system: "ActorSystem", session: Session | None = None) -> None:
+        super().__init__(actor_id, system)
+        self.session = session
+        self.agents: dict[str, Agent] = {}
+        self.usage: dict[str, Usage] = {}
+        """Agent → the tokens of its latest run."""
+        self._adapters: dict[str, Adapter] = {}
+        self._failed_messages: dict[str, Message] = {}
+        if session is not None:
+            enable_inner_message_recording(session)
+
+    def add_agent(self, agent_id: str, agent: Agent) -> None:
+        """Take an agent in; ActorError (INVALID_CONFIG) for a model or an option that is unknown (CH-29, CH-30)."""
+        self._adapter(agent.config.model)
+        self._options(agent.config)
+        self.agents[agent_id] = agent
+
+    async def on_process_with_agent(self, message: Message) -> Handled:
+        """Let an agent answer (CH-27)."""
+        asked = data_of(message, typed.ProcessWithAgent)
+        result, seconds = await self._asked(message, asked)
+        return typed.AgentResponse(result=result, processing_time=seconds)
+
+    async def on_invoke_agent(self, message: Message) -> Handled:
+        """Let a named agent answer (CH-26)."""
+        asked = data_of(message, typed.InvokeAgent)
+        result, seconds = await self._asked(message, asked)
+        return typed.AgentInvoked(agent_id=asked.agent_id, result=result, processing_time=seconds)
+
+    async def on_update_agent_config(self, message: Message) -> Handled:
+        """Have an agent ask otherwise from its next run on (CH-28)."""
+        wanted = data_of(message, typed.UpdateAgentConfig)
+        agent = self._agent(wanted.agent_id)
+        config = changed(agent.config, wanted.config)
+        self.add_agent(wanted.agent_id, Agent(config, agent.output))
+        return typed.AgentConfigUpdated(agent_id=wanted.agent_id)
+
+    async def on_retry(self, message: Message) -> Handled:
+        """Do a message again that failed here; the response is of the original's type (CH-37, CH-38)."""
+        again = data_of(message, typed.Retry)
+        original = self._failed_messages.get(again.original_message_id)
+        if original is None:
+            reason = f"no message {again.original_message_id} failed here; send it anew"
+            raise ActorError(ErrorCode.UNKNOWN_MESSAGE, reason)
+        if again.attempt > again.max_attempts:
+            reason = f"attempt {again.attempt} of {again.max_attempts}: no further one is made"
+            raise ActorError(ErrorCode.RETRIES_EXHAUSTED, reason)
+        found = await self._handle(original)
+        return message.response(found.data, original.get_response_type())
+
+    async def restarting(self) -> None:
+        """Close what was opened: the next run asks by a new client."""
+        adapters, self._adapters = self._adapters, {}
+        for adapter in adapters.values():
+            await adapter.aclose()
+
+    stopping = restarting
+
+    async def _asked(self, message: Message, asked: typed.ProcessWithAgent) -> tuple[typed.AgentResult, float]:
+        began = monotonic()
+        agent_id = asked.agent_id or next(iter(self.agents), "")
+        agent = self._agent(agent_id)
+        try:
+            response = await self._evaluated(agent_id, agent, asked)
+        except (SabirError, BudgetExhausted) as error:
+            self._failed_messages[message.id] = message
+            raise _failure(agent_id, error) from error
+        self._failed_messages.pop(message.id, None)
+        self.usage[agent_id] = response.usage
+        return _result(response, agent.output), monotonic() - began
+
+    async def _evaluated(self, agent_id: str, agent: Agent, asked: typed.ProcessWithAgent) -> "PromptResponse[None]":
+        key = str(asked.context.get("run") or agent_id)
+        prompt: Prompt[None] = Prompt(ns=NAMESPACE, key=key, messages=_conversation(agent.config, asked))
+        earlier = self._evaluation_of(key)
+        return await evaluate(
+            self._adapter(agent.config.model),
+            prompt,
+            options=self._options(agent.config),
+            settings=self._settings(agent),
+            session=self.session,
+            resume=earlier is not None,
+            evaluation_id=earlier,
+        )
+
+    def _evaluation_of(self, key: str) -> str | None:
+        """The recorded evaluation of a run, or None."""
+        if self.session is None or key in self.agents:
+            return None
+        of_run = [each for each in self.session.select_all(InnerMessage) if each.prompt_key == key]
+        return of_run[-1].evaluation_id if of_run else None
+
+    def _agent(self, agent_id: str) -> Agent:
+        found = self.agents.get(agent_id)
+        if found is None:
+            known = ", ".join(self.agents) or "none"
+            raise ActorError(ErrorCode.UNKNOWN_AGENT, f"no agent {agent_id!r} is here; there are {known}")
+        return found
+
+    def _adapter(self, model: str) -> "Adapter":
+        try:
+            if model not in self._adapters:
+                self._adapters[model] = self.system.adapters(model)
+            return self._adapters[model]
+        except SabirError as error:
+            raise ActorError(ErrorCode.INVALID_CONFIG, one_line(f"the model {model!r}: {error}")) from None
+
+    def _options(self, config: typed.AgentConfig) -> Sequence[Option]:
+        unknown = [name for name in config.tools if name not in self.system.options]
+        if unknown:
+            known = ", ".join(self.system.options) or "none"
+            raise ActorError(ErrorCode.INVALID_CONFIG, f"no option is called {unknown[0]!r}; the system has {known}")
+        return [self.system.options[name] for name in config.tools]
+
+    def _settings(self, agent: Agent) -> Settings:
+        config = agent.config
+        given: dict[str, Any] = {"temperature": config.temperature, "max_output_tokens": config.max_tokens}
+        asked = Settings(
+            response_format=agent.output, **{name: each for name, each in given.items() if each is not None}
+        )
+        return asked if self.system.settings is None else asked.laid_over(self.system.settings)
+
+
+def changed(config: typed.AgentConfig, change: typed.AgentChange) -> typed.AgentConfig:
+    """A configuration with what a change names."""
+    return config.model_copy(update=change.model_dump(exclude_unset=True, exclude_none=True))
+
+
+def read_turns(turns: Sequence[typed.Turn]) -> list[ModelMessage]:
+    """Messages of the vocabulary, of a conversation as the document writes it."""
+    return [_ROLES[turn.role](turn.content) for turn in turns]
+
+
+def _conversation(config: typed.AgentConfig, asked: typed.ProcessWithAgent) -> list[ModelMessage]:
+    """What the agent is told: its system prompt, the prepared messages of the context, the input."""
+    told = [sabir.system(config.system_prompt)] if config.system_prompt else []
+    turns = [typed.Turn.model_validate(each) for each in asked.context.get("messages") or ()]
+    return [*told, *read_turns(turns), sabir.user(asked.input)]
+
+
+def _result(response: "PromptResponse[None]", output: type[BaseModel]) -> typed.AgentResult:
+    text, confidence, extra = response.text, None, dict[str, Any]()
+    try:
+        said = output.model_validate_json(text)
+    except ValidationError:
+        if output is not PhaseReply:
+            reason = one_line(f"the reply is no {output.__name__}: {text}", 300)
+            raise ActorError(ErrorCode.AGENT_ERROR, reason) from None
+    else:
+        text = str(getattr(said, "response", said.model_dump_json()))
+        confidence, extra = getattr(said, "confidence", None), {"output": said.model_dump(mode="json")}
+    return typed.AgentResult(response=text, confidence=confidence, tool_calls=_calls(response.messages), **extra)
+
+
+def _calls(messages: Sequence[ModelMessage]) -> list[typed.ToolCall]:
+    results = {each.result.invocation_id: each.result for each in messages if each.result}
+    found = []
+    for call in (each.call for each in messages if each.call):
+        result = results.get(call.invocation_id)
+        shown = None if result is None else result.error_message if result.is_error else result.result
+        found.append(typed.ToolCall(name=call.option_name, arguments=dict(call.arguments), result=shown))
+    return found
+
+
+def _failure(agent_id: str, error: Exception) -> ActorError:
+    """Why an agent did not answer, and whether it may when it is asked again."""
+    retryable = isinstance(error, CallError) and error.retryable
+    is_config = isinstance(error, PluginError)
+    code = ErrorCode.INVALID_CONFIG if is_config else ErrorCode.AGENT_ERROR
+    details: Mapping[str, Any] = {"cause": type(error).__name__, "agent_id": agent_id}
+    if isinstance(error, OutputError):
+        retryable = False
+    return ActorError(code, one_line(str(error)), retryable=retryable, **details)

@@ -1,0 +1,334 @@
+"""What the data of each type of message holds (CH-08, CH-14 … CH-38).
+
+Fields that a type does not name are kept: a newer sender may say more. Times are aware, in UTC; `processing_time` and
+`uptime` are seconds.
+"""
+
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+"""An id or a name."""
+JSONObject: TypeAlias = dict[str, Any]
+ThreadState: TypeAlias = Literal["created", "processing", "paused", "completed", "failed", "terminated"]
+"""Where a thread is; the last three are its ends."""
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+TypedData = TypeVar("TypedData", bound="Data")
+
+
+class Data(BaseModel):
+    """The data of one type of message."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+# Threads
+
+
+class CreateThread(Data):
+    """A thread is to be made; it is not started. `chain` names the phases that it goes through."""
+
+    user_id: Name
+    initial_input: str
+    metadata: JSONObject = {}
+    chain: Name | None = None
+
+
+class OfThread(Data):
+    """A request about one thread."""
+
+    thread_id: Name
+
+
+class TerminateThread(OfThread):
+    """A thread is to be ended."""
+
+    reason: str = ""
+
+
+class ThreadStatus(OfThread):
+    """Where a thread is. Completed and remaining phases together are those of its chain, in order."""
+
+    status: ThreadState
+    current_phase: str | None = None
+    created_at: AwareDatetime
+    updated_at: AwareDatetime
+    phases_completed: list[str]
+    phases_remaining: list[str]
+
+
+class ThreadCreated(OfThread):
+    """The thread is there."""
+
+    status: ThreadState
+
+
+class ThreadStarted(ThreadCreated):
+    """The thread is on its way; the answer does not wait for its phases."""
+
+    started_at: AwareDatetime
+
+
+class ThreadPaused(ThreadCreated):
+    """No further phase starts."""
+
+    paused_at: AwareDatetime
+    current_phase: str | None = None
+
+
+class ThreadResumed(ThreadCreated):
+    """The thread goes on at that phase."""
+
+    resumed_at: AwareDatetime
+    current_phase: str | None = None
+
+
+class ThreadTerminated(ThreadCreated):
+    """No later phase runs."""
+
+    terminated_at: AwareDatetime
+    reason: str = ""
+
+
+class ThreadResult(ThreadCreated):
+    """What the client is told at the end: the last phase's output, or why the thread failed."""
+
+    output: JSONObject | None = None
+    error_message: str | None = None
+    error_code: str | None = None
+
+
+# Phases
+
+
+class OfPhase(Data):
+    """A request about one phase."""
+
+    phase_type: Name
+
+
+class PhaseOutput(Data):
+    """What a phase came to. `confidence` is what its model said of it (0 … 1), None where it said nothing."""
+
+    response: str
+    next_phase: str | None = None
+    confidence: float | None = Field(default=None, ge=0, le=1)
+
+
+class ProcessPhase(OfPhase):
+    """A phase of a thread is to be run."""
+
+    thread_id: Name
+    input: str
+    context: JSONObject = {}
+
+
+class PhaseProcessed(OfPhase):
+    """The phase ran."""
+
+    thread_id: Name
+    output: PhaseOutput
+    processing_time: Seconds
+
+
+class AgentConfig(Data):
+    """How an agent asks: `model` as `sabir.adapter` takes it, `tools` the names of options that it may choose."""
+
+    model: Name
+    system_prompt: str | None = None
+    temperature: float | None = None
+    max_tokens: int | None = Field(default=None, gt=0)
+    tools: list[Name] = []
+
+
+class AgentChange(Data):
+    """What of an agent's configuration is to be another."""
+
+    model: Name | None = None
+    system_prompt: str | None = None
+    temperature: float | None = None
+    max_tokens: int | None = Field(default=None, gt=0)
+    tools: list[Name] | None = None
+
+
+class InitializePhase(OfPhase):
+    """A phase is to be made ready with an agent of that configuration."""
+
+    config: AgentConfig
+
+
+class PhaseInitialized(OfPhase):
+    """The phase is ready."""
+
+    status: Literal["ready"] = "ready"
+    agent_id: Name
+
+
+class Turn(Data):
+    """One message of a conversation as the document writes it."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class PrepareContext(OfPhase):
+    """The context of a phase is to be made of what came before it."""
+
+    thread_id: Name
+    previous_phase_output: JSONObject | None = None
+    conversation_history: list[Turn] = []
+
+
+class PreparedContext(Data):
+    """What a phase's agent is given: the phase's own system message first."""
+
+    messages: list[Turn]
+    tools: list[str] = []
+    metadata: JSONObject = {}
+
+
+class ContextPrepared(OfPhase):
+    """The context is made."""
+
+    thread_id: Name
+    context: PreparedContext
+
+
+# Agents
+
+
+class ProcessWithAgent(Data):
+    """An agent is to answer; without an id the one that the actor serves."""
+
+    input: str
+    context: JSONObject = {}
+    agent_id: Name | None = None
+    stream: bool = False
+
+
+class InvokeAgent(ProcessWithAgent):
+    """A named agent is to answer."""
+
+    agent_id: Name
+
+
+class ToolCall(Data):
+    """One option that the agent chose, and what came of it."""
+
+    name: str
+    arguments: JSONObject
+    result: Any = None
+
+
+class AgentResult(Data):
+    """What an agent said."""
+
+    response: str
+    confidence: float | None = Field(default=None, ge=0, le=1)
+    tool_calls: list[ToolCall] = []
+
+
+class AgentResponse(Data):
+    """The agent answered."""
+
+    result: AgentResult
+    processing_time: Seconds
+
+
+class AgentInvoked(AgentResponse):
+    """The named agent answered."""
+
+    agent_id: Name
+
+
+class UpdateAgentConfig(Data):
+    """An agent is to ask otherwise from its next run on."""
+
+    agent_id: Name
+    config: AgentChange
+
+
+class AgentConfigUpdated(Data):
+    """The agent asks so from its next run on."""
+
+    agent_id: Name
+    status: Literal["updated"] = "updated"
+
+
+# The system
+
+
+class Heartbeat(Data):
+    """Whether an actor is alive."""
+
+
+class HeartbeatResponse(Data):
+    """It is. `load` is the share of its mailbox that is taken, 0 … 1."""
+
+    status: Literal["alive"] = "alive"
+    uptime: Seconds
+    load: Annotated[float, Field(ge=0)]
+
+
+class OfActor(Data):
+    """A request about one actor."""
+
+    actor_id: Name
+
+
+class ActorReason(OfActor):
+    """A request about one actor, and why."""
+
+    reason: str = ""
+
+
+class SupervisionStarted(OfActor):
+    """The supervisor watches the actor."""
+
+    status: Literal["supervised"] = "supervised"
+
+
+class RestartComplete(OfActor):
+    """The actor works again, under its id."""
+
+    status: Literal["restarted"] = "restarted"
+    restarted_at: AwareDatetime
+
+
+class StopComplete(OfActor):
+    """The actor takes no more messages."""
+
+    status: Literal["stopped"] = "stopped"
+    stopped_at: AwareDatetime
+
+
+class ErrorData(Data):
+    """Why a message was not done."""
+
+    error_message: str
+    error_code: str | None = None
+
+
+class ErrorNotification(ErrorData):
+    """A supervisor is told of an actor's error."""
+
+    actor_id: Name
+
+
+class ErrorAcknowledged(Data):
+    """What the supervisor does about it."""
+
+    actor_id: str | None = None
+    action_taken: str
+    error_logged: bool = True
+
+
+class Retry(Data):
+    """A message that failed is to be done again; `attempt` counts from 1."""
+
+    original_message_id: Name
+    attempt: int = Field(ge=1)
+    max_attempts: int = Field(ge=1)

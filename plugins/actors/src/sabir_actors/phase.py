@@ -1,0 +1,133 @@
+"""PhaseActor: one phase of a thread: prepare the context, let the agent answer, say which phase follows (CH-22 … CH-25).
+
+PROCESS_PHASE ─▶ PREPARE_CONTEXT (to itself) ─▶ PROCESS_WITH_AGENT ─▶ AGENT_RESPONSE ─▶ PHASE_PROCESSED
+                                                       └ ERROR ─▶ ERROR_NOTIFICATION ─▶ RETRY, or ERROR
+"""
+
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from sabir_actors import data as typed
+from sabir_actors.actor import Actor, Handled
+from sabir_actors.agents import Agent, AgentManagerActor
+from sabir_actors.errors import ActorError, ErrorCode
+from sabir_actors.phases import Chain, Phase
+from sabir_actors.protocol import ErrorResponse, Message, Response, data_of
+from sabir_actors.system import raised
+
+if TYPE_CHECKING:
+    from sabir_actors.system import ActorSystem
+
+MOST_ATTEMPTS = 4
+"""How often an agent is asked for one phase, where each time a retry might mend what went wrong."""
+
+
+class PhaseActor(Actor):
+    """One phase of one thread; its agent, among those of the thread, has its id."""
+
+    def __init__(
+        self, actor_id: str, system: "ActorSystem", chain: Chain, phase: Phase, agents: AgentManagerActor
+    ) -> None:
+        super().__init__(actor_id, system)
+        self.phases = chain.names
+        self.chain, self.phase, self.agents = chain, phase, agents
+        self.agent_id = actor_id
+
+    async def on_initialize_phase(self, message: Message) -> Handled:
+        """Make the phase ready with an agent of the configuration given (CH-24)."""
+        wanted = data_of(message, typed.InitializePhase)
+        self._check(wanted.phase_type)
+        self.agents.add_agent(self.agent_id, Agent(wanted.config, self.phase.output))
+        return typed.PhaseInitialized(phase_type=self.phase.name, agent_id=self.agent_id)
+
+    async def on_prepare_context(self, message: Message) -> Handled:
+        """The phase's system message, the conversation so far, what the phase before it said (CH-25)."""
+        wanted = data_of(message, typed.PrepareContext)
+        self._check(wanted.phase_type)
+        history = list(wanted.conversation_history)
+        before = (wanted.previous_phase_output or {}).get("response")
+        if before and (not history or history[-1].content != before):
+            history.append(typed.Turn(role="assistant", content=str(before)))
+        metadata = (wanted.model_extra or {}).get("metadata") or {}
+        context = typed.PreparedContext(
+            messages=[typed.Turn(role="system", content=self.phase.instructions), *history],
+            tools=self.agents.agents[self.agent_id].config.tools if self.agent_id in self.agents.agents else [],
+            metadata=metadata,
+        )
+        return typed.ContextPrepared(thread_id=wanted.thread_id, phase_type=self.phase.name, context=context)
+
+    async def on_process_phase(self, message: Message) -> Handled:
+        """Run the phase (CH-22)."""
+        wanted, began = data_of(message, typed.ProcessPhase), monotonic()
+        self._check(wanted.phase_type)
+        prepared = await self._prepared(message, wanted)
+        context = {**wanted.context, **prepared.context.model_dump(mode="json"), "run": self._run(wanted.thread_id)}
+        ask = {"input": wanted.input, "agent_id": self.agent_id, "context": context}
+        answer = data_of(await self._answered(message, ask), typed.AgentResponse)
+        output = typed.PhaseOutput(
+            response=answer.result.response,
+            next_phase=self.chain.following(self.phase.name),
+            confidence=answer.result.confidence,
+            **(answer.result.model_extra or {}),
+        )
+        usage = self.agents.usage.get(self.agent_id)
+        said = {} if usage is None else {"usage": usage.model_dump(mode="json", exclude={"details_json"})}
+        return typed.PhaseProcessed(
+            thread_id=wanted.thread_id,
+            phase_type=self.phase.name,
+            output=output,
+            processing_time=monotonic() - began,
+            **said,
+        )
+
+    def _run(self, thread_id: str) -> str:
+        return f"{thread_id}/{self.phase.name}"
+
+    def _check(self, phase_type: str) -> None:
+        if phase_type != self.phase.name:
+            reason = f"Invalid phase_type: {phase_type}; {self.actor_id} runs {self.phase.name}"
+            raise ActorError(ErrorCode.INVALID_MESSAGE, reason)
+
+    async def _prepared(self, message: Message, wanted: typed.ProcessPhase) -> typed.ContextPrepared:
+        context = wanted.context
+        said: dict[str, Any] = {
+            "thread_id": wanted.thread_id,
+            "phase_type": wanted.phase_type,
+            "previous_phase_output": context.get("previous_phase_output"),
+            "conversation_history": context.get("conversation_history") or [],
+            "metadata": context.get("metadata") or {},
+        }
+        request = self._new("PREPARE_CONTEXT", said, self.actor_id, message)
+        self.system.log(request)
+        return data_of(request.response(await self.on_prepare_context(request)), typed.ContextPrepared)  # type: ignore[arg-type]
+
+    async def _answered(self, message: Message, ask: dict[str, Any]) -> Response:
+        """What the agent answers; where it fails and a retry may mend it, after a restart, again (CH-48, CH-49)."""
+        request = self._new("PROCESS_WITH_AGENT", ask, self.agents.actor_id, message)
+        response = await self.system.send_message(request)
+        for attempt in range(2, MOST_ATTEMPTS + 1):
+            if not isinstance(response, ErrorResponse):
+                return response
+            if not await self._is_mended(response, message):
+                raised(response)
+            again = {"original_message_id": request.id, "attempt": attempt, "max_attempts": MOST_ATTEMPTS}
+            response = await self.system.send_message(self._new("RETRY", again, self.agents.actor_id, message))
+        return raised(response)
+
+    async def _is_mended(self, error: ErrorResponse, message: Message) -> bool:
+        """Tell the supervisor; whether it restarted the agents."""
+        supervisor = self.system.supervisor_id
+        if supervisor is None:
+            return False
+        said = {
+            **error.data,
+            "actor_id": self.actor_id,
+            "culprit": self.agents.actor_id,
+        }
+        answer = await self.system.send_message(self._new("ERROR_NOTIFICATION", said, supervisor, message))
+        return answer.data.get("action_taken") == "restart"
+
+    def _new(self, message_type: str, said: dict[str, Any], receiver: str, of: Message) -> Message:
+        return Message(
+            type=message_type, data=said, sender=self.actor_id, receiver=receiver, correlation_id=of.correlation_id
+        )

@@ -1,0 +1,134 @@
+"""The state of a thread, as its journal tells it: pure, one event at a time.
+
+    created ──START──▶ processing ──last phase──▶ completed
+                        │   ▲   └──no retry mends──▶ failed
+                   PAUSE▼   │RESUME
+                       paused              TERMINATE, from any that is no end ──▶ terminated
+
+An event and the response that it answers a message with are one record: they are written, or neither is.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict
+
+from sabir_actors.data import AgentChange, PhaseOutput, ThreadState
+from sabir_actors.errors import ActorError, ErrorCode
+
+What: TypeAlias = Literal[
+    "created", "started", "paused", "resumed", "terminated", "completed", "failed", "phase_done", "agent_updated"
+]
+MOVES: Mapping[What, tuple[frozenset[ThreadState], ThreadState]] = {
+    "started": (frozenset({"created"}), "processing"),
+    "paused": (frozenset({"processing"}), "paused"),
+    "resumed": (frozenset({"paused"}), "processing"),
+    "terminated": (frozenset({"created", "processing", "paused"}), "terminated"),
+    "completed": (frozenset({"processing"}), "completed"),
+    "failed": (frozenset({"processing", "paused"}), "failed"),
+}
+"""What happens → the states in which it may, and the state after it (CH-20, D-24)."""
+ENDS: frozenset[ThreadState] = frozenset({"completed", "failed", "terminated"})
+
+
+class ThreadEvent(BaseModel):
+    """One thing that happened to a thread, as its journal keeps it.
+
+    `message_id` and `response` are those of the message that it answers; None where the thread itself went on. `data`
+    is what `what` needs: of "created" the request, the chain's name and its phases; of "phase_done" the phase, its
+    output, seconds and tokens; of "agent_updated" the phase and what changes; of "failed" and "terminated" why.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    what: What
+    at: AwareDatetime
+    data: dict[str, Any] = {}
+    message_id: str | None = None
+    response: dict[str, Any] | None = None
+
+
+class ThreadView:
+    """What the events of a thread come to."""
+
+    def __init__(self) -> None:
+        self.thread_id = ""
+        self.status: ThreadState = "created"
+        self.user_id = ""
+        self.client: str | None = None
+        """Who is told of the end."""
+        self.correlation_id: str | None = None
+        self.initial_input = ""
+        self.metadata: dict[str, Any] = {}
+        self.chain = ""
+        self.phases: tuple[str, ...] = ()
+        self.outputs: dict[str, PhaseOutput] = {}
+        """Phase → what it came to, in the order in which they ran."""
+        self.seconds: dict[str, float] = {}
+        self.usage: dict[str, dict[str, int | None]] = {}
+        self.configs: dict[str, list[AgentChange]] = {}
+        """Phase → changes of its agent's configuration, in order."""
+        self.answers: dict[str, dict[str, Any]] = {}
+        """Id of a message → the response that it was given first."""
+        self.created_at: datetime | None = None
+        self.updated_at: datetime | None = None
+        self.started_at: datetime | None = None
+        self.cause: dict[str, Any] = {}
+        """Why it failed or was terminated."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether it was created."""
+        return self.created_at is not None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is at one of its ends."""
+        return self.status in ENDS
+
+    @property
+    def remaining(self) -> tuple[str, ...]:
+        """The phases that have not run, in order."""
+        return tuple(phase for phase in self.phases if phase not in self.outputs)
+
+    @property
+    def current_phase(self) -> str | None:
+        """The phase that runs, or is the next to run; None after the last."""
+        return next(iter(self.remaining), None)
+
+    def allow(self, what: What) -> None:
+        """Raise ActorError (INVALID_STATE) where the state does not allow it."""
+        before, after = MOVES[what]
+        if self.status not in before:
+            allowed = " or ".join(sorted(before))
+            reason = f"thread {self.thread_id} is {self.status}; it becomes {after} only from {allowed}"
+            raise ActorError(ErrorCode.INVALID_STATE, reason, thread_id=self.thread_id, status=self.status)
+
+    def take(self, event: ThreadEvent) -> None:
+        """Take one event, of a journal or just written."""
+        said = event.data
+        if event.what == "created":
+            self._create(event)
+        elif event.what == "phase_done":
+            phase = said["phase_type"]
+            self.outputs[phase] = PhaseOutput.model_validate(said["output"])
+            self.seconds[phase] = said["processing_time"]
+            self.usage[phase] = said.get("usage") or {}
+        elif event.what == "agent_updated":
+            self.configs.setdefault(said["phase_type"], []).append(AgentChange.model_validate(said["config"]))
+        else:
+            self.status = MOVES[event.what][1]
+            self.cause = said if event.what in ("failed", "terminated") else self.cause
+            self.started_at = event.at if event.what == "started" else self.started_at
+        if event.message_id is not None and event.response is not None:
+            self.answers[event.message_id] = event.response
+        self.updated_at = event.at
+
+    def _create(self, event: ThreadEvent) -> None:
+        said = event.data
+        self.thread_id, self.user_id = said["thread_id"], said["user_id"]
+        self.initial_input, self.metadata = said["initial_input"], said.get("metadata") or {}
+        self.client, self.correlation_id = said.get("client"), said.get("correlation_id")
+        self.chain, self.phases = said["chain"], tuple(said["phases"])
+        self.created_at = event.at

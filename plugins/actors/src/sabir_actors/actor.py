@@ -37,8 +37,8 @@ Handled: TypeAlias = typed.Data | Mapping[str, Any] | Response
 class Actor:
     """The base of all actors. A subclass handles messages of a type by a coroutine method `on_<type>`, lower case.
 
-    An ActorError that it raises becomes an ERROR of its code. Any other exception is logged, told to the supervisor, and
-    becomes an ERROR; the actor goes on.
+    An ActorError that it raises becomes an ERROR of its code. Any other exception is logged, told to the supervisor,
+    and becomes an ERROR; the actor goes on.
     """
 
     immediate: ClassVar[frozenset[str]] = frozenset({"HEARTBEAT", "STOP"})
@@ -132,6 +132,12 @@ class Actor:
         given = await handler(message)
         return given if isinstance(given, Response) else message.response(given)
 
+    async def stop(self) -> None:
+        """Take no more messages."""
+        if not self._is_stopped:
+            self._is_stopped = True
+            await self.stopping()
+
     def abandon(self) -> None:
         """Cancel what is being handled; who waits for it is answered with nothing."""
         for task in list(self._running.values()):
@@ -151,8 +157,7 @@ class Actor:
 
     async def on_stop(self, message: Message) -> Handled:
         """Take no more messages; what is being handled ends first."""
-        self._is_stopped = True
-        await self.stopping()
+        await self.stop()
         return typed.StopComplete(actor_id=self.actor_id, stopped_at=now())
 
     async def on_restart(self, message: Message) -> Handled:

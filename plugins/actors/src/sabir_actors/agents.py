@@ -22,7 +22,7 @@ from sabir_actors import data as typed
 from sabir_actors.actor import Actor, Handled
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.phases import PhaseReply
-from sabir_actors.protocol import Message, Response, data_of
+from sabir_actors.protocol import Message, data_of
 
 if TYPE_CHECKING:
     from sabir import Adapter

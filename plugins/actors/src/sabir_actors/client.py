@@ -68,7 +68,7 @@ class ThreadClient(Actor):
         return await self._asked("GET_THREAD_STATUS", {"thread_id": thread_id}, typed.ThreadStatus)
 
     async def configure(self, thread_id: str, phase: str, **change: Any) -> typed.AgentConfigUpdated:
-        """Have the agent of a phase ask otherwise from its next run on: `model`, `temperature`, `max_tokens`, `tools`."""
+        """Have the agent of a phase ask otherwise from its next run on: by another `model`, `tools`, …"""
         said = {"agent_id": f"{thread_id}/{phase}", "config": change}
         return await self._asked("UPDATE_AGENT_CONFIG", said, typed.AgentConfigUpdated)
 

@@ -1,4 +1,4 @@
-"""PhaseActor: one phase of a thread: prepare the context, let the agent answer, say which phase follows (CH-22 … CH-25).
+"""PhaseActor: one phase of a thread: prepare the context, let the agent answer, say what follows (CH-22 … CH-25).
 
 PROCESS_PHASE ─▶ PREPARE_CONTEXT (to itself) ─▶ PROCESS_WITH_AGENT ─▶ AGENT_RESPONSE ─▶ PHASE_PROCESSED
                                                        └ ERROR ─▶ ERROR_NOTIFICATION ─▶ RETRY, or ERROR
@@ -8,7 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from sabir_actors import data as typed
-from sabir_actors.actor import Actor, Handled
+from sabir_actors.actor import LONGEST, Actor, Handled
 from sabir_actors.agents import Agent, AgentManagerActor
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.phases import Chain, Phase
@@ -28,7 +28,7 @@ class PhaseActor(Actor):
     def __init__(
         self, actor_id: str, system: "ActorSystem", chain: Chain, phase: Phase, agents: AgentManagerActor
     ) -> None:
-        super().__init__(actor_id, system)
+        super().__init__(actor_id, system, longest=MOST_ATTEMPTS * LONGEST)
         self.phases = chain.names
         self.chain, self.phase, self.agents = chain, phase, agents
         self.agent_id = actor_id

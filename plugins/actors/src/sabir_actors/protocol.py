@@ -228,7 +228,7 @@ def deserialize_message(text: str | bytes) -> AnyMessage:
     kind = found.get("envelope") or _guessed(found)
     model = _CLASSES.get(kind) if isinstance(kind, str) else None
     if model is None:
-        raise _invalid(f"its envelope is {ascii(kind)}; expected one of {', '.join(_CLASSES)}")
+        raise _invalid(f"its envelope is {kind!a}; expected one of {', '.join(_CLASSES)}")
     try:
         made: Any = model.model_validate_json(text)
     except ValidationError as error:

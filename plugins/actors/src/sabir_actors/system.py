@@ -147,14 +147,14 @@ class ActorSystem:
 
     async def stop(self) -> None:
         """Stop every actor, the latest first; what each is handling ends before it goes."""
-        for actor_id in reversed(self.actors()):
+        for actor_id in (THREADS, *reversed(self.actors())):  # runs of threads first: they wait for the others
             await self.let_go(actor_id)
 
     async def let_go(self, actor_id: str) -> None:
         """Stop one actor, wait until it has answered what it took in, and forget it."""
         actor = self._actors.get(actor_id)
         if actor is not None:
-            await actor.receive(Message(type="STOP", data={"actor_id": actor_id}, receiver=actor_id))
+            await actor.stop()
             await actor.drained()
             self.remove(actor_id)
 

@@ -9,11 +9,12 @@ after. A thread that was processing when its process died goes on at its phase a
 """
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
-from sabir_session import Session, Store, append_item
+from sabir_session import InnerMessage, Session, SessionError, Store, append_item, enable_inner_message_recording
 from sabir_session.errors import RecordingFailed
 
 from sabir_actors import data as typed
@@ -23,7 +24,7 @@ from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.phase import PhaseActor
 from sabir_actors.phases import AEIOUY_CHAIN, Chain, Phase
 from sabir_actors.protocol import Message, Response, data_of, deserialize_message, now
-from sabir_actors.state import ThreadEvent, ThreadView, What
+from sabir_actors.state import MOVES, ThreadEvent, ThreadView, What
 from sabir_actors.system import raised
 
 if TYPE_CHECKING:
@@ -43,9 +44,15 @@ class Thread:
         self.view = ThreadView()
         self.run: asyncio.Task[None] | None = None
         self.agents: AgentManagerActor | None = None
+        enable_inner_message_recording(session)
         session.mutate(ThreadEvent).register(ThreadEvent, append_item)
         for event in session.select_all(ThreadEvent):
             self.view.take(event)
+
+    @property
+    def worked(self) -> tuple[int, int]:
+        """How far its phases are: those that are done, and what their agents said and were told."""
+        return len(self.view.outputs), len(self.session.select_all(InnerMessage))
 
     def record(
         self, what: What, said: dict[str, Any], message: Message | None = None, response: Response | None = None
@@ -72,11 +79,13 @@ class ThreadActor(Actor):
         self.store = store
         """Where threads outlive the process; None for what lives in memory alone."""
         self._threads: dict[str, Thread] = {}
+        self._known: set[str] = set()
+        """Ids of threads that are here or in the store."""
 
     def recover(self) -> list[str]:
         """Let every thread of the store that was processing go on; their ids."""
-        names = self.store.names() if self.store is not None else ()
-        found = [name.removeprefix(JOURNAL) for name in names if name.startswith(JOURNAL)]
+        found = self._stored()
+        self._known.update(found)
         going = [thread_id for thread_id in found if self._thread(thread_id).view.status == "processing"]
         for thread_id in going:
             self._go_on(self._threads[thread_id])
@@ -86,8 +95,7 @@ class ThreadActor(Actor):
 
     def thread_ids(self) -> list[str]:
         """Ids of all threads, of those in the store too."""
-        names = self.store.names() if self.store is not None else ()
-        return sorted({*self._threads, *(n.removeprefix(JOURNAL) for n in names if n.startswith(JOURNAL))})
+        return sorted({*self._threads, *self._stored()})
 
     def view(self, thread_id: str) -> ThreadView:
         """What the events of a thread come to; ActorError (UNKNOWN_THREAD) where there is none."""
@@ -96,14 +104,12 @@ class ThreadActor(Actor):
     def answered(self, message: Message) -> Response | None:
         """The answer that the thread's journal holds for a message (CH-43)."""
         thread_id = self._id_of(message)
-        if thread_id is None or not self._is_here(thread_id):
+        if thread_id is None or (message.type == "CREATE_THREAD" and thread_id not in self._known):
+            return None
+        if not self._is_here(thread_id):
             return None
         found = self._thread(thread_id).view.answers.get(message.id)
-        if found is None:
-            return None
-        response = deserialize_message(_json(found))
-        assert isinstance(response, Response)
-        return response
+        return None if found is None else _response(found)
 
     # Threads
 
@@ -111,7 +117,11 @@ class ThreadActor(Actor):
         """Make a thread; it is not started (CH-14)."""
         wanted, thread_id = data_of(message, typed.CreateThread), _new_id(message)
         chain = self._chain(wanted.chain or AEIOUY_CHAIN.name)
-        thread = self._threads[thread_id] = Thread(self._session(thread_id))
+        thread = Thread(self._session(thread_id))
+        if thread.view.exists:  # made by another process, from this very message
+            return _response(thread.view.answers[message.id])
+        self._threads[thread_id] = thread
+        self._known.add(thread_id)
         response = message.response(typed.ThreadCreated(thread_id=thread_id, status="created"))
         said = {
             "thread_id": thread_id,
@@ -189,7 +199,7 @@ class ThreadActor(Actor):
         self, thread: Thread, what: What, message: Message, answer: Callable[..., typed.ThreadCreated], **said: Any
     ) -> Response:
         thread.view.allow(what)
-        told = answer(thread_id=thread.view.thread_id, status=_after(what), **said)
+        told = answer(thread_id=thread.view.thread_id, status=MOVES[what][1], **said)
         response = message.response(told)
         thread.record(what, {"reason": said["reason"]} if "reason" in said else {}, message, response)
         if thread.view.status == "processing":
@@ -215,13 +225,27 @@ class ThreadActor(Actor):
                 said = {**error.details, "error_message": str(error), "error_code": error.code.value}
                 thread.record("failed", said)
         except RecordingFailed as error:
-            logger.warning("thread %s goes on elsewhere, or cannot be recorded: %s", view.thread_id, error)
-            self._threads.pop(view.thread_id, None)
+            logger.warning("thread %s could not be recorded: %s", view.thread_id, error)
+            self._found_changed(thread)
             return
         finally:
             await self._let_go(thread)
         if view.is_over:
             await self._tell_client(view)
+            if self.store is not None:
+                self._threads.pop(view.thread_id, None)
+
+    def _found_changed(self, thread: Thread) -> None:
+        """Read anew a journal that another wrote to: go on where it only steered the thread, leave a run to it."""
+        thread_id = thread.view.thread_id
+        self._threads.pop(thread_id, None)
+        try:
+            fresh = self._thread(thread_id)
+        except SessionError as error:
+            logger.warning("thread %s cannot be read: %s", thread_id, error)
+            return
+        if fresh.worked == thread.worked and fresh.view.status == "processing":
+            self._go_on(fresh)
 
     async def _run_phase(self, thread: Thread, name: str) -> None:
         view, chain = thread.view, self._chain(thread.view.chain)
@@ -312,9 +336,14 @@ class ThreadActor(Actor):
         return self._threads[thread_id]
 
     def _is_here(self, thread_id: str) -> bool:
-        if thread_id in self._threads:
-            return True
-        return self.store is not None and f"{JOURNAL}{thread_id}" in self.store.names()
+        if thread_id not in self._known and self.store is not None:
+            self._known.update(self._stored())
+        return thread_id in self._known
+
+    def _stored(self) -> list[str]:
+        """Ids of the threads that are in the store."""
+        names = self.store.names() if self.store is not None else ()
+        return [name.removeprefix(JOURNAL) for name in names if name.startswith(JOURNAL)]
 
     def _session(self, thread_id: str) -> Session:
         return Session(journal=self.store.journal(f"{JOURNAL}{thread_id}")) if self.store is not None else Session()
@@ -339,16 +368,11 @@ def _new_id(message: Message) -> str:
     return str(uuid5(_IDS, message.id))
 
 
-def _after(what: What) -> str:
-    from sabir_actors.state import MOVES
-
-    return MOVES[what][1]
-
-
-def _json(value: object) -> str:
-    import json
-
-    return json.dumps(value)
+def _response(stored: dict[str, Any]) -> Response:
+    """A response as a journal holds it."""
+    response = deserialize_message(json.dumps(stored))
+    assert isinstance(response, Response)
+    return response
 
 
 def _input(view: ThreadView, phase: Phase) -> str:

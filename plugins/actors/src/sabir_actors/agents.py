@@ -6,6 +6,7 @@ What is said and what each option returned is recorded in the thread's session b
 interrupted run of an agent goes on where it stopped, one that was over is answered from its records.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from sabir import Message as ModelMessage
 from sabir import Option, SabirError, Settings, Usage
 from sabir.errors import CallError, OutputError, PluginError, one_line
 from sabir_runtime import BudgetExhausted, Prompt, PromptResponse, evaluate
-from sabir_session import InnerMessage, Session, enable_inner_message_recording
+from sabir_session import InnerMessage, RecordingFailed, Session, enable_inner_message_recording
 
 from sabir_actors import data as typed
 from sabir_actors.actor import Actor, Handled
@@ -193,10 +194,21 @@ def _result(response: "PromptResponse[None]", output: type[BaseModel]) -> typed.
         if output is not PhaseReply:
             reason = one_line(f"the reply is no {output.__name__}: {text}", 300)
             raise ActorError(ErrorCode.AGENT_ERROR, reason) from None
+        text = _plain_response(text)
     else:
         text = str(getattr(said, "response", said.model_dump_json()))
         confidence, extra = getattr(said, "confidence", None), {"output": said.model_dump(mode="json")}
     return typed.AgentResult(response=text, confidence=confidence, tool_calls=_calls(response.messages), **extra)
+
+
+def _plain_response(text: str) -> str:
+    """What a reply says that is no whole PhaseReply: its `response`, where it has one, else all of it."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    said = found.get("response") if isinstance(found, dict) else None
+    return said if isinstance(said, str) and said else text
 
 
 def _calls(messages: Sequence[ModelMessage]) -> list[typed.ToolCall]:
@@ -214,6 +226,8 @@ def _failure(agent_id: str, error: Exception) -> ActorError:
     retryable = isinstance(error, CallError) and error.retryable
     is_config = isinstance(error, PluginError)
     code = ErrorCode.INVALID_CONFIG if is_config else ErrorCode.AGENT_ERROR
+    if isinstance(error, RecordingFailed):
+        code = ErrorCode.RECORDING_FAILED
     details: Mapping[str, Any] = {"cause": type(error).__name__, "agent_id": agent_id}
     if isinstance(error, OutputError):
         retryable = False

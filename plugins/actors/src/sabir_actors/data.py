@@ -127,11 +127,12 @@ class ProcessPhase(OfPhase):
 
 
 class PhaseProcessed(OfPhase):
-    """The phase ran."""
+    """The phase ran. `usage` are the tokens of its agent's run, and the model that was asked."""
 
     thread_id: Name
     output: PhaseOutput
     processing_time: Seconds
+    usage: JSONObject = {}
 
 
 class AgentConfig(Data):

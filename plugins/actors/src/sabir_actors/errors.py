@@ -32,6 +32,8 @@ class ErrorCode(StrEnum):
     """The message was not done in its time."""
     AGENT_ERROR = "AGENT_ERROR"
     """The agent's model could not be asked, or answered with what cannot be used."""
+    RECORDING_FAILED = "RECORDING_FAILED"
+    """The thread's journal did not take a record: another wrote to it, or the store failed."""
     PHASE_PROCESSING_ERROR = "PHASE_PROCESSING_ERROR"
     RETRIES_EXHAUSTED = "RETRIES_EXHAUSTED"
     FAILED = "FAILED"

@@ -70,14 +70,14 @@ class PhaseActor(Actor):
             confidence=answer.result.confidence,
             **(answer.result.model_extra or {}),
         )
-        usage = self.agents.usage.get(self.agent_id)
-        said = {} if usage is None else {"usage": usage.model_dump(mode="json", exclude={"details_json"})}
+        usage, model = self.agents.usage.get(self.agent_id), self.agents.agents[self.agent_id].config.model
+        figures = {} if usage is None else usage.model_dump(mode="json", exclude={"details_json"})
         return typed.PhaseProcessed(
             thread_id=wanted.thread_id,
             phase_type=self.phase.name,
             output=output,
             processing_time=monotonic() - began,
-            **said,
+            usage={**figures, "model": model},
         )
 
     def _run(self, thread_id: str) -> str:

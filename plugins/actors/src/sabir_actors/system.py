@@ -9,7 +9,7 @@ threads outlive the process.
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sabir import Adapter, Option, Settings
 from sabir import adapter as make_adapter
@@ -22,6 +22,9 @@ from sabir_actors.phases import AEIOUY_CHAIN, Chain
 from sabir_actors.policies import RestartPolicy
 from sabir_actors.protocol import AnyMessage, ErrorResponse, Message, Response
 
+if TYPE_CHECKING:
+    from sabir_actors.threads import ThreadActor
+
 logger = logging.getLogger("sabir.actors")
 THREADS, SUPERVISOR = "threads", "supervisor"
 """Ids of the actors that every system has."""
@@ -33,7 +36,8 @@ class ActorSystem:
     """The actors of one process, and what they have in common; an asynchronous context manager.
 
     `model` is that of agents whose phase names none, `options` what agents may choose, by name, `settings` hold for
-    all. `chains` are known beside the document's. `store` is where threads outlive the process. `adapters` makes the
+    all. `chains` are known beside the document's. `store` is where threads outlive the process: those that were
+    interrupted go on at the start, unless `recovers` is False. `adapters` makes the
     adapter of a model, `restarts` says when an actor is restarted, `trace` is told of every message and response.
     """
 
@@ -45,6 +49,7 @@ class ActorSystem:
         settings: Settings | None = None,
         chains: Sequence[Chain] = (),
         store: Store | None = None,
+        recovers: bool = True,
         restarts: RestartPolicy | None = None,
         adapters: Callable[[str], Adapter] = make_adapter,
         trace: Callable[[AnyMessage], None] | None = None,
@@ -55,6 +60,7 @@ class ActorSystem:
         self.settings = settings
         self.chains: Mapping[str, Chain] = {chain.name: chain for chain in (AEIOUY_CHAIN, *chains)}
         self.store = store
+        self._recovers = recovers
         self.adapters = adapters
         """Makes the adapter of a model."""
         self.dead_letters: deque[AnyMessage] = deque(maxlen=DEAD_LETTERS)
@@ -73,12 +79,22 @@ class ActorSystem:
         threads = ThreadActor(THREADS, self, self.store)
         self.add(SupervisorActor(SUPERVISOR, self, self._restarts))
         self.add(threads)
-        threads.recover()
+        if self._recovers:
+            threads.recover()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Stop every actor."""
         await self.stop()
+
+    @property
+    def threads(self) -> "ThreadActor":
+        """The actor of all threads, once the system is at work."""
+        from sabir_actors.threads import ThreadActor
+
+        found = self.get_actor(THREADS)
+        assert isinstance(found, ThreadActor)
+        return found
 
     def add(self, actor: Actor) -> None:
         """Take an actor in; ActorError where another has its id."""

@@ -14,8 +14,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
-from sabir_session import InnerMessage, Session, SessionError, Store, append_item, enable_inner_message_recording
-from sabir_session.errors import RecordingFailed
+from sabir_session import (
+    InnerMessage,
+    RecordingFailed,
+    Session,
+    SessionError,
+    Store,
+    append_item,
+    enable_inner_message_recording,
+)
 
 from sabir_actors import data as typed
 from sabir_actors.actor import Actor, Handled, logger
@@ -32,6 +39,8 @@ if TYPE_CHECKING:
 
 JOURNAL = "thread:"
 """What the names of threads' journals begin with."""
+PAUSE = 0.5
+"""Seconds before a thread goes on whose journal did not take a record."""
 _IDS = UUID("6f1b8f0c-8a0e-4f2e-9d55-0f6f0d8e7a11")
 """The namespace of ids: that of a thread is made of the id of the message that created it."""
 
@@ -92,6 +101,12 @@ class ThreadActor(Actor):
         for thread_id in set(found) - set(going):
             self._threads.pop(thread_id)
         return going
+
+    def go_on(self, thread_id: str) -> None:
+        """Let a thread go on that was processing when its process died."""
+        thread = self._thread(thread_id)
+        if thread.view.status == "processing":
+            self._go_on(thread)
 
     def thread_ids(self) -> list[str]:
         """Ids of all threads, of those in the store too."""
@@ -213,19 +228,21 @@ class ThreadActor(Actor):
             thread.run = asyncio.ensure_future(self._run(thread))
 
     async def _run(self, thread: Thread) -> None:
-        """Phase by phase, for as long as the thread is processing."""
+        """Phase by phase, for as long as the thread is processing; then its client is told how it ended."""
         view = thread.view
         try:
-            while view.status == "processing" and (phase := view.current_phase):
-                await self._run_phase(thread, phase)
-            if view.status == "processing":
-                thread.record("completed", {})
-        except ActorError as error:
-            if not view.is_over:
-                said = {**error.details, "error_message": str(error), "error_code": error.code.value}
-                thread.record("failed", said)
+            try:
+                await self._run_phases(thread)
+            except ActorError as error:
+                if error.code is ErrorCode.RECORDING_FAILED:
+                    raise RecordingFailed(str(error)) from error
+                if not view.is_over:
+                    said = {**error.details, "error_message": str(error), "error_code": error.code.value}
+                    thread.record("failed", said)
         except RecordingFailed as error:
             logger.warning("thread %s could not be recorded: %s", view.thread_id, error)
+            await self._let_go(thread)
+            await asyncio.sleep(PAUSE)
             self._found_changed(thread)
             return
         finally:
@@ -234,6 +251,13 @@ class ThreadActor(Actor):
             await self._tell_client(view)
             if self.store is not None:
                 self._threads.pop(view.thread_id, None)
+
+    async def _run_phases(self, thread: Thread) -> None:
+        view = thread.view
+        while view.status == "processing" and (phase := view.current_phase):
+            await self._run_phase(thread, phase)
+        if view.status == "processing":
+            thread.record("completed", {})
 
     def _found_changed(self, thread: Thread) -> None:
         """Read anew a journal that another wrote to: go on where it only steered the thread, leave a run to it."""

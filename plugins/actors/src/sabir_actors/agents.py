@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sabir_actors.system import ActorSystem
 
 NAMESPACE = "sabir.actors"
-"""The namespace of the prompts of agents; the key is the agent's id, and the phase's for a phase's run."""
+"""The namespace of the prompts of agents; the key is the run that the context names, else the id of the message."""
 _ROLES = {"system": sabir.system, "user": sabir.user, "assistant": sabir.assistant}
 
 
@@ -109,7 +109,7 @@ class AgentManagerActor(Actor):
         agent_id = asked.agent_id or next(iter(self.agents), "")
         agent = self._agent(agent_id)
         try:
-            response = await self._evaluated(agent_id, agent, asked)
+            response = await self._evaluated(agent, asked, str(asked.context.get("run") or message.id))
         except (SabirError, BudgetExhausted) as error:
             self._failed_messages[message.id] = message
             raise _failure(agent_id, error) from error
@@ -117,8 +117,7 @@ class AgentManagerActor(Actor):
         self.usage[agent_id] = response.usage
         return _result(response, agent.output), monotonic() - began
 
-    async def _evaluated(self, agent_id: str, agent: Agent, asked: typed.ProcessWithAgent) -> "PromptResponse[None]":
-        key = str(asked.context.get("run") or agent_id)
+    async def _evaluated(self, agent: Agent, asked: typed.ProcessWithAgent, key: str) -> "PromptResponse[None]":
         prompt: Prompt[None] = Prompt(ns=NAMESPACE, key=key, messages=_conversation(agent.config, asked))
         earlier = self._evaluation_of(key)
         return await evaluate(
@@ -133,7 +132,7 @@ class AgentManagerActor(Actor):
 
     def _evaluation_of(self, key: str) -> str | None:
         """The recorded evaluation of a run, or None."""
-        if self.session is None or key in self.agents:
+        if self.session is None:
             return None
         of_run = [each for each in self.session.select_all(InnerMessage) if each.prompt_key == key]
         return of_run[-1].evaluation_id if of_run else None

@@ -1,20 +1,32 @@
 """What the data of each type of message holds (CH-08, CH-14 … CH-38).
 
 Fields that a type does not name are kept: a newer sender may say more. Times are aware, in UTC; `processing_time` and
-`uptime` are seconds.
+`uptime` are seconds. A model is a copy of a message's data: whatever is done to it, the message stays as it is.
 """
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
+
+def _in_utc(time: datetime) -> datetime:
+    try:
+        return time.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{time.isoformat()} is outside the years 1 … 9999 in UTC") from None
+
+
+Time = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+"""An aware time, in UTC (D-19)."""
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 """An id or a name."""
 JSONObject: TypeAlias = dict[str, Any]
+"""Any JSON object."""
 ThreadState: TypeAlias = Literal["created", "processing", "paused", "completed", "failed", "terminated"]
 """Where a thread is; the last three are its ends."""
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
+"""A time that something took."""
 
 TypedData = TypeVar("TypedData", bound="Data")
 
@@ -54,8 +66,8 @@ class ThreadStatus(OfThread):
 
     status: ThreadState
     current_phase: str | None = None
-    created_at: AwareDatetime
-    updated_at: AwareDatetime
+    created_at: Time
+    updated_at: Time
     phases_completed: list[str]
     phases_remaining: list[str]
 
@@ -69,27 +81,27 @@ class ThreadCreated(OfThread):
 class ThreadStarted(ThreadCreated):
     """The thread is on its way; the answer does not wait for its phases."""
 
-    started_at: AwareDatetime
+    started_at: Time
 
 
 class ThreadPaused(ThreadCreated):
     """No further phase starts."""
 
-    paused_at: AwareDatetime
+    paused_at: Time
     current_phase: str | None = None
 
 
 class ThreadResumed(ThreadCreated):
     """The thread goes on at that phase."""
 
-    resumed_at: AwareDatetime
+    resumed_at: Time
     current_phase: str | None = None
 
 
 class ThreadTerminated(ThreadCreated):
     """No later phase runs."""
 
-    terminated_at: AwareDatetime
+    terminated_at: Time
     reason: str = ""
 
 
@@ -296,14 +308,14 @@ class RestartComplete(OfActor):
     """The actor works again, under its id."""
 
     status: Literal["restarted"] = "restarted"
-    restarted_at: AwareDatetime
+    restarted_at: Time
 
 
 class StopComplete(OfActor):
     """The actor takes no more messages."""
 
     status: Literal["stopped"] = "stopped"
-    stopped_at: AwareDatetime
+    stopped_at: Time
 
 
 class ErrorData(Data):
@@ -314,9 +326,10 @@ class ErrorData(Data):
 
 
 class ErrorNotification(ErrorData):
-    """A supervisor is told of an actor's error."""
+    """A supervisor is told of an actor's error; `details` is what else is known of it."""
 
     actor_id: Name
+    details: Any = None
 
 
 class ErrorAcknowledged(Data):

@@ -4,18 +4,23 @@
                                                       └─▶ ErrorResponse(type="ERROR", data={error_message, error_code})
 
 TYPES says for each type what its data holds and what answers it. The data of another type is open: whoever handles it
-knows it. On the wire an envelope says by `envelope` which of the three classes it is (D-22).
+knows it. On the wire an envelope says by `envelope` which of the three classes it is (D-22). No attribute, item or
+nested value of a message can be changed: an answer that an actor keeps is the same each time that it is given.
 """
 
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, TypeAlias
 from uuid import uuid4
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, PlainSerializer, PlainValidator, ValidationError, WithJsonSchema, model_validator
 from sabir.arguments import describe
 from sabir.errors import one_line
+from sabir.models import Frozen
+from sabir.parts import Text
+from sabir.values import FrozenDict, encode_json, object_view
 
 from sabir_actors import data as typed
 from sabir_actors.errors import ActorError, ErrorCode
@@ -26,10 +31,8 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-Time = Annotated[AwareDatetime, AfterValidator(lambda time: time.astimezone(UTC))]
-"""An aware time, in UTC."""
 LARGEST = 4 * 2**20
-"""Characters that a serialised message may have."""
+"""Characters that the text of a message may have, or bytes where it is given as bytes."""
 
 
 class MessageType(NamedTuple):
@@ -63,6 +66,7 @@ TYPES: Mapping[str, MessageType] = {
     "THREAD_RESULT": MessageType(typed.ThreadResult, "THREAD_RESULT_ACKNOWLEDGED"),
 }
 """Every type of the protocol. What answers RETRY is what answers the original."""
+_REQUEST_DATA: Mapping[str, type[typed.Data]] = {name: each.data for name, each in TYPES.items()}
 _RESPONSE_DATA: Mapping[str, type[typed.Data]] = {
     each.response: each.response_data for each in TYPES.values() if each.response
 } | {"ERROR": typed.ErrorData}
@@ -70,18 +74,29 @@ AEIOUY = ("action", "experience", "intention", "observation", "understanding", "
 """The phases of the document, in order."""
 
 
-class _Envelope(BaseModel):
-    """What requests and responses have in common; immutable. `timestamp` is aware, in UTC (CH-02)."""
+def _as_object(given: object) -> FrozenDict:
+    """A JSON object that cannot change: a copy of what was given."""
+    if not isinstance(given, Mapping):
+        raise ValueError(f"expected a JSON object, got a value of type {type(given).__name__}")
+    return object_view(encode_json(dict(given)))
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    id: str = Field(default_factory=lambda: str(uuid4()), min_length=1, max_length=200)
-    type: str = Field(min_length=1, max_length=200)
-    data: dict[str, Any] = Field(default_factory=dict)
-    sender: str | None = None
-    receiver: str | None = None
-    timestamp: Time = Field(default_factory=now)
-    correlation_id: str | None = None
+DataObject = Annotated[
+    Mapping[str, Any], PlainValidator(_as_object), PlainSerializer(dict), WithJsonSchema({"type": "object"})
+]
+"""Takes a JSON object, held as an immutable one that equals it."""
+
+
+class _Envelope(Frozen):
+    """What requests and responses have in common; deeply immutable. `timestamp` is aware, in UTC (CH-02)."""
+
+    id: typed.Name = Field(default_factory=lambda: str(uuid4()))
+    type: typed.Name
+    data: DataObject = Field(default={}, validate_default=True)
+    sender: Text | None = None
+    receiver: Text | None = None
+    timestamp: typed.Time = Field(default_factory=now)
+    correlation_id: Text | None = None
 
 
 class Message(_Envelope):
@@ -90,13 +105,16 @@ class Message(_Envelope):
     envelope: Literal["request"] = "request"
 
     def get_response_type(self) -> str:
-        """The type of the response to it; `<type>_RESPONSE` for a type that the protocol does not name (CH-03)."""
+        """The type of the response to it; `<type>_RESPONSE` for a type that the protocol does not name (CH-03).
+
+        What answers RETRY is known to who knows the original: it is the original's.
+        """
         known = TYPES.get(self.type)
         return (known and known.response) or f"{self.type}_RESPONSE"
 
     def response(self, response_data: typed.Data | Mapping[str, Any], response_type: str | None = None) -> "Response":
         """The response to it: sender and receiver swapped, the same correlation id (CH-05)."""
-        found = response_data.model_dump(mode="json") if isinstance(response_data, BaseModel) else dict(response_data)
+        found = response_data.model_dump(mode="json") if isinstance(response_data, BaseModel) else response_data
         return Response(type=response_type or self.get_response_type(), data=found, **self._answering())
 
     def error(self, error: ActorError) -> "ErrorResponse":
@@ -121,7 +139,14 @@ class Response(_Envelope):
     """What answers a message; `message_id` is the id of that (CH-04)."""
 
     envelope: Literal["response", "error"] = "response"
-    message_id: str | None = None
+    message_id: Text | None = None
+
+    @model_validator(mode="after")
+    def _is_of_its_class(self) -> Self:
+        is_error = isinstance(self, ErrorResponse)
+        if (self.type == "ERROR") != is_error or (self.envelope == "error") != is_error:
+            raise ValueError("what answers with type or envelope 'error' is an ErrorResponse; make one")
+        return self
 
     @property
     def is_error(self) -> bool:
@@ -152,15 +177,22 @@ class ErrorResponse(Response):
     @classmethod
     def _merge(cls, given: Any) -> Any:
         """`error_message` and `error_code` may be given beside `data`; they win over what it says."""
-        if not isinstance(given, dict) or "error_message" not in given:
+        if not isinstance(given, Mapping) or "error_message" not in given:
             return given
         fields = dict(given)
-        said = {"error_message": fields.pop("error_message"), "error_code": fields.pop("error_code", None)}
-        return {**fields, "data": {**(fields.get("data") or {}), **said}}
+        told = {name: fields.pop(name) for name in ("error_message", "error_code") if name in fields}
+        data = fields.get("data", {})
+        if not isinstance(data, Mapping):
+            return fields
+        code = data.get("error_code") if told.get("error_code") is None else told["error_code"]
+        return {**fields, "data": {**data, **told, "error_code": code}}
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        typed.ErrorData.model_validate(self.data)
+        try:
+            typed.ErrorData.model_validate(self.data)
+        except ValidationError as error:
+            raise ValueError(f"its data is wrong: {describe(error)}") from None
         return self
 
     @property
@@ -175,33 +207,34 @@ class ErrorResponse(Response):
 
 
 AnyMessage: TypeAlias = Message | Response | ErrorResponse
-_CLASSES: Mapping[str, type[_Envelope]] = {"request": Message, "response": Response, "error": ErrorResponse}
+_CLASSES: Mapping[str, type[Message] | type[Response]] = {
+    "request": Message,
+    "response": Response,
+    "error": ErrorResponse,
+}
 
 
 def validate_message(message: AnyMessage, phases: Collection[str] = AEIOUY) -> bool:
-    """True for a valid message (CH-09); ActorError, a ValueError, that names the type, the field and the value.
+    """True for a valid message (CH-09); ActorError, a ValueError, that names the type and the field.
 
     `phases` are the phase types that are allowed: those of the thread's chain.
     """
-    table = _RESPONSE_DATA if isinstance(message, Response) else {name: each.data for name, each in TYPES.items()}
+    table = _RESPONSE_DATA if isinstance(message, Response) else _REQUEST_DATA
     model = table.get(message.type)
     if model is None:
         return True
+    phase = message.data.get("phase_type") if "phase_type" in model.model_fields else None
+    if isinstance(phase, str) and phase not in phases:
+        raise _invalid(f"Invalid phase_type: {phase}; {message.type} takes one of {', '.join(phases)}")
     try:
-        found = model.model_validate(message.data)
+        model.model_validate(message.data)
     except ValidationError as error:
-        missing = [each["loc"][0] for each in error.errors(include_url=False) if each["type"] == "missing"]
-        if missing:
-            reason = f"must contain {str(missing[0])!r} field; its data has {', '.join(message.data) or 'nothing'}"
-        else:
-            reason = f"has data that is wrong: {describe(error)}"
-        raise ActorError(ErrorCode.INVALID_MESSAGE, one_line(f"{message.type} message {reason}")) from None
-    phase = getattr(found, "phase_type", None)
-    if phase is not None and phase not in phases:
-        raise ActorError(
-            ErrorCode.INVALID_MESSAGE,
-            one_line(f"Invalid phase_type: {phase}; {message.type} takes one of {', '.join(phases)}"),
-        )
+        missing = [each["loc"] for each in error.errors(include_url=False) if each["type"] == "missing"]
+        if not missing:
+            raise _invalid(f"{message.type} message has data that is wrong: {describe(error)}") from None
+        place = ".".join(map(str, missing[0]))
+        held = ", ".join(message.data) or "nothing"
+        raise _invalid(f"{message.type} message must contain {place!r} field; its data has {held}") from None
     return True
 
 
@@ -211,37 +244,52 @@ def data_of(message: AnyMessage, model: type[typed.TypedData]) -> typed.TypedDat
 
 
 def serialize_message(message: AnyMessage) -> str:
-    """A message as JSON text."""
-    return message.model_dump_json()
+    """A message as JSON text; ActorError for one that is too large to be read again."""
+    text = message.model_dump_json()
+    _check_size(text)
+    return text
 
 
 def deserialize_message(text: str | bytes) -> AnyMessage:
     """The message that a text describes, of its own class (CH-07); ActorError for a text that describes none."""
-    if len(text) > LARGEST:
-        raise _invalid(f"it has {len(text)} characters; a message may have {LARGEST}")
+    _check_size(text)
     try:
-        found = json.loads(text)
+        found = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        raise _invalid(f"it is no JSON: {error}") from None
+        raise _invalid(f"the text is no message: it is no JSON: {error}") from None
     if not isinstance(found, dict):
-        raise _invalid(f"it is a JSON value of type {type(found).__name__}, not an object")
-    kind = found.get("envelope") or _guessed(found)
+        raise _invalid(f"the text is no message: it is a JSON value of type {type(found).__name__}, not an object")
+    kind = found.get("envelope", _guessed(found))
     model = _CLASSES.get(kind) if isinstance(kind, str) else None
     if model is None:
-        raise _invalid(f"its envelope is {kind!a}; expected one of {', '.join(_CLASSES)}")
+        shown = repr(kind) if isinstance(kind, str) else f"a value of type {type(kind).__name__}"
+        raise _invalid(f"the text is no message: its envelope is {shown}; expected one of {', '.join(_CLASSES)}")
     try:
-        made: Any = model.model_validate_json(text)
+        return model.model_validate(found)
     except ValidationError as error:
-        raise _invalid(describe(error)) from None
-    return made  # type: ignore[no-any-return]
+        raise _invalid(f"the text is no message: {describe(error)}") from None
 
 
 def _guessed(found: Mapping[str, Any]) -> str:
-    """Which of the three an envelope is that does not say so, as the document's own have none."""
-    if found.get("message_id") is None and found.get("type") != "ERROR":
+    """Which of the three an envelope is that does not say so, as the document's own: responses have `message_id`."""
+    if "message_id" not in found:
         return "request"
     return "error" if found.get("type") == "ERROR" else "response"
 
 
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; ValueError for one that says two things of one name."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        [(name, times)] = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"an object has the name {one_line(name, 100)!r} {times} times")
+    return found
+
+
+def _check_size(text: str | bytes) -> None:
+    if len(text) > LARGEST:
+        raise _invalid(f"the text of the message is of size {len(text)}; it may be {LARGEST}")
+
+
 def _invalid(reason: str) -> ActorError:
-    return ActorError(ErrorCode.INVALID_MESSAGE, one_line(f"the text is no message: {reason}"))
+    return ActorError(ErrorCode.INVALID_MESSAGE, one_line(reason))

@@ -283,7 +283,7 @@ class ThreadActor(Actor):
             correlation_id=view.correlation_id,
         )
         response = raised(await self.system.send_message(request))
-        thread.record("phase_done", response.data)
+        thread.record("phase_done", dict(response.data))
         await self.system.let_go(actor.actor_id)
 
     async def _phase_actor(self, thread: Thread, chain: Chain, phase: Phase) -> PhaseActor:

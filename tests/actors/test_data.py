@@ -1,0 +1,169 @@
+"""What the data of each type holds: fields, bounds, what is refused and by which name, what is kept."""
+
+import copy
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel, ValidationError
+from sabir_actors import TYPES, ActorError, ErrorResponse, Message, Response, validate_message
+from sabir_actors import data as typed
+from sabir_actors.protocol import AnyMessage
+
+from tests.actors.examples import ERROR, MESSAGES, PAIRS
+
+WRONG: dict[type, Any] = {str: [], list: "x", dict: [], float: "many", int: "many", bool: "perhaps"}
+"""Type of a value → one that no field takes in its place."""
+RESULT = (
+    Message(type="THREAD_RESULT", data={"thread_id": "t", "status": "failed", "error_message": "no"}),
+    Response(type="THREAD_RESULT_ACKNOWLEDGED", data={"thread_id": "t"}),
+)
+OUTCOME = Message(type="THREAD_RESULT", data={"thread_id": "t", "status": "completed", "output": {"response": "Yes."}})
+SHOWN = (*MESSAGES, *RESULT, OUTCOME)
+
+
+def model_of(message: AnyMessage) -> type[typed.Data]:
+    """The model of a message's data."""
+    if isinstance(message, ErrorResponse):
+        return typed.ErrorData
+    if isinstance(message, Message):
+        return TYPES[message.type].data
+    return next(each.response_data for each in TYPES.values() if each.response == message.type)
+
+
+def places(
+    model: type[BaseModel], said: Any, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], bool]]:
+    """Every place of an example's data that its model names, and whether it must be there."""
+    for name, field in model.model_fields.items():
+        if said.get(name) is None:
+            continue
+        here, value = (*path, name), said[name]
+        yield here, field.is_required()
+        inner = [each for each in (field.annotation, *get_args(field.annotation)) if isinstance(each, type)]
+        for each in (one for one in inner if issubclass(one, BaseModel)):
+            if isinstance(value, list) and value:
+                yield from places(each, value[0], (*here, 0))
+            elif isinstance(value, dict):
+                yield from places(each, value, here)
+
+
+ALL = [(message, path, required) for message in SHOWN for path, required in places(model_of(message), message.data)]
+MISSING = [(message, path) for message, path, required in ALL if required]
+MISTAKEN = [(message, path) for message, path, _ in ALL if path[-1] != "details"]
+
+
+def shown(value: object) -> str:
+    return value.type if isinstance(value, Message | Response) else ".".join(map(str, value))  # type: ignore[call-overload]
+
+
+def changed(message: AnyMessage, path: tuple[str | int, ...], value: Any = None) -> AnyMessage:
+    """The message with another value at a place, or without any where none is given."""
+    said = copy.deepcopy(message.model_dump()["data"])
+    holder = said
+    for step in path[:-1]:
+        holder = holder[step]
+    if value is None:
+        del holder[path[-1]]
+    else:
+        holder[path[-1]] = value
+    return type(message).model_construct(**{**dict(message), "data": said})
+
+
+def held(message: AnyMessage, path: tuple[str | int, ...]) -> Any:
+    found: Any = message.model_dump()["data"]
+    for step in path:
+        found = found[step]
+    return found
+
+
+@pytest.mark.parametrize(("message", "path"), MISSING, ids=shown)
+def test_a_field_that_is_missing_is_named(message: AnyMessage, path: tuple[str | int, ...]) -> None:
+    """CH-10, CH-12: of every type, in requests and responses, however deep."""
+    place = ".".join(map(str, path))
+
+    with pytest.raises(ActorError) as caught:
+        validate_message(changed(message, path))
+    assert str(caught.value).startswith(f"{message.type} message must contain {place!r} field")
+
+
+@pytest.mark.parametrize(("message", "path"), MISTAKEN, ids=shown)
+def test_a_field_of_a_wrong_type_is_named(message: AnyMessage, path: tuple[str | int, ...]) -> None:
+    """CH-12: of every type, in requests and responses, however deep."""
+    wrong = changed(message, path, WRONG[type(held(message, path))])
+
+    with pytest.raises(ActorError) as caught:
+        validate_message(wrong)
+    assert str(caught.value).startswith(f"{message.type} message has data that is wrong: {'.'.join(map(str, path))}")
+
+
+def test_the_examples_hold_every_field_that_must_be_there() -> None:
+    """So that the two tests above look at all types, and at the ids of the document."""
+    assert {message.type for message, _ in MISSING} == {message.type for message in SHOWN} - {
+        "HEARTBEAT",
+        "THREAD_RESULT_ACKNOWLEDGED",
+    }
+    assert {"thread_id", "agent_id", "actor_id", "phase_type", "user_id", "original_message_id"} <= {
+        path[-1] for _, path in MISSING
+    }
+
+
+@pytest.mark.parametrize("message", [each for pair in PAIRS for each in pair], ids=shown)
+def test_every_field_of_the_document_is_one_of_the_model(message: AnyMessage) -> None:
+    """CH-08, D-23: what the document writes into data is typed."""
+    assert set(message.data) - set(model_of(message).model_fields) == set()
+
+
+@pytest.mark.parametrize("message", SHOWN, ids=shown)
+def test_what_a_type_does_not_name_is_kept(message: AnyMessage) -> None:
+    """CH-08: a newer sender may say more."""
+    if message is ERROR:
+        assert ERROR.data["details"] == "API rate limit exceeded"
+    more = message.model_copy(update={"data": {**message.data, "priority": {"of": [1]}}})
+
+    assert validate_message(more) is True
+    assert model_of(more).model_validate(more.data).model_dump(mode="json")["priority"] == {"of": [1]}
+
+
+@pytest.mark.parametrize(
+    ("model", "said", "field"),
+    [
+        (typed.PhaseOutput, {"response": "Hi", "confidence": 1.01}, "confidence"),
+        (typed.AgentResult, {"response": "Hi", "confidence": -0.01}, "confidence"),
+        (typed.AgentConfig, {"model": "m", "max_tokens": 0}, "max_tokens"),
+        (typed.AgentConfig, {"model": ""}, "model"),
+        (typed.AgentResponse, {"result": {"response": ""}, "processing_time": -1}, "processing_time"),
+        (typed.HeartbeatResponse, {"uptime": float("inf"), "load": 0}, "uptime"),
+        (typed.HeartbeatResponse, {"uptime": 1, "load": -0.1}, "load"),
+        (typed.Retry, {"original_message_id": "m", "attempt": 0, "max_attempts": 3}, "attempt"),
+        (typed.Turn, {"role": "tool", "content": "Hi"}, "role"),
+        (typed.ThreadCreated, {"thread_id": "t", "status": "lost"}, "status"),
+        (typed.OfThread, {"thread_id": "x" * 201}, "thread_id"),
+        (typed.ThreadStarted, {"thread_id": "t", "status": "created", "started_at": "2026-01-01"}, "started_at"),
+    ],
+)
+def test_a_value_outside_of_its_bounds_is_refused(model: type[typed.Data], said: dict[str, Any], field: str) -> None:
+    """CH-12, CH-31: figures have their range, words are those of the document, times have a zone."""
+    with pytest.raises(ValidationError, match=field):
+        model.model_validate(said)
+
+
+@pytest.mark.parametrize("status", ["created", "processing", "paused", "completed", "failed", "terminated"])
+def test_the_states_of_a_thread_are_six(status: typed.ThreadState) -> None:
+    """D-24: the ends among them."""
+    assert typed.ThreadCreated(thread_id="t", status=status).status == status
+
+
+def test_times_of_data_are_in_utc() -> None:
+    """CH-02, D-19: as those of the envelope."""
+    started = typed.ThreadStarted.model_validate(
+        {"thread_id": "t", "status": "processing", "started_at": "2026-01-01T12:00:00+02:00"}
+    )
+
+    assert started.model_dump(mode="json")["started_at"] == "2026-01-01T10:00:00Z"
+
+
+def test_a_confidence_that_nobody_gave_is_none() -> None:
+    """It is the model's own, never invented."""
+    assert typed.PhaseOutput(response="Hi").confidence is None
+    assert typed.AgentResult(response="Hi").confidence is None

@@ -1,0 +1,65 @@
+"""The package's error, and the codes that say who can mend what."""
+
+import pickle
+
+import pytest
+from sabir import SabirError
+from sabir_actors import ActorError, ErrorCode, ErrorResponse, Message, deserialize_message, serialize_message
+from sabir_actors.system import raised
+
+
+class Unspeakable:
+    """What JSON cannot hold."""
+
+    def __str__(self) -> str:
+        return "a lock\nof \x1b[31m some kind"
+
+
+def test_an_error_is_the_librarys_own_and_a_value_error() -> None:
+    """CH-10, CH-41: who catches either meets it; what it says is one line."""
+    error = ActorError(ErrorCode.TIMEOUT, "too\nlate", retryable=True, seconds=3)
+
+    assert isinstance(error, SabirError) and isinstance(error, ValueError)
+    assert (str(error), error.code, error.retryable, error.details) == ("too late", "TIMEOUT", True, {"seconds": 3})
+
+
+def test_a_code_is_its_name() -> None:
+    """CH-06: what stands in `error_code`."""
+    assert [str(code) for code in ErrorCode] == [code.name for code in ErrorCode]
+
+
+@pytest.mark.parametrize("detail", [Unspeakable(), float("nan"), "\ud800", [[Unspeakable()]]])
+def test_an_error_reaches_its_sender_whatever_its_details_are(detail: object) -> None:
+    """CH-40: what JSON cannot hold is said in words, in one line."""
+    error = Message(type="X").error(ActorError(ErrorCode.FAILED, f"no {detail}", cause=detail, left=[1]))
+    back = deserialize_message(serialize_message(error))
+
+    assert isinstance(back, ErrorResponse)
+    assert back.data["left"] == [1]
+    assert isinstance(back.data["cause"], str) and back.data["cause"].isprintable()
+
+
+def test_a_detail_may_have_any_name() -> None:
+    """CH-06: what an ERROR says beside message and code comes back with the error that is raised of it."""
+    told = {"message": "m", "code": 7, "self": "s", "retryable": True}
+    with pytest.raises(ActorError, match=r"^no$") as caught:
+        raised(ErrorResponse(error_message="no", error_code="TIMEOUT", data=told))
+
+    assert caught.value.details == {"message": "m", "code": 7, "self": "s"}
+    assert (caught.value.code, caught.value.retryable) == (ErrorCode.TIMEOUT, True)
+    assert Message(type="X").error(caught.value).data == {
+        "error_message": "no",
+        "error_code": "TIMEOUT",
+        **told,
+    }
+
+
+def test_an_error_crosses_processes() -> None:
+    """With all that it holds."""
+    back = pickle.loads(pickle.dumps(ActorError(ErrorCode.TIMEOUT, "late", retryable=True, seconds=3)))
+
+    assert (type(back), str(back), vars(back)) == (
+        ActorError,
+        "late",
+        {"code": ErrorCode.TIMEOUT, "retryable": True, "details": {"seconds": 3}},
+    )

@@ -1,0 +1,447 @@
+"""Requests, responses and errors: what they hold, what answers them, what is refused, and how they travel."""
+
+import json
+import pickle
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from sabir_actors import (
+    TYPES,
+    Actor,
+    ActorError,
+    ActorSystem,
+    ErrorCode,
+    ErrorResponse,
+    Message,
+    Response,
+    deserialize_message,
+    serialize_message,
+    validate_message,
+)
+from sabir_actors import data as typed
+from sabir_actors.protocol import LARGEST, AnyMessage, data_of
+
+from tests.actors.examples import ERROR, MESSAGES, PAIRS, REQUESTS, RETRY
+
+PHASES = ("action", "experience", "intention", "observation", "understanding", "yield")
+NAMES = st.text(min_size=1, max_size=20)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda each: st.lists(each, max_size=4) | st.dictionaries(st.text(), each, max_size=4),
+    max_leaves=12,
+)
+OBJECTS = st.dictionaries(st.text(), JSON, max_size=5)
+TIMES = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=st.timezones())
+ENVELOPE: dict[str, Any] = {
+    "id": NAMES,
+    "data": OBJECTS,
+    "sender": st.none() | st.text(),
+    "receiver": st.none() | st.text(),
+    "timestamp": TIMES,
+    "correlation_id": st.none() | st.text(),
+}
+REQUEST = st.builds(Message, type=st.sampled_from(sorted(TYPES)) | NAMES, **ENVELOPE)
+ANSWER = st.builds(Response, type=NAMES.filter(lambda name: name != "ERROR"), message_id=st.none() | NAMES, **ENVELOPE)
+FAILURE = st.builds(
+    ErrorResponse,
+    error_message=st.text(),
+    error_code=st.none() | st.sampled_from(list(map(str, ErrorCode))),
+    message_id=st.none() | NAMES,
+    **ENVELOPE | {"data": OBJECTS.filter(lambda data: "error_code" not in data)},
+)
+ANY = REQUEST | ANSWER | FAILURE
+
+
+def refusal(act: Callable[[], object]) -> str:
+    """The one line of the ActorError that an act ends in."""
+    with pytest.raises(ActorError) as caught:
+        act()
+    assert caught.value.code is ErrorCode.INVALID_MESSAGE
+    assert len(str(caught.value).splitlines()) == 1
+    assert str(caught.value).isprintable()
+    return str(caught.value)
+
+
+# What a message is
+
+
+def test_a_message_has_an_id_no_data_and_the_time_of_now() -> None:
+    """CH-01, CH-02: a type is all that must be given; the id is a UUID, each message its own."""
+    before = datetime.now(UTC)
+    message, other = Message(type="HEARTBEAT"), Message(type="HEARTBEAT")
+
+    assert str(UUID(message.id)) == message.id != other.id
+    assert (message.data, message.sender, message.receiver, message.correlation_id) == ({}, None, None, None)
+    assert before <= message.timestamp <= datetime.now(UTC)
+    assert message.timestamp.tzinfo is UTC
+
+
+def test_a_time_is_held_in_utc_whatever_zone_it_was_given_in() -> None:
+    """CH-02, D-19: ISO 8601 with its offset on the wire."""
+    noon = datetime(2026, 1, 1, 12, tzinfo=timezone(timedelta(hours=2)))
+    message = Message(type="HEARTBEAT", timestamp=noon)
+
+    assert (message.timestamp, message.timestamp.tzinfo) == (noon, UTC)
+    assert json.loads(serialize_message(message))["timestamp"] == "2026-01-01T10:00:00Z"
+
+
+@pytest.mark.parametrize("time", [datetime(2026, 1, 1), "2026-01-01T00:00:00", "0001-01-01T00:00:00+05:00", "soon"])
+def test_a_time_without_a_zone_or_outside_of_all_years_is_refused(time: Any) -> None:
+    """CH-02: as invalid data, never by another exception."""
+    with pytest.raises(ValidationError, match="timestamp"):
+        Message(type="HEARTBEAT", timestamp=time)
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.type)
+def test_the_documents_examples_are_valid_and_travel(message: AnyMessage) -> None:
+    """CH-01, CH-04, CH-06, CH-08, CH-09: each is made as it is written, and comes back equal."""
+    assert validate_message(message) is True
+    back = deserialize_message(serialize_message(message))
+    assert (type(back), back) == (type(message), message)
+
+
+def test_the_documents_errors_data_is_merged() -> None:
+    """CH-06, D-21: `data=` beside the message and the code, which win over what it says of them."""
+    assert (ERROR.type, ERROR.message_id, ERROR.is_error) == ("ERROR", "original_message_id", True)
+    assert ERROR.data == {
+        "error_message": "Failed to process phase",
+        "error_code": "PHASE_PROCESSING_ERROR",
+        "thread_id": "thread789",
+        "phase_type": "action",
+        "details": "API rate limit exceeded",
+    }
+    said = {"error_message": "no", "error_code": "OLD"}
+    error = ErrorResponse(error_message="yes", error_code="NEW", data=said)
+    assert (error.error_message, error.error_code) == ("yes", "NEW")
+    assert ErrorResponse(error_message="yes", data=said).error_code == "OLD"
+    assert ErrorResponse(error_message="yes").data == {"error_message": "yes", "error_code": None}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Response(type="ERROR", data={"error_message": "no"}),
+        lambda: Response(type="X", envelope="error"),
+        lambda: ErrorResponse.model_validate({"data": {"error_code": "X"}}),
+        lambda: ErrorResponse(error_message="no", data=[("thread_id", "t")]),  # type: ignore[arg-type]
+        lambda: ErrorResponse(error_message="no", type="X"),
+        lambda: Message(type=""),
+        lambda: Message(type="X", datum={}),  # type: ignore[call-arg]
+        lambda: Message(type="X", data=[]),  # type: ignore[arg-type]
+        lambda: Message(type="X", data={"x": float("nan")}),
+        lambda: Message(type="X", data={"x": object()}),
+        lambda: Message(type="X", sender="\ud800"),
+    ],
+)
+def test_what_is_no_message_cannot_be_made(make: Callable[[], object]) -> None:
+    """CH-01, CH-06: an ERROR is an ErrorResponse with its message; data is a JSON object; no field is misspelt."""
+    with pytest.raises(ValidationError):
+        make()
+
+
+# What cannot change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda message: setattr(message, "type", "STOP"),
+        lambda message: message.data.__setitem__("user_id", "other"),
+        lambda message: message.data.clear(),
+        lambda message: message.data["metadata"].update(source="other"),
+        lambda message: message.data["tags"].append("c"),
+        lambda message: message.data["tags"][1].pop("b"),
+    ],
+)
+def test_nothing_of_a_message_can_be_changed(change: Callable[[Message], object]) -> None:
+    """Law 11: an answer that is kept is the same each time that it is given."""
+    message = Message(type="X", data={"user_id": "u", "metadata": {"source": "web"}, "tags": ["a", {"b": 1}]})
+    before = serialize_message(message)
+
+    with pytest.raises((TypeError, ValidationError)):
+        change(message)
+    assert serialize_message(message) == before
+
+
+def test_a_message_does_not_change_with_what_it_was_made_of_or_what_is_made_of_it() -> None:
+    """Law 11: the caller's own objects are copied, and a typed model of the data is a copy."""
+    metadata, tools = {"source": "web"}, ["web_search"]
+    given = {"user_id": "u", "initial_input": "Hi", "metadata": metadata, "tools": tools}
+    message = Message(type="CREATE_THREAD", data=given)
+    before = serialize_message(message)
+
+    metadata["source"] = "other"
+    tools.append("calculator")
+    data_of(message, typed.CreateThread).metadata["source"] = "other"
+
+    assert serialize_message(message) == before
+
+
+def test_a_changed_copy_is_validated_and_immutable() -> None:
+    """Law 11: there is no way around what a constructor holds to."""
+    message = Message(type="X")
+
+    with pytest.raises(ValidationError):
+        message.model_copy(update={"data": {"x": object()}})
+    with pytest.raises(TypeError):
+        message.model_copy(update={"data": {"x": []}}).data["x"].append(1)
+
+
+def test_a_message_crosses_processes() -> None:
+    """By pickle, too."""
+    for message in MESSAGES:
+        back = pickle.loads(pickle.dumps(message))
+        assert (type(back), back) == (type(message), message)
+
+
+# What answers it
+
+
+@pytest.mark.parametrize(("request_", "response"), PAIRS, ids=lambda message: message.type)
+def test_every_request_names_the_type_that_answers_it(request_: Message, response: Response) -> None:
+    """CH-03, CH-03a … CH-03e, D-20: by the document's pairs, one table for all."""
+    assert request_.get_response_type() == response.type
+    assert TYPES[request_.type].response == response.type
+
+
+def test_the_types_are_those_of_the_document_and_the_result_that_ends_a_thread() -> None:
+    """CH-03: the pairs above are all that there are."""
+    assert {message.type for message in REQUESTS} | {"THREAD_RESULT"} == set(TYPES)
+
+
+def test_an_error_is_acknowledged_and_an_unknown_type_is_answered_by_its_own_name() -> None:
+    """CH-03e: X is answered by X_RESPONSE."""
+    assert Message(type="ERROR").get_response_type() == "ERROR_ACKNOWLEDGED"
+    assert Message(type="RECALL").get_response_type() == "RECALL_RESPONSE"
+
+
+@pytest.mark.parametrize("original", REQUESTS, ids=lambda message: message.type)
+def test_a_retry_is_answered_by_what_answers_the_original(original: Message) -> None:
+    """CH-03e: who knows the original gives its type; the id is still that of the retry."""
+    response = RETRY.response({}, original.get_response_type())
+
+    assert (response.type, response.message_id) == (original.get_response_type(), RETRY.id)
+
+
+@given(REQUEST)
+def test_a_response_is_addressed_to_the_sender(message: Message) -> None:
+    """CH-04, CH-05, CH-44: the request's id and correlation id, sender and receiver swapped; errors alike."""
+    for answer in (message.response({}), message.error(ActorError(ErrorCode.FAILED, "no"))):
+        assert answer.message_id == message.id != answer.id
+        assert (answer.sender, answer.receiver) == (message.receiver, message.sender)
+        assert answer.correlation_id == message.correlation_id
+
+
+def test_an_error_says_why_and_whether_to_try_again() -> None:
+    """CH-06: code, message and details of what was raised."""
+    error = Message(type="X").error(ActorError(ErrorCode.MAILBOX_FULL, "full", retryable=True, waiting=3))
+
+    assert error.data == {"error_message": "full", "error_code": "MAILBOX_FULL", "retryable": True, "waiting": 3}
+    assert not Message(type="X").response({}).is_error
+
+
+# What is valid
+
+
+def test_a_phase_must_be_named() -> None:
+    """CH-10: the error says so in the document's words; it is a ValueError."""
+    with pytest.raises(ValueError, match="PROCESS_PHASE message must contain 'phase_type' field"):
+        validate_message(Message(type="PROCESS_PHASE"))
+
+
+@pytest.mark.parametrize("message_type", ["PROCESS_PHASE", "INITIALIZE_PHASE", "PREPARE_CONTEXT"])
+def test_a_phase_outside_of_the_six_is_named(message_type: str) -> None:
+    """CH-11: with its value, whatever else is missing."""
+    with pytest.raises(ValueError, match=r"^Invalid phase_type: dream; .* takes one of action, experience, intention,"):
+        validate_message(Message(type=message_type, data={"phase_type": "dream"}))
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_the_phases_of_the_document_are_valid(phase: str) -> None:
+    """CH-09, CH-11: all six."""
+    message = Message(type="PROCESS_PHASE", data={"thread_id": "t", "phase_type": phase, "input": "Hi"})
+
+    assert validate_message(message) is True
+
+
+def test_a_chain_of_ones_own_has_its_own_phases() -> None:
+    """CH-11: requests and responses alike, and the document's are none of them."""
+    for kind, more in ((Message, {"input": "Hi"}), (Response, {"output": {"response": "Hi"}, "processing_time": 0})):
+        name = "PROCESS_PHASE" if kind is Message else "PHASE_PROCESSED"
+        said = {"thread_id": "t", "phase_type": "draft", **more}
+        assert validate_message(kind(type=name, data=said), ("draft", "final")) is True
+        with pytest.raises(ActorError, match=f"Invalid phase_type: action; {name} takes one of draft, final"):
+            validate_message(kind(type=name, data={**said, "phase_type": "action"}), ("draft", "final"))
+
+
+@given(NAMES.filter(lambda name: name not in TYPES), OBJECTS)
+def test_the_data_of_another_type_is_open(name: str, said: dict[str, Any]) -> None:
+    """CH-08, D-23: whoever handles it knows what it holds."""
+    assert validate_message(Message(type=name, data=said)) is True
+
+
+class Listener(Actor):
+    """Takes every type of the protocol, and keeps what reached a handler."""
+
+    def __init__(self, system: ActorSystem) -> None:
+        super().__init__("listener", system)
+        self.handled: list[str] = []
+        for name in TYPES:
+            setattr(self, f"on_{name.lower()}", self._handled)
+
+    async def _handled(self, message: Message) -> dict[str, Any]:
+        self.handled.append(message.type)
+        return {}
+
+
+@pytest.mark.parametrize("message_type", [name for name in TYPES if name != "HEARTBEAT"])
+async def test_an_actor_handles_nothing_that_is_not_valid(message_type: str) -> None:
+    """CH-13: straight to the actor, or by way of the system; a heartbeat alone needs no data."""
+    system = ActorSystem()
+    listener = Listener(system)
+    system.add(listener)
+    message = Message(type=message_type, receiver="listener", data={"unheard": 1})
+
+    for response in (await listener.receive(message), await system.send_message(message)):
+        assert isinstance(response, ErrorResponse)
+        assert response.error_code == "INVALID_MESSAGE"
+        assert message_type in response.error_message
+    assert listener.handled == []
+
+
+def test_no_actor_takes_messages_by_another_way() -> None:
+    """CH-13: `receive` validates, and no actor of this package has one of its own."""
+    waiting, found = [Actor], set[type[Actor]]()
+    while waiting:
+        waiting += (fresh := [each for each in waiting.pop().__subclasses__() if each not in found])
+        found |= set(fresh)
+
+    assert len([each for each in found if each.__module__.startswith("sabir_actors")]) >= 5
+    assert [each for each in found if "receive" in vars(each)] == []
+
+
+# How it travels
+
+
+@given(ANY)
+def test_every_message_comes_back_as_it_was(message: AnyMessage) -> None:
+    """CH-07, D-22: of its own class, equal, its time in UTC; from text and from bytes."""
+    text = serialize_message(message)
+
+    for back in (deserialize_message(text), deserialize_message(text.encode())):
+        assert (type(back), back) == (type(message), message)
+        assert back.timestamp.utcoffset() == timedelta(0)
+    assert serialize_message(deserialize_message(text)) == text
+
+
+@given(ANY)
+def test_a_message_as_the_document_writes_it_says_by_its_fields_what_it_is(message: AnyMessage) -> None:
+    """CH-07: the document's own JSON has no `envelope`; `message_id` makes a response of it."""
+    plain = message.model_dump_json(exclude={"envelope"})
+
+    assert deserialize_message(plain) == message
+
+
+EDITS = st.lists(
+    st.tuples(st.integers(0, 400), st.sampled_from(["cut", "put", "double", "end"]), st.binary(max_size=3)),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(ANY | st.sampled_from(MESSAGES), EDITS)
+def test_a_text_that_was_damaged_is_a_message_or_refused(
+    message: AnyMessage, edits: list[tuple[int, str, bytes]]
+) -> None:
+    """Bytes cut, put in, doubled, or lost from the end: ActorError in one line, and no other exception."""
+    text = serialize_message(message).encode()
+    for place, what, put in edits:
+        at = place % (len(text) + 1)
+        kept = {"cut": text[at + 1 :], "put": put + text[at:], "double": text[max(at - 9, 0) :], "end": put}[what]
+        text = text[:at] + kept
+    try:
+        found = deserialize_message(text)
+    except ActorError as error:
+        assert error.code is ErrorCode.INVALID_MESSAGE
+        assert str(error).isprintable()
+        assert len(str(error)) <= 500
+    else:
+        assert deserialize_message(serialize_message(found)) == found
+
+
+@given(st.dictionaries(st.sampled_from([*ENVELOPE, "type", "envelope", "message_id", "error_message"]), JSON))
+def test_any_object_in_place_of_a_message_is_a_message_or_refused(said: dict[str, Any]) -> None:
+    """Each field with any JSON value: never another exception."""
+    try:
+        found = deserialize_message(json.dumps(said))
+    except ActorError as error:
+        assert str(error).isprintable()
+    else:
+        assert deserialize_message(serialize_message(found)) == found
+
+
+NESTED = "[" * 99_999 + "]" * 99_999
+MALFORMED = {
+    "": "line 1 column 1",
+    "[]": "type list, not an object",
+    "7": "type int, not an object",
+    '{"type": "X"': "delimiter",
+    '{"type": "X"} {}': "Extra data",
+    '{"type": "X", "type": "Y"}': "'type' 2 times",
+    '{"type": "X", "data": {"a": {"b": 1, "b": 2}}}': "'b' 2 times",
+    '{"type": "X", "data": {"a": NaN}}': "data: Value error, {'a': nan} is no JSON value: numbers must be finite",
+    '{"type": "X", "data": {"a": 1e999}}': "numbers must be finite",
+    '{"type": "X", "data": {"a": "\\ud800"}}': "lone surrogate U+D800",
+    '{"type": "X", "sender": "\\ud800"}': "sender",
+    '{"type": "X", "data": 3}': "data: Value error, expected a JSON object, got a value of type int",
+    '{"type": "X", "data": null}': "type NoneType",
+    '{"type": "X", "data": {"a": ' + "[" * 200 + "]" * 200 + "}}": "nested deeper than 100 levels",
+    NESTED: "recursion",
+    '{"type": "X", "envelope": ' + "[" * 500 + "]" * 500 + "}": "envelope is a value of type list",
+    '{"type": "X", "envelope": "letter"}': "envelope is 'letter'; expected one of request, response, error",
+    '{"type": "X", "envelope": null}': "envelope is a value of type NoneType",
+    '{"type": "X", "envelope": "request", "message_id": "1"}': "message_id",
+    '{"type": "X", "envelope": "error", "data": {"error_message": "no"}}': "type: Input should be 'ERROR'",
+    '{"type": "ERROR", "envelope": "response", "data": {"error_message": "no"}}': "ErrorResponse",
+    '{"type": "ERROR", "message_id": "1"}': "error_message: Field required",
+    '{"type": "ERROR", "message_id": "1", "error_message": "no", "data": 5}': "data",
+    '{"data": {}}': "type: Field required",
+    '{"type": "X", "id": ""}': "id",
+    '{"type": "X", "id": 5}': "id",
+    '{"type": "X", "priority": 1}': "priority",
+    '{"type": "X", "timestamp": "2026-01-01T00:00:00"}': "timestamp",
+    '{"type": "X", "timestamp": "9999-12-31T23:59:59-01:00"}': "timestamp",
+    '{"type": "X", "timestamp": Infinity}': "timestamp",
+    '{"type": "X", "id": ' + "9" * 5000 + "}": "5000 digits",
+    '{"\\u001b[31m\\n": 1, "type": "X"}': "[31m",
+}
+"""Text → what its refusal names."""
+
+
+@pytest.mark.parametrize(("text", "offender"), MALFORMED.items(), ids=lambda text: text[:40])
+def test_a_text_that_is_no_message_is_refused_by_what_is_wrong_with_it(text: str, offender: str) -> None:
+    """CH-07: one line, whatever the text holds, from text and from bytes."""
+    for given_ in (text, text.encode()):
+        assert offender in refusal(lambda given_=given_: deserialize_message(given_))  # type: ignore[misc]
+
+
+def test_bytes_of_no_encoding_are_refused() -> None:
+    """The place of the first wrong byte is told."""
+    assert "position 1" in refusal(lambda: deserialize_message(b'{\xff"type": "X"}'))
+
+
+def test_what_is_too_large_is_neither_written_nor_read() -> None:
+    """CH-07: whatever is written can be read again."""
+    most = Message(type="X", data={"text": ""})
+    room = LARGEST - len(serialize_message(most))
+    whole, over = (most.model_copy(update={"data": {"text": "x" * size}}) for size in (room, room + 1))
+
+    assert deserialize_message(serialize_message(whole)) == whole
+    assert str(LARGEST + 1) in refusal(lambda: serialize_message(over))
+    assert str(LARGEST + 1) in refusal(lambda: deserialize_message(over.model_dump_json()))

@@ -1,0 +1,59 @@
+"""The published schema of the protocol: it takes what the models take, and refuses what they refuse."""
+
+import json
+
+import jsonschema
+import pytest
+from sabir_actors import serialize_message
+from sabir_actors.protocol import AnyMessage
+
+from tests.actors.examples import ERROR, MESSAGES
+from tests.actors.places import MISSING, MISTAKEN, WRONG, Path, changed, held, shown
+from tests.actors.write_schema import PUBLISHED, rendered, schema
+
+VALIDATOR = jsonschema.Draft202012Validator(schema())
+
+
+def test_the_published_schema_is_current() -> None:
+    """Where this fails, `python -m tests.actors.write_schema` writes it anew."""
+    assert PUBLISHED.read_text("utf-8") == rendered()
+
+
+def test_it_is_a_schema() -> None:
+    """Draft 2020-12."""
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=shown)
+def test_every_message_that_is_written_fits(message: AnyMessage) -> None:
+    """CH-08: all types of the document, and one that nobody knows."""
+    VALIDATOR.validate(json.loads(serialize_message(message)))
+    VALIDATOR.validate(json.loads(serialize_message(ERROR.model_copy(update={"data": {**ERROR.data, "more": [1]}}))))
+
+
+@pytest.mark.parametrize(("message", "path"), MISSING, ids=shown)
+def test_a_field_that_is_missing_is_refused(message: AnyMessage, path: Path) -> None:
+    """CH-12: as by `validate_message`."""
+    assert not VALIDATOR.is_valid(json.loads(serialize_message(changed(message, path))))
+
+
+@pytest.mark.parametrize(("message", "path"), MISTAKEN, ids=shown)
+def test_a_field_of_a_wrong_type_is_refused(message: AnyMessage, path: Path) -> None:
+    """CH-12: as by `validate_message`."""
+    wrong = changed(message, path, WRONG[type(held(message, path))])
+
+    assert not VALIDATOR.is_valid(json.loads(serialize_message(wrong)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"envelope": "letter"}, {"envelope": "response"}, {"id": ""}, {"type": 3}, {"data": []}, {"priority": 1}],
+)
+def test_a_wrong_envelope_is_refused(change: dict[str, object]) -> None:
+    """CH-07: an ERROR is in an envelope of its own."""
+    assert not VALIDATOR.is_valid({**json.loads(serialize_message(ERROR)), **change})
+
+
+def test_the_data_of_another_type_is_open() -> None:
+    """CH-08, D-23: a type that the protocol does not name."""
+    VALIDATOR.validate({**json.loads(serialize_message(MESSAGES[0])), "type": "RECALL", "data": {"x": [1]}})

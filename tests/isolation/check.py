@@ -196,6 +196,7 @@ def template_faults() -> Iterator[str]:
 
 
 EXPECTED = {
+    "actors": Expected(packages=frozenset({"sabir", "sabir-actors", "sabir-runtime", "sabir-session"}), alone=True),
     "core": Expected(packages=frozenset({"sabir"}), alone=True),
     "echo": Expected(packages=frozenset({"sabir", "sabir-echo"}), alone=True),
     "openai": Expected(packages=frozenset({"sabir", "sabir-openai"}), sdks=frozenset({"openai"})),

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from tests.docs import (
+    actors,
     capabilities,
     commands,
     conformance,
@@ -58,6 +59,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "the end of a run": tutorial.summary,
     **packages.SECTIONS,
     **roles.SECTIONS,
+    **actors.SECTIONS,
 }
 
 _SECTION = re.compile(r"<!-- generated: (?P<name>[\w ]+) -->\n(?P<body>.*?)<!-- end of (?P=name) -->", re.DOTALL)

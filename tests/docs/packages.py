@@ -37,7 +37,7 @@ def names_of(package: str) -> list[str]:
 def name_table(package: str) -> str:
     """One row a name, in the order of the alphabet."""
     names = sorted(names_of(package), key=str.casefold)
-    return _table(("name", "what it is"), ((f"`{name}`", summary_of(package, name)) for name in names))
+    return table(("name", "what it is"), ((f"`{name}`", summary_of(package, name)) for name in names))
 
 
 def summary_of(package: str, name: str) -> str:
@@ -70,7 +70,7 @@ def journal_tables() -> str:
         found = connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY rowid")
         names = [name for (name,) in found if not name.startswith("sqlite_")]
         columns = ([row[1] for row in connection.execute(f"PRAGMA table_info({name})")] for name in names)
-        return _table(("table", "columns"), zip(map(_code, names), map(_codes, columns), strict=True))
+        return table(("table", "columns"), zip(map(_code, names), map(_codes, columns), strict=True))
     finally:
         connection.close()
 
@@ -78,7 +78,7 @@ def journal_tables() -> str:
 def ledger_tables() -> str:
     """The tables of durable runs, beside the engine's own."""
     found = tables.metadata.sorted_tables
-    return _table(("table", "columns"), ((_code(each.name), _codes(each.columns.keys())) for each in found))
+    return table(("table", "columns"), ((_code(each.name), _codes(each.columns.keys())) for each in found))
 
 
 def subject_table() -> str:
@@ -93,7 +93,7 @@ def subject_table() -> str:
         ("<inbox>.<request>.<sending>", "what is said about one sending of a request"),
         (subjects.beats_for("<inbox>.<request>.<sending>"), "beats of a worker, one for all that it does for a caller"),
     )
-    return _table(("subject", "what goes there"), ((_code(subject), what) for subject, what in rows))
+    return table(("subject", "what goes there"), ((_code(subject), what) for subject, what in rows))
 
 
 def envelope_table() -> str:
@@ -103,13 +103,13 @@ def envelope_table() -> str:
         for sender, models in (("caller", CALLERS), ("worker", WORKERS))
         for model in models
     )
-    return _table(("envelope", "from", "fields", "what it says"), rows)
+    return table(("envelope", "from", "fields", "what it says"), rows)
 
 
 def waiting_tables() -> str:
     """The settings of a caller and of a worker, with their defaults, and their access to the server."""
     parts = (settings.CallSettings, settings.WorkerSettings, access.Access)
-    return "\n\n".join(_table((model.__name__, "default", "meaning"), _settings(model)) for model in parts)
+    return "\n\n".join(table((model.__name__, "default", "meaning"), _settings(model)) for model in parts)
 
 
 def _settings(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
@@ -127,7 +127,8 @@ def _fields(model: type[BaseModel]) -> list[str]:
     return [(info.alias or name) + ("" if info.is_required() else "=") for name, info in model.model_fields.items()]
 
 
-def _table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
+    """Rows under their heads."""
     lines = (f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
     return "\n".join([f"| {' | '.join(head)} |", "|---" * len(head) + "|", *lines])
 

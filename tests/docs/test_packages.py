@@ -4,11 +4,15 @@ import re
 
 import pytest
 
+from tests.docs import actors, roles
 from tests.docs.packages import CALLERS, PACKAGES, WORKERS, names_of, summary_of
 from tests.docs.pages import page
-from tests.docs.roles import PACKAGE
 
-PAGES = {**dict.fromkeys(PACKAGES, "reference/sessions-and-runs.md"), PACKAGE: "reference/roles.md"}
+PAGES = {
+    **dict.fromkeys(PACKAGES, "reference/sessions-and-runs.md"),
+    roles.PACKAGE: "reference/roles.md",
+    actors.PACKAGE: "reference/actors.md",
+}
 """Package → the page that lists its names."""
 LIMITS = (
     "affinity", "tokens drift", "records are larger",

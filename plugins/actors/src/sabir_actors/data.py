@@ -18,15 +18,15 @@ def _in_utc(time: datetime) -> datetime:
 
 
 Time = Annotated[AwareDatetime, AfterValidator(_in_utc)]
-"""An aware time, in UTC (D-19)."""
+"""A time with its zone, held in UTC; ISO 8601 on the wire (D-19)."""
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-"""An id or a name."""
+"""An id or a name: 1 … 200 characters."""
 JSONObject: TypeAlias = dict[str, Any]
 """Any JSON object."""
 ThreadState: TypeAlias = Literal["created", "processing", "paused", "completed", "failed", "terminated"]
 """Where a thread is; the last three are its ends."""
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-"""A time that something took."""
+"""A number of seconds, 0 or more."""
 
 TypedData = TypeVar("TypedData", bound="Data")
 
@@ -53,6 +53,22 @@ class OfThread(Data):
     """A request about one thread."""
 
     thread_id: Name
+
+
+class StartThread(OfThread):
+    """A thread that was created is to be set on its way."""
+
+
+class PauseThread(OfThread):
+    """No further phase of a thread is to start; the one that runs ends."""
+
+
+class ResumeThread(OfThread):
+    """A paused thread is to go on at its phase."""
+
+
+class GetThreadStatus(OfThread):
+    """Where is a thread?"""
 
 
 class TerminateThread(OfThread):
@@ -181,7 +197,7 @@ class PhaseInitialized(OfPhase):
 
 
 class Turn(Data):
-    """One message of a conversation as the document writes it."""
+    """One message of a conversation, by the role that says it."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -275,7 +291,7 @@ class AgentConfigUpdated(Data):
 
 
 class Heartbeat(Data):
-    """Whether an actor is alive."""
+    """Is an actor alive?"""
 
 
 class HeartbeatResponse(Data):
@@ -283,7 +299,7 @@ class HeartbeatResponse(Data):
 
     status: Literal["alive"] = "alive"
     uptime: Seconds
-    load: Annotated[float, Field(ge=0)]
+    load: float = Field(ge=0)
 
 
 class OfActor(Data):
@@ -296,6 +312,18 @@ class ActorReason(OfActor):
     """A request about one actor, and why."""
 
     reason: str = ""
+
+
+class Supervise(OfActor):
+    """A supervisor is to watch an actor."""
+
+
+class Restart(ActorReason):
+    """An actor is to forget what is volatile, and go on under its id."""
+
+
+class Stop(ActorReason):
+    """An actor is to take no more messages."""
 
 
 class SupervisionStarted(OfActor):

@@ -45,11 +45,11 @@ class MessageType(NamedTuple):
 
 TYPES: Mapping[str, MessageType] = {
     "CREATE_THREAD": MessageType(typed.CreateThread, "THREAD_CREATED", typed.ThreadCreated),
-    "START_THREAD": MessageType(typed.OfThread, "THREAD_STARTED", typed.ThreadStarted),
-    "PAUSE_THREAD": MessageType(typed.OfThread, "THREAD_PAUSED", typed.ThreadPaused),
-    "RESUME_THREAD": MessageType(typed.OfThread, "THREAD_RESUMED", typed.ThreadResumed),
+    "START_THREAD": MessageType(typed.StartThread, "THREAD_STARTED", typed.ThreadStarted),
+    "PAUSE_THREAD": MessageType(typed.PauseThread, "THREAD_PAUSED", typed.ThreadPaused),
+    "RESUME_THREAD": MessageType(typed.ResumeThread, "THREAD_RESUMED", typed.ThreadResumed),
     "TERMINATE_THREAD": MessageType(typed.TerminateThread, "THREAD_TERMINATED", typed.ThreadTerminated),
-    "GET_THREAD_STATUS": MessageType(typed.OfThread, "THREAD_STATUS", typed.ThreadStatus),
+    "GET_THREAD_STATUS": MessageType(typed.GetThreadStatus, "THREAD_STATUS", typed.ThreadStatus),
     "PROCESS_PHASE": MessageType(typed.ProcessPhase, "PHASE_PROCESSED", typed.PhaseProcessed),
     "INITIALIZE_PHASE": MessageType(typed.InitializePhase, "PHASE_INITIALIZED", typed.PhaseInitialized),
     "PREPARE_CONTEXT": MessageType(typed.PrepareContext, "CONTEXT_PREPARED", typed.ContextPrepared),
@@ -57,9 +57,9 @@ TYPES: Mapping[str, MessageType] = {
     "PROCESS_WITH_AGENT": MessageType(typed.ProcessWithAgent, "AGENT_RESPONSE", typed.AgentResponse),
     "UPDATE_AGENT_CONFIG": MessageType(typed.UpdateAgentConfig, "AGENT_CONFIG_UPDATED", typed.AgentConfigUpdated),
     "HEARTBEAT": MessageType(typed.Heartbeat, "HEARTBEAT_RESPONSE", typed.HeartbeatResponse),
-    "SUPERVISE": MessageType(typed.OfActor, "SUPERVISION_STARTED", typed.SupervisionStarted),
-    "RESTART": MessageType(typed.ActorReason, "RESTART_COMPLETE", typed.RestartComplete),
-    "STOP": MessageType(typed.ActorReason, "STOP_COMPLETE", typed.StopComplete),
+    "SUPERVISE": MessageType(typed.Supervise, "SUPERVISION_STARTED", typed.SupervisionStarted),
+    "RESTART": MessageType(typed.Restart, "RESTART_COMPLETE", typed.RestartComplete),
+    "STOP": MessageType(typed.Stop, "STOP_COMPLETE", typed.StopComplete),
     "ERROR": MessageType(typed.ErrorData, "ERROR_ACKNOWLEDGED", typed.ErrorAcknowledged),
     "ERROR_NOTIFICATION": MessageType(typed.ErrorNotification, "ERROR_ACKNOWLEDGED", typed.ErrorAcknowledged),
     "RETRY": MessageType(typed.Retry),
@@ -71,7 +71,7 @@ _RESPONSE_DATA: Mapping[str, type[typed.Data]] = {
     each.response: each.response_data for each in TYPES.values() if each.response
 } | {"ERROR": typed.ErrorData}
 AEIOUY = ("action", "experience", "intention", "observation", "understanding", "yield")
-"""The phases of the document, in order."""
+"""Names of the phases of AEIOUY_CHAIN, in order."""
 
 
 def _as_object(given: object) -> FrozenDict:
@@ -84,7 +84,7 @@ def _as_object(given: object) -> FrozenDict:
 DataObject = Annotated[
     Mapping[str, Any], PlainValidator(_as_object), PlainSerializer(dict), WithJsonSchema({"type": "object"})
 ]
-"""Takes a JSON object, held as an immutable one that equals it."""
+"""A JSON object, held as an immutable one that equals it."""
 
 
 class _Envelope(Frozen):

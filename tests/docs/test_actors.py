@@ -1,0 +1,28 @@
+"""The page of the actors leaves out no state, no code and no model of what messages hold."""
+
+from typing import get_args
+
+from pydantic import BaseModel
+from sabir_actors import TYPES, ErrorCode, data, state
+
+from tests.docs.actors import INNER, code_texts, picture
+
+
+def test_the_picture_shows_every_state() -> None:
+    """D-24: it is drawn by hand, beside the moves that it shows."""
+    assert [each for each in get_args(data.ThreadState) if each not in picture()] == []
+    assert {after for _, after in state.MOVES.values()} | {"created"} == set(get_args(data.ThreadState))
+
+
+def test_every_code_says_what_it_means() -> None:
+    """A name alone is no reference."""
+    assert code_texts().keys() == set(map(str, ErrorCode))
+
+
+def test_every_model_that_stands_within_data_is_listed() -> None:
+    """Those of messages have a heading each; those that are only inherited from have none of their own."""
+    models = {each for each in vars(data).values() if isinstance(each, type) and issubclass(each, BaseModel)}
+    of_types = {model for each in TYPES.values() for model in (each.data, each.response_data)}
+    bases = {base for model in models for base in model.__bases__}
+
+    assert models - of_types - bases - {data.Data} == set(INNER)

@@ -78,7 +78,7 @@ def test_what_a_type_does_not_name_is_kept(message: AnyMessage) -> None:
     ],
 )
 def test_a_value_outside_of_its_bounds_is_refused(model: type[typed.Data], said: dict[str, Any], field: str) -> None:
-    """CH-12, CH-31: figures have their range, words are those of the document, times have a zone."""
+    """CH-12: figures have their range, words are those of the document, times have a zone."""
     with pytest.raises(ValidationError, match=field):
         model.model_validate(said)
 

@@ -16,7 +16,7 @@ class Unspeakable:
 
 
 def test_an_error_is_the_librarys_own_and_a_value_error() -> None:
-    """CH-10, CH-41: who catches either meets it; what it says is one line."""
+    """CH-10: who catches either meets it; what it says is one line."""
     error = ActorError(ErrorCode.TIMEOUT, "too\nlate", retryable=True, seconds=3)
 
     assert isinstance(error, SabirError) and isinstance(error, ValueError)
@@ -30,7 +30,7 @@ def test_a_code_is_its_name() -> None:
 
 @pytest.mark.parametrize("detail", [Unspeakable(), float("nan"), "\ud800", [[Unspeakable()]]])
 def test_an_error_reaches_its_sender_whatever_its_details_are(detail: object) -> None:
-    """CH-40: what JSON cannot hold is said in words, in one line."""
+    """CH-06: what JSON cannot hold is said in words, in one line."""
     error = Message(type="X").error(ActorError(ErrorCode.FAILED, f"no {detail}", cause=detail, left=[1]))
     back = deserialize_message(serialize_message(error))
 

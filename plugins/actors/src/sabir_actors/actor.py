@@ -1,8 +1,8 @@
-"""An actor: one message at a time, each validated first, answered once, whatever goes wrong (CH-13, CH-39 … CH-45).
+"""An actor: one message at a time, each validated first, answered once, whatever goes wrong (CH-13, CH-37 … CH-45).
 
-    receive(message) ─▶ validated ─▶ answered before? ─▶ mailbox ─▶ handler ─▶ Response
-                            │              │                │          └ raised, or too late ─▶ ErrorResponse
-                            └ ERROR        └ that answer    └ full ─▶ ERROR
+    receive(message) ─▶ answered before? ─▶ validated ─▶ mailbox ─▶ handler ─▶ Response
+                              │                 │           │          └ raised, too late, given up ─▶ ErrorResponse
+                              └ that answer     └ ERROR     └ full ─▶ ERROR
 
 Heartbeats, status and stop are answered while another message is handled. A handler is a method `on_<type>`.
 """
@@ -11,8 +11,9 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
+from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from sabir.errors import one_line
 
@@ -27,9 +28,8 @@ logger = logging.getLogger("sabir.actors")
 MAILBOX = 1000
 """Messages that may wait at one actor."""
 REMEMBERED = 1000
-"""Answers that an actor keeps for messages that are delivered twice; those of a thread are in its journal too."""
-LONGEST = 600.0
-"""Seconds that a message may take, its wait in the mailbox included."""
+"""Answers that an actor keeps for messages that are delivered twice, and failed messages for RETRY; the answers of a
+thread are in its journal too."""
 Handled: TypeAlias = typed.Data | Mapping[str, Any] | Response
 """What a handler gives: the data of the response, or a whole one."""
 
@@ -45,19 +45,21 @@ class Actor:
     """Types that are handled while another message is."""
 
     def __init__(
-        self, actor_id: str, system: "ActorSystem", *, mailbox: int = MAILBOX, longest: float = LONGEST
+        self, actor_id: str, system: "ActorSystem", *, mailbox: int = MAILBOX, longest: float | None = None
     ) -> None:
         self.actor_id = actor_id
         self.system = system
         self.phases: tuple[str, ...] = AEIOUY
         """Phase types that validation allows."""
-        self._mailbox, self._longest = mailbox, longest
+        self._mailbox, self._longest = mailbox, system.restarts.timeout if longest is None else longest
         self._turn = asyncio.Lock()
-        self._waiting = 0
         self._is_stopped = False
+        self._ending: asyncio.Task[None] | None = None
         self._began = monotonic()
         self._running: dict[str, asyncio.Task[Response]] = {}
+        self._given_up: set[str] = set()
         self._answers: OrderedDict[str, Response] = OrderedDict()
+        self._failed: OrderedDict[str, Message] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.actor_id}>"
@@ -66,102 +68,144 @@ class Actor:
         """Answer a message; nothing is ever raised but the caller's own cancellation, and the work goes on then."""
         running = self._running.get(message.id)
         if running is None:
-            found = self._answers.get(message.id) or self._refusal(message)
+            found = self._answers.get(message.id)
             if found is not None:
                 return found
+            self.system.log(message)
+            refusal = self._refusal(message)
+            if refusal is not None:
+                self.system.log(refusal)
+                return refusal
             running = asyncio.ensure_future(self._answer(message))
             self._running[message.id] = running
             running.add_done_callback(lambda _: self._running.pop(message.id, None))
         return await asyncio.shield(running)
 
     def _refusal(self, message: Message) -> Response | None:
-        """Why a message is not even taken in; an answer that was given before a restart."""
+        """Why a message is not even taken in."""
         try:
             validate_message(message, self.phases)
-            if self._is_stopped:
-                raise ActorError(ErrorCode.STOPPED, f"actor {self.actor_id} is stopped; send to another")
-            if self._waiting >= self._mailbox and message.type not in self.immediate:
-                full = (
-                    f"{self._waiting} messages wait at actor {self.actor_id}, as many as it takes; send it again later"
-                )
+            self._check_works()
+            waiting = len(self._running)
+            if waiting >= self._mailbox and message.type not in self.immediate:
+                full = f"{waiting} messages wait at actor {self.actor_id}, as many as it takes; send it again later"
                 raise ActorError(ErrorCode.MAILBOX_FULL, full, retryable=True)
-            return self.answered(message)
         except ActorError as error:
             return message.error(error)
+        return None
+
+    def _check_works(self) -> None:
+        if self._is_stopped:
+            raise ActorError(ErrorCode.STOPPED, f"actor {self.actor_id} is stopped; send to another")
 
     def answered(self, message: Message) -> Response | None:
         """The answer that a message was given earlier, for actors whose answers outlive them."""
         return None
 
     async def _answer(self, message: Message) -> Response:
-        self.system.log(message)
-        self._waiting += 1
         try:
-            async with asyncio.timeout(self._longest):
-                if message.type in self.immediate:
-                    response = await self._handle(message)
-                else:
-                    async with self._turn:
-                        response = await self._handle(message)
-        except TimeoutError:
-            late = f"{message.type} was not done in {self._longest:g} s at actor {self.actor_id}"
-            response = message.error(ActorError(ErrorCode.TIMEOUT, late, retryable=True))
-        except ActorError as error:
-            response = message.error(error)
-        except Exception as error:
-            logger.exception("%s %s failed at %s", message.type, message.id, self.actor_id)
-            reason = one_line(f"Error processing message: {type(error).__name__}: {error}")
-            failure = ActorError(ErrorCode.FAILED, reason)
-            response = message.error(failure)
-            await self.system.notify_supervisor(self, message, failure)
-        finally:
-            self._waiting -= 1
-        self._answers[message.id] = response
-        if len(self._answers) > REMEMBERED:
-            self._answers.popitem(last=False)
+            response = await self._outcome(message)
+        except asyncio.CancelledError:
+            if message.id not in self._given_up:
+                raise
+            reason = f"{message.type} was given up at actor {self.actor_id} before it was done"
+            response = message.error(ActorError(ErrorCode.STOPPED, reason))
+        self._given_up.discard(message.id)
+        if response.is_error and message.type != "RETRY":
+            _keep(self._failed, message.id, message)
+        _keep(self._answers, message.id, response)
         self.system.log(response)
         return response
 
+    async def _outcome(self, message: Message) -> Response:
+        """What the handler says, or the ERROR for what it raised (CH-40)."""
+        if message.id in self._given_up:
+            raise asyncio.CancelledError
+        try:
+            return await self._in_time(message)
+        except ActorError as error:
+            return message.error(error)
+        except Exception as error:
+            reason = one_line(f"Error processing message: {type(error).__name__}: {error}")
+            logger.error("%s %s failed at %s: %s", message.type, message.id, self.actor_id, reason)
+            logger.debug("%s %s failed", message.type, message.id, exc_info=True)
+            failure = ActorError(ErrorCode.FAILED, reason)
+            await self.system.notify_supervisor(self, message, failure)
+            return message.error(failure)
+
+    async def _in_time(self, message: Message) -> Response:
+        """What the handler says in its turn; ActorError (TIMEOUT) where that takes too long (CH-42)."""
+        limit = asyncio.timeout(self._longest)
+        try:
+            async with limit:
+                if message.type in self.immediate:
+                    return await self._handle(message)
+                async with self._turn:
+                    self._check_works()
+                    return await self._handle(message)
+        except TimeoutError:
+            if not limit.expired():  # the handler's own
+                raise
+            late = f"{message.type} was not done in {self._longest:g} s at actor {self.actor_id}"
+            raise ActorError(ErrorCode.TIMEOUT, late, retryable=True) from None
+
     async def _handle(self, message: Message) -> Response:
-        if self._is_stopped and message.type != "STOP":
-            raise ActorError(ErrorCode.STOPPED, f"actor {self.actor_id} is stopped; send to another")
-        name = message.type.lower()
-        handler: Callable[[Message], Awaitable[Handled]] | None = getattr(self, f"on_{name}", None)
-        if handler is None or not name.isidentifier():
+        found = self.answered(message)
+        if found is not None:
+            return found
+        name = f"on_{message.type.lower()}"
+        handler: Callable[[Message], Awaitable[Handled]] | None = getattr(self, name, None)
+        if handler is None or message.type != message.type.upper():
             raise ActorError(ErrorCode.UNKNOWN_TYPE, f"Unknown message type: {message.type}")
         given = await handler(message)
         return given if isinstance(given, Response) else message.response(given)
 
     async def stop(self) -> None:
-        """Take no more messages."""
-        if not self._is_stopped:
+        """Take no more messages; what is being handled ends, then the actor does what it does at its end."""
+        if self._ending is None:
             self._is_stopped = True
-            await self.stopping()
+            self._ending = asyncio.ensure_future(self._end())
 
-    def abandon(self) -> None:
-        """Cancel what is being handled; who waits for it is answered with nothing."""
-        for task in list(self._running.values()):
-            task.cancel()
+    async def _end(self) -> None:
+        async with self._turn:
+            try:
+                await self.stopping()
+            except Exception as error:
+                logger.warning("actor %s did not end well: %s", self.actor_id, one_line(f"{error!r}"))
+
+    def abandon(self, *message_ids: str) -> None:
+        """Cancel what is being handled, or these messages of it; who waits is answered with an ERROR (STOPPED)."""
+        for message_id in message_ids or tuple(self._running):
+            task = self._running.get(message_id)
+            if task is not None and not task.done():
+                self._given_up.add(message_id)
+                work = task.get_coro()
+                if not iscoroutine(work) or getcoroutinestate(work) != CORO_CREATED:
+                    task.cancel()  # one that has not begun sees by itself that it is given up
 
     async def drained(self) -> None:
-        """Wait until everything that was taken in is answered."""
+        """Wait until everything that was taken in is answered, and a stopped actor has come to its end."""
         while self._running:
             await asyncio.wait(list(self._running.values()))
+        if self._ending is not None:
+            await asyncio.wait([self._ending])
 
     # What every actor answers
 
     async def on_heartbeat(self, message: Message) -> Handled:
         """Alive, since when, and how full the mailbox is."""
-        uptime = monotonic() - self._began
-        return typed.HeartbeatResponse(uptime=uptime, load=max(self._waiting - 1, 0) / self._mailbox)
+        uptime, others = monotonic() - self._began, len(self._running) - 1
+        return typed.HeartbeatResponse(uptime=uptime, load=min(others / self._mailbox, 1.0))
 
     async def on_stop(self, message: Message) -> Handled:
-        """Take no more messages; what is being handled ends first."""
+        """Take no more messages; what is being handled ends, what waits is answered with an ERROR (CH-35)."""
+        self._check_meant(message)
         await self.stop()
         return typed.StopComplete(actor_id=self.actor_id, stopped_at=now())
 
     async def on_restart(self, message: Message) -> Handled:
-        """Forget what is volatile, and go on under the same id."""
+        """Forget what is volatile, and go on under the same id (CH-34)."""
+        self._check_meant(message)
         await self.restarting()
         return typed.RestartComplete(actor_id=self.actor_id, restarted_at=now())
 
@@ -171,8 +215,39 @@ class Actor:
         logger.warning("%s was told of an error: %s", self.actor_id, one_line(told.error_message, 200))
         return typed.ErrorAcknowledged(actor_id=self.actor_id, action_taken="logged")
 
+    async def on_retry(self, message: Message) -> Handled:
+        """Do a message again that failed here; the response is of the original's type (CH-37, CH-38)."""
+        again = data_of(message, typed.Retry)
+        original = self._failed.get(again.original_message_id)
+        if original is None:
+            reason = f"no message {again.original_message_id} failed here; send it anew"
+            raise ActorError(ErrorCode.UNKNOWN_MESSAGE, reason)
+        if again.attempt > again.max_attempts:
+            reason = f"attempt {again.attempt} of {again.max_attempts}: no further one is made"
+            raise ActorError(ErrorCode.RETRIES_EXHAUSTED, reason)
+        found = await self._handle(original)
+        self._failed.pop(original.id, None)
+        return message.response(found.data, found.type)
+
     async def restarting(self) -> None:
         """What a subclass does when it is restarted."""
 
     async def stopping(self) -> None:
-        """What a subclass does when it is stopped."""
+        """What a subclass does when it was stopped and nothing is being handled any more."""
+
+    def _check_meant(self, message: Message) -> None:
+        meant = data_of(message, typed.ActorReason).actor_id
+        if meant != self.actor_id:
+            reason = f"{message.type} is about actor {meant!r} and came to {self.actor_id!r}; send it to that actor"
+            raise ActorError(ErrorCode.INVALID_MESSAGE, reason)
+
+
+Kept = TypeVar("Kept")
+
+
+def _keep(kept: OrderedDict[str, Kept], key: str, value: Kept) -> None:
+    """Keep a value, of REMEMBERED the latest."""
+    kept[key] = value
+    kept.move_to_end(key)
+    if len(kept) > REMEMBERED:
+        kept.popitem(last=False)

@@ -7,16 +7,18 @@ interrupted run of an agent goes on where it stopped, one that was over is answe
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import cached_property, partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import sabir
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from sabir import Message as ModelMessage
 from sabir import Option, SabirError, Settings, Usage
-from sabir.errors import CallError, OutputError, PluginError, one_line
-from sabir_runtime import BudgetExhausted, Prompt, PromptResponse, evaluate
+from sabir.arguments import describe
+from sabir.errors import CallError, OutputInvalid, OutputTruncated, PluginError, one_line
+from sabir_runtime import Event, Prompt, PromptResponse, evaluate
 from sabir_session import InnerMessage, RecordingFailed, Session, enable_inner_message_recording
 
 from sabir_actors import data as typed
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 NAMESPACE = "sabir.actors"
 """The namespace of the prompts of agents; the key is the run that the context names, else the id of the message."""
+_TURNS = TypeAdapter(list[typed.Turn])
 _ROLES = {"system": sabir.system, "user": sabir.user, "assistant": sabir.assistant}
 
 
@@ -41,6 +44,18 @@ class Agent:
     def __init__(self, config: typed.AgentConfig, output: type[BaseModel] = PhaseReply) -> None:
         self.config = config
         self.output = output
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What its requests ask for; ActorError (INVALID_CONFIG) for a setting that is none."""
+        config = self.config
+        given: dict[str, Any] = {"temperature": config.temperature, "max_output_tokens": config.max_tokens}
+        named = {name: each for name, each in given.items() if each is not None}
+        try:
+            return Settings(response_format=self.output, **named)
+        except ValidationError as error:
+            reason = one_line(f"the agent's configuration is wrong: {describe(error)}")
+            raise ActorError(ErrorCode.INVALID_CONFIG, reason) from None
 
 
 class AgentManagerActor(Actor):
@@ -53,14 +68,17 @@ class AgentManagerActor(Actor):
         self.usage: dict[str, Usage] = {}
         """Agent → the tokens of its latest run."""
         self._adapters: dict[str, Adapter] = {}
-        self._failed_messages: dict[str, Message] = {}
         if session is not None:
             enable_inner_message_recording(session)
 
     def add_agent(self, agent_id: str, agent: Agent) -> None:
-        """Take an agent in; ActorError (INVALID_CONFIG) for a model or an option that is unknown (CH-29, CH-30)."""
+        """Take an agent in; ActorError (INVALID_CONFIG) for an unknown model or option, a setting that is none.
+
+        CH-29, CH-30.
+        """
         self._adapter(agent.config.model)
         self._options(agent.config)
+        self._settings(agent)
         self.agents[agent_id] = agent
 
     async def on_process_with_agent(self, message: Message) -> Handled:
@@ -83,41 +101,32 @@ class AgentManagerActor(Actor):
         self.add_agent(wanted.agent_id, Agent(config, agent.output))
         return typed.AgentConfigUpdated(agent_id=wanted.agent_id)
 
-    async def on_retry(self, message: Message) -> Handled:
-        """Do a message again that failed here; the response is of the original's type (CH-37, CH-38)."""
-        again = data_of(message, typed.Retry)
-        original = self._failed_messages.get(again.original_message_id)
-        if original is None:
-            reason = f"no message {again.original_message_id} failed here; send it anew"
-            raise ActorError(ErrorCode.UNKNOWN_MESSAGE, reason)
-        if again.attempt > again.max_attempts:
-            reason = f"attempt {again.attempt} of {again.max_attempts}: no further one is made"
-            raise ActorError(ErrorCode.RETRIES_EXHAUSTED, reason)
-        found = await self._handle(original)
-        return message.response(found.data, original.get_response_type())
-
     async def restarting(self) -> None:
         """Close what was opened: the next run asks by a new client."""
         adapters, self._adapters = self._adapters, {}
         for adapter in adapters.values():
             await adapter.aclose()
 
-    stopping = restarting
+    async def stopping(self) -> None:
+        """Close what was opened."""
+        await self.restarting()
 
     async def _asked(self, message: Message, asked: typed.ProcessWithAgent) -> tuple[typed.AgentResult, float]:
         began = monotonic()
         agent_id = asked.agent_id or next(iter(self.agents), "")
         agent = self._agent(agent_id)
         try:
-            response = await self._evaluated(agent, asked, str(asked.context.get("run") or message.id))
-        except (SabirError, BudgetExhausted) as error:
-            self._failed_messages[message.id] = message
+            response = await self._evaluated(agent, asked, message)
+            result = _result(response, agent.output)
+        except ActorError:
+            raise
+        except SabirError as error:
             raise _failure(agent_id, error) from error
-        self._failed_messages.pop(message.id, None)
         self.usage[agent_id] = response.usage
-        return _result(response, agent.output), monotonic() - began
+        return result, monotonic() - began
 
-    async def _evaluated(self, agent: Agent, asked: typed.ProcessWithAgent, key: str) -> "PromptResponse[None]":
+    async def _evaluated(self, agent: Agent, asked: typed.ProcessWithAgent, message: Message) -> "PromptResponse[None]":
+        key = str(asked.context.get("run") or message.id)
         prompt: Prompt[None] = Prompt(ns=NAMESPACE, key=key, messages=_conversation(agent.config, asked))
         earlier = self._evaluation_of(key)
         return await evaluate(
@@ -128,7 +137,13 @@ class AgentManagerActor(Actor):
             session=self.session,
             resume=earlier is not None,
             evaluation_id=earlier,
+            watch=partial(self._said, message) if asked.stream else None,
         )
+
+    def _said(self, message: Message, event: Event) -> None:
+        """Tell who watches the system what is being said."""
+        if self.system.watch is not None:
+            self.system.watch(message, event)
 
     def _evaluation_of(self, key: str) -> str | None:
         """The recorded evaluation of a run, or None."""
@@ -160,12 +175,8 @@ class AgentManagerActor(Actor):
         return [self.system.options[name] for name in config.tools]
 
     def _settings(self, agent: Agent) -> Settings:
-        config = agent.config
-        given: dict[str, Any] = {"temperature": config.temperature, "max_output_tokens": config.max_tokens}
-        asked = Settings(
-            response_format=agent.output, **{name: each for name, each in given.items() if each is not None}
-        )
-        return asked if self.system.settings is None else asked.laid_over(self.system.settings)
+        common = self.system.settings
+        return agent.settings if common is None else agent.settings.laid_over(common)
 
 
 def changed(config: typed.AgentConfig, change: typed.AgentChange) -> typed.AgentConfig:
@@ -181,23 +192,36 @@ def read_turns(turns: Sequence[typed.Turn]) -> list[ModelMessage]:
 def _conversation(config: typed.AgentConfig, asked: typed.ProcessWithAgent) -> list[ModelMessage]:
     """What the agent is told: its system prompt, the prepared messages of the context, the input."""
     told = [sabir.system(config.system_prompt)] if config.system_prompt else []
-    turns = [typed.Turn.model_validate(each) for each in asked.context.get("messages") or ()]
+    try:
+        turns = _TURNS.validate_python(asked.context.get("messages") or [])
+    except ValidationError as error:
+        reason = one_line(f"the context's messages are no conversation: {describe(error)}")
+        raise ActorError(ErrorCode.INVALID_MESSAGE, reason) from None
     return [*told, *read_turns(turns), sabir.user(asked.input)]
 
 
 def _result(response: "PromptResponse[None]", output: type[BaseModel]) -> typed.AgentResult:
-    text, confidence, extra = response.text, None, dict[str, Any]()
+    """What a reply says; OutputError, ActorError (AGENT_ERROR) for one that cannot be used."""
+    calls = _calls(response.messages)
     try:
-        said = output.model_validate_json(text)
-    except ValidationError:
+        said = response.reply.parse(output)
+    except (OutputInvalid, OutputTruncated):
         if output is not PhaseReply:
-            reason = one_line(f"the reply is no {output.__name__}: {text}", 300)
+            raise
+        text = _plain_response(response.text)
+        if not text.strip():
+            reason = f"the reply says nothing; it ended by {response.reply.finish_reason}"
             raise ActorError(ErrorCode.AGENT_ERROR, reason) from None
-        text = _plain_response(text)
-    else:
-        text = str(getattr(said, "response", said.model_dump_json()))
-        confidence, extra = getattr(said, "confidence", None), {"output": said.model_dump(mode="json")}
-    return typed.AgentResult(response=text, confidence=confidence, tool_calls=_calls(response.messages), **extra)
+        return typed.AgentResult(response=text, tool_calls=calls)
+    words: object = getattr(said, "response", None)
+    sure: object = getattr(said, "confidence", None)
+    extra: dict[str, Any] = {"output": said.model_dump(mode="json")}
+    return typed.AgentResult(
+        response=words if isinstance(words, str) else said.model_dump_json(),
+        confidence=sure if isinstance(sure, float) and 0 <= sure <= 1 else None,
+        tool_calls=calls,
+        **extra,
+    )
 
 
 def _plain_response(text: str) -> str:
@@ -223,11 +247,10 @@ def _calls(messages: Sequence[ModelMessage]) -> list[typed.ToolCall]:
 def _failure(agent_id: str, error: Exception) -> ActorError:
     """Why an agent did not answer, and whether it may when it is asked again."""
     retryable = isinstance(error, CallError) and error.retryable
-    is_config = isinstance(error, PluginError)
-    code = ErrorCode.INVALID_CONFIG if is_config else ErrorCode.AGENT_ERROR
+    code = ErrorCode.INVALID_CONFIG if isinstance(error, PluginError) else ErrorCode.AGENT_ERROR
     if isinstance(error, RecordingFailed):
         code = ErrorCode.RECORDING_FAILED
-    details: Mapping[str, Any] = {"cause": type(error).__name__, "agent_id": agent_id}
-    if isinstance(error, OutputError):
-        retryable = False
+    details: dict[str, Any] = {"cause": type(error).__name__, "agent_id": agent_id}
+    if isinstance(error, CallError) and error.retry_after is not None:
+        details["retry_after"] = error.retry_after
     return ActorError(code, one_line(str(error)), retryable=retryable, **details)

@@ -4,22 +4,22 @@ PROCESS_PHASE ─▶ PREPARE_CONTEXT (to itself) ─▶ PROCESS_WITH_AGENT ─�
                                                        └ ERROR ─▶ ERROR_NOTIFICATION ─▶ RETRY, or ERROR
 """
 
+import asyncio
+from collections.abc import Mapping
+from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from sabir_actors import data as typed
-from sabir_actors.actor import LONGEST, Actor, Handled
+from sabir_actors.actor import Actor, Handled
 from sabir_actors.agents import Agent, AgentManagerActor
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.phases import Chain, Phase
-from sabir_actors.protocol import ErrorResponse, Message, Response, data_of
+from sabir_actors.protocol import ErrorResponse, Message, Response, data_of, validate_message
 from sabir_actors.system import raised
 
 if TYPE_CHECKING:
     from sabir_actors.system import ActorSystem
-
-MOST_ATTEMPTS = 4
-"""How often an agent is asked for one phase, where each time a retry might mend what went wrong."""
 
 
 class PhaseActor(Actor):
@@ -28,7 +28,9 @@ class PhaseActor(Actor):
     def __init__(
         self, actor_id: str, system: "ActorSystem", chain: Chain, phase: Phase, agents: AgentManagerActor
     ) -> None:
-        super().__init__(actor_id, system, longest=MOST_ATTEMPTS * LONGEST)
+        self.most_attempts = system.restarts.limit + 1
+        """How often its agent is asked, where each time a retry might mend what went wrong."""
+        super().__init__(actor_id, system, longest=self.most_attempts * system.restarts.timeout)
         self.phases = chain.names
         self.chain, self.phase, self.agents = chain, phase, agents
         self.agent_id = actor_id
@@ -40,7 +42,7 @@ class PhaseActor(Actor):
         self.agents.add_agent(self.agent_id, Agent(wanted.config, self.phase.output))
         return typed.PhaseInitialized(phase_type=self.phase.name, agent_id=self.agent_id)
 
-    async def on_prepare_context(self, message: Message) -> Handled:
+    async def on_prepare_context(self, message: Message) -> typed.ContextPrepared:
         """The phase's system message, the conversation so far, what the phase before it said (CH-25)."""
         wanted = data_of(message, typed.PrepareContext)
         self._check(wanted.phase_type)
@@ -48,11 +50,10 @@ class PhaseActor(Actor):
         before = (wanted.previous_phase_output or {}).get("response")
         if before and (not history or history[-1].content != before):
             history.append(typed.Turn(role="assistant", content=str(before)))
-        metadata = (wanted.model_extra or {}).get("metadata") or {}
         context = typed.PreparedContext(
             messages=[typed.Turn(role="system", content=self.phase.instructions), *history],
             tools=self.agents.agents[self.agent_id].config.tools if self.agent_id in self.agents.agents else [],
-            metadata=metadata,
+            metadata=_metadata(wanted.model_extra or {}),
         )
         return typed.ContextPrepared(thread_id=wanted.thread_id, phase_type=self.phase.name, context=context)
 
@@ -62,7 +63,9 @@ class PhaseActor(Actor):
         self._check(wanted.phase_type)
         prepared = await self._prepared(message, wanted)
         context = {**wanted.context, **prepared.context.model_dump(mode="json"), "run": self._run(wanted.thread_id)}
-        ask = {"input": wanted.input, "agent_id": self.agent_id, "context": context}
+        ask: dict[str, Any] = {"input": wanted.input, "agent_id": self.agent_id, "context": context}
+        if self.system.watch is not None:
+            ask["stream"] = True
         answer = data_of(await self._answered(message, ask), typed.AgentResponse)
         output = typed.PhaseOutput(
             response=answer.result.response,
@@ -95,35 +98,40 @@ class PhaseActor(Actor):
             "phase_type": wanted.phase_type,
             "previous_phase_output": context.get("previous_phase_output"),
             "conversation_history": context.get("conversation_history") or [],
-            "metadata": context.get("metadata") or {},
+            "metadata": _metadata(context),
         }
         request = self._new("PREPARE_CONTEXT", said, self.actor_id, message)
         self.system.log(request)
-        return data_of(request.response(await self.on_prepare_context(request)), typed.ContextPrepared)  # type: ignore[arg-type]
+        validate_message(request, self.phases)
+        return await self.on_prepare_context(request)
 
     async def _answered(self, message: Message, ask: dict[str, Any]) -> Response:
         """What the agent answers; where it fails and a retry may mend it, after a restart, again (CH-48, CH-49)."""
         request = self._new("PROCESS_WITH_AGENT", ask, self.agents.actor_id, message)
-        response = await self.system.send_message(request)
-        for attempt in range(2, MOST_ATTEMPTS + 1):
+        response = await self._asked(request)
+        for attempt in count(2):
             if not isinstance(response, ErrorResponse):
-                return response
-            if not await self._is_mended(response, message):
+                break
+            if not await self._is_mended(response, message) or attempt > self.most_attempts:
                 raised(response)
-            again = {"original_message_id": request.id, "attempt": attempt, "max_attempts": MOST_ATTEMPTS}
-            response = await self.system.send_message(self._new("RETRY", again, self.agents.actor_id, message))
-        return raised(response)
+            again = {"original_message_id": request.id, "attempt": attempt, "max_attempts": self.most_attempts}
+            response = await self._asked(self._new("RETRY", again, self.agents.actor_id, message))
+        return response
+
+    async def _asked(self, request: Message) -> Response:
+        """The agents' answer; where nobody waits for it any more they give it up."""
+        try:
+            return await self.system.send_message(request)
+        except asyncio.CancelledError:
+            self.agents.abandon(request.id)
+            raise
 
     async def _is_mended(self, error: ErrorResponse, message: Message) -> bool:
         """Tell the supervisor; whether it restarted the agents."""
         supervisor = self.system.supervisor_id
         if supervisor is None:
             return False
-        said = {
-            **error.data,
-            "actor_id": self.actor_id,
-            "culprit": self.agents.actor_id,
-        }
+        said = {**error.data, "actor_id": self.actor_id, "culprit": self.agents.actor_id}
         answer = await self.system.send_message(self._new("ERROR_NOTIFICATION", said, supervisor, message))
         return answer.data.get("action_taken") == "restart"
 
@@ -131,3 +139,12 @@ class PhaseActor(Actor):
         return Message(
             type=message_type, data=said, sender=self.actor_id, receiver=receiver, correlation_id=of.correlation_id
         )
+
+
+def _metadata(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Whose the conversation is, and what else is said of it."""
+    found = said.get("metadata") or {}
+    if not isinstance(found, Mapping):
+        reason = f"metadata is of type {type(found).__name__}; give an object"
+        raise ActorError(ErrorCode.INVALID_MESSAGE, reason)
+    return {**({"user_id": said["user_id"]} if "user_id" in said else {}), **found}

@@ -1,4 +1,4 @@
-"""When an actor that failed is restarted."""
+"""When an actor has failed, and when it is restarted."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,18 @@ from dataclasses import dataclass
 class RestartPolicy:
     """When an actor is restarted: at most `limit` times in `window` seconds, after pauses that double.
 
-    The first pause is `first_pause` seconds, the longest `longest_pause`.
+    The first pause is `first_pause` seconds, the longest `longest_pause`. A phase asks its agent once more after each
+    restart, so at most `limit` + 1 times. A message may take `timeout` seconds, its wait in the mailbox included; one
+    that runs a phase may take so many for each time that its agent is asked.
     """
 
     limit: int = 3
     window: float = 60.0
     first_pause: float = 0.1
     longest_pause: float = 10.0
+    timeout: float = 600.0
 
-    def pause(self, restarts: int) -> float:
-        """Seconds before the restart after so many."""
-        return float(min(self.first_pause * 2.0**restarts, self.longest_pause))
+    def pause(self, restarts: int, wanted: float = 0.0) -> float:
+        """Seconds before the restart after so many; `wanted` is what the provider that failed asked for."""
+        doubled = self.first_pause * 2.0 ** min(restarts, 100)
+        return float(min(max(doubled, wanted), self.longest_pause))

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sabir import Adapter, Option, Settings
 from sabir import adapter as make_adapter
+from sabir.errors import one_line
 from sabir.options import OptionLike, as_options
+from sabir_runtime import Event
 from sabir_session import Store
 
 from sabir_actors.actor import Actor
@@ -38,7 +40,8 @@ class ActorSystem:
     `model` is that of agents whose phase names none, `options` what agents may choose, by name, `settings` hold for
     all. `chains` are known beside the document's. `store` is where threads outlive the process: those that were
     interrupted go on at the start, unless `recovers` is False. `adapters` makes the
-    adapter of a model, `restarts` says when an actor is restarted, `trace` is told of every message and response.
+    adapter of a model, `restarts` says how long a message may take and when an actor is restarted. `trace` is told of
+    every message and response, `watch` of what agents say while they say it, with the message that they answer.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class ActorSystem:
         restarts: RestartPolicy | None = None,
         adapters: Callable[[str], Adapter] = make_adapter,
         trace: Callable[[AnyMessage], None] | None = None,
+        watch: Callable[[Message, Event], None] | None = None,
     ) -> None:
         self.model = model
         """The model of agents whose phase names none."""
@@ -67,7 +71,8 @@ class ActorSystem:
         self.dead_count = 0
         """How many messages had no receiver."""
         self.supervisor_id: str | None = SUPERVISOR
-        self._restarts = restarts
+        self.restarts = restarts or RestartPolicy()
+        self.watch = watch
         self._actors: dict[str, Actor] = {}
         self._trace = trace
 
@@ -77,7 +82,7 @@ class ActorSystem:
         from sabir_actors.threads import ThreadActor
 
         threads = ThreadActor(THREADS, self, self.store)
-        self.add(SupervisorActor(SUPERVISOR, self, self._restarts))
+        self.add(SupervisorActor(SUPERVISOR, self))
         self.add(threads)
         if self._recovers:
             threads.recover()
@@ -142,8 +147,12 @@ class ActorSystem:
             "%s %s from %s to %s (%s)",
             message.type, message.id, message.sender, message.receiver, message.correlation_id,
         )  # fmt: skip
-        if self._trace is not None:
+        if self._trace is None:
+            return
+        try:
             self._trace(message)
+        except Exception as error:  # a broken display stops no actor
+            logger.warning("trace failed at %s: %s", message.type, one_line(f"{type(error).__name__}: {error}", 200))
 
     async def notify_supervisor(self, actor: Actor, message: Message, error: ActorError) -> Response | None:
         """Tell the supervisor of an actor's error; its answer, None where nobody supervises (CH-40)."""

@@ -1,0 +1,354 @@
+"""An actor: messages validated, in turn, answered once, whatever its handlers do (CH-13, CH-32 … CH-45)."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from sabir_actors import Actor, ActorError, ActorSystem, ErrorCode, Message, Response
+from sabir_actors import actor as actor_module
+from sabir_actors.actor import Handled
+
+from .scripts import AT_ONCE, ask, failed
+
+
+class Worker(Actor):
+    """Works until it is let; fails as it is told."""
+
+    def __init__(self, system: ActorSystem, *, mailbox: int = 1000, longest: float | None = None) -> None:
+        super().__init__("worker", system, mailbox=mailbox, longest=longest)
+        self.gate, self.begun, self.broken_off = asyncio.Event(), list[str](), list[str]()
+        self.restarts, self.ended, self.failures = 0, 0, 0
+
+    async def on_work(self, message: Message) -> Handled:
+        self.begun.append(message.id)
+        try:
+            await self.gate.wait()
+        except asyncio.CancelledError:
+            self.broken_off.append(message.id)
+            raise
+        return {"done": message.id}
+
+    async def on_fail(self, message: Message) -> Handled:
+        self.failures += 1
+        if self.failures > message.data.get("times", 99):
+            return {"done": message.id}
+        raise RuntimeError("the disk\nis full")
+
+    async def on_wait(self, message: Message) -> Handled:
+        raise TimeoutError("the other side does not answer")
+
+    async def on_refuse(self, message: Message) -> Handled:
+        raise ActorError(ErrorCode.INVALID_STATE, "not now", retryable=True, state="busy")
+
+    async def restarting(self) -> None:
+        self.restarts += 1
+
+    async def stopping(self) -> None:
+        self.ended += 1
+
+
+Make = Callable[..., Worker]
+
+
+@pytest.fixture
+async def system() -> AsyncIterator[ActorSystem]:
+    async with ActorSystem(restarts=AT_ONCE) as system:
+        yield system
+
+
+@pytest.fixture
+async def make(system: ActorSystem) -> AsyncIterator[Make]:
+    made: list[Worker] = []
+
+    def maker(**how: object) -> Worker:
+        worker = Worker(system, **how)  # type: ignore[arg-type]
+        system.add(worker)
+        made.append(worker)
+        return worker
+
+    yield maker
+    for worker in made:
+        worker.gate.set()
+
+
+async def settled() -> None:
+    """Let every task come to where it waits."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def sent(system: ActorSystem, message: Message) -> "asyncio.Task[Response]":
+    return asyncio.ensure_future(system.send_message(message))
+
+
+async def test_a_response_answers_its_message(system: ActorSystem, make: Make) -> None:
+    """CH-05: message_id, sender and receiver swapped, the same correlation id; an open type's response type."""
+    make().gate.set()
+    response = await system.send_message(ask("WORK", "worker", "w1"))
+    assert (response.type, response.message_id, response.data) == ("WORK_RESPONSE", "w1", {"done": "w1"})
+    assert (response.sender, response.receiver, response.correlation_id) == ("worker", "test", "talk")
+
+
+async def test_messages_are_validated_before_they_are_handled(system: ActorSystem, make: Make) -> None:
+    """CH-13."""
+    worker = make()
+    code, words = failed(await worker.receive(ask("RESTART", "worker")))
+    assert (code, worker.restarts) == ("INVALID_MESSAGE", 0) and "actor_id" in words
+
+
+@pytest.mark.parametrize("message_type", ["NO_SUCH", "heartbeat", "Stop", "stop", "WORK IT", "__INIT__"])
+async def test_an_unknown_type_is_answered_so(system: ActorSystem, make: Make, message_type: str) -> None:
+    """CH-39: types are upper case; `stop` is no STOP, which would pass by what validates that."""
+    response = await system.send_message(ask(message_type, make().actor_id, "m1", actor_id="worker"))
+    assert failed(response) == ("UNKNOWN_TYPE", f"Unknown message type: {message_type}")
+    assert response.message_id == "m1"
+    assert (await system.send_message(ask("HEARTBEAT", "worker"))).data["status"] == "alive"
+
+
+async def test_one_message_at_a_time_in_order(system: ActorSystem, make: Make) -> None:
+    worker = make()
+    waiting = [sent(system, ask("WORK", "worker", name)) for name in "abc"]
+    await settled()
+    assert worker.begun == ["a"]
+    worker.gate.set()
+    assert [(await each).data["done"] for each in waiting] == worker.begun == ["a", "b", "c"]
+
+
+async def test_heartbeats_are_answered_while_a_message_is_handled(system: ActorSystem, make: Make) -> None:
+    """CH-32: alive, seconds, and the share of the mailbox that is taken."""
+    worker = make(mailbox=4)
+    waiting = [sent(system, ask("WORK", "worker")) for _ in range(3)]
+    await settled()
+    response = await system.send_message(ask("HEARTBEAT", "worker"))
+    assert (response.data["status"], response.data["load"]) == ("alive", 0.75) and response.data["uptime"] >= 0
+    worker.gate.set()
+    await asyncio.gather(*waiting)
+    assert (await system.send_message(ask("HEARTBEAT", "worker"))).data["load"] == 0
+
+
+async def test_a_full_mailbox_refuses_and_says_so(system: ActorSystem, make: Make) -> None:
+    """Of many that come at once just as many are taken in as fit; one that was refused may be sent again as it is."""
+    worker = make(mailbox=3)
+    waiting = [sent(system, ask("WORK", "worker", f"m{number}")) for number in range(8)]
+    await settled()
+    refused = [each for each in waiting if each.done()]
+    assert len(refused) == 5
+    code, words = failed(refused[-1].result())
+    assert code == "MAILBOX_FULL" and "send it again later" in words and refused[-1].result().data["retryable"]
+    assert (await system.send_message(ask("HEARTBEAT", "worker"))).data["load"] == 1.0
+    worker.gate.set()
+    await asyncio.gather(*waiting)
+    assert (await system.send_message(ask("WORK", "worker", "m7"))).data == {"done": "m7"}
+
+
+class TestTimeouts:
+    """CH-42."""
+
+    async def test_what_takes_too_long_is_broken_off_and_is_an_error(self, system: ActorSystem, make: Make) -> None:
+        worker = make(longest=0.01)
+        response = await system.send_message(ask("WORK", "worker", "slow"))
+        assert failed(response) == ("TIMEOUT", "WORK was not done in 0.01 s at actor worker")
+        assert response.data["retryable"] and worker.broken_off == ["slow"]
+
+    async def test_the_wait_in_the_mailbox_counts(self, system: ActorSystem, make: Make) -> None:
+        worker = make(longest=0.01)
+        answers = await asyncio.gather(*[system.send_message(ask("WORK", "worker")) for _ in range(3)])
+        assert [failed(each)[0] for each in answers] == ["TIMEOUT"] * 3 and len(worker.begun) == 1
+
+    async def test_the_system_says_how_long(self, make: Make, system: ActorSystem) -> None:
+        assert make()._longest == system.restarts.timeout == 600
+
+    async def test_a_handlers_own_timeout_is_its_failure(self, system: ActorSystem, make: Make) -> None:
+        code, words = failed(await system.send_message(ask("WAIT", make().actor_id)))
+        assert (code, "the other side does not answer" in words) == ("FAILED", True)
+
+
+class TestDuplicates:
+    """CH-43: the same id is handled once, and answered with the first response."""
+
+    async def test_in_flight(self, system: ActorSystem, make: Make) -> None:
+        worker = make()
+        waiting = [sent(system, ask("WORK", "worker", "same")) for _ in range(3)]
+        await settled()
+        worker.gate.set()
+        first, *others = await asyncio.gather(*waiting)
+        assert all(each is first for each in others) and worker.begun == ["same"]
+
+    async def test_after_it_was_answered(self, system: ActorSystem, make: Make) -> None:
+        worker = make()
+        worker.gate.set()
+        first = await system.send_message(ask("WORK", "worker", "same"))
+        assert await system.send_message(ask("WORK", "worker", "same")) is first and worker.begun == ["same"]
+
+    async def test_an_error_is_the_first_response_too(self, system: ActorSystem, make: Make) -> None:
+        worker = make()
+        first = await system.send_message(ask("FAIL", "worker", "same"))
+        assert await system.send_message(ask("FAIL", "worker", "same")) is first and worker.failures == 1
+
+    async def test_as_many_answers_are_kept_as_said(
+        self, system: ActorSystem, make: Make, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The oldest is forgotten first; its id is a new message then."""
+        monkeypatch.setattr(actor_module, "REMEMBERED", 3)
+        worker = make()
+        worker.gate.set()
+        for name in ["a", "b", "c", "d", "b", "a"]:
+            await system.send_message(ask("WORK", "worker", name))
+        assert worker.begun == ["a", "b", "c", "d", "a"]
+
+
+class TestFailures:
+    """CH-40."""
+
+    async def test_an_exception_is_an_error_and_the_actor_goes_on(
+        self, system: ActorSystem, make: Make, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """It is logged in one line; the supervisor is told."""
+        told: list[Message] = []
+        system._trace = lambda each: told.append(each) if each.type == "ERROR_NOTIFICATION" else None  # type: ignore[arg-type,func-returns-value]
+        worker = make()
+        with caplog.at_level(logging.INFO, "sabir.actors"):
+            response = await system.send_message(ask("FAIL", "worker", "f1"))
+        assert failed(response) == ("FAILED", "Error processing message: RuntimeError: the disk is full")
+        (notification,) = told
+        assert notification.data["actor_id"] == "worker" and notification.data["message_id"] == "f1"
+        (logged,) = [each for each in caplog.records if each.levelno == logging.ERROR]
+        assert "FAIL f1 failed at worker" in logged.getMessage() and "\n" not in logged.getMessage()
+        assert logged.exc_info is None
+        worker.gate.set()
+        assert (await system.send_message(ask("WORK", "worker"))).type == "WORK_RESPONSE"
+
+    async def test_an_expected_error_has_its_code_and_details(self, system: ActorSystem, make: Make) -> None:
+        response = await system.send_message(ask("REFUSE", make().actor_id))
+        assert failed(response) == ("INVALID_STATE", "not now")
+        assert (response.data["retryable"], response.data["state"]) == (True, "busy")
+
+    async def test_flows_are_logged_without_contents(
+        self, system: ActorSystem, make: Make, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """CH-45: type, ids, sender, receiver, of refused messages too."""
+        make().gate.set()
+        with caplog.at_level(logging.INFO, "sabir.actors"):
+            await system.send_message(ask("WORK", "worker", "w1", text="my secret"))
+            await system.send_message(ask("RETRY", "worker", "r1", text="my secret"))
+        lines = [each.getMessage() for each in caplog.records]
+        assert lines[0] == "WORK w1 from test to worker (talk)"
+        assert [line.split()[0] for line in lines] == ["WORK", "WORK_RESPONSE", "RETRY", "ERROR"]
+        assert "secret" not in caplog.text
+
+    async def test_a_trace_that_fails_stops_nobody(self, system: ActorSystem, make: Make) -> None:
+        def broken(message: object) -> None:
+            raise RuntimeError("no display")
+
+        system._trace = broken
+        make().gate.set()
+        assert (await system.send_message(ask("WORK", "worker"))).type == "WORK_RESPONSE"
+
+
+class TestRetry:
+    """CH-37, CH-38."""
+
+    async def test_it_does_a_failed_message_again(self, system: ActorSystem, make: Make) -> None:
+        """The response has the original's type, and answers the RETRY."""
+        worker = make()
+        await system.send_message(ask("FAIL", "worker", "f1", times=1))
+        retry = ask("RETRY", "worker", "r1", original_message_id="f1", attempt=2, max_attempts=3)
+        response = await system.send_message(retry)
+        assert (response.type, response.message_id, response.data) == ("FAIL_RESPONSE", "r1", {"done": "f1"})
+        assert worker.failures == 2
+
+    async def test_what_was_too_late_may_be_done_again(self, system: ActorSystem, make: Make) -> None:
+        worker = make(longest=0.01)
+        await system.send_message(ask("WORK", "worker", "slow"))
+        worker.gate.set()
+        retry = ask("RETRY", "worker", original_message_id="slow", attempt=2, max_attempts=2)
+        assert (await system.send_message(retry)).data == {"done": "slow"}
+
+    @pytest.mark.parametrize(
+        ("original", "attempt", "code"), [("f1", 4, "RETRIES_EXHAUSTED"), ("other", 2, "UNKNOWN_MESSAGE")]
+    )
+    async def test_not_beyond_the_attempts_nor_what_did_not_fail(
+        self, system: ActorSystem, make: Make, original: str, attempt: int, code: str
+    ) -> None:
+        worker = make()
+        await system.send_message(ask("FAIL", "worker", "f1"))
+        retry = ask("RETRY", "worker", original_message_id=original, attempt=attempt, max_attempts=3)
+        assert failed(await system.send_message(retry))[0] == code
+        assert worker.failures == 1
+
+
+class TestEnds:
+    """Stop, abandon, cancellation: everybody who waits is answered."""
+
+    async def test_stop(self, system: ActorSystem, make: Make) -> None:
+        """CH-35: answered while another is handled, which ends; what waits and what comes later fails."""
+        worker = make()
+        handled, waits = sent(system, ask("WORK", "worker", "a")), sent(system, ask("WORK", "worker", "b"))
+        await settled()
+        response = await system.send_message(ask("STOP", "worker", actor_id="worker", reason="shutdown"))
+        assert (response.type, response.data["status"]) == ("STOP_COMPLETE", "stopped")
+        assert failed(await system.send_message(ask("HEARTBEAT", "worker")))[0] == "STOPPED"
+        assert not handled.done() and worker.ended == 0
+        worker.gate.set()
+        assert (await handled).data == {"done": "a"}
+        assert failed(await waits)[0] == "STOPPED"
+        await system.let_go("worker")
+        assert worker.ended == 1 and worker.begun == ["a"]
+
+    @pytest.mark.parametrize("message_type", ["STOP", "RESTART"])
+    async def test_a_message_about_another_actor_changes_nothing(
+        self, system: ActorSystem, make: Make, message_type: str
+    ) -> None:
+        worker = make()
+        assert failed(await system.send_message(ask(message_type, "worker", actor_id="other")))[0] == "INVALID_MESSAGE"
+        assert worker.restarts == 0 and (await system.send_message(ask("HEARTBEAT", "worker"))).data
+
+    async def test_restart(self, system: ActorSystem, make: Make) -> None:
+        """CH-34: it works again, its id unchanged."""
+        worker = make()
+        response = await system.send_message(ask("RESTART", "worker", actor_id="worker", reason="test"))
+        assert (response.type, response.data["actor_id"]) == ("RESTART_COMPLETE", "worker") and worker.restarts == 1
+        worker.gate.set()
+        assert (await system.send_message(ask("WORK", "worker"))).type == "WORK_RESPONSE"
+
+    async def test_what_is_given_up_is_answered_with_an_error(self, system: ActorSystem, make: Make) -> None:
+        """Begun, waiting, or not even begun: no caller is cancelled for it."""
+        worker = make()
+        waiting = [sent(system, ask("WORK", "worker", name)) for name in "ab"]
+        await settled()
+        waiting.append(asyncio.ensure_future(worker.receive(ask("WORK", "worker", "c"))))
+        await asyncio.sleep(0)
+        assert "c" in worker._running
+        worker.abandon()
+        answers = await asyncio.gather(*waiting)
+        assert [failed(each)[0] for each in answers] == ["STOPPED"] * 3
+        assert (worker.begun, worker.broken_off) == (["a"], ["a"])
+
+    async def test_a_caller_that_is_cancelled_stops_nothing(self, system: ActorSystem, make: Make) -> None:
+        """Its message is handled to its end; another delivery of it has the response."""
+        worker = make()
+        caller = sent(system, ask("WORK", "worker", "w1"))
+        await settled()
+        caller.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+        worker.gate.set()
+        assert (await system.send_message(ask("WORK", "worker", "w1"))).data == {"done": "w1"}
+        assert worker.begun == ["w1"] and worker.broken_off == []
+
+    async def test_an_end_that_fails_holds_up_nobody(
+        self, system: ActorSystem, make: Make, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def broken() -> None:
+            raise RuntimeError("no disk")
+
+        worker = make()
+        monkeypatch.setattr(worker, "stopping", broken)
+        await system.let_go("worker")
+        assert "worker" not in system.actors()
+
+
+async def test_an_error_that_is_told_is_acknowledged(system: ActorSystem, make: Make) -> None:
+    response = await system.send_message(ask("ERROR", make().actor_id, error_message="it broke"))
+    assert (response.type, response.data["error_logged"]) == ("ERROR_ACKNOWLEDGED", True)

@@ -1,0 +1,159 @@
+"""The supervisor: restarts with growing pauses, a limit in a window, then escalation (CH-33, CH-34, CH-36)."""
+
+import asyncio
+import gc
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+from sabir_actors import Actor, ActorSystem, Message, Response, RestartPolicy, SupervisorActor
+from sabir_actors import supervisor as supervisor_module
+from sabir_actors.actor import Handled
+
+from .scripts import ask, failed
+
+
+class Clock:
+    """Seconds that pass when somebody sleeps, or when a test says so."""
+
+    def __init__(self) -> None:
+        self.now, self.pauses = 100.0, list[float]()
+
+    def monotonic(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+
+
+class Frail(Actor):
+    """Fails, and counts its restarts."""
+
+    restarts = 0
+
+    async def on_work(self, message: Message) -> Handled:
+        raise RuntimeError("no")
+
+    async def restarting(self) -> None:
+        self.restarts += 1
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(supervisor_module, "monotonic", clock.monotonic)
+    monkeypatch.setattr(supervisor_module.asyncio, "sleep", clock.sleep)
+    return clock
+
+
+@pytest.fixture
+async def system(clock: Clock) -> AsyncIterator[ActorSystem]:
+    async with ActorSystem(restarts=RestartPolicy(limit=3, window=60, first_pause=1, longest_pause=3)) as system:
+        system.add(Frail("frail", system))
+        yield system
+
+
+def frail(system: ActorSystem) -> Frail:
+    found = system.get_actor("frail")
+    assert isinstance(found, Frail)
+    return found
+
+
+async def told(system: ActorSystem, actor_id: str = "frail", **more: object) -> Response:
+    """The document's own notification, and what is said beside it."""
+    said = {"error_message": "Failed to process phase", "error_code": "PHASE_PROCESSING_ERROR", **more}
+    details = {"details": "API rate limit exceeded"}
+    return await system.send_message(ask("ERROR_NOTIFICATION", "supervisor", actor_id=actor_id, **details, **said))
+
+
+async def test_the_documents_notification_restarts(system: ActorSystem, clock: Clock) -> None:
+    """CH-36: {actor_id, action_taken, error_logged}."""
+    response = await told(system)
+    assert response.type == "ERROR_ACKNOWLEDGED"
+    assert response.data == {"actor_id": "frail", "action_taken": "restart", "error_logged": True}
+    assert frail(system).restarts == 1
+
+
+async def test_pauses_double_up_to_the_longest_and_restarts_end_at_the_limit(system: ActorSystem, clock: Clock) -> None:
+    """Then it escalates; when the window has passed it restarts again."""
+    actions = [(await told(system)).data["action_taken"] for _ in range(5)]
+    assert actions == ["restart"] * 3 + ["escalate"] * 2
+    assert clock.pauses == [1, 2, 3] and frail(system).restarts == 3
+    clock.now += 61
+    assert (await told(system)).data["action_taken"] == "restart"
+    assert clock.pauses[3:] == [1]
+
+
+async def test_a_provider_that_says_when_is_given_that_time(system: ActorSystem, clock: Clock) -> None:
+    """Up to the longest pause."""
+    await told(system, retry_after=2.5)
+    await told(system, retry_after=60)
+    assert clock.pauses == [2.5, 3]
+
+
+async def test_what_no_retry_mends_is_escalated(system: ActorSystem, clock: Clock) -> None:
+    assert (await told(system, retryable=False)).data["action_taken"] == "escalate"
+    assert frail(system).restarts == 0 and clock.pauses == []
+
+
+async def test_the_culprit_is_restarted_not_who_tells(system: ActorSystem) -> None:
+    response = await told(system, "teller", culprit="frail", retryable=True)
+    assert response.data["actor_id"] == "teller" and frail(system).restarts == 1
+
+
+async def test_who_is_not_here_cannot_be_restarted(system: ActorSystem, clock: Clock) -> None:
+    assert (await told(system, "gone")).data["action_taken"] == "escalate"
+    await frail(system).stop()
+    assert (await told(system)).data["action_taken"] == "escalate"
+
+
+async def test_an_actor_that_is_supervised_is_restarted_whatever_it_fails_of(system: ActorSystem) -> None:
+    """CH-33: its failing message is answered with the ERROR, the next one finds it restarted."""
+    assert failed(await system.send_message(ask("WORK", "frail")))[0] == "FAILED"
+    assert frail(system).restarts == 0
+    response = await system.send_message(ask("SUPERVISE", "supervisor", actor_id="frail"))
+    assert (response.type, response.data["status"]) == ("SUPERVISION_STARTED", "supervised")
+    assert failed(await system.send_message(ask("WORK", "frail")))[0] == "FAILED"
+    assert frail(system).restarts == 1
+
+
+async def test_nobody_is_supervised_who_is_not_here(system: ActorSystem) -> None:
+    assert failed(await system.send_message(ask("SUPERVISE", "supervisor", actor_id="gone")))[0] == "UNKNOWN_ACTOR"
+
+
+async def test_restart_by_the_supervisor(system: ActorSystem) -> None:
+    """CH-34; the response, an ERROR too, answers the message that was sent to the supervisor (CH-05)."""
+    response = await system.send_message(ask("RESTART", "supervisor", "r1", actor_id="frail", reason="test"))
+    assert (response.type, response.data["actor_id"], response.data["status"]) == (
+        "RESTART_COMPLETE", "frail", "restarted",
+    )  # fmt: skip
+    assert frail(system).restarts == 1
+    error = await system.send_message(ask("RESTART", "supervisor", "r2", actor_id="gone"))
+    assert failed(error)[0] == "UNKNOWN_ACTOR"
+    for answer, message_id in [(response, "r1"), (error, "r2")]:
+        assert (answer.message_id, answer.sender, answer.receiver) == (message_id, "supervisor", "test")
+    itself = await system.send_message(ask("RESTART", "supervisor", actor_id="supervisor"))
+    assert itself.data["actor_id"] == "supervisor"
+
+
+async def test_errors_are_logged_in_one_line(system: ActorSystem, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "sabir.actors"):
+        await told(system, error_message="it\nbroke", retryable=False)
+    assert "frail failed: it broke" in caplog.messages
+
+
+async def test_nothing_is_kept_of_actors_that_are_gone(system: ActorSystem) -> None:
+    """A thread's agents come and go; what is known of their restarts goes with them."""
+    supervisor = system.get_actor("supervisor")
+    assert isinstance(supervisor, SupervisorActor)
+    await told(system)
+    await system.send_message(ask("SUPERVISE", "supervisor", actor_id="frail"))
+    await system.let_go("frail")
+    await asyncio.sleep(0)
+    gc.collect()
+    assert len(supervisor.supervised) == len(supervisor._restarts) == 0
+
+
+def test_pauses_stay_numbers() -> None:
+    assert RestartPolicy(limit=10**6).pause(10**5) == 10

@@ -1,0 +1,106 @@
+"""The system: routing, dead letters, stopping (CH-41)."""
+
+import asyncio
+
+import pytest
+from sabir_actors import Actor, ActorError, ActorSystem, ErrorCode, Message, Response, ThreadClient
+from sabir_actors.actor import Handled
+from sabir_actors.system import raised
+from sabir_testing.scripted import Gate, always, delayed
+
+from .scripts import ask, failed, said, scripted
+
+
+class Echo(Actor):
+    """Says what it is told, when it may."""
+
+    gate: asyncio.Event | None = None
+
+    async def on_echo(self, message: Message) -> Handled:
+        if self.gate is not None:
+            await self.gate.wait()
+        return message.data
+
+
+async def test_a_message_without_receiver_is_a_value_error() -> None:
+    """CH-41."""
+    with pytest.raises(ValueError, match="Message must have a receiver") as caught:
+        await ActorSystem().send_message(ask("HEARTBEAT", None))
+    assert isinstance(caught.value, ActorError)
+
+
+async def test_an_unknown_receiver_is_an_error_and_a_dead_letter() -> None:
+    """CH-41: typed as an error; the message is kept, all of them are counted."""
+    system = ActorSystem()
+    for number in range(1002):
+        response = await system.send_message(ask("HEARTBEAT", "nobody", f"m{number}"))
+    assert failed(response)[0] == "UNKNOWN_ACTOR" and response.message_id == "m1001"
+    assert system.dead_count == 1002
+    assert [system.dead_letters[0].id, system.dead_letters[-1].id, len(system.dead_letters)] == ["m2", "m1001", 1000]
+    with pytest.raises(ActorError, match="no actor 'nobody' is here"):
+        system.get_actor("nobody")
+
+
+def test_ids_are_taken_once() -> None:
+    system = ActorSystem()
+    system.add(Echo("echo", system))
+    with pytest.raises(ActorError, match="an actor 'echo' is here already"):
+        system.add(Echo("echo", system))
+
+
+async def test_an_actor_that_is_let_go_answers_what_it_took_in() -> None:
+    """What is handled ends; what waits is answered with an ERROR; then nobody has that id."""
+    async with ActorSystem() as system:
+        echo = Echo("echo", system)
+        echo.gate = asyncio.Event()
+        system.add(echo)
+        callers = [asyncio.ensure_future(system.send_message(ask("ECHO", "echo", text=text))) for text in "ab"]
+        await asyncio.sleep(0.001)
+        going = asyncio.ensure_future(system.let_go("echo"))
+        await asyncio.sleep(0.001)
+        assert not going.done()
+        echo.gate.set()
+        await going
+        first, second = await asyncio.gather(*callers)
+        assert first.data == {"text": "a"} and failed(second)[0] == "STOPPED"
+        assert failed(await system.send_message(ask("ECHO", "echo")))[0] == "UNKNOWN_ACTOR"
+        await system.let_go("echo")
+
+
+async def test_a_system_that_stops_leaves_no_task_behind() -> None:
+    """Nor a caller that waits, while phases run and models are asked."""
+    before = asyncio.all_tasks()
+    gate = Gate()
+    system, _ = scripted(always(delayed(said(), gate)))
+    async with system:
+        client = ThreadClient(system, "client")
+        thread_id = await client.create("user", "Hello")
+        await client.start(thread_id)
+        await gate.reached()
+        asked = ask("HEARTBEAT", f"{thread_id}/agents")
+        assert (await system.send_message(asked)).data["status"] == "alive"
+        waits = ask("PROCESS_WITH_AGENT", f"{thread_id}/agents", input="Hello")
+        waiting = asyncio.ensure_future(system.send_message(waits))
+        await asyncio.sleep(0)
+    assert failed(await waiting)[0] == "STOPPED"
+    assert system.actors() == ()
+    assert asyncio.all_tasks() == before
+
+
+def test_an_error_is_raised_as_what_it_tells_of() -> None:
+    message = ask("START_THREAD", "threads", thread_id="t1")
+    error = ActorError(ErrorCode.INVALID_STATE, "not now", retryable=True, status="paused")
+    with pytest.raises(ActorError, match="not now") as caught:
+        raised(message.error(error))
+    assert (caught.value.code, caught.value.retryable) == (ErrorCode.INVALID_STATE, True)
+    assert caught.value.details == {"status": "paused"}
+    fine = Response(type="THREAD_STARTED")
+    assert raised(fine) is fine
+
+
+async def test_a_code_of_another_system_is_a_failure() -> None:
+    error = ask("HEARTBEAT", "x").error(ActorError(ErrorCode.FAILED, "no"))
+    strange = error.model_copy(update={"data": {**error.data, "error_code": "TEAPOT"}})
+    with pytest.raises(ActorError) as caught:
+        raised(strange)
+    assert caught.value.code is ErrorCode.FAILED

@@ -152,9 +152,12 @@ class TestTimeouts:
         assert response.data["retryable"] and worker.broken_off == ["slow"]
 
     async def test_the_wait_in_the_mailbox_counts(self, system: ActorSystem, make: Make) -> None:
-        worker = make(longest=0.01)
-        answers = await asyncio.gather(*[system.send_message(ask("WORK", "worker")) for _ in range(3)])
-        assert [failed(each)[0] for each in answers] == ["TIMEOUT"] * 3 and len(worker.begun) == 1
+        worker = make()
+        first = sent(system, ask("WORK", "worker", "first"))
+        await settled()
+        worker._longest = 0.01
+        assert failed(await system.send_message(ask("WORK", "worker", "second")))[0] == "TIMEOUT"
+        assert worker.begun == ["first"] and not first.done()
 
     async def test_the_system_says_how_long(self, make: Make, system: ActorSystem) -> None:
         assert make()._longest == system.restarts.timeout == 600
@@ -262,6 +265,7 @@ class TestRetry:
         worker = make(longest=0.01)
         await system.send_message(ask("WORK", "worker", "slow"))
         worker.gate.set()
+        worker._longest = 600
         retry = ask("RETRY", "worker", original_message_id="slow", attempt=2, max_attempts=2)
         assert (await system.send_message(retry)).data == {"done": "slow"}
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import sabir
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from sabir import Message as ModelMessage
-from sabir import Option, SabirError, Settings, Usage
+from sabir import Option, SabirError, Settings, SettingsInvalid, Usage
 from sabir.arguments import describe
 from sabir.errors import CallError, OutputInvalid, OutputTruncated, PluginError, one_line
 from sabir_runtime import Event, Prompt, PromptResponse, evaluate
@@ -53,9 +53,8 @@ class Agent:
         named = {name: each for name, each in given.items() if each is not None}
         try:
             return Settings(response_format=self.output, **named)
-        except ValidationError as error:
-            reason = one_line(f"the agent's configuration is wrong: {describe(error)}")
-            raise ActorError(ErrorCode.INVALID_CONFIG, reason) from None
+        except SettingsInvalid as error:
+            raise ActorError(ErrorCode.INVALID_CONFIG, f"the agent's configuration is wrong: {error}") from None
 
 
 class AgentManagerActor(Actor):

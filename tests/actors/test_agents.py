@@ -1,0 +1,385 @@
+"""Agents: a model by its name, options by name, settings, streams, results as the model gave them (CH-26 … CH-31)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import sabir
+from pydantic import BaseModel
+from sabir import RefusalPart, Settings
+from sabir_actors import ActorError, ActorSystem, AgentManagerActor, Message, PhaseReply, Response
+from sabir_actors.agents import Agent
+from sabir_actors.data import AgentConfig
+from sabir_runtime import Event, TextArrived
+from sabir_session import Session
+from sabir_testing.scripted import Gate, Scriptable, ScriptedAdapter, calls, delayed, pieces, reply
+
+from .scripts import MODEL, ask, failed, said
+
+PLAY = [
+    {"role": "user", "content": "Hello, world!"},
+    {"role": "assistant", "content": "I'll help you with that."},
+]
+
+
+@sabir.option
+def calculator(question: str) -> int:
+    """Work out a number."""
+    return len(question)
+
+
+@sabir.option
+def broken_search(query: str) -> str:
+    """Search the web."""
+    raise ConnectionError("no network")
+
+
+OPTIONS = (calculator, broken_search)
+
+
+class Desk:
+    """A system with one manager, `agents`, of one agent, `a1`, and the models that it was asked for."""
+
+    def __init__(self, *answers: Scriptable, model: str = MODEL, **how: Any) -> None:
+        self.llm = ScriptedAdapter(*answers, model="openai:gpt-4o")
+        self.asked_for: list[str] = []
+        self.system = ActorSystem(model, options=OPTIONS, adapters=self.adapter, **how)
+        self.manager = AgentManagerActor("agents", self.system, Session())
+        self.system.add(self.manager)
+
+    def adapter(self, model: str) -> ScriptedAdapter:
+        """The one model, by whatever name."""
+        self.asked_for.append(model)
+        return self.llm
+
+    def agent(self, output: type[BaseModel] = PhaseReply, **config: Any) -> None:
+        """Take the agent in."""
+        self.manager.add_agent("a1", Agent(AgentConfig(model=MODEL, **config), output))
+
+    async def answer(self, text: str = "Hello", **data: Any) -> Response:
+        """What the agent answers."""
+        return await self.system.send_message(ask("INVOKE_AGENT", "agents", agent_id="a1", input=text, **data))
+
+
+def body(desk: Desk) -> dict[str, Any]:
+    found: Any = desk.llm.last.rendering.body
+    return dict(found)
+
+
+async def test_invoke_agent() -> None:
+    """CH-26, CH-31: the result as the document writes it, and seconds."""
+    desk = Desk(said("I'll help you with that.", 0.95))
+    desk.agent()
+    response = await desk.answer("Hello, world!", context={"user_id": "user123"}, stream=False)
+    assert (response.type, response.data["agent_id"]) == ("AGENT_INVOKED", "a1")
+    result = response.data["result"]
+    assert (result["response"], result["confidence"], result["tool_calls"]) == ("I'll help you with that.", 0.95, [])
+    assert response.data["processing_time"] >= 0
+
+
+async def test_process_with_agent_asks_the_one_that_is_served() -> None:
+    """CH-27: without an id."""
+    desk = Desk(said("Paris.", 0.99))
+    desk.agent()
+    data = {"input": "What is the capital of France?", "context": {"user_id": "user123"}}
+    response = await desk.system.send_message(ask("PROCESS_WITH_AGENT", "agents", **data))
+    assert (response.type, response.data["result"]["response"]) == ("AGENT_RESPONSE", "Paris.")
+
+
+async def test_an_unknown_agent() -> None:
+    assert failed(await Desk().answer())[0] == "UNKNOWN_AGENT"
+
+
+class TestModels:
+    """CH-29: a model by its string, through the registry."""
+
+    def test_provider_and_model(self) -> None:
+        manager = AgentManagerActor("agents", ActorSystem())
+        manager.add_agent("a1", Agent(AgentConfig(model="openai:gpt-4o")))
+        target = manager._adapters["openai:gpt-4o"].target
+        assert (target.provider, target.model) == ("openai", "gpt-4o")
+
+    @pytest.mark.parametrize("model", ["nope:gpt-4o", "gpt-4o", "openai.nope:gpt-4o"])
+    def test_an_unknown_one_is_told(self, model: str) -> None:
+        manager = AgentManagerActor("agents", ActorSystem())
+        with pytest.raises(ActorError, match=f"the model '{model}'") as caught:
+            manager.add_agent("a1", Agent(AgentConfig(model=model)))
+        assert caught.value.code == "INVALID_CONFIG" and manager.agents == {}
+
+
+class TestConfiguration:
+    """CH-24, CH-28, CH-30: what a configuration says reaches the request."""
+
+    async def test_settings_and_options(self) -> None:
+        """Options by name, those alone; the wire's own fields."""
+        desk = Desk(said())
+        desk.agent(temperature=0.7, max_tokens=1000, tools=["calculator"], system_prompt="You are brief.")
+        await desk.answer()
+        sent = desk.llm.last
+        assert (sent.settings.temperature, sent.settings.max_output_tokens) == (0.7, 1000)
+        assert (body(desk)["temperature"], body(desk)["max_output_tokens"]) == (0.7, 1000)
+        assert sent.option_names == ("calculator",)
+        assert [each.text for each in sent.messages] == ["You are brief.", "Hello"]
+
+    async def test_what_it_leaves_out_is_the_systems(self) -> None:
+        desk = Desk(said(), settings=Settings(temperature=0.1, seed=7))
+        desk.agent(temperature=0.9)
+        await desk.answer()
+        assert (desk.llm.last.settings.temperature, desk.llm.last.settings.seed) == (0.9, 7)
+        assert desk.llm.last.option_names == ()
+
+    @pytest.mark.parametrize("wrong", [{"tools": ["web_search"]}, {"temperature": -1.0}, {"model": "nope:x"}])
+    async def test_a_wrong_one_is_refused_and_the_former_stays(self, wrong: dict[str, Any]) -> None:
+        desk = Desk(said())
+        desk.system.adapters = lambda model: desk.llm if model == MODEL else sabir.adapter(model)
+        desk.agent(temperature=0.5)
+        code, words = failed(
+            await desk.system.send_message(ask("UPDATE_AGENT_CONFIG", "agents", agent_id="a1", config=wrong))
+        )
+        assert code == "INVALID_CONFIG" and next(iter(wrong)).rstrip("s").replace("tool", "option") in words
+        await desk.answer()
+        assert desk.llm.last.settings.temperature == 0.5
+
+    async def test_an_update_holds_from_the_next_run_on(self) -> None:
+        """CH-28: the document's message; another model is another adapter; what it does not name stays."""
+        desk = Desk(said(), said())
+        desk.agent(max_tokens=50)
+        await desk.answer()
+        config = {"model": "other:gpt", "system_prompt": "Help.", "temperature": 0.5, "tools": ["calculator"]}
+        message = ask("UPDATE_AGENT_CONFIG", "agents", agent_id="a1", config=config)
+        response = await desk.system.send_message(message)
+        assert response.type == "AGENT_CONFIG_UPDATED"
+        assert response.data == {"agent_id": "a1", "status": "updated"}
+        await desk.answer()
+        sent = desk.llm.last
+        assert desk.asked_for == [MODEL, "other:gpt"] and sent.option_names == ("calculator",)
+        assert (sent.settings.temperature, sent.settings.max_output_tokens) == (0.5, 50)
+        assert sent.messages[0].text == "Help."
+
+
+async def test_a_conversation_has_the_roles_that_the_document_writes() -> None:
+    """CH-25: system, user, assistant; the input last."""
+    desk = Desk(said())
+    desk.agent()
+    turns = [{"role": "system", "content": "Be kind."}, *PLAY]
+    await desk.answer("And now?", context={"messages": turns})
+    inputs = [(each["role"], each["content"]) for each in body(desk)["input"]]
+    shown = [(role, content if isinstance(content, str) else content[0]["text"]) for role, content in inputs]
+    assert [text for _, text in shown] == ["Be kind.", "Hello, world!", "I'll help you with that.", "And now?"]
+    assert [role for role, _ in shown[1:]] == ["user", "assistant", "user"] and shown[0][0] in ("system", "developer")
+
+
+@pytest.mark.parametrize("turns", ["Hello", [{"role": "robot", "content": "Hi"}], [{"role": "user"}], [7]])
+async def test_no_conversation_is_no_failure_of_the_actor(turns: object) -> None:
+    """It is the sender's error."""
+    desk = Desk()
+    desk.agent()
+    code, words = failed(await desk.answer(context={"messages": turns}))
+    assert code == "INVALID_MESSAGE" and "no conversation" in words and desk.llm.sent == ()
+
+
+class TestResults:
+    """What a model says, and nothing else."""
+
+    @pytest.mark.parametrize(
+        ("text", "response", "confidence"),
+        [
+            (said("Yes.", 0.4), "Yes.", 0.4),
+            (said("Yes."), "Yes.", None),
+            ("Yes, surely.", "Yes, surely.", None),
+            ('{"response": "Yes.", "confidence": 17}', "Yes.", None),
+            ('{"response": "Yes.", "confidence": null}', "Yes.", None),
+            ('{"answer": "Yes."}', '{"answer": "Yes."}', None),
+        ],
+    )
+    async def test_confidence_is_the_models_or_none(self, text: str, response: str, confidence: float | None) -> None:
+        desk = Desk(text)
+        desk.agent()
+        result = (await desk.answer()).data["result"]
+        assert (result["response"], result["confidence"]) == (response, confidence)
+
+    async def test_options_that_were_chosen(self) -> None:
+        """Name, arguments, what came of it; a failure of an option is what the model sees, not the agent's."""
+        desk = Desk(calls(calculator={"question": "1+1"}, broken_search={"query": "fern"}), said())
+        desk.agent(tools=["calculator", "broken_search"])
+        shown = (await desk.answer()).data["result"]["tool_calls"]
+        assert shown[0] == {"name": "calculator", "arguments": {"question": "1+1"}, "result": 3}
+        assert shown[1]["name"] == "broken_search" and "no network" in shown[1]["result"]
+
+    @pytest.mark.parametrize(
+        ("answer", "cause"),
+        [
+            (reply(RefusalPart(text="I will not.")), "OutputRefused"),
+            (reply("I will", finish_reason="content_filter"), "OutputRefused"),
+            (reply("", finish_reason="length"), None),
+        ],
+    )
+    async def test_a_reply_that_says_nothing_is_an_error(self, answer: Scriptable, cause: str | None) -> None:
+        """A refusal, or no text: never an empty response."""
+        desk = Desk(answer)
+        desk.agent()
+        response = await desk.answer()
+        assert failed(response)[0] == "AGENT_ERROR"
+        assert (response.data.get("cause"), response.data["retryable"]) == (cause, False)
+
+    async def test_words_that_were_cut_off_are_words(self) -> None:
+        desk = Desk(reply("Once upon a", finish_reason="length"))
+        desk.agent()
+        assert (await desk.answer()).data["result"]["response"] == "Once upon a"
+
+
+class Verdict(BaseModel):
+    """An output type of a user."""
+
+    good: bool
+    confidence: str = "high"
+
+
+class Nested(BaseModel):
+    """One whose `response` is no text."""
+
+    response: Verdict
+    confidence: float = 5.0
+
+
+class TestOwnOutputs:
+    """The type that an agent's phase asks for."""
+
+    async def test_the_reply_as_that_type(self) -> None:
+        """It is asked for, and given beside the response, which is its JSON; its confidence is no number: None."""
+        desk = Desk('{"good": true}')
+        desk.agent(Verdict)
+        result = (await desk.answer()).data["result"]
+        assert result["output"] == {"good": True, "confidence": "high"}
+        assert Verdict.model_validate_json(result["response"]).good and result["confidence"] is None
+        assert "good" in str(body(desk)["text"])
+
+    async def test_a_response_that_is_no_text_and_a_confidence_beyond_its_scale(self) -> None:
+        desk = Desk('{"response": {"good": true}}')
+        desk.agent(Nested)
+        result = (await desk.answer()).data["result"]
+        assert Nested.model_validate_json(result["response"]).response.good and result["confidence"] is None
+
+    async def test_a_reply_of_another_type_is_an_error_that_no_retry_mends(self) -> None:
+        desk = Desk("surely")
+        desk.agent(Verdict)
+        response = await desk.answer()
+        assert failed(response)[0] == "AGENT_ERROR" and "Verdict" in failed(response)[1]
+        assert (response.data["cause"], response.data["retryable"]) == ("OutputInvalid", False)
+
+
+class TestFailures:
+    """CH-40, CH-48: which errors of a model a retry may mend."""
+
+    @pytest.mark.parametrize(
+        ("error", "retryable"),
+        [
+            (sabir.RateLimited("slower"), True),
+            (sabir.Overloaded("later"), True),
+            (sabir.ConnectionFailed("no route"), True),
+            (sabir.AuthenticationFailed("wrong key"), False),
+            (sabir.CredentialsMissing("no key"), False),
+            (sabir.InvalidRequest("no such field"), False),
+            (sabir.ModelNotFound("no such model"), False),
+            (sabir.QuotaExceeded("pay first"), False),
+        ],
+    )
+    async def test_they_are_told_apart(self, error: sabir.CallError, retryable: bool) -> None:
+        desk = Desk(error, settings=Settings(retries=sabir.RetryPolicy(attempts=1)))
+        desk.agent()
+        response = await desk.answer()
+        assert failed(response) == ("AGENT_ERROR", str(error))
+        assert (response.data["cause"], response.data["retryable"]) == (type(error).__name__, retryable)
+
+    async def test_the_time_that_a_provider_names_is_told(self) -> None:
+        error = sabir.RateLimited("slower", retry_after=7.0)
+        desk = Desk(error, settings=Settings(retries=sabir.RetryPolicy(attempts=1)))
+        desk.agent()
+        assert (await desk.answer()).data["retry_after"] == 7.0
+
+    async def test_a_retry_repeats_no_option_that_is_done(self) -> None:
+        """The run goes on where it stopped."""
+        desk = Desk(
+            calls(calculator={"question": "1+1"}),
+            sabir.ServerFailed("oh"),
+            said("2"),
+            settings=Settings(retries=sabir.RetryPolicy(attempts=1)),
+        )
+        desk.agent(tools=["calculator"])
+        message = ask("INVOKE_AGENT", "agents", "m1", agent_id="a1", input="1+1?")
+        assert failed(await desk.system.send_message(message))[0] == "AGENT_ERROR"
+        retry = ask("RETRY", "agents", original_message_id="m1", attempt=2, max_attempts=2)
+        response = await desk.system.send_message(retry)
+        assert (response.type, response.data["result"]["response"]) == ("AGENT_INVOKED", "2")
+        assert [each.result for each in desk.llm.last.results] == [3] and len(desk.llm.sent) == 3
+
+
+class TestStreams:
+    """`stream`: the reply is streamed, and who watches the system sees it come."""
+
+    async def test_pieces_come_with_the_message_that_they_answer(self) -> None:
+        seen: list[tuple[Message, Event]] = []
+        desk = Desk(pieces('{"response"', ': "Once', ' upon"}'), watch=lambda *each: seen.append(each))
+        desk.agent()
+        response = await desk.answer(stream=True)
+        assert desk.llm.last.streaming and response.data["result"]["response"] == "Once upon"
+        texts = [event.text for _, event in seen if isinstance(event, TextArrived)]
+        assert texts == ['{"response"', ': "Once', ' upon"}']
+        assert {message.id for message, _ in seen} == {response.message_id}
+
+    async def test_only_where_it_is_asked_for(self) -> None:
+        seen: list[object] = []
+        desk = Desk(said(), watch=lambda *each: seen.append(each))
+        desk.agent()
+        await desk.answer()
+        assert not desk.llm.last.streaming and seen == []
+
+    async def test_nobody_needs_to_watch(self) -> None:
+        desk = Desk(said())
+        desk.agent()
+        assert (await desk.answer(stream=True)).type == "AGENT_INVOKED" and desk.llm.last.streaming
+
+
+class Closing(ScriptedAdapter):
+    """Counts how often it was closed."""
+
+    closed = 0
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+async def closing() -> AsyncIterator[tuple[Desk, Closing, Gate]]:
+    gate = Gate()
+    desk = Desk()
+    llm = Closing(delayed(said(), gate))
+    desk.llm = llm
+    desk.agent()
+    yield desk, llm, gate
+    gate.open()
+
+
+async def test_clients_are_closed_when_nobody_asks_any_more(closing: tuple[Desk, Closing, Gate]) -> None:
+    """Agents that are stopped finish what they are asked, and close then."""
+    desk, llm, gate = closing
+    asked = asyncio.ensure_future(desk.answer())
+    await gate.reached()
+    await desk.system.send_message(ask("STOP", "agents", actor_id="agents"))
+    await asyncio.sleep(0)
+    assert llm.closed == 0
+    gate.open()
+    assert (await asked).type == "AGENT_INVOKED"
+    await desk.system.let_go("agents")
+    assert llm.closed == 1
+
+
+async def test_a_restart_makes_new_clients(closing: tuple[Desk, Closing, Gate]) -> None:
+    """Agents and their configuration stay."""
+    desk, llm, gate = closing
+    gate.open()
+    await desk.system.send_message(ask("RESTART", "agents", actor_id="agents"))
+    assert llm.closed == 1
+    assert (await desk.answer()).type == "AGENT_INVOKED"
+    assert desk.asked_for == [MODEL, MODEL]

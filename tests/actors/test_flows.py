@@ -1,0 +1,118 @@
+"""The three flows of the document, as they were recorded: who → whom: type (CH-46, CH-47, CH-48).
+
+The document's lists leave out what acknowledges a notification (THREAD_RESULT, ERROR_NOTIFICATION), and name beside the
+messages what an actor does by itself ("internal"); both are left out here too, and nothing else is.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sabir
+from sabir_actors import AEIOUY, ThreadClient
+from sabir_testing.scripted import Scriptable, always
+
+from .scripts import Flow, said, scripted
+
+CLIENT = "User/Client"
+ONCE = sabir.Settings(retries=sabir.RetryPolicy(attempts=1))
+CREATION = [
+    "User/Client -> ThreadActor: CREATE_THREAD",
+    "ThreadActor -> User/Client: THREAD_CREATED",
+    "User/Client -> ThreadActor: START_THREAD",
+    "ThreadActor -> User/Client: THREAD_STARTED",
+    "ThreadActor -> ActionPhaseActor: PROCESS_PHASE (phase_type=action)",
+    "ActionPhaseActor -> ThreadActor: PHASE_PROCESSED",
+    "ThreadActor -> ExperiencePhaseActor: PROCESS_PHASE (phase_type=experience)",
+    "ExperiencePhaseActor -> ThreadActor: PHASE_PROCESSED",
+    "ThreadActor -> IntentionPhaseActor: PROCESS_PHASE (phase_type=intention)",
+    "IntentionPhaseActor -> ThreadActor: PHASE_PROCESSED",
+    "ThreadActor -> ObservationPhaseActor: PROCESS_PHASE (phase_type=observation)",
+    "ObservationPhaseActor -> ThreadActor: PHASE_PROCESSED",
+    "ThreadActor -> UnderstandingPhaseActor: PROCESS_PHASE (phase_type=understanding)",
+    "UnderstandingPhaseActor -> ThreadActor: PHASE_PROCESSED",
+    "ThreadActor -> YieldPhaseActor: PROCESS_PHASE (phase_type=yield)",
+    "YieldPhaseActor -> ThreadActor: PHASE_PROCESSED",
+    "ThreadActor -> User/Client: THREAD_RESULT",
+]
+PHASE = [
+    "ThreadActor -> PhaseActor: PROCESS_PHASE",
+    "PhaseActor -> PhaseActor: PREPARE_CONTEXT",
+    "PhaseActor -> AgentManagerActor: PROCESS_WITH_AGENT",
+    "AgentManagerActor -> PhaseActor: AGENT_RESPONSE",
+    "PhaseActor -> ThreadActor: PHASE_PROCESSED",
+]
+ERROR = [
+    "PhaseActor -> AgentManagerActor: PROCESS_WITH_AGENT",
+    "AgentManagerActor -> PhaseActor: ERROR",
+    "PhaseActor -> SupervisorActor: ERROR_NOTIFICATION",
+    "SupervisorActor -> AgentManagerActor: RESTART",
+    "AgentManagerActor -> SupervisorActor: RESTART_COMPLETE",
+    "PhaseActor -> AgentManagerActor: RETRY",
+    "AgentManagerActor -> PhaseActor: AGENT_RESPONSE",
+    "PhaseActor -> ThreadActor: PHASE_PROCESSED",
+]
+
+
+async def flow(*answers: Scriptable, **how: Any) -> list[str]:
+    """What went between actors in one thread, from its creation to its end."""
+    recorded = Flow(client=CLIENT)
+    system, _ = scripted(*answers, trace=recorded, **how)
+    async with system:
+        client = ThreadClient(system, "client")
+        thread_id = await client.create("user123", "Hello, world!")
+        await client.start(thread_id)
+        await client.result(thread_id)
+    return [line for line in recorded.lines if not line.endswith("_ACKNOWLEDGED")]
+
+
+def of_phase(lines: Sequence[str], phase: str) -> list[str]:
+    """The lines of one phase, in which its actor is called PhaseActor."""
+    name = f"{phase.capitalize()}PhaseActor"
+    first = lines.index(f"ThreadActor -> {name}: PROCESS_PHASE (phase_type={phase})")
+    last = lines.index(f"{name} -> ThreadActor: PHASE_PROCESSED")
+    return [line.replace(name, "PhaseActor").partition(" (")[0] for line in lines[first : last + 1]]
+
+
+async def test_creation_and_execution() -> None:
+    """CH-46: what goes between client, thread and phases."""
+    lines = await flow(always(said()))
+    inner = ("PREPARE_CONTEXT", "AgentManagerActor")
+    assert [line for line in lines if not any(word in line for word in inner)] == CREATION
+
+
+async def test_phase_processing() -> None:
+    """CH-47: each phase, whole."""
+    lines = await flow(always(said()))
+    assert [of_phase(lines, phase) for phase in AEIOUY] == [PHASE] * 6
+
+
+async def test_error_handling() -> None:
+    """CH-48: an error that a retry mends, in the first phase."""
+    lines = await flow(sabir.RateLimited("slower"), always(said()), settings=ONCE)
+    assert of_phase(lines, "action") == [*PHASE[:2], *ERROR]
+    assert of_phase(lines, "experience") == PHASE
+
+
+async def test_an_error_that_no_retry_mends() -> None:
+    """CH-49: neither RESTART nor RETRY; the thread fails and the client is told."""
+    lines = await flow(sabir.AuthenticationFailed("wrong key"), settings=ONCE)
+    assert [line.replace("ActionPhaseActor", "PhaseActor") for line in lines[6:]] == [
+        *ERROR[:3],
+        "PhaseActor -> ThreadActor: ERROR",
+        "ThreadActor -> User/Client: THREAD_RESULT",
+    ]
+
+
+async def test_one_run_has_one_correlation_id() -> None:
+    """CH-44: every message from the first phase to the result, what goes to the supervisor included."""
+    system, _ = scripted(sabir.RateLimited("slower"), always(said()), settings=ONCE)
+    found: list[str | None] = []
+    system._trace = lambda message: found.append(message.correlation_id)
+    async with system:
+        client = ThreadClient(system, "client")
+        thread_id = await client.create("user123", "Hello, world!")
+        found.clear()
+        await client.start(thread_id)
+        await client.result(thread_id)
+    of_run = found[2:]
+    assert len(of_run) > 30 and set(of_run) == {thread_id}

@@ -1,0 +1,280 @@
+"""A phase: its context, its agent, its output; retries, timeouts and ends (CH-22 … CH-25, CH-42, CH-48, CH-49)."""
+
+import asyncio
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import sabir
+from sabir_actors import (
+    AEIOUY,
+    AEIOUY_CHAIN,
+    ActorSystem,
+    AgentManagerActor,
+    Message,
+    PhaseActor,
+    Response,
+    RestartPolicy,
+    ThreadClient,
+)
+from sabir_actors.agents import Agent
+from sabir_actors.data import AgentConfig
+from sabir_session import Session
+from sabir_testing.scripted import Gate, Scriptable, ScriptedAdapter, always, delayed
+
+from .scripts import AT_ONCE, MODEL, ask, failed, said
+
+ONCE = sabir.Settings(retries=sabir.RetryPolicy(attempts=1))
+LATER, WRONG_KEY = sabir.Overloaded("later"), sabir.AuthenticationFailed("wrong key")
+
+
+class Stage:
+    """The actor of one phase, `t1/<phase>`, with its agents, `t1/agents`."""
+
+    def __init__(self, *answers: Scriptable, phase: str = "action", **how: Any) -> None:
+        self.sent: list[Message | Response] = []
+        self.llm = ScriptedAdapter(*answers, settings=ONCE)
+        how = {"restarts": AT_ONCE, "options": [web_search], "trace": self.sent.append, **how}
+        self.system = ActorSystem(MODEL, adapters=lambda _: self.llm, **how)
+        self.agents = AgentManagerActor("t1/agents", self.system, Session())
+        self.name = f"t1/{phase}"
+        self.actor = PhaseActor(self.name, self.system, AEIOUY_CHAIN, AEIOUY_CHAIN.phase(phase), self.agents)
+        self.agents.add_agent(self.name, Agent(AgentConfig(model=MODEL)))
+        self.phase = phase
+
+    async def __aenter__(self) -> "Stage":
+        await self.system.__aenter__()
+        self.system.add(self.agents)
+        self.system.add(self.actor)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.system.stop()
+
+    async def asked(self, message_type: str, **data: Any) -> Response:
+        """A message about the phase."""
+        given = {"thread_id": "t1", "phase_type": self.phase, **data}
+        return await self.system.send_message(ask(message_type, self.name, **given))
+
+    async def run(self, **context: Any) -> Response:
+        """The document's PROCESS_PHASE."""
+        return await self.asked("PROCESS_PHASE", input="Hello, world!", context=context)
+
+    def types(self) -> list[str]:
+        """Types of all messages, in their order."""
+        return [each.type for each in self.sent]
+
+
+@sabir.option
+def web_search(query: str) -> str:
+    """Search the web."""
+    return "found"
+
+
+async def test_initialize_phase() -> None:
+    """CH-24: the configuration is the agent's; the phase is ready."""
+    async with Stage(said()) as stage:
+        config = {"model": "openai:gpt-4o", "temperature": 0.7, "max_tokens": 1000, "tools": ["web_search"]}
+        response = await stage.asked("INITIALIZE_PHASE", config=config)
+        assert response.type == "PHASE_INITIALIZED"
+        assert response.data == {"phase_type": "action", "status": "ready", "agent_id": "t1/action"}
+        await stage.run()
+        assert stage.llm.last.settings.temperature == 0.7 and stage.llm.last.option_names == ("web_search",)
+
+
+async def test_a_configuration_that_cannot_be_is_refused() -> None:
+    async with Stage() as stage:
+        response = await stage.asked("INITIALIZE_PHASE", config={"model": MODEL, "tools": ["no_such"]})
+        assert failed(response)[0] == "INVALID_CONFIG" and "no_such" in failed(response)[1]
+
+
+class TestContext:
+    """CH-25."""
+
+    async def test_the_documents_example(self) -> None:
+        """The phase's system message, the conversation; what was said last is not said twice."""
+        async with Stage(phase="experience") as stage:
+            config = {"model": MODEL, "tools": ["web_search"]}
+            await stage.asked("INITIALIZE_PHASE", config=config)
+            before = {"response": "I'll help you with that.", "next_phase": "experience", "confidence": 0.95}
+            turns = [
+                {"role": "user", "content": "Hello, world!"},
+                {"role": "assistant", "content": "I'll help you with that."},
+            ]
+            metadata = {"user_id": "user123", "session_id": "session456"}
+            said = {"previous_phase_output": before, "conversation_history": turns, "metadata": metadata}
+            response = await stage.asked("PREPARE_CONTEXT", **said)
+        assert response.type == "CONTEXT_PREPARED"
+        assert (response.data["thread_id"], response.data["phase_type"]) == ("t1", "experience")
+        context = response.data["context"]
+        first, *others = context["messages"]
+        assert first["role"] == "system" and first["content"].startswith("You are the experience phase")
+        assert others == turns and context["tools"] == ["web_search"] and context["metadata"] == metadata
+
+    async def test_what_the_phase_before_said_is_told_where_the_conversation_lacks_it(self) -> None:
+        async with Stage() as stage:
+            turns = [{"role": "user", "content": "Hello!"}]
+            response = await stage.asked(
+                "PREPARE_CONTEXT", previous_phase_output={"response": "Hm."}, conversation_history=turns
+            )
+        assert response.data["context"]["messages"][1:] == [*turns, {"role": "assistant", "content": "Hm."}]
+
+    async def test_a_run_is_told_whose_the_conversation_is(self) -> None:
+        async with Stage(said()) as stage:
+            await stage.run(user_id="user123", metadata={"session_id": "session456"})
+            (asked,) = [each for each in stage.sent if each.type == "PROCESS_WITH_AGENT"]
+        assert asked.data["context"]["metadata"] == {"user_id": "user123", "session_id": "session456"}
+
+    @pytest.mark.parametrize(
+        "context",
+        [
+            {"conversation_history": [{"role": "robot", "content": "x"}]},
+            {"conversation_history": "Hello"},
+            {"previous_phase_output": "Hello"},
+            {"metadata": ["x"]},
+        ],
+    )
+    async def test_a_context_that_is_none_is_the_senders_error(self, context: dict[str, Any]) -> None:
+        """CH-13: what a phase sends itself is validated too."""
+        async with Stage() as stage:
+            assert failed(await stage.run(**context))[0] == "INVALID_MESSAGE"
+            assert "ERROR_NOTIFICATION" not in stage.types() and stage.llm.sent == ()
+
+
+class TestRuns:
+    """CH-22, CH-23, CH-31."""
+
+    async def test_process_phase(self) -> None:
+        async with Stage(said("I'll help you with that.", 0.95)) as stage:
+            response = await stage.run(conversation_history=[], user_id="user123")
+        assert response.type == "PHASE_PROCESSED"
+        assert (response.data["thread_id"], response.data["phase_type"]) == ("t1", "action")
+        output = response.data["output"]
+        assert (output["response"], output["next_phase"], output["confidence"]) == (
+            "I'll help you with that.", "experience", 0.95,
+        )  # fmt: skip
+        assert response.data["processing_time"] >= 0
+
+    @pytest.mark.parametrize(("phase", "following"), [*pairwise(AEIOUY), ("yield", None)])
+    async def test_the_next_phase_is_that_of_the_chain(self, phase: str, following: str | None) -> None:
+        """CH-23: none after yield."""
+        async with Stage(said(), phase=phase) as stage:
+            assert (await stage.run()).data["output"]["next_phase"] == following
+
+    @pytest.mark.parametrize("phase", ["yield", "reflection"])
+    async def test_another_phase_is_refused(self, phase: str) -> None:
+        async with Stage() as stage:
+            response = await stage.asked("PROCESS_PHASE", phase_type=phase, input="Hello")
+        assert failed(response)[0] == "INVALID_MESSAGE" and phase in failed(response)[1]
+
+    async def test_an_agent_that_is_watched_is_streamed(self) -> None:
+        async with Stage(said(), watch=lambda message, event: None) as stage:
+            await stage.run()
+        assert stage.llm.last.streaming
+
+
+class TestRetries:
+    """CH-48, CH-49."""
+
+    async def test_what_a_retry_may_mend_is_tried_as_often_as_restarts_are_allowed(self) -> None:
+        """Then the error is the phase's, and the supervisor has escalated it."""
+        async with Stage(always(LATER)) as stage:
+            response = await stage.run()
+        assert failed(response) == ("AGENT_ERROR", "later") and response.data["cause"] == "Overloaded"
+        assert len(stage.llm.sent) == AT_ONCE.limit + 1 == 4
+        assert stage.types().count("RESTART") == stage.types().count("RETRY") == 3
+        actions = [each.data["action_taken"] for each in stage.sent if each.type == "ERROR_ACKNOWLEDGED"]
+        assert actions == ["restart"] * 3 + ["escalate"]
+
+    async def test_attempts_are_counted(self) -> None:
+        async with Stage(LATER, LATER, said()) as stage:
+            assert (await stage.run()).type == "PHASE_PROCESSED"
+        retries = [each.data for each in stage.sent if each.type == "RETRY"]
+        assert [(each["attempt"], each["max_attempts"]) for each in retries] == [(2, 4), (3, 4)]
+        assert len({each["original_message_id"] for each in retries}) == 1
+
+    async def test_attempts_have_an_end_where_the_window_is_short(self) -> None:
+        """A supervisor that would restart for ever does not have one phase ask for ever."""
+        async with Stage(always(LATER), restarts=RestartPolicy(limit=2, window=0, first_pause=0)) as stage:
+            assert failed(await stage.run())[0] == "AGENT_ERROR"
+        assert len(stage.llm.sent) == 3
+
+    @pytest.mark.parametrize(
+        "error", [WRONG_KEY, sabir.InvalidRequest("no such field"), sabir.ModelNotFound("no such model")]
+    )
+    async def test_what_no_retry_mends_is_not_tried_again(self, error: sabir.CallError) -> None:
+        async with Stage(always(error)) as stage:
+            assert failed(await stage.run()) == ("AGENT_ERROR", str(error))
+        assert len(stage.llm.sent) == 1
+        assert "RESTART" not in stage.types() and stage.types().count("ERROR_NOTIFICATION") == 1
+
+    async def test_an_agent_that_takes_too_long_is_asked_again(self) -> None:
+        """Its run is broken off first."""
+        gate = Gate()
+        async with Stage(delayed("late", gate), said("Now.")) as stage:
+            stage.agents._longest = 0.01
+            running = asyncio.ensure_future(stage.run())
+            await gate.reached()
+            stage.agents._longest = 600
+            assert (await running).data["output"]["response"] == "Now."
+            errors = [each.data["error_code"] for each in stage.sent if each.type == "ERROR"]
+        assert errors == ["TIMEOUT"] and stage.types().count("RETRY") == 1
+
+    async def test_without_a_supervisor_nothing_is_retried(self) -> None:
+        async with Stage(always(LATER)) as stage:
+            stage.system.supervisor_id = None
+            assert failed(await stage.run())[0] == "AGENT_ERROR"
+        assert len(stage.llm.sent) == 1
+
+
+class TestEnds:
+    """A phase that is given up, or too late, leaves no agent at work."""
+
+    async def test_a_phase_that_is_too_late(self) -> None:
+        """CH-42: its agent is given up with it, and can be asked anew."""
+        gate = Gate()
+        async with Stage(delayed("late", gate), said("Now.")) as stage:
+            stage.actor._longest = 0.05
+            assert failed(await stage.run())[0] == "TIMEOUT"
+            await stage.agents.drained()
+            errors = {each.sender: each.data["error_code"] for each in stage.sent if each.type == "ERROR"}
+            assert errors == {"t1/agents": "STOPPED", "t1/action": "TIMEOUT"}
+            gate.open()
+            message = ask("PROCESS_WITH_AGENT", "t1/agents", input="Hello")
+            assert (await stage.system.send_message(message)).data["result"]["response"] == "Now."
+
+    async def test_a_phase_that_is_given_up(self) -> None:
+        gate = Gate()
+        async with Stage(always(delayed("late", gate))) as stage:
+            running = asyncio.ensure_future(stage.run())
+            await gate.reached()
+            stage.actor.abandon()
+            assert failed(await running)[0] == "STOPPED"
+            await stage.agents.drained()
+
+    async def test_heartbeats_are_answered_while_it_runs(self) -> None:
+        """CH-32: by the phase and by its agents."""
+        gate = Gate()
+        async with Stage(delayed(said(), gate)) as stage:
+            running = asyncio.ensure_future(stage.run())
+            await gate.reached()
+            for actor in (stage.name, "t1/agents", "threads", "supervisor"):
+                assert (await stage.system.send_message(ask("HEARTBEAT", actor))).data["status"] == "alive"
+            assert not running.done()
+            gate.open()
+            assert (await running).type == "PHASE_PROCESSED"
+
+
+async def test_a_thread_fails_with_its_cause_and_its_client_is_told() -> None:
+    """CH-49: when retries are exhausted."""
+    llm = ScriptedAdapter(said(), always(LATER), settings=ONCE)
+    async with ActorSystem(MODEL, adapters=lambda _: llm, restarts=AT_ONCE) as system:
+        client = ThreadClient(system, "client")
+        thread_id = await client.create("user", "Hello")
+        await client.start(thread_id)
+        result = await client.result(thread_id)
+        status = await client.status(thread_id)
+        assert (result.status, result.error_code, result.error_message) == ("failed", "AGENT_ERROR", "later")
+        assert (status.status, status.phases_completed) == ("failed", ["action"])
+        assert system.threads.view(thread_id).cause["cause"] == "Overloaded"
+    assert len(llm.sent) == 1 + 4

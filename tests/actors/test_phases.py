@@ -1,0 +1,137 @@
+"""Phases are data: the document's chain, and a user's own (CH-21, CH-23)."""
+
+from typing import Any
+
+import pytest
+import sabir
+from pydantic import BaseModel
+from sabir_actors import AEIOUY, AEIOUY_CHAIN, ActorError, Chain, Phase, PhaseReply, ThreadClient
+from sabir_actors.data import ThreadResult
+from sabir_testing.scripted import Scriptable, ScriptedAdapter
+
+from .scripts import ask, failed, said, scripted
+
+
+class Critique(BaseModel):
+    """What a stage of a user answers."""
+
+    faults: list[str]
+    confidence: float = 0.0
+
+
+@sabir.option
+def search(query: str) -> str:
+    """Search."""
+    return "found"
+
+
+@sabir.option
+def publish(text: str) -> str:
+    """Publish."""
+    return "done"
+
+
+REVIEW = Chain(
+    "review",
+    [
+        Phase("draft", "Write it.", options=("search",)),
+        Phase("critique", "Find faults.", ask="What is wrong with it?", output=Critique, model="other:model"),
+        Phase("final", "Write the last version.", options=None),
+    ],
+)
+
+
+async def ran(chain: Chain, *answers: Scriptable, **how: Any) -> tuple[ThreadResult, ScriptedAdapter, list[str]]:
+    """How a thread of that chain ends; the model, and the names by which it was asked for."""
+    system, llm = scripted(*answers, chains=[chain], options=[search, publish], **how)
+    asked_for: list[str] = []
+    system.adapters = lambda model: asked_for.append(model) or llm  # type: ignore[func-returns-value]
+    async with system:
+        client = ThreadClient(system)
+        thread_id = await client.create("user", "A poem", chain=chain.name)
+        await client.start(thread_id)
+        return await client.result(thread_id), llm, asked_for
+
+
+def test_the_documents_chain() -> None:
+    """CH-21: six phases in order; CH-23: what follows each."""
+    assert (
+        AEIOUY_CHAIN.names == AEIOUY == ("action", "experience", "intention", "observation", "understanding", "yield")
+    )
+    assert [AEIOUY_CHAIN.following(name) for name in AEIOUY] == [*AEIOUY[1:], None]
+    assert all(phase.instructions.startswith(f"You are the {phase.name} phase") for phase in AEIOUY_CHAIN.phases)
+    assert {phase.output for phase in AEIOUY_CHAIN.phases} == {PhaseReply}
+
+
+@pytest.mark.parametrize("names", [[], ["a", "a"]])
+def test_a_chain_has_phases_each_of_its_own_name(names: list[str]) -> None:
+    with pytest.raises(ActorError, match="give at least one, each of its own name") as caught:
+        Chain("mine", [Phase(name, "Do it.") for name in names])
+    assert caught.value.code == "INVALID_CONFIG"
+
+
+def test_an_unknown_phase_is_told_with_the_known() -> None:
+    with pytest.raises(ActorError, match=r"Invalid phase_type: end; the chain 'review' has draft, critique, final"):
+        REVIEW.phase("end")
+
+
+async def test_an_own_chain_runs_by_the_same_actors() -> None:
+    """Its own output types, options (None: all of the system's), models, and questions."""
+    critique = Critique(faults=["too long"], confidence=0.25)
+    result, llm, asked_for = await ran(REVIEW, said("Roses."), critique, said("Rose.", 1.0))
+    assert result.status == "completed" and result.output is not None
+    assert (result.output["response"], result.output["confidence"], result.output["next_phase"]) == ("Rose.", 1.0, None)
+    assert [sent.option_names for sent in llm.sent] == [("search",), (), ("search", "publish")]
+    assert [sent.user_text for sent in llm.sent] == ["A poem", "What is wrong with it?", "Continue."]
+    assert asked_for == ["scripted:model", "other:model"]
+    final = [(message.policy, message.text) for message in llm.last.messages]
+    assert [text for _, text in final] == [
+        "Write the last version.", "A poem", "Roses.", critique.model_dump_json(), "Continue.",
+    ]  # fmt: skip
+
+
+async def test_an_own_output_is_kept_beside_its_text() -> None:
+    chain = Chain("check", [Phase("critique", "Find faults.", output=Critique)])
+    result, _, _ = await ran(chain, Critique(faults=["none"], confidence=0.25))
+    assert result.output is not None
+    assert result.output["output"] == {"faults": ["none"], "confidence": 0.25} and result.output["confidence"] == 0.25
+
+
+async def test_phase_types_that_validation_allows_are_the_chains() -> None:
+    """Those of the document mean nothing to it."""
+    system, llm = scripted(said(), said(), chains=[REVIEW], options=[search])
+    async with system:
+        client = ThreadClient(system)
+        thread_id = await client.create("user", "A poem", chain="review")
+        with pytest.raises(ActorError, match="Invalid phase_type: action; the chain 'review' has draft"):
+            await client.configure(thread_id, "action", temperature=0.1)
+        with pytest.raises(ActorError, match="no chain is called 'nope'"):
+            await client.create("user", "A poem", chain="nope")
+    assert llm.sent == ()
+
+
+async def test_a_model_is_needed() -> None:
+    """Neither the system nor the phase names one: the thread fails and says so."""
+    system, _ = scripted()
+    system.model = None
+    async with system:
+        client = ThreadClient(system)
+        thread_id = await client.create("user", "Hello")
+        await client.start(thread_id)
+        result = await client.result(thread_id)
+    assert (result.status, result.error_code) == ("failed", "INVALID_CONFIG") and "ActorSystem(model=" in str(
+        result.error_message
+    )
+
+
+async def test_an_unknown_option_of_a_phase_fails_its_thread() -> None:
+    chain = Chain("mine", [Phase("only", "Do it.", options=("no_such",))])
+    result, llm, _ = await ran(chain)
+    assert (result.status, result.error_code) == ("failed", "INVALID_CONFIG") and llm.sent == ()
+
+
+async def test_phases_of_the_threads_actor_are_no_messages_of_it() -> None:
+    system, _ = scripted()
+    async with system:
+        message = ask("PROCESS_PHASE", "threads", thread_id="t", phase_type="action", input="x")
+        assert failed(await system.send_message(message)) == ("UNKNOWN_TYPE", "Unknown message type: PROCESS_PHASE")

@@ -24,8 +24,8 @@ def scripted(*answers: Scriptable, **how: Any) -> tuple[ActorSystem, ScriptedAda
 
 def ask(message_type: str, receiver: str | None, message_id: str | None = None, /, **data: Any) -> Message:
     """A message of a test to an actor."""
-    given = {} if message_id is None else {"id": message_id}
-    return Message(type=message_type, data=data, sender="test", receiver=receiver, correlation_id="talk", **given)
+    message = Message(type=message_type, data=data, sender="test", receiver=receiver, correlation_id="talk")
+    return message if message_id is None else message.model_copy(update={"id": message_id})
 
 
 def failed(response: Response) -> tuple[str | None, str]:

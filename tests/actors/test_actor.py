@@ -8,6 +8,7 @@ import pytest
 from sabir_actors import Actor, ActorError, ActorSystem, ErrorCode, Message, Response
 from sabir_actors import actor as actor_module
 from sabir_actors.actor import Handled
+from sabir_actors.protocol import AnyMessage
 
 from .scripts import AT_ONCE, ask, failed
 
@@ -208,13 +209,13 @@ class TestFailures:
         self, system: ActorSystem, make: Make, caplog: pytest.LogCaptureFixture
     ) -> None:
         """It is logged in one line; the supervisor is told."""
-        told: list[Message] = []
-        system._trace = lambda each: told.append(each) if each.type == "ERROR_NOTIFICATION" else None  # type: ignore[arg-type,func-returns-value]
+        sent: list[AnyMessage] = []
+        system._trace = sent.append
         worker = make()
         with caplog.at_level(logging.INFO, "sabir.actors"):
             response = await system.send_message(ask("FAIL", "worker", "f1"))
         assert failed(response) == ("FAILED", "Error processing message: RuntimeError: the disk is full")
-        (notification,) = told
+        (notification,) = [each for each in sent if each.type == "ERROR_NOTIFICATION"]
         assert notification.data["actor_id"] == "worker" and notification.data["message_id"] == "f1"
         (logged,) = [each for each in caplog.records if each.levelno == logging.ERROR]
         assert "FAIL f1 failed at worker" in logged.getMessage() and "\n" not in logged.getMessage()

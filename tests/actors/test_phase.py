@@ -252,6 +252,19 @@ class TestEnds:
             assert failed(await running)[0] == "STOPPED"
             await stage.agents.drained()
 
+    async def test_a_phase_that_is_given_up_before_a_restart(self) -> None:
+        """Nobody waits for the pause any more, and nobody is restarted."""
+        policy = RestartPolicy(first_pause=600, longest_pause=600)
+        async with Stage(always(LATER), restarts=policy) as stage:
+            running = asyncio.ensure_future(stage.run())
+            while "ERROR_NOTIFICATION" not in stage.types():
+                await asyncio.sleep(0)
+            stage.actor.abandon()
+            assert failed(await running)[0] == "STOPPED"
+            async with asyncio.timeout(20):
+                await stage.system.get_actor("supervisor").drained()
+        assert "RESTART" not in stage.types()
+
     async def test_heartbeats_are_answered_while_it_runs(self) -> None:
         """CH-32: by the phase and by its agents."""
         gate = Gate()

@@ -45,7 +45,12 @@ async def ran(chain: Chain, *answers: Scriptable, **how: Any) -> tuple[ThreadRes
     """How a thread of that chain ends; the model, and the names by which it was asked for."""
     system, llm = scripted(*answers, chains=[chain], options=[search, publish], **how)
     asked_for: list[str] = []
-    system.adapters = lambda model: asked_for.append(model) or llm  # type: ignore[func-returns-value]
+
+    def adapter(model: str) -> ScriptedAdapter:
+        asked_for.append(model)
+        return llm
+
+    system.adapters = adapter
     async with system:
         client = ThreadClient(system)
         thread_id = await client.create("user", "A poem", chain=chain.name)

@@ -43,7 +43,7 @@ class Frail(Actor):
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(supervisor_module, "monotonic", clock.monotonic)
-    monkeypatch.setattr(supervisor_module.asyncio, "sleep", clock.sleep)
+    monkeypatch.setattr("asyncio.sleep", clock.sleep)
     return clock
 
 

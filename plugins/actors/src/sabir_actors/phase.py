@@ -6,6 +6,7 @@ PROCESS_PHASE ─▶ PREPARE_CONTEXT (to itself) ─▶ PROCESS_WITH_AGENT ─�
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -119,11 +120,12 @@ class PhaseActor(Actor):
         return response
 
     async def _asked(self, request: Message) -> Response:
-        """The agents' answer; where nobody waits for it any more they give it up."""
+        """The answer of another actor, which gives it up where nobody waits for it any more."""
         try:
             return await self.system.send_message(request)
         except asyncio.CancelledError:
-            self.agents.abandon(request.id)
+            with suppress(ActorError):
+                self.system.get_actor(request.receiver or "").abandon(request.id)
             raise
 
     async def _is_mended(self, error: ErrorResponse, message: Message) -> bool:
@@ -132,7 +134,7 @@ class PhaseActor(Actor):
         if supervisor is None:
             return False
         said = {**error.data, "actor_id": self.actor_id, "culprit": self.agents.actor_id}
-        answer = await self.system.send_message(self._new("ERROR_NOTIFICATION", said, supervisor, message))
+        answer = await self._asked(self._new("ERROR_NOTIFICATION", said, supervisor, message))
         return answer.data.get("action_taken") == "restart"
 
     def _new(self, message_type: str, said: dict[str, Any], receiver: str, of: Message) -> Message:

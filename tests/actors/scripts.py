@@ -19,7 +19,7 @@ def said(response: str = "Fine.", confidence: float | None = None) -> str:
 def scripted(*answers: Scriptable, **how: Any) -> tuple[ActorSystem, ScriptedAdapter]:
     """A system whose agents ask one scripted model, and that model."""
     llm = ScriptedAdapter(*answers)
-    return ActorSystem(MODEL, adapters=lambda _: llm, **{"restarts": AT_ONCE, **how}), llm
+    return ActorSystem(MODEL, **{"adapters": lambda _: llm, "restarts": AT_ONCE, **how}), llm
 
 
 def ask(message_type: str, receiver: str | None, message_id: str | None = None, /, **data: Any) -> Message:

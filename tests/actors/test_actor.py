@@ -5,6 +5,8 @@ import logging
 from collections.abc import AsyncIterator, Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sabir_actors import Actor, ActorError, ActorSystem, ErrorCode, Message, Response
 from sabir_actors import actor as actor_module
 from sabir_actors.actor import Handled
@@ -26,6 +28,7 @@ class Worker(Actor):
         try:
             await self.gate.wait()
         except asyncio.CancelledError:
+            await asyncio.sleep(0)  # it cleans up, and nobody breaks that off
             self.broken_off.append(message.id)
             raise
         return {"done": message.id}
@@ -185,6 +188,31 @@ class TestDuplicates:
         first = await system.send_message(ask("WORK", "worker", "same"))
         assert await system.send_message(ask("WORK", "worker", "same")) is first and worker.begun == ["same"]
 
+    @given(
+        deliveries=st.lists(st.tuples(st.sampled_from("abcde"), st.booleans()), max_size=20),
+        failing=st.sets(st.sampled_from("abcde")),
+    )
+    def test_whatever_is_delivered_however_often(self, deliveries: list[tuple[str, bool]], failing: set[str]) -> None:
+        """In any order, with pauses or without: once each, in order of the first delivery; one response for each id."""
+
+        async def answers() -> tuple[list[Response], list[str]]:
+            worker = Worker(ActorSystem())
+            worker.gate.set()
+            callers = []
+            for message_id, pauses in deliveries:
+                kind = "REFUSE" if message_id in failing else "WORK"
+                callers.append(asyncio.ensure_future(worker.receive(ask(kind, "worker", message_id))))
+                if pauses:
+                    await settled()
+            return await asyncio.gather(*callers), worker.begun
+
+        found, begun = asyncio.run(answers())
+        ids = [message_id for message_id, _ in deliveries]
+        assert [each.message_id for each in found] == ids
+        assert begun == [each for each in dict.fromkeys(ids) if each not in failing]
+        assert len({each.id for each in found}) == len(set(ids))
+        assert [each.is_error for each in found] == [each in failing for each in ids]
+
     async def test_an_error_is_the_first_response_too(self, system: ActorSystem, make: Make) -> None:
         worker = make()
         first = await system.send_message(ask("FAIL", "worker", "same"))
@@ -326,6 +354,7 @@ class TestEnds:
         await asyncio.sleep(0)
         assert "c" in worker._running
         worker.abandon()
+        worker.abandon("a")
         answers = await asyncio.gather(*waiting)
         assert [failed(each)[0] for each in answers] == ["STOPPED"] * 3
         assert (worker.begun, worker.broken_off) == (["a"], ["a"])

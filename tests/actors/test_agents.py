@@ -1,7 +1,6 @@
 """Agents: a model by its name, options by name, settings, streams, results as the model gave them (CH-26 … CH-31)."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from sabir_actors.agents import Agent
 from sabir_actors.data import AgentConfig
 from sabir_runtime import Event, TextArrived
 from sabir_session import Session
-from sabir_testing.scripted import Gate, Scriptable, ScriptedAdapter, calls, delayed, pieces, reply
+from sabir_testing.scripted import Gate, Scriptable, ScriptedAdapter, always, calls, delayed, pieces, reply
 
 from .scripts import MODEL, ask, failed, said
 
@@ -49,8 +48,10 @@ class Desk:
         self.system.add(self.manager)
 
     def adapter(self, model: str) -> ScriptedAdapter:
-        """The one model, by whatever name."""
+        """The one model, by whatever name but that of an unknown provider."""
         self.asked_for.append(model)
+        if model.startswith("nope"):
+            raise sabir.errors.ProviderMissing("no such provider")
         return self.llm
 
     def agent(self, output: type[BaseModel] = PhaseReply, **config: Any) -> None:
@@ -97,7 +98,7 @@ class TestModels:
     def test_provider_and_model(self) -> None:
         manager = AgentManagerActor("agents", ActorSystem())
         manager.add_agent("a1", Agent(AgentConfig(model="openai:gpt-4o")))
-        target = manager._adapters["openai:gpt-4o"].target
+        target = manager._adapters["openai:gpt-4o"].adapter.target
         assert (target.provider, target.model) == ("openai", "gpt-4o")
 
     @pytest.mark.parametrize("model", ["nope:gpt-4o", "gpt-4o", "openai.nope:gpt-4o"])
@@ -132,7 +133,6 @@ class TestConfiguration:
     @pytest.mark.parametrize("wrong", [{"tools": ["web_search"]}, {"temperature": -1.0}, {"model": "nope:x"}])
     async def test_a_wrong_one_is_refused_and_the_former_stays(self, wrong: dict[str, Any]) -> None:
         desk = Desk(said())
-        desk.system.adapters = lambda model: desk.llm if model == MODEL else sabir.adapter(model)
         desk.agent(temperature=0.5)
         code, words = failed(
             await desk.system.send_message(ask("UPDATE_AGENT_CONFIG", "agents", agent_id="a1", config=wrong))
@@ -350,36 +350,69 @@ class Closing(ScriptedAdapter):
         self.closed += 1
 
 
-@pytest.fixture
-async def closing() -> AsyncIterator[tuple[Desk, Closing, Gate]]:
-    gate = Gate()
-    desk = Desk()
-    llm = Closing(delayed(said(), gate))
-    desk.llm = llm
-    desk.agent()
-    yield desk, llm, gate
-    gate.open()
+class Shop:
+    """A system with two managers of one agent each, and the adapters that were made for them."""
+
+    def __init__(self) -> None:
+        self.gate = Gate()
+        self.made: list[Closing] = []
+        self.system = ActorSystem(MODEL, adapters=self.adapter)
+        for name in ("one", "two"):
+            manager = AgentManagerActor(name, self.system)
+            manager.add_agent("a1", Agent(AgentConfig(model=MODEL)))
+            self.system.add(manager)
+
+    def adapter(self, _: str) -> Closing:
+        """One more; the first answers when the gate is open."""
+        self.made.append(Closing(always(said()) if self.made else always(delayed(said(), self.gate))))
+        return self.made[-1]
+
+    async def answer(self, manager: str) -> Response:
+        """What a manager's agent answers."""
+        return await self.system.send_message(ask("PROCESS_WITH_AGENT", manager, input="Hello"))
+
+    def closed(self) -> list[int]:
+        """How often each adapter was closed."""
+        return [each.closed for each in self.made]
 
 
-async def test_clients_are_closed_when_nobody_asks_any_more(closing: tuple[Desk, Closing, Gate]) -> None:
-    """Agents that are stopped finish what they are asked, and close then."""
-    desk, llm, gate = closing
-    asked = asyncio.ensure_future(desk.answer())
-    await gate.reached()
-    await desk.system.send_message(ask("STOP", "agents", actor_id="agents"))
-    await asyncio.sleep(0)
-    assert llm.closed == 0
-    gate.open()
-    assert (await asked).type == "AGENT_INVOKED"
-    await desk.system.let_go("agents")
-    assert llm.closed == 1
+class TestAdapters:
+    """Agents of all threads ask by one adapter for each model; nobody's is closed while he asks."""
 
+    async def test_they_are_shared_until_the_system_stops(self) -> None:
+        shop = Shop()
+        shop.gate.open()
+        for manager in ("one", "two"):
+            assert (await shop.answer(manager)).type == "AGENT_RESPONSE"
+            await shop.system.let_go(manager)
+        assert shop.closed() == [0]
+        await shop.system.stop()
+        assert shop.closed() == [1]
 
-async def test_a_restart_makes_new_clients(closing: tuple[Desk, Closing, Gate]) -> None:
-    """Agents and their configuration stay."""
-    desk, llm, gate = closing
-    gate.open()
-    await desk.system.send_message(ask("RESTART", "agents", actor_id="agents"))
-    assert llm.closed == 1
-    assert (await desk.answer()).type == "AGENT_INVOKED"
-    assert desk.asked_for == [MODEL, MODEL]
+    async def test_a_restart_makes_a_new_one_and_leaves_others_theirs(self) -> None:
+        """The old one is closed when the last who used it gives it back."""
+        shop = Shop()
+        asked = asyncio.ensure_future(shop.answer("two"))
+        await shop.gate.reached()
+        await shop.system.send_message(ask("RESTART", "one", actor_id="one"))
+        assert (await shop.answer("one")).type == "AGENT_RESPONSE" and shop.closed() == [0, 0]
+        shop.gate.open()
+        assert (await asked).type == "AGENT_RESPONSE" and shop.closed() == [0, 0]
+        await shop.system.send_message(ask("RESTART", "two", actor_id="two"))
+        assert shop.closed() == [1, 0] and (await shop.answer("two")).type == "AGENT_RESPONSE"
+        assert len(shop.made) == 2
+        await shop.system.stop()
+        assert shop.closed() == [1, 1]
+
+    async def test_agents_that_are_stopped_finish_what_they_are_asked(self) -> None:
+        shop = Shop()
+        asked = asyncio.ensure_future(shop.answer("one"))
+        await shop.gate.reached()
+        await shop.system.send_message(ask("STOP", "one", actor_id="one"))
+        stopping = asyncio.ensure_future(shop.system.stop())
+        await asyncio.sleep(0)
+        assert shop.closed() == [0] and not stopping.done()
+        shop.gate.open()
+        assert (await asked).type == "AGENT_RESPONSE"
+        await stopping
+        assert shop.closed() == [1]

@@ -1,7 +1,5 @@
 """Phases are data: the document's chain, and a user's own (CH-21, CH-23)."""
 
-from typing import Any
-
 import pytest
 import sabir
 from pydantic import BaseModel
@@ -41,16 +39,16 @@ REVIEW = Chain(
 )
 
 
-async def ran(chain: Chain, *answers: Scriptable, **how: Any) -> tuple[ThreadResult, ScriptedAdapter, list[str]]:
+async def ran(chain: Chain, *answers: Scriptable) -> tuple[ThreadResult, ScriptedAdapter, list[str]]:
     """How a thread of that chain ends; the model, and the names by which it was asked for."""
-    system, llm = scripted(*answers, chains=[chain], options=[search, publish], **how)
+    llm = ScriptedAdapter(*answers)
     asked_for: list[str] = []
 
     def adapter(model: str) -> ScriptedAdapter:
         asked_for.append(model)
         return llm
 
-    system.adapters = adapter
+    system, _ = scripted(chains=[chain], options=[search, publish], adapters=adapter)
     async with system:
         client = ThreadClient(system)
         thread_id = await client.create("user", "A poem", chain=chain.name)

@@ -6,6 +6,8 @@ import logging
 from collections.abc import AsyncIterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sabir_actors import Actor, ActorSystem, Message, Response, RestartPolicy, SupervisorActor
 from sabir_actors import supervisor as supervisor_module
 from sabir_actors.actor import Handled
@@ -157,3 +159,23 @@ async def test_nothing_is_kept_of_actors_that_are_gone(system: ActorSystem) -> N
 
 def test_pauses_stay_numbers() -> None:
     assert RestartPolicy(limit=10**6).pause(10**5) == 10
+
+
+@given(
+    limit=st.integers(0, 4),
+    window=st.floats(0.1, 50),
+    pauses=st.lists(st.floats(0, 30), max_size=30),
+)
+def test_no_window_holds_more_restarts_than_the_limit(limit: int, window: float, pauses: list[float]) -> None:
+    """Whenever errors come."""
+    clock, restarts = Clock(), list[float]()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(supervisor_module, "monotonic", clock.monotonic)
+        system = ActorSystem(restarts=RestartPolicy(limit=limit, window=window))
+        supervisor, actor = SupervisorActor("supervisor", system), Frail("frail", system)
+        for pause in pauses:
+            clock.now += pause
+            if supervisor._may_restart(actor):
+                restarts.append(clock.now)
+    assert all(after - before >= window for before, after in zip(restarts, restarts[limit:], strict=False)) or not limit
+    assert restarts if limit and pauses else not restarts

@@ -1,6 +1,8 @@
 """The system: routing, dead letters, stopping (CH-41)."""
 
 import asyncio
+import gc
+from typing import Any
 
 import pytest
 from sabir_actors import Actor, ActorError, ActorSystem, ErrorCode, Message, Response, ThreadClient
@@ -67,8 +69,9 @@ async def test_an_actor_that_is_let_go_answers_what_it_took_in() -> None:
 
 
 async def test_a_system_that_stops_leaves_no_task_behind() -> None:
-    """Nor a caller that waits, while phases run and models are asked."""
-    before = asyncio.all_tasks()
+    """Nor a caller that waits, nor an error that nobody looked at, while phases run and models are asked."""
+    before, unseen = asyncio.all_tasks(), list[dict[str, Any]]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unseen.append(context))
     gate = Gate()
     system, _ = scripted(always(delayed(said(), gate)))
     async with system:
@@ -84,6 +87,8 @@ async def test_a_system_that_stops_leaves_no_task_behind() -> None:
     assert failed(await waiting)[0] == "STOPPED"
     assert system.actors() == ()
     assert asyncio.all_tasks() == before
+    gc.collect()
+    assert unseen == []
 
 
 def test_an_error_is_raised_as_what_it_tells_of() -> None:
@@ -103,3 +108,18 @@ async def test_a_code_of_another_system_is_a_failure() -> None:
     with pytest.raises(ActorError) as caught:
         raised(strange)
     assert caught.value.code is ErrorCode.FAILED
+
+
+async def test_states_are_told_while_the_threads_actor_handles_another_message() -> None:
+    """CH-32: heartbeats and GET_THREAD_STATUS; a START waits."""
+    system, _ = scripted(always(said()))
+    async with system:
+        client = ThreadClient(system, "client")
+        thread_id = await client.create("user", "Hello")
+        async with system.threads._turn:
+            starting = asyncio.ensure_future(client.start(thread_id))
+            assert (await client.status(thread_id)).status == "created"
+            assert (await system.send_message(ask("HEARTBEAT", "threads"))).data["load"] == 1 / 1000
+            assert not starting.done()
+        assert (await starting).status == "processing"
+        await client.result(thread_id)

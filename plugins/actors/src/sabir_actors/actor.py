@@ -177,7 +177,7 @@ class Actor:
         """Cancel what is being handled, or these messages of it; who waits is answered with an ERROR (STOPPED)."""
         for message_id in message_ids or tuple(self._running):
             task = self._running.get(message_id)
-            if task is not None and not task.done():
+            if task is not None and not task.done() and message_id not in self._given_up:
                 self._given_up.add(message_id)
                 work = task.get_coro()
                 if not iscoroutine(work) or getcoroutinestate(work) != CORO_CREATED:

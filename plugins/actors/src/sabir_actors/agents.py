@@ -23,6 +23,7 @@ from sabir_session import InnerMessage, RecordingFailed, Session, enable_inner_m
 
 from sabir_actors import data as typed
 from sabir_actors.actor import Actor, Handled
+from sabir_actors.adapters import Shared
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.phases import PhaseReply
 from sabir_actors.protocol import Message, data_of
@@ -66,7 +67,7 @@ class AgentManagerActor(Actor):
         self.agents: dict[str, Agent] = {}
         self.usage: dict[str, Usage] = {}
         """Agent → the tokens of its latest run."""
-        self._adapters: dict[str, Adapter] = {}
+        self._adapters: dict[str, Shared] = {}
         if session is not None:
             enable_inner_message_recording(session)
 
@@ -101,14 +102,17 @@ class AgentManagerActor(Actor):
         return typed.AgentConfigUpdated(agent_id=wanted.agent_id)
 
     async def restarting(self) -> None:
-        """Close what was opened: the next run asks by a new client."""
-        adapters, self._adapters = self._adapters, {}
-        for adapter in adapters.values():
-            await adapter.aclose()
+        """Ask by new adapters from the next run on; agents of others that ask by the same ones go on with them."""
+        await self._give_back(anew=True)
 
     async def stopping(self) -> None:
-        """Close what was opened."""
-        await self.restarting()
+        """Leave the adapters to others."""
+        await self._give_back(anew=False)
+
+    async def _give_back(self, *, anew: bool) -> None:
+        adapters, self._adapters = self._adapters, {}
+        for model, shared in adapters.items():
+            await self.system.adapters.give_back(model, shared, anew=anew)
 
     async def _asked(self, message: Message, asked: typed.ProcessWithAgent) -> tuple[typed.AgentResult, float]:
         began = monotonic()
@@ -161,8 +165,8 @@ class AgentManagerActor(Actor):
     def _adapter(self, model: str) -> "Adapter":
         try:
             if model not in self._adapters:
-                self._adapters[model] = self.system.adapters(model)
-            return self._adapters[model]
+                self._adapters[model] = self.system.adapters.take(model)
+            return self._adapters[model].adapter
         except SabirError as error:
             raise ActorError(ErrorCode.INVALID_CONFIG, one_line(f"the model {model!r}: {error}")) from None
 

@@ -19,6 +19,7 @@ from sabir_runtime import Event
 from sabir_session import Store
 
 from sabir_actors.actor import Actor
+from sabir_actors.adapters import Adapters
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.phases import AEIOUY_CHAIN, Chain
 from sabir_actors.policies import RestartPolicy
@@ -65,8 +66,8 @@ class ActorSystem:
         self.chains: Mapping[str, Chain] = {chain.name: chain for chain in (AEIOUY_CHAIN, *chains)}
         self.store = store
         self._recovers = recovers
-        self.adapters = adapters
-        """Makes the adapter of a model."""
+        self.adapters = Adapters(adapters)
+        """What agents ask by."""
         self.dead_letters: deque[AnyMessage] = deque(maxlen=DEAD_LETTERS)
         self.dead_count = 0
         """How many messages had no receiver."""
@@ -171,9 +172,10 @@ class ActorSystem:
         )
 
     async def stop(self) -> None:
-        """Stop every actor, the latest first; what each is handling ends before it goes."""
+        """Stop every actor, the latest first, and close their adapters; what each is handling ends before it goes."""
         for actor_id in (THREADS, *reversed(self.actors())):  # runs of threads first: they wait for the others
             await self.let_go(actor_id)
+        await self.adapters.aclose()
 
     async def let_go(self, actor_id: str) -> None:
         """Stop one actor, wait until it has answered what it took in, and forget it."""

@@ -1,7 +1,7 @@
 """The three flows of the document, as they were recorded: who → whom: type (CH-46, CH-47, CH-48).
 
-The document's lists leave out what acknowledges a notification (THREAD_RESULT, ERROR_NOTIFICATION), and name beside the
-messages what an actor does by itself ("internal"); both are left out here too, and nothing else is.
+The document's lists leave out what acknowledges a notification (THREAD_RESULT, ERROR_NOTIFICATION) and what a client
+asks meanwhile (GET_THREAD_STATUS), and name beside the messages what an actor does by itself ("internal"). So do these.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ async def flow(*answers: Scriptable, **how: Any) -> list[str]:
         thread_id = await client.create("user123", "Hello, world!")
         await client.start(thread_id)
         await client.result(thread_id)
-    return [line for line in recorded.lines if not line.endswith("_ACKNOWLEDGED")]
+    return [line for line in recorded.lines if not line.endswith(("_ACKNOWLEDGED", "THREAD_STATUS"))]
 
 
 def of_phase(lines: Sequence[str], phase: str) -> list[str]:

@@ -113,26 +113,6 @@ async def test_phase_types_that_validation_allows_are_the_chains() -> None:
     assert llm.sent == ()
 
 
-async def test_a_model_is_needed() -> None:
-    """Neither the system nor the phase names one: the thread fails and says so."""
-    system, _ = scripted()
-    system.model = None
-    async with system:
-        client = ThreadClient(system)
-        thread_id = await client.create("user", "Hello")
-        await client.start(thread_id)
-        result = await client.result(thread_id)
-    assert (result.status, result.error_code) == ("failed", "INVALID_CONFIG") and "ActorSystem(model=" in str(
-        result.error_message
-    )
-
-
-async def test_an_unknown_option_of_a_phase_fails_its_thread() -> None:
-    chain = Chain("mine", [Phase("only", "Do it.", options=("no_such",))])
-    result, llm, _ = await ran(chain)
-    assert (result.status, result.error_code) == ("failed", "INVALID_CONFIG") and llm.sent == ()
-
-
 async def test_phases_of_the_threads_actor_are_no_messages_of_it() -> None:
     system, _ = scripted()
     async with system:

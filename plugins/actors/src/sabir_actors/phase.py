@@ -54,7 +54,7 @@ class PhaseActor(Actor):
         context = typed.PreparedContext(
             messages=[typed.Turn(role="system", content=self.phase.instructions), *history],
             tools=self.agents.agents[self.agent_id].config.tools if self.agent_id in self.agents.agents else [],
-            metadata=_metadata(wanted.model_extra or {}),
+            metadata=_metadata(message.data),
         )
         return typed.ContextPrepared(thread_id=wanted.thread_id, phase_type=self.phase.name, context=context)
 

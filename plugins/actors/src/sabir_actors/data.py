@@ -78,7 +78,10 @@ class TerminateThread(OfThread):
 
 
 class ThreadStatus(OfThread):
-    """Where a thread is. Completed and remaining phases together are those of its chain, in order."""
+    """Where a thread is. Completed and remaining phases together are those of its chain, in order.
+
+    `result` is how it ended; None before.
+    """
 
     status: ThreadState
     current_phase: str | None = None
@@ -86,6 +89,7 @@ class ThreadStatus(OfThread):
     updated_at: Time
     phases_completed: list[str]
     phases_remaining: list[str]
+    result: "ThreadResult | None" = None
 
 
 class ThreadCreated(OfThread):

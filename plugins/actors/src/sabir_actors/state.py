@@ -18,8 +18,9 @@ from sabir_actors.data import AgentChange, PhaseOutput, ThreadState
 from sabir_actors.errors import ActorError, ErrorCode
 
 What: TypeAlias = Literal[
-    "created", "started", "paused", "resumed", "terminated", "completed", "failed", "phase_done", "agent_updated"
-]
+    "created", "started", "paused", "resumed", "terminated", "completed", "failed", "phase_done", "agent_updated",
+    "taken", "refused",
+]  # fmt: skip
 MOVES: Mapping[What, tuple[frozenset[ThreadState], ThreadState]] = {
     "started": (frozenset({"created"}), "processing"),
     "paused": (frozenset({"processing"}), "paused"),
@@ -37,7 +38,9 @@ class ThreadEvent(BaseModel):
 
     `message_id` and `response` are those of the message that it answers; None where the thread itself went on. `data`
     is what `what` needs: of "created" the request, the chain's name and its phases; of "phase_done" the phase, its
-    output, seconds and tokens; of "agent_updated" the phase and what changes; of "failed" and "terminated" why.
+    output, seconds and tokens; of "agent_updated" the phase and what changes; of "failed" and "terminated" why; of
+    "started", "resumed" and "taken" by whom the thread is run from now on. "refused" is a message that was answered
+    with an error, and changed nothing.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -76,6 +79,8 @@ class ThreadView:
         self.started_at: datetime | None = None
         self.cause: dict[str, Any] = {}
         """Why it failed or was terminated."""
+        self.runner: str | None = None
+        """Which ThreadActor runs its phases: the one that started, resumed or took it last."""
 
     @property
     def exists(self) -> bool:
@@ -117,13 +122,15 @@ class ThreadView:
             self.usage[phase] = said.get("usage") or {}
         elif event.what == "agent_updated":
             self.configs.setdefault(said["phase_type"], []).append(AgentChange.model_validate(said["config"]))
-        else:
+        elif event.what in MOVES:
             self.status = MOVES[event.what][1]
             self.cause = said if event.what in ("failed", "terminated") else self.cause
             self.started_at = event.at if event.what == "started" else self.started_at
         if event.message_id is not None and event.response is not None:
             self.answers[event.message_id] = event.response
-        self.updated_at = event.at
+        self.runner = said.get("by", self.runner)
+        if event.what not in ("taken", "refused"):
+            self.updated_at = event.at
 
     def _create(self, event: ThreadEvent) -> None:
         said = event.data

@@ -137,6 +137,12 @@ class Store(SyncClosing, ABC):
         with self._working("list the journals"):
             return tuple(sorted(row[0] for row in self._rows(layout.NAMES)))
 
+    def length(self, name: str) -> int | None:
+        """How many records the journal of that name holds; None where there is none, and none is made."""
+        with self._working(f"look for the journal {name!r}"):
+            found = self._rows(layout.FIND, (name,))
+            return self._length(found[0][0]) if found else None
+
     def delete(self, name: str) -> None:
         """Delete a journal; records that a fork of it has as its past stay until that is deleted too.
 

@@ -364,7 +364,9 @@ class ThreadActor(Actor):
         return thread
 
     def _made(self, thread_id: str) -> Thread:
-        """A thread with its journal, which is made where there is none."""
+        """The thread that is here, or else one with its journal, which is made where there is none."""
+        if thread_id in self._threads:
+            return self._threads[thread_id]
         if self.store is None:
             return self._threads.setdefault(thread_id, Thread(thread_id, None))
         return Thread(thread_id, self.store.journal(f"{JOURNAL}{thread_id}"))

@@ -1,0 +1,172 @@
+"""A program with one thread of six phases that is killed on the way: `run(Told(die_at=7, …))`, in a process of its own.
+
+    point 1 ─ journal write ─ point 2 ─ … ─ point n       SIGKILL at the one that it is told, by its own hand
+
+Points stand before and after each journal write, each question to the model and each run of the option. The program
+sends the same five messages whenever it is started, notes what each was answered, and waits for the end of the thread.
+"""
+
+import asyncio
+import json
+import os
+import signal
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import sabir
+from sabir_actors import AEIOUY_CHAIN, ActorSystem, Chain, Message, ThreadClient, ThreadEvent
+from sabir_actors.thread import thread_id_of
+from sabir_runtime.tool_context import ToolContext
+from sabir_session import PostgresStore, SQLiteStore, Store
+from sabir_session.stores import StoredJournal
+from sabir_testing import Answer, ScriptedAdapter, Sent, always, call, reply
+
+CHAIN = Chain(
+    "six",
+    [
+        replace(each, options=("note",) if each.name in ("action", "understanding") else ())
+        for each in AEIOUY_CHAIN.phases
+    ],
+)
+"""The six phases, of which two choose the option."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a process is told: where it dies (0: nowhere), its store, where it notes, and the names of its messages."""
+
+    die_at: int
+    store: str
+    folder: Path
+    name: str
+
+    @property
+    def thread_id(self) -> str:
+        """The thread that the messages are about."""
+        return thread_id_of(f"{self.name}-create")
+
+    def messages(self) -> list[Message]:
+        """What the program sends, each time that it is started."""
+        thread = {"thread_id": self.thread_id}
+        change = {"agent_id": f"{self.thread_id}/yield", "config": {"temperature": 0.5}}
+        given = {"user_id": "user1", "initial_input": "Shall I repot my fern?", "chain": CHAIN.name}
+        said = {
+            "create": ("CREATE_THREAD", given),
+            "start": ("START_THREAD", thread),
+            "pause": ("PAUSE_THREAD", thread),
+            "configure": ("UPDATE_AGENT_CONFIG", change),
+            "resume": ("RESUME_THREAD", thread),
+        }
+        return [
+            Message(id=f"{self.name}-{each}", type=kind, data=data, sender="client", receiver="threads")
+            for each, (kind, data) in said.items()
+        ]
+
+    def note(self, kind: str, *said: object) -> None:
+        """Add a line to one of the case's files."""
+        with (self.folder / f"{self.name}.{kind}").open("a") as file:
+            file.write(json.dumps(said) + "\n")
+
+    def noted(self, kind: str) -> list[list[str]]:
+        """The lines of one of the case's files."""
+        path = self.folder / f"{self.name}.{kind}"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+class Fuse:
+    """Counts points, and kills the process at one of them."""
+
+    def __init__(self, die_at: int) -> None:
+        self.passed: list[str] = []
+        self._die_at = die_at
+
+    def point(self, name: str) -> None:
+        """One more point."""
+        self.passed.append(name)
+        if len(self.passed) == self._die_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class DyingJournal(StoredJournal):
+    """A journal with a point before and after each write."""
+
+    fuse: Fuse
+
+    def append(self, kind: str, body: str) -> None:
+        """Write a record."""
+        is_event = kind.endswith(ThreadEvent.__name__)
+        what = json.loads(body)["what" if is_event else "role"]
+        self.fuse.point(f"before write {what}")
+        super().append(kind, body)
+        self.fuse.point(f"after write {what}")
+
+
+def opened(where: str) -> Store:
+    """The store of a path, or of a URL of Postgres."""
+    return PostgresStore(where) if where.startswith("postgresql:") else SQLiteStore(where)
+
+
+def dying(store: Store, fuse: Fuse) -> Store:
+    """A store whose journals are written to under a fuse."""
+    journal_of = store.journal
+
+    def journal(name: str) -> StoredJournal:
+        found = journal_of(name)
+        made = DyingJournal.__new__(DyingJournal)
+        vars(made).update(vars(found), fuse=fuse)
+        return made
+
+    store.journal = journal  # type: ignore[method-assign]
+    return store
+
+
+def answering(told: Told, fuse: Fuse) -> ScriptedAdapter:
+    """A model that chooses the option where it is offered, then says that the phase is done."""
+
+    def answer(sent: Sent) -> Answer:
+        phase = sent.messages[0].text.split()[3]  # "You are the action phase."
+        fuse.point("before call")
+        told.note("asked", phase)
+        chosen = sent.option_names and not sent.results
+        said = reply(call("note", {"phase": phase}, id=f"call-{phase}")) if chosen else reply(f"{phase} is done")
+        fuse.point("after call")
+        return said
+
+    return ScriptedAdapter(always(answer))
+
+
+def noting(told: Told, fuse: Fuse) -> sabir.Option:
+    """An option that notes its runs."""
+
+    @sabir.option
+    def note(phase: str) -> str:
+        """Note a phase."""
+        run = ToolContext.current()
+        fuse.point("before option")
+        told.note("runs", phase, run.idempotency_key, run.is_resume)
+        fuse.point("after option")
+        return f"noted {phase}"
+
+    return note
+
+
+async def program(told: Told, fuse: Fuse, store: Store) -> None:
+    """Send the messages, note the answers, wait for the end."""
+    async with ActorSystem(
+        "scripted:model", store=store, chains=[CHAIN], options=[noting(told, fuse)],
+        adapters=lambda _: answering(told, fuse),
+    ) as system:  # fmt: skip
+        for message in told.messages():
+            response = await system.send_message(message)
+            told.note("answers", message.id, response.model_dump_json())
+        result = await ThreadClient(system, "client").result(told.thread_id)
+        told.note("result", result.status)
+
+
+def run(told: Told) -> None:
+    """Run the program to its end, and note the points that were passed."""
+    fuse = Fuse(told.die_at)
+    with opened(told.store) as store:
+        asyncio.run(program(told, fuse, dying(store, fuse)))
+    for name in fuse.passed:
+        told.note("points", name)

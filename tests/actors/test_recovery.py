@@ -1,0 +1,366 @@
+"""What outlives a process, and two processes on one store: the journal is the one truth.
+
+A system that is left and another one on the same store are a restart; kills are in tests/actors/crash.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sabir_actors import AEIOUY, ActorError, Chain, ErrorCode, Phase, Response, ThreadClient
+from sabir_actors.thread import thread_id_of
+from sabir_session import RecordingFailed, SQLiteStore
+from sabir_session.stores import StoredJournal
+from sabir_testing import Gate
+
+from tests.actors.surviving import GIVEN, Model, events_of, started, system_of, tell
+
+CONTROL = ("START_THREAD", "PAUSE_THREAD", "RESUME_THREAD", "TERMINATE_THREAD")
+TABLE = {
+    ("created", "START_THREAD"): "processing",
+    ("processing", "PAUSE_THREAD"): "paused",
+    ("paused", "RESUME_THREAD"): "processing",
+    **{(status, "TERMINATE_THREAD"): "terminated" for status in ("created", "processing", "paused")},
+}
+"""State and message → the state after it; what is not here is INVALID_STATE."""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    """A store."""
+    with SQLiteStore(tmp_path / "threads.db") as opened:
+        yield opened
+
+
+class Play:
+    """One thread that is sent control messages, duplicates of them, and restarts; its model never answers."""
+
+    def __init__(self) -> None:
+        self.model, self.store = Model(), SQLiteStore(":memory:")
+        self.model.held = Gate()
+        self.status = "created"
+        self.answers: list[tuple[str, str, Response]] = []
+        """Id, type and response of each message."""
+
+    async def run(self, steps: list[str | int]) -> None:
+        """Make the steps: a control message, the number of one that is sent again, or a restart."""
+        made = thread_id_of("create")
+        system = await system_of(self.model, self.store).__aenter__()
+        self.answers.append(("create", "CREATE_THREAD", await tell(system, "CREATE_THREAD", "create", **GIVEN)))
+        for number, step in enumerate(steps):
+            if step == "restart":
+                await system.stop()
+                system = await system_of(self.model, self.store).__aenter__()
+            elif isinstance(step, int):
+                sent, kind, first = self.answers[step % len(self.answers)]
+                said = GIVEN if kind == "CREATE_THREAD" else {"thread_id": made}
+                assert await tell(system, kind, sent, **said) == first
+            else:
+                response = await tell(system, step, f"m{number}", thread_id=made)
+                self.check(step, response)
+                self.answers.append((f"m{number}", step, response))
+            found = await tell(system, "GET_THREAD_STATUS", thread_id=made)
+            assert found.data["status"] == self.status
+        await system.stop()
+        self.store.close()
+
+    def check(self, kind: str, response: Response) -> None:
+        """That a message was answered as the table says."""
+        after = TABLE.get((self.status, kind))
+        if after is None:
+            assert response.data["error_code"] == "INVALID_STATE" and response.message_id
+        else:
+            assert response.data["status"] == after
+            self.status = after
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from([*CONTROL, "restart"]) | st.integers(0, 30), max_size=12))
+def test_any_messages_duplicates_and_restarts_lead_where_the_table_says(steps: list[str | int]) -> None:
+    """CH-20, CH-43, D-24: an illegal one is refused and changes nothing; a duplicate is given its first response."""
+    asyncio.run(Play().run(steps))
+
+
+async def test_a_system_that_stops_in_mid_phase_leaves_nothing_and_the_thread_goes_on(store: SQLiteStore) -> None:
+    """CH-17: no task and no actor stays; the next process asks for that phase again, and for no finished one."""
+    model = Model()
+    before = asyncio.all_tasks()
+    async with system_of(model, store) as system:
+        thread_id = await started(system)
+        while len(model.asked) < 3:
+            await asyncio.sleep(0)
+        model.held = Gate()
+        while len(model.asked) < 4:
+            await asyncio.sleep(0)
+        await model.held.reached()
+    assert system.actors() == () and asyncio.all_tasks() == before
+    assert events_of(store, thread_id)[-1] in AEIOUY
+    model.held = None
+    done = [each for each in events_of(store, thread_id) if each in AEIOUY]
+    again = Model()
+    async with system_of(again, store) as system:
+        assert (await ThreadClient(system).result(thread_id)).status == "completed"
+    assert again.asked == list(AEIOUY[len(done) :])
+    assert [each for each in events_of(store, thread_id) if each in AEIOUY] == list(AEIOUY)
+
+
+async def test_a_paused_thread_stays_paused_and_a_terminated_one_ended(store: SQLiteStore) -> None:
+    """CH-16, CH-18: a restart starts neither."""
+    model = Model()
+    async with system_of(model, store) as system:
+        client = ThreadClient(system)
+        paused, ended = await client.create("u", "hi"), await client.create("u", "hi")
+        for thread_id in (paused, ended):
+            await client.start(thread_id)
+        await client.pause(paused)
+        await client.terminate(ended)
+    asked = list(model.asked)
+    async with system_of(model, store) as system:
+        client = ThreadClient(system)
+        assert [(await client.status(each)).status for each in (paused, ended)] == ["paused", "terminated"]
+        assert model.asked == asked
+        await client.resume(paused)
+        assert (await client.result(paused)).status == "completed"
+
+
+@pytest.mark.parametrize(("kind", "status"), [("PAUSE_THREAD", "paused"), ("TERMINATE_THREAD", "terminated")])
+async def test_a_message_at_a_second_system_steers_the_thread_of_the_first(
+    kind: str, status: str, store: SQLiteStore, tmp_path: Path
+) -> None:
+    """CH-16, CH-18: the first records nothing more of it, and starts no further phase."""
+    model = Model()
+    model.held = Gate()
+    with SQLiteStore(tmp_path / "threads.db") as other:
+        async with system_of(model, store) as first, system_of(Model(), other, recovers=False) as second:
+            thread_id = await started(first)
+            await model.held.reached()
+            assert (await tell(second, kind, thread_id=thread_id)).data["status"] == status
+            assert first.threads.view(thread_id).status == status
+            model.held.open()
+            while any(each.startswith(thread_id) for each in first.actors()):
+                await asyncio.sleep(0.01)
+            if status == "paused":
+                assert (await tell(second, "RESUME_THREAD", thread_id=thread_id)).type == "THREAD_RESUMED"
+                assert (await ThreadClient(first).result(thread_id, every=0.01)).status == "completed"
+    assert model.asked == ["action"]
+
+
+async def test_an_agent_that_is_changed_at_a_second_system_asks_so_at_the_first(
+    store: SQLiteStore, tmp_path: Path
+) -> None:
+    """CH-28: from the next phase on, in a thread that goes on."""
+    model = Model()
+    model.held = Gate()
+    with SQLiteStore(tmp_path / "threads.db") as other:
+        async with system_of(model, store) as first, system_of(Model(), other, recovers=False) as second:
+            thread_id = await started(first)
+            await model.held.reached()
+            await ThreadClient(second).configure(thread_id, "yield", model="other:model")
+            held, model.held = model.held, None
+            held.open()
+            assert (await ThreadClient(first).result(thread_id)).status == "completed"
+    assert model.models[-1] == "other:model" and set(model.models[:-1]) == {"scripted:model"}
+    assert [each for each in events_of(store, thread_id) if each in AEIOUY] == list(AEIOUY)
+
+
+async def test_of_two_systems_that_run_a_thread_the_later_one_goes_on_alone(store: SQLiteStore, tmp_path: Path) -> None:
+    """The first records nothing from then on, does not repeat what is done, and its client is answered all the same."""
+    slow, fast = Model(), Model()
+    with SQLiteStore(tmp_path / "threads.db") as other:
+        async with system_of(slow, store) as first:
+            client = ThreadClient(first)
+            thread_id = await client.create("u", "hi")
+            await client.start(thread_id)
+            while slow.asked[-1:] != ["intention"]:
+                await asyncio.sleep(0)
+            slow.held = Gate()
+            while slow.asked[-1:] != ["observation"]:
+                await asyncio.sleep(0)
+            done = [each for each in events_of(store, thread_id) if each in AEIOUY]
+            async with system_of(fast, other) as second:
+                assert (await ThreadClient(second).result(thread_id)).status == "completed"
+            length = store.length(f"thread:{thread_id}")
+            slow.held.open()
+            assert (await client.result(thread_id, every=0.01)).status == "completed"
+            while any(each.startswith(thread_id) for each in first.actors()):
+                await asyncio.sleep(0.01)
+            assert store.length(f"thread:{thread_id}") == length
+    assert slow.asked[-1] == "observation" and fast.asked == list(AEIOUY[len(done) :])
+    assert [each for each in events_of(store, thread_id) if each in AEIOUY] == list(AEIOUY)
+
+
+async def test_of_two_systems_that_recover_at_once_one_runs_a_thread(store: SQLiteStore, tmp_path: Path) -> None:
+    """The place in the journal is the fence: one of them takes the thread before the other asks anything."""
+    async with system_of(Model(), store) as system:
+        thread_id = (await tell(system, "CREATE_THREAD", **GIVEN)).data["thread_id"]
+        await tell(system, "START_THREAD", thread_id=thread_id)
+    one, two = Model(), Model()
+    with SQLiteStore(tmp_path / "threads.db") as other:
+        async with system_of(one, store) as first, system_of(two, other, recovers=False) as second:
+            second.threads.recover()
+            for each in (first, second):
+                assert (await ThreadClient(each).result(thread_id, every=0.01)).status == "completed"
+    assert sorted(one.asked + two.asked) == sorted(AEIOUY)
+    assert events_of(store, thread_id).count("completed") == 1
+
+
+@contextmanager
+def full(store: SQLiteStore) -> Iterator[Callable[[], None]]:
+    """SQLite finds the disk full, in truth its own limit of pages; what is given makes room again."""
+    store._connection.execute("PRAGMA max_page_count = 1")
+    filler = store.journal("filler")
+    for size in (4000, 200, 1):
+        with pytest.raises(RecordingFailed, match="full"):
+            while True:
+                filler.append("x", "y" * size)
+    yield lambda: store._rows("PRAGMA max_page_count = 1000000") and None
+
+
+async def test_a_store_that_is_full_for_a_while_neither_loses_nor_fails_a_thread(
+    store: SQLiteStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The phase waits; its model is not asked again and again meanwhile."""
+    monkeypatch.setattr("sabir_actors.threads.PAUSE", 0.001)
+    model = Model()
+    model.held = Gate()
+    async with system_of(model, store) as system:
+        thread_id = await started(system)
+        await model.held.reached()
+        with full(store) as make_room:
+            held, model.held = model.held, None
+            held.open()
+            while caplog.text.count("waits") < 5:
+                await asyncio.sleep(0)
+            refused = await tell(system, "PAUSE_THREAD", thread_id=thread_id)
+            assert (refused.data["error_code"], refused.data["retryable"]) == ("RECORDING_FAILED", True)
+            assert system.threads.view(thread_id).status == "processing"
+            assert model.asked == ["action"]
+            make_room()
+            assert (await ThreadClient(system).result(thread_id)).status == "completed"
+    assert model.asked == ["action", *AEIOUY]
+
+
+class Forgetful(StoredJournal):
+    """A journal that once writes a record and does not say so, as a connection that is cut after the commit."""
+
+    what = ""
+
+    def append(self, kind: str, body: str) -> None:
+        """Write a record."""
+        super().append(kind, body)
+        if Forgetful.what and Forgetful.what in body:
+            Forgetful.what = ""
+            self._key -= 1
+            raise RecordingFailed("the connection was cut")
+
+
+class ForgetfulStore(SQLiteStore):
+    """A store of such journals."""
+
+    def journal(self, name: str) -> StoredJournal:
+        """A journal."""
+        found = super().journal(name)
+        return Forgetful(self, name, found._identity, len(found))
+
+
+@pytest.mark.parametrize("what", ['"created"', '"started"', '"taken"', "action is done", '"phase_done"', '"completed"'])
+async def test_a_record_that_was_written_unheard_is_not_taken_for_anothers(what: str, tmp_path: Path) -> None:
+    """The thread goes on, and what was recorded is not done again."""
+    model = Model()
+    with ForgetfulStore(tmp_path / "t.db") as store:
+        async with system_of(model, store) as system:
+            Forgetful.what = "" if what == '"taken"' else what
+            thread_id = await started(system)
+            if what == '"taken"':
+                await system.stop()
+        Forgetful.what = Forgetful.what or ('"taken"' if what == '"taken"' else "")
+        async with system_of(model, store) as system:
+            assert (await ThreadClient(system).result(thread_id)).status == "completed"
+        assert Forgetful.what == ""
+        assert [each for each in events_of(store, thread_id) if each in AEIOUY] == list(AEIOUY)
+        assert events_of(store, thread_id).count("started") == 1
+
+
+async def test_a_thread_that_was_not_created_for_want_of_room_can_be_created_later(store: SQLiteStore) -> None:
+    """CH-14: the journal that was made for it is no thread."""
+    async with system_of(Model(), store) as system:
+        with full(store) as make_room:
+            refused = await tell(system, "CREATE_THREAD", "m1", **GIVEN)
+            assert refused.data["error_code"] == "RECORDING_FAILED"
+            make_room()
+        thread_id = thread_id_of("m1")
+        unknown = await tell(system, "START_THREAD", thread_id=thread_id)
+        assert unknown.data["error_code"] == "UNKNOWN_THREAD" and system.threads.thread_ids() == []
+    async with system_of(Model(), store) as system:
+        assert (await tell(system, "CREATE_THREAD", "m1", **GIVEN)).data["thread_id"] == thread_id
+
+
+async def test_a_thread_whose_chain_is_unknown_here_stays_as_it_was(
+    store: SQLiteStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A process that lacks it says so in its log and runs the others; one that knows it goes on."""
+    chain = Chain("mine", [Phase("draft", "You are the draft phase."), Phase("final", "You are the final phase.")])
+    model = Model()
+    model.held = Gate()
+    async with system_of(model, store, chains=[chain]) as system:
+        client = ThreadClient(system)
+        thread_id = await client.create("u", "hi", chain="mine")
+        await client.start(thread_id)
+        other = await started(system)
+        await model.held.reached()
+    before = events_of(store, thread_id)
+    with caplog.at_level(logging.ERROR, "sabir.actors"):
+        async with system_of(Model(), store) as system:
+            assert (await ThreadClient(system).result(other)).status == "completed"
+            with pytest.raises(ActorError, match="no chain is called 'mine'") as caught:
+                system.threads.go_on(thread_id)
+            assert caught.value.code is ErrorCode.INVALID_CONFIG
+            assert (await ThreadClient(system).status(thread_id)).status == "processing"
+    assert f"thread {thread_id} stays as it is: no chain is called 'mine'" in caplog.text
+    assert events_of(store, thread_id) == before
+    async with system_of(Model(), store, chains=[chain]) as system:
+        assert (await ThreadClient(system).result(thread_id)).status == "completed"
+
+
+async def test_a_damaged_journal_keeps_no_other_thread_from_going_on(
+    store: SQLiteStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is logged by its thread, and asked about it the system says why it cannot be read."""
+    model = Model()
+    model.held = Gate()
+    async with system_of(model, store) as system:
+        threads = [await started(system) for _ in range(2)]
+        await model.held.reached()
+    kind = next(iter(store.journal(f"thread:{threads[0]}").read()))[0]
+    store.journal(f"thread:{threads[0]}").append(kind, '{"what": "rained"}')
+    async with system_of(Model(), store) as system:
+        assert (await ThreadClient(system).result(threads[1])).status == "completed"
+        response = await tell(system, "GET_THREAD_STATUS", thread_id=threads[0])
+        assert "cannot be read: record" in response.data["error_message"] and not response.data["retryable"]
+    assert f"thread {threads[0]} stays as it is" in caplog.text
+
+
+async def test_a_status_costs_as_much_in_a_store_of_many_threads_as_in_one_of_few(store: SQLiteStore) -> None:
+    """CH-19: statements are counted; the list of journals is not read, for threads that are not there either."""
+    statements: list[str] = []
+
+    async def cost(system: object, thread_id: str) -> int:
+        statements.clear()
+        await tell(system, "GET_THREAD_STATUS", thread_id=thread_id)  # type: ignore[arg-type]
+        assert not any("name IS NOT NULL" in each for each in statements)
+        return len(statements)
+
+    store._connection.set_trace_callback(statements.append)
+    async with system_of(Model(), store) as system:
+        first = (await tell(system, "CREATE_THREAD", **GIVEN)).data["thread_id"]
+        few = await cost(system, first), await cost(system, "nobody")
+        for _ in range(50):
+            await tell(system, "CREATE_THREAD", **GIVEN)
+    async with system_of(Model(), store) as system:
+        assert (await cost(system, first), await cost(system, "nobody")) == few
+        assert few[0] <= 8 and few[1] <= 1

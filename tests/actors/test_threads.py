@@ -1,0 +1,231 @@
+"""Threads in one process: control messages and what they do to the phases (CH-14 … CH-21, CH-44)."""
+
+import asyncio
+import gc
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sabir
+from sabir_actors import AEIOUY, ActorSystem, Chain, Message, Phase, ThreadClient
+from sabir_actors.protocol import AnyMessage
+from sabir_actors.thread import Thread
+from sabir_session import SQLiteStore
+from sabir_testing import Gate, ScriptedAdapter, always
+
+from tests.actors.surviving import GIVEN, Model, started, system_of, tell
+
+STEERING = ("START_THREAD", "PAUSE_THREAD", "RESUME_THREAD", "TERMINATE_THREAD", "GET_THREAD_STATUS")
+
+
+async def test_a_thread_that_is_created_waits_for_its_start() -> None:
+    """CH-14."""
+    model = Model()
+    async with system_of(model) as system:
+        made = await tell(system, "CREATE_THREAD", **GIVEN, metadata={"source": "web", "session_id": "s1"})
+        assert (made.type, made.data["status"]) == ("THREAD_CREATED", "created")
+        assert system.threads.view(made.data["thread_id"]).metadata == {"source": "web", "session_id": "s1"}
+        await asyncio.sleep(0)
+        assert model.asked == [] and len(system.actors()) == 2
+
+
+async def test_the_answer_to_start_does_not_wait_for_a_phase() -> None:
+    """CH-15: the model has not answered yet."""
+    model = Model()
+    model.held = Gate()
+    async with system_of(model) as system:
+        thread_id = await started(system)
+        await model.held.reached()
+        status = await tell(system, "GET_THREAD_STATUS", thread_id=thread_id)
+        assert (status.data["status"], status.data["current_phase"]) == ("processing", "action")
+
+
+async def test_a_paused_thread_ends_its_phase_and_starts_no_other() -> None:
+    """CH-16, CH-17: it goes on at the next one, and no phase is asked twice."""
+    model = Model()
+    model.held = Gate()
+    async with system_of(model) as system:
+        client = ThreadClient(system)
+        thread_id = await client.create("u", "hi")
+        await client.start(thread_id)
+        await model.held.reached()
+        paused = await client.pause(thread_id)
+        assert (paused.status, paused.current_phase) == ("paused", "action")
+        held, model.held = model.held, None
+        held.open()
+        async for status in client.watch(thread_id, every=0.01):
+            if status.phases_completed:
+                break
+        assert (status.status, status.phases_completed, model.asked) == ("paused", ["action"], ["action"])
+        assert (await client.resume(thread_id)).current_phase == "experience"
+        assert (await client.result(thread_id)).status == "completed"
+    assert model.asked == list(AEIOUY)
+
+
+async def test_a_thread_that_is_resumed_before_its_phase_ended_goes_on() -> None:
+    """CH-17: also in the moment in which its actors are let go, which takes as long as closing an adapter."""
+    closing, may_close = asyncio.Event(), asyncio.Event()
+
+    class Slow(ScriptedAdapter):
+        async def aclose(self) -> None:
+            closing.set()
+            await may_close.wait()
+
+    async with ActorSystem("scripted:model", adapters=lambda _: Slow(always("yes"))) as system:
+        client = ThreadClient(system)
+        thread_id = await client.create("u", "hi")
+        await client.start(thread_id)
+        await client.pause(thread_id)
+        await closing.wait()
+        await client.resume(thread_id)
+        may_close.set()
+        assert (await asyncio.wait_for(client.result(thread_id), 10)).status == "completed"
+
+
+async def test_a_terminated_thread_gives_up_its_phase() -> None:
+    """CH-18: no later phase runs, its actors are gone when the answer comes, and its client is told."""
+    model = Model()
+    model.held = Gate()
+    async with system_of(model) as system:
+        client = ThreadClient(system)
+        thread_id = await client.create("u", "hi")
+        await client.start(thread_id)
+        await model.held.reached()
+        ended = await client.terminate(thread_id, "enough")
+        assert (ended.status, ended.reason) == ("terminated", "enough")
+        assert [each for each in system.actors() if each.startswith(thread_id)] == []
+        assert (await client.result(thread_id)).status == "terminated"
+        assert (await client.status(thread_id)).phases_completed == []
+    assert model.asked == ["action"]
+
+
+async def test_phases_run_in_order_each_once_and_the_status_splits_them() -> None:
+    """CH-19, CH-21: completed and remaining are the six in order, at every look."""
+    model = Model()
+    async with system_of(model) as system:
+        client = ThreadClient(system)
+        thread_id = await client.create("u", "hi")
+        await client.start(thread_id)
+        async for status in client.watch(thread_id, every=0):
+            assert (*status.phases_completed, *status.phases_remaining) == AEIOUY
+            assert status.created_at <= status.updated_at
+            if status.status == "processing" and status.phases_remaining:
+                assert status.current_phase == status.phases_remaining[0]
+    assert model.asked == list(AEIOUY)
+
+
+@pytest.mark.parametrize("kind", STEERING)
+async def test_an_unknown_thread_is_an_error(kind: str, tmp_path: Path) -> None:
+    """CH-20; no journal is made for it."""
+    with SQLiteStore(tmp_path / "t.db") as store:
+        async with system_of(Model(), store) as system:
+            response = await tell(system, kind, thread_id="nobody")
+            assert (response.type, response.data["error_code"]) == ("ERROR", "UNKNOWN_THREAD")
+        assert store.names() == ()
+
+
+async def test_every_message_of_a_run_has_the_correlation_id_of_its_thread() -> None:
+    """CH-44: what the client asks about it too."""
+    seen: list[AnyMessage] = []
+    async with system_of(Model(), trace=seen.append) as system:
+        client = ThreadClient(system)
+        thread_id = await client.create("u", "hi")
+        await client.start(thread_id)
+        await client.result(thread_id)
+    assert {each.correlation_id for each in seen} == {thread_id}
+    assert {"THREAD_CREATED", "PROCESS_PHASE", "PREPARE_CONTEXT", "AGENT_RESPONSE"} <= {each.type for each in seen}
+
+
+async def test_a_correlation_id_of_the_sender_is_kept() -> None:
+    """CH-44: that of CREATE_THREAD is the run's."""
+    seen: list[AnyMessage] = []
+    async with system_of(Model(), trace=seen.append) as system:
+        client = ThreadClient(system)
+        sent = Message(type="CREATE_THREAD", data=GIVEN, sender="me", receiver="threads", correlation_id="trip-7")
+        thread_id = (await system.send_message(sent)).data["thread_id"]
+        await client.start(thread_id)
+        await client.result(thread_id)
+    assert {each.correlation_id for each in seen if each.type == "PROCESS_PHASE"} == {"trip-7"}
+
+
+@pytest.mark.parametrize(
+    ("lacking", "told"),
+    [
+        ({"chains": []}, "no chain is called 'mine'; .* ActorSystem"),
+        ({"chains": [Chain("mine", [Phase("other", "x")])]}, "the chain 'mine' has no phase 'draft' here"),
+        ({"options": []}, "the phase 'draft' may choose 'look', which is no option here"),
+        ({"name": None}, "neither the system nor the phase 'draft' names a model"),
+    ],
+)
+async def test_a_thread_that_cannot_run_here_stays_as_it_was(
+    lacking: dict[str, Any], told: str, tmp_path: Path
+) -> None:
+    """START and RESUME of what this process lacks are refused with the remedy, and change nothing."""
+
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    whole: dict[str, Any] = {
+        "chains": [Chain("mine", [Phase("draft", "You are the draft phase.", options=("look",))])],
+        "options": [sabir.option(look)],
+    }
+    with SQLiteStore(tmp_path / "t.db") as store:
+        async with system_of(Model(), store, **whole) as system:
+            thread_id = await ThreadClient(system).create("u", "hi", chain="mine")
+        async with system_of(Model(), store, **{**whole, **lacking}) as system:
+            response = await tell(system, "START_THREAD", thread_id=thread_id)
+            assert response.data["error_code"] == "INVALID_CONFIG"
+            assert re.search(told, response.data["error_message"])
+            assert system.threads.view(thread_id).status == "created"
+        async with system_of(Model(), store, **whole) as system:
+            client = ThreadClient(system)
+            await client.start(thread_id)
+            assert (await client.result(thread_id)).status == "completed"
+
+
+async def test_an_agent_of_a_thread_that_is_over_cannot_be_changed() -> None:
+    """CH-20: anything after the end but a look at it is refused."""
+    async with system_of(Model()) as system:
+        client = ThreadClient(system)
+        thread_id = await client.create("u", "hi")
+        await client.terminate(thread_id)
+        said = {"agent_id": f"{thread_id}/yield", "config": {"temperature": 1.0}}
+        response = await tell(system, "UPDATE_AGENT_CONFIG", **said)
+        assert response.data["error_code"] == "INVALID_STATE"
+        assert (await client.status(thread_id)).status == "terminated"
+
+
+async def test_a_thread_that_a_defect_stops_fails_and_says_so() -> None:
+    """CH-40, CH-49: metadata that no phase can read; nobody waits for it for ever."""
+    async with system_of(Model()) as system:
+        client = ThreadClient(system)
+        thread_id = await client.create("u", "hi", metadata={"conversation_history": 5})
+        await client.start(thread_id)
+        result = await asyncio.wait_for(client.result(thread_id), 10)
+        assert (result.status, result.error_code) == ("failed", "FAILED")
+
+
+async def test_a_thread_that_does_not_run_is_not_held_in_memory(tmp_path: Path) -> None:
+    """With a store: those that are created, paused or over are in their journals alone."""
+    model = Model()
+    with SQLiteStore(tmp_path / "t.db") as store:
+        async with system_of(model, store) as system:
+            client = ThreadClient(system)
+            threads = [await client.create("u", "hi") for _ in range(4)]
+            for thread_id in threads[1:]:
+                await client.start(thread_id)
+            await client.pause(threads[1])
+            await client.terminate(threads[2])
+            assert (await client.result(threads[3])).status == "completed"
+            async for status in client.watch(threads[1], every=0.01):
+                if status.phases_completed:
+                    break
+            while len(system.actors()) > 3:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
+            gc.collect()
+            assert [each for each in gc.get_objects() if isinstance(each, Thread)] == []
+            found = [(await client.status(each)).status for each in threads]
+            assert found == ["created", "paused", "terminated", "completed"]

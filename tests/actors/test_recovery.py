@@ -196,9 +196,10 @@ async def test_of_two_systems_that_run_a_thread_the_later_one_goes_on_alone(stor
 
 async def test_of_two_systems_that_recover_at_once_one_runs_a_thread(store: SQLiteStore, tmp_path: Path) -> None:
     """The place in the journal is the fence: one of them takes the thread before the other asks anything."""
-    async with system_of(Model(), store) as system:
-        thread_id = (await tell(system, "CREATE_THREAD", **GIVEN)).data["thread_id"]
-        await tell(system, "START_THREAD", thread_id=thread_id)
+    held = Model()
+    held.held = Gate()
+    async with system_of(held, store) as system:
+        thread_id = await started(system)
     one, two = Model(), Model()
     with SQLiteStore(tmp_path / "threads.db") as other:
         async with system_of(one, store) as first, system_of(two, other, recovers=False) as second:

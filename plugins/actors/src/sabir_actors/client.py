@@ -8,13 +8,13 @@ async with ActorSystem("provider:model", store=SQLiteStore("threads.db")) as sys
 """
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
 from typing import Any, TypeVar
 from uuid import uuid4
 
 from sabir_actors import data as typed
-from sabir_actors.actor import Actor, Handled
+from sabir_actors.actor import REMEMBERED, Actor, Handled
 from sabir_actors.protocol import Message, data_of
 from sabir_actors.state import ENDS
 from sabir_actors.system import THREADS, ActorSystem, raised
@@ -29,15 +29,19 @@ class ThreadClient(Actor):
     def __init__(self, system: ActorSystem, client_id: str | None = None, *, threads: str = THREADS) -> None:
         super().__init__(client_id or f"client-{uuid4()}", system)
         self._threads = threads
+        self._results: OrderedDict[str, typed.ThreadResult | None] = OrderedDict()
+        """How the threads that were created here ended, None before; the latest of those that nobody asked for."""
         self._told = asyncio.Event()
         """Set, and another one made, when a thread of this client ended."""
         system.add(self)
 
     async def on_thread_result(self, message: Message) -> Handled:
         """How a thread ended."""
+        result = data_of(message, typed.ThreadResult)
+        self._expect(result.thread_id, result)
         told, self._told = self._told, asyncio.Event()
         told.set()
-        return {"thread_id": data_of(message, typed.ThreadResult).thread_id}
+        return {"thread_id": result.thread_id}
 
     async def create(
         self, user_id: str, text: str, *, metadata: Mapping[str, Any] | None = None, chain: str | None = None
@@ -46,6 +50,7 @@ class ThreadClient(Actor):
         said = {"user_id": user_id, "initial_input": text, "metadata": dict(metadata or {}), "chain": chain}
         message_id = str(uuid4())
         made = thread_id_of(message_id)
+        self._expect(made, None)
         return (await self._asked("CREATE_THREAD", said, typed.ThreadCreated, made, id=message_id)).thread_id
 
     async def start(self, thread_id: str) -> typed.ThreadStarted:
@@ -89,16 +94,25 @@ class ThreadClient(Actor):
     async def result(self, thread_id: str, *, every: float = 1.0) -> typed.ThreadResult:
         """How a thread ended, once it has.
 
-        Whoever created it here is told at once. The state is looked at every so many seconds too: the thread may have
-        ended before this process began, or be run by another.
+        Whoever created it here is told. Its state is looked at as well: at once where another created it, and every so
+        many seconds, for it may be run by another process.
         """
+        is_due = thread_id not in self._results
         while True:
-            told = self._told
-            found = (await self.status(thread_id)).result
+            told, found = self._told, self._results.pop(thread_id, None)
+            if found is None and is_due:
+                found = (await self.status(thread_id)).result
             if found is not None:
                 return found
-            with suppress(TimeoutError):
+            try:
                 await asyncio.wait_for(told.wait(), every)
+            except TimeoutError:
+                is_due = True
+
+    def _expect(self, thread_id: str, result: typed.ThreadResult | None) -> None:
+        self._results[thread_id] = result
+        if len(self._results) > REMEMBERED:
+            self._results.popitem(last=False)
 
     async def _asked(
         self, message_type: str, said: Mapping[str, Any], answer: type[Answer], thread_id: str, **envelope: Any

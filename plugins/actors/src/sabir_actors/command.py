@@ -5,15 +5,19 @@ sabir threads                                  all threads, the newest last
 sabir threads show THREAD                      what each phase came to
 sabir threads watch THREAD                     a live table, to the thread's end
 sabir threads pause|resume|terminate THREAD    resume also goes on with one whose process died
+
+What is shown is read from the store each time, so that it is right whichever process the thread runs in.
 """
 
 import asyncio
 import json as json_text
 import logging
 import os
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -22,7 +26,6 @@ from sabir.errors import SettingsInvalid, one_line, printable
 from sabir_session import SQLiteStore, Store
 
 from sabir_actors.client import ThreadClient
-from sabir_actors.errors import ActorError
 from sabir_actors.state import ThreadView
 from sabir_actors.system import THREADS, ActorSystem
 from sabir_actors.threads import ThreadActor
@@ -30,11 +33,15 @@ from sabir_actors.threads import ThreadActor
 if TYPE_CHECKING:
     from rich.table import Table
 
+THREADS_DB = "sqlite:///threads.db"
 Action: TypeAlias = Literal["list", "run", "show", "watch", "pause", "resume", "terminate"]
 MODEL_VARIABLE = "SABIR_MODEL"
 EMBEDDED = "local:smollm2"
 EVERY = 0.25
 """Seconds between two looks at a thread that is watched."""
+WIDTH = 80
+SHORT = 8
+"""Characters of a thread's id that are shown."""
 
 
 # A command line is one flat function: its parameters are what the user can write.
@@ -44,12 +51,11 @@ def threads(
     /,
     *,
     model: str | None = None,
-    store: str = "sqlite:///threads.db",
-    chain: str | None = None,
+    store: str = THREADS_DB,
     reason: str = "user_request",
     json: bool = False,
 ) -> int:
-    """Run threads through their phases, and see and steer them.
+    """Run threads through six phases, and see and steer them.
 
     Parameters
     ----------
@@ -58,54 +64,74 @@ def threads(
     thread
         For run: what is asked. Else the thread's id, or the beginning of it.
     model
-        For run and resume: provider:model; else $SABIR_MODEL, else the embedded model.
+        For run: provider:model; else $SABIR_MODEL, else the embedded model. For resume: another than the thread has.
     store
         Where threads are: sqlite:///file.db or postgresql://user@host/database.
-    chain
-        For run: the chain of phases.
     reason
         For terminate: why.
     json
         Write JSON.
     """
-    if action != "list" and not thread:
+    if action != "list" and not thread.strip():
         what = "a text to begin with" if action == "run" else "the id of a thread; `sabir threads` shows them"
         raise SettingsInvalid(f"`sabir threads {action}` needs {what}")
-    with _opened(store) as opened:
-        order = _Order(opened, thread, model or os.environ.get(MODEL_VARIABLE) or EMBEDDED, chain, reason, json)
+    with _opened(store, is_made=action == "run") as opened:
+        order = _Order(opened, store, thread, model, reason, json)
         return _ACTIONS[action](order)
 
 
 class _Order:
     """What the command line says, and the store that it is about."""
 
-    def __init__(self, store: Store, thread: str, model: str, chain: str | None, reason: str, json: bool) -> None:
-        self.store, self.thread, self.model = store, thread, model
-        self.chain, self.reason, self.json = chain, reason, json
+    def __init__(self, store: Store, url: str, thread: str, model: str | None, reason: str, json: bool) -> None:
+        self.store, self.url, self.thread, self.model = store, url, thread, model
+        self.reason, self.json = reason, json
 
-    def system(self) -> ActorSystem:
-        """A system on the store; it runs nothing that is not asked for."""
-        return ActorSystem(self.model, store=self.store, recovers=False)
+    def system(self, model: str | None = None) -> ActorSystem:
+        """A system on the store, which runs nothing that is not asked for.
+
+        PluginError where the model is unknown, before a thread could fail of it.
+        """
+        system = ActorSystem(model, store=self.store, recovers=False)
+        if model is not None:
+            asyncio.run(system.adapters(model).aclose())
+        return system
+
+    def stored(self) -> ThreadActor:
+        """The threads, as the store has them now."""
+        return ThreadActor(THREADS, self.system(), self.store)
 
     def views(self) -> list[ThreadView]:
         """All threads, in the order of their creation."""
-        actor = ThreadActor(THREADS, self.system(), self.store)
+        actor = self.stored()
         found = [actor.view(each) for each in actor.thread_ids()]
         return sorted((each for each in found if each.created_at), key=lambda each: str(each.created_at))
 
     def view(self) -> ThreadView:
         """The thread that is meant; SettingsInvalid where none is, or several are."""
-        found = [each for each in self.views() if each.thread_id.startswith(self.thread)]
+        actor = self.stored()
+        found = [each for each in actor.thread_ids() if each.startswith(self.thread)]
         if len(found) == 1:
-            return found[0]
+            return actor.view(found[0])
         which = "no thread's id begins" if not found else f"the ids of {len(found)} threads begin"
-        raise SettingsInvalid(f"{which} with {self.thread!r}; `sabir threads` shows them")
+        raise SettingsInvalid(f"{which} with {self.thread!r}; `sabir threads{self.where()}` shows them")
+
+    def where(self) -> str:
+        """How a command names the store, where it must."""
+        return "" if self.url == THREADS_DB else f" --store {self.url}"
+
+    def remedy(self, thread_id: str) -> str:
+        """The command that goes on with a thread."""
+        return f"`sabir threads resume {thread_id[:SHORT]}{self.where()}`"
 
 
 @contextmanager
-def _opened(url: str) -> Iterator[Store]:
+def _opened(url: str, *, is_made: bool) -> Iterator[Store]:
     if url.startswith("sqlite:///"):
-        opened: Store = SQLiteStore(Path(url.removeprefix("sqlite:///")))
+        path = Path(url.removeprefix("sqlite:///"))
+        if not is_made and not path.exists():
+            raise SettingsInvalid(f"{url} is not there; `sabir threads run` makes it, or name another by --store")
+        opened: Store = SQLiteStore(path)
     elif url.startswith(("postgresql://", "postgres://")):
         from sabir_session import PostgresStore
 
@@ -119,11 +145,11 @@ def _opened(url: str) -> Iterator[Store]:
 def _list(order: _Order) -> int:
     views = order.views()
     if order.json:
-        _write(json_text.dumps([_summary(each) for each in views], indent=2))
+        _write_json([_summary(each) for each in views])
     for view in () if order.json else views:
         done = f"{len(view.outputs)}/{len(view.phases)}"
-        head = f"{view.thread_id[:8]}  {view.status:10}  {done:>4}  {_ago(view.updated_at):>4}  "
-        _write(head + one_line(view.initial_input, 80 - len(head)))
+        head = f"{view.thread_id[:SHORT]}  {view.status:10}  {done:>4}  {_ago(view.updated_at):>4}  "
+        _write(head + one_line(view.initial_input, WIDTH - len(head)))
     if not views and not order.json:
         _write("no threads")
     return 0
@@ -132,71 +158,73 @@ def _list(order: _Order) -> int:
 def _show(order: _Order) -> int:
     view = order.view()
     if order.json:
-        outputs = {name: output.model_dump(mode="json") for name, output in view.outputs.items()}
-        _write(json_text.dumps({**_summary(view), "outputs": outputs, "cause": view.cause}, indent=2))
+        _write_json({**_summary(view), "phases": {name: _phase_of(view, name) for name in view.outputs}})
         return 0
-    _write(f"thread  {view.thread_id}\nstate   {view.status}\nasked   {one_line(view.initial_input, 72)}")
-    if "error_message" in view.cause:
-        _write(f"failed  {one_line(str(view.cause['error_message']), 300)}")
+    _write(f"thread  {view.thread_id}\nstate   {view.status}\nasked   {one_line(view.initial_input, WIDTH - 8)}")
+    if view.cause:
+        _write(f"why     {one_line(_why(view), 300)}")
     for name, output in view.outputs.items():
-        sure = "" if output.confidence is None else f", confidence {output.confidence:g}"
-        _write(f"\n{name} ({view.seconds[name]:.1f} s{sure})\n{output.response}")
+        usage = view.usage.get(name) or {}
+        cost = _cost(usage)
+        said = [f"{view.seconds[name]:.1f} s", f"{_tokens(usage, 'input')} in, {_tokens(usage, 'output')} out"]
+        said += [] if cost is None else [_dollars(cost)]
+        said += [] if output.confidence is None else [f"confidence {output.confidence:g}"]
+        _write(f"\n{name} ({', '.join(said)})\n{output.response}")
     return 0
 
 
 def _run(order: _Order) -> int:
-    async def run() -> int:
-        async with order.system() as system:
-            client = ThreadClient(system)
-            thread_id = await client.create(os.environ.get("USER", "user"), order.thread, chain=order.chain)
-            if not order.json:
-                _write(f"thread {thread_id}; a process that dies goes on by `sabir threads resume {thread_id[:8]}`")
-            await client.start(thread_id)
-            return await _watched(order, system, client, thread_id)
+    model = order.model or os.environ.get(MODEL_VARIABLE) or EMBEDDED
 
-    return asyncio.run(run())
+    async def run(system: ActorSystem, client: ThreadClient) -> int:
+        user, metadata = os.environ.get("USER", "user"), {"model": model}
+        thread_id = await client.create(user, order.thread, metadata=metadata)
+        if not order.json:
+            _write(f"thread {thread_id}")
+        await client.start(thread_id)
+        return await _watched(order, system, thread_id)
+
+    return _at_work(order, order.system(model), run)
 
 
 def _watch(order: _Order) -> int:
-    async def watch() -> int:
-        with _table(order) as show:
-            while True:
-                view = order.view()
-                show(view)
-                if view.is_over:
-                    return _ended(order, view)
-                await asyncio.sleep(EVERY)
-
-    _ = order.view()
-    return asyncio.run(watch())
+    view = order.view()
+    return asyncio.run(_followed(order, view.thread_id, lambda now: not now.is_over))
 
 
 def _resume(order: _Order) -> int:
-    async def resume() -> int:
-        view = order.view()
-        async with order.system() as system:
-            client = ThreadClient(system)
-            if view.status == "processing":  # its process died: nobody paused it
-                system.threads.go_on(view.thread_id)
-            else:
-                await client.resume(view.thread_id)
-            return await _watched(order, system, client, view.thread_id)
+    view = order.view()
+    system = order.system(order.model or view.metadata.get("model") or os.environ.get(MODEL_VARIABLE) or EMBEDDED)
+    if view.chain not in system.chains:
+        reason = f"thread {view.thread_id} goes through the chain {view.chain!r}, which is a program's own"
+        raise SettingsInvalid(f"{reason}; resume it there")
 
-    return asyncio.run(resume())
-
-
-def _steer(order: _Order, step: Callable[[ThreadClient, str], Any]) -> int:
-    async def steer() -> int:
-        thread_id = order.view().thread_id
-        async with order.system() as system:
-            told = await step(ThreadClient(system), thread_id)
-        if order.json:
-            _write(told.model_dump_json(indent=2))
+    async def resume(system: ActorSystem, client: ThreadClient) -> int:
+        if view.status == "created":  # its process died before it was started
+            await client.start(view.thread_id)
+        elif view.status == "processing":  # its process died: nobody paused it
+            system.threads.go_on(view.thread_id)
         else:
-            _write(f"thread {thread_id} is {told.status}")
+            await client.resume(view.thread_id)
+        return await _watched(order, system, view.thread_id)
+
+    return _at_work(order, system, resume)
+
+
+def _steer(order: _Order, step: Callable[[ThreadClient, str], Coroutine[Any, Any, object]]) -> int:
+    thread_id = order.view().thread_id
+
+    async def steer(_: ActorSystem, client: ThreadClient) -> int:
+        await step(client, thread_id)
         return 0
 
-    return asyncio.run(steer())
+    _at_work(order, order.system(), steer)
+    view = order.stored().view(thread_id)
+    if order.json:
+        _write_json(_summary(view))
+    else:
+        _write(f"thread {thread_id} is {view.status}")
+    return 0
 
 
 _ACTIONS: dict[Action, Callable[[_Order], int]] = {
@@ -210,25 +238,48 @@ _ACTIONS: dict[Action, Callable[[_Order], int]] = {
 }
 
 
-async def _watched(order: _Order, system: ActorSystem, client: ThreadClient, thread_id: str) -> int:
-    """Show a thread that runs here until it stands; 1 where it failed."""
+def _at_work(
+    order: _Order, system: ActorSystem, work: Callable[[ActorSystem, ThreadClient], Coroutine[Any, Any, int]]
+) -> int:
+    """Do something with a system at work, and stop it."""
+
+    async def within() -> int:
+        async with system:
+            return await work(system, ThreadClient(system))
+
+    return asyncio.run(within())
+
+
+async def _watched(order: _Order, system: ActorSystem, thread_id: str) -> int:
+    """Show a thread until it stands and nothing of it runs here any more; where it was interrupted, say how to go on."""
+
+    def is_going(view: ThreadView) -> bool:
+        return view.status == "processing" or any(each.startswith(f"{thread_id}/") for each in system.actors())
+
+    try:
+        return await _followed(order, thread_id, is_going)
+    except asyncio.CancelledError:
+        _complain(f"interrupted; {order.remedy(thread_id)} goes on where it was")
+        raise
+
+
+async def _followed(order: _Order, thread_id: str, is_going: Callable[[ThreadView], bool]) -> int:
+    """Show a thread for as long as it is going, then how it ended; 1 where it failed."""
     with _table(order) as show:
         while True:
-            status = await client.status(thread_id)
-            show(system.threads.view(thread_id))
-            if status.status not in ("created", "processing"):
+            view = order.stored().view(thread_id)
+            show(view)
+            if not is_going(view):
                 break
             await asyncio.sleep(EVERY)
-    return _ended(order, system.threads.view(thread_id))
-
-
-def _ended(order: _Order, view: ThreadView) -> int:
     last = next(reversed(view.outputs.values()), None)
     if order.json:
-        _write(json_text.dumps(_summary(view), indent=2))
+        _write_json(_summary(view))
     elif view.status == "failed":
-        raise ActorError(view.cause["error_code"], f"thread {view.thread_id} failed: {view.cause['error_message']}")
-    elif last is not None:
+        _complain(f"thread {thread_id} failed: {_why(view)}")
+    elif view.status == "paused":
+        _write(f"paused; {order.remedy(thread_id)} goes on where it was")
+    elif view.status == "completed" and last is not None:
         _write(f"\n{last.response}")
     return 1 if view.status == "failed" else 0
 
@@ -239,12 +290,13 @@ def _table(order: _Order) -> Iterator[Callable[[ThreadView], None]]:
     from rich.console import Console
     from rich.live import Live
 
-    console = Console(stderr=order.json)
+    console = Console()
     if order.json or not console.is_terminal:
         last = [""]
 
         def tell(view: ThreadView) -> None:
-            line = f"{view.status} {len(view.outputs)}/{len(view.phases)} {view.current_phase or ''}".rstrip()
+            phase = "" if view.is_over else view.current_phase or ""
+            line = f"{view.status} {len(view.outputs)}/{len(view.phases)} {phase}".rstrip()
             if line != last[0] and not order.json:
                 _write(line)
             last[0] = line
@@ -252,71 +304,128 @@ def _table(order: _Order) -> Iterator[Callable[[ThreadView], None]]:
         yield tell
         return
     with Live(console=console, refresh_per_second=8) as live, _silent():
-        yield lambda view: live.update(_rows(view))
+        yield lambda view: live.update(_rows(view, min(WIDTH, console.width)))
 
 
 @contextmanager
 def _silent() -> Iterator[None]:
     """Keep log lines out of a live table."""
-    logger = logging.getLogger("sabir")
+    logger, nothing = logging.getLogger("sabir"), logging.NullHandler()
     before, logger.propagate = logger.propagate, False
+    logger.addHandler(nothing)
     try:
         yield
     finally:
         logger.propagate = before
+        logger.removeHandler(nothing)
 
 
-def _rows(view: ThreadView) -> "Table":
+def _rows(view: ThreadView, width: int) -> "Table":
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=one_line(view.initial_input, 70), title_justify="left", width=80)
-    table.add_column("phase")
-    table.add_column("state")
-    for name in ("time", "tokens", "cost", "sure"):
-        table.add_column(name, justify="right")
-    for phase in view.phases:
-        output = view.outputs.get(phase)
+    title = Text(printable(one_line(view.initial_input, width - 2)))
+    table = Table(title=title, title_justify="left", width=width, show_footer=True)
+    costs = {name: _cost(view.usage.get(name) or {}) for name in view.outputs}
+    known = [cost for cost in costs.values() if cost is not None]
+    total = _dollars(sum(known, Decimal())) if known and len(known) == len(costs) else "?"
+    table.add_column("phase", view.thread_id[:SHORT], no_wrap=True)
+    table.add_column("state", view.status)
+    table.add_column("time", _seconds(sum(view.seconds.values())), justify="right")
+    for side, header in (("input", "tokens in"), ("output", "out")):
+        sums = [_tokens(view.usage.get(name) or {}, side) for name in view.outputs]
+        table.add_column(header, _sum(sums), justify="right")
+    table.add_column("cost", total, justify="right")
+    table.add_column("sure", justify="right")
+    for name in view.phases:
+        output, usage, cost = view.outputs.get(name), view.usage.get(name) or {}, costs.get(name)
         if output is None:
-            state = view.status if phase == view.current_phase else ""
-            table.add_row(phase, state, "", "", "", "")
+            is_next = name == view.current_phase
+            state = {"processing": "running", "terminated": "left"}.get(view.status, view.status) if is_next else ""
+            waited = _since(view.updated_at) if is_next and view.status == "processing" else None
+            table.add_row(printable(name), state, "" if waited is None else _seconds(waited))
             continue
         sure = "" if output.confidence is None else f"{output.confidence:g}"
-        usage = view.usage.get(phase) or {}
-        tokens = "+".join(str(usage.get(name) or "?") for name in ("input_tokens", "output_tokens"))
-        table.add_row(phase, "done", f"{view.seconds[phase]:.1f} s", tokens, _cost(usage), sure)
+        tokens = (_tokens(usage, "input"), _tokens(usage, "output"))
+        shown = "?" if cost is None else _dollars(cost)
+        table.add_row(printable(name), "done", _seconds(view.seconds[name]), *tokens, shown, sure)
     return table
 
 
-def _cost(usage: dict[str, Any]) -> str:
-    """What a phase cost, where sabir-prices is installed and knows; else "?"."""
+def _sum(figures: list[str]) -> str:
+    return "?" if "?" in figures else str(sum(map(int, figures)))
+
+
+def _tokens(usage: dict[str, Any], side: str) -> str:
+    found = usage.get(f"{side}_tokens")
+    return "?" if found is None else str(found)
+
+
+def _cost(usage: dict[str, Any]) -> Decimal | None:
+    """What a phase cost in US dollars, where sabir-prices is installed and knows; else None."""
     try:
         from sabir_prices import cost_of
     except ImportError:
-        return "?"
+        return None
     provider, _, model = str(usage.get("model", "")).partition(":")
     figures = {name: value for name, value in usage.items() if name in sabir.Usage.model_fields}
     found = cost_of(sabir.Usage(**figures), provider=provider, model=model) if model else None
-    return "?" if found is None else f"{found.total:.4f}"
+    return None if found is None else found.total
+
+
+def _dollars(cost: Decimal) -> str:
+    return "<$0.0001" if 0 < cost < Decimal("0.0001") else f"${cost:.4f}"
+
+
+def _why(view: ThreadView) -> str:
+    """Why a thread failed or was terminated."""
+    return str(view.cause.get("error_message") or view.cause.get("reason") or "")
 
 
 def _summary(view: ThreadView) -> dict[str, Any]:
     last = next(reversed(view.outputs.values()), None)
+    moments = {"created_at": view.created_at, "updated_at": view.updated_at}
     return {
         "thread_id": view.thread_id,
         "status": view.status,
         "initial_input": view.initial_input,
+        **{name: moment and moment.isoformat() for name, moment in moments.items()},
         "phases_completed": list(view.outputs),
         "phases_remaining": list(view.remaining),
         "output": last.model_dump(mode="json") if last else None,
+        "cause": view.cause,
     }
 
 
+def _phase_of(view: ThreadView, name: str) -> dict[str, Any]:
+    usage = view.usage.get(name) or {}
+    cost = _cost(usage)
+    figures = {"seconds": view.seconds[name], "usage": usage, "cost": None if cost is None else str(cost)}
+    return {**view.outputs[name].model_dump(mode="json"), **figures}
+
+
+def _since(moment: datetime | None) -> float:
+    return 0.0 if moment is None else max(0.0, (datetime.now(UTC) - moment).total_seconds())
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s"
+
+
 def _ago(moment: datetime | None) -> str:
-    seconds = 0 if moment is None else max(0, int((datetime.now(UTC) - moment).total_seconds()))
+    seconds = int(_since(moment))
     units = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
     return next(f"{seconds // length}{unit}" for unit, length in units.items() if seconds >= length or length == 1)
 
 
 def _write(text: str) -> None:
     """Print; what a model wrote cannot steer the terminal."""
-    print(printable(text))
+    print(printable(text), flush=True)
+
+
+def _write_json(value: object) -> None:
+    _write(json_text.dumps(value, indent=2))
+
+
+def _complain(text: str) -> None:
+    print(f"sabir: {printable(text)}", file=sys.stderr, flush=True)

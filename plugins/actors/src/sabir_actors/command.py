@@ -328,7 +328,7 @@ def _rows(view: ThreadView, width: int) -> "Table":
     table = Table(title=title, title_justify="left", width=width, show_footer=True)
     costs = {name: _cost(view.usage.get(name) or {}) for name in view.outputs}
     known = [cost for cost in costs.values() if cost is not None]
-    total = _dollars(sum(known, Decimal())) if known and len(known) == len(costs) else "?"
+    total = "" if not costs else _dollars(sum(known, Decimal())) if len(known) == len(costs) else "?"
     table.add_column("phase", view.thread_id[:SHORT], no_wrap=True)
     table.add_column("state", view.status)
     table.add_column("time", _seconds(sum(view.seconds.values())), justify="right")

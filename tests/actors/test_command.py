@@ -1,0 +1,382 @@
+"""`sabir threads`: what a person sees of threads, and what they can do, whichever process a thread runs in."""
+
+import asyncio
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sabir
+from rich.console import Console
+from sabir_actors import AEIOUY, ActorSystem, Chain, Phase, ThreadClient, ThreadEvent, ThreadView, command
+from sabir_actors.data import PhaseOutput
+from sabir_cli.main import main
+from sabir_session import SQLiteStore
+from sabir_testing.scripted import ScriptedAdapter, always
+
+from tests.cli.command import KEYS, SCRIPT, environment, run
+
+STORE = "threads.db"
+OWN = Chain("review", (Phase("draft", "Draft."), Phase("final", "End.")))
+ESCAPE = "\x1b[31m"
+
+
+class Command:
+    """The command in this process, in a folder of its own."""
+
+    def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
+        self._capture = capture
+
+    def __call__(self, *arguments: str) -> str:
+        """What it writes, where nothing goes wrong."""
+        code, out, err = self.ended(*arguments)
+        assert (code, err) == (0, "")
+        return out
+
+    def error(self, *arguments: str) -> str:
+        """The one line that it says of an error."""
+        code, _, err = self.ended(*arguments)
+        assert code != 0
+        (line,) = err.splitlines()
+        return line.removeprefix("sabir: ")
+
+    def ended(self, *arguments: str) -> tuple[int, str, str]:
+        """Exit code, output, errors."""
+        code = main(["threads", *arguments])
+        shown = self._capture.readouterr()
+        return int(code), shown.out, shown.err
+
+    def json(self, *arguments: str) -> Any:
+        """What it writes as JSON."""
+        return json.loads(self(*arguments, "--json"))
+
+
+@pytest.fixture
+def told(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
+    """The command, without keys; the model is echo, which needs none."""
+    for name in [name for name in os.environ if name.endswith(KEYS)]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "500")  # a long error stays on one line where it is printed to a pipe
+    monkeypatch.setenv(command.MODEL_VARIABLE, "echo:small")
+    yield Command(capsys)
+
+
+def stored(text: str, *, chain: str | None = None, paused: bool = False, dies: bool = False) -> str:
+    """A thread in the store that is created; its id. `paused`: started and paused; `dies`: its process ended in it."""
+
+    async def make() -> str:
+        with SQLiteStore(Path(STORE)) as store:
+            hangs = ScriptedAdapter(always(lambda sent: "Never."))
+            system = ActorSystem("echo:small", store=store, chains=[OWN], adapters=lambda _: hangs)
+            async with system:
+                client = ThreadClient(system)
+                thread_id = await client.create("user1", text, chain=chain)
+                if paused or dies:
+                    await client.start(thread_id)
+                if paused:
+                    await client.pause(thread_id)
+            return thread_id
+
+    return asyncio.run(make())
+
+
+def test_the_command_is_installed(tmp_path: Path) -> None:
+    """As users run it, in a process of its own: a line for each change, then the answer."""
+    finished = run("threads", "run", "Why?", "--model", "echo:small", cwd=tmp_path)
+    first, *lines = finished.stdout.decode().splitlines()
+
+    assert (finished.returncode, finished.stderr) == (0, b"")
+    assert re.fullmatch(r"thread [0-9a-f-]{36}", first)
+    assert lines[-3:] == ["completed 6/6", "", "Continue."]
+
+
+def test_a_thread_is_run_listed_and_shown(told: Command) -> None:
+    """The list at 80 columns; each phase with its time and its tokens."""
+    thread_id = told("run", "Why is the sky blue? " + "And why " * 20).splitlines()[0].removeprefix("thread ")
+    (line,) = told().splitlines()
+    shown = told("show", thread_id[:4])
+
+    assert line.startswith(f"{thread_id[:8]}  completed    6/6")
+    assert len(line) <= 80
+    assert f"thread  {thread_id}\nstate   completed\nasked   Why is the sky blue?" in shown
+    assert re.search(r"^action \([\d.]+ s, \d+ in, \d+ out\)$", shown, re.MULTILINE)
+    assert [name for name in AEIOUY if f"\n{name} (" in shown] == list(AEIOUY)
+
+
+def test_a_store_that_is_not_there_is_not_made_by_looking(told: Command) -> None:
+    """A mistyped name leaves no file behind."""
+    for words in ((), ("show", "a"), ("watch", "a"), ("pause", "a"), ("resume", "a")):
+        assert told.error(*words) == (
+            "sqlite:///threads.db is not there; `sabir threads run` makes it, or name another by --store"
+        )
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("show",), "`sabir threads show` needs the id of a thread; `sabir threads` shows them"),
+        (("run",), "`sabir threads run` needs a text to begin with"),
+        (("run", " "), "`sabir threads run` needs a text to begin with"),
+        (("show", "zz"), "no thread's id begins with 'zz'; `sabir threads` shows them"),
+        (("list", "--store", "x.db"), "'x.db' is no store; give sqlite:///file.db or postgresql://user@host/database"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line_with_its_remedy(told: Command, words: tuple[str, ...], said: str) -> None:
+    stored("Why?")
+
+    assert told.error(*words) == said
+
+
+def test_an_id_that_several_threads_begin_with_is_refused(told: Command) -> None:
+    """With how to see them, in the store that was named."""
+    seen: dict[str, str] = {}
+    while True:  # sixteen threads at most have different first characters
+        thread_id = stored("Why?")
+        if thread_id[0] in seen:
+            break
+        seen[thread_id[0]] = thread_id
+
+    said = told.error("show", thread_id[0], "--store", f"sqlite:///{STORE}")
+    assert said == f"the ids of 2 threads begin with {thread_id[0]!r}; `sabir threads` shows them"
+
+
+def test_an_unknown_model_is_refused_before_a_thread_could_fail_of_it(told: Command) -> None:
+    """Neither a new thread nor one that is half done is spent on a mistyped name."""
+    thread_id = stored("Why?", dies=True)
+
+    assert "provider 'nope' is not installed" in told.error("run", "Why?", "--model", "nope:small")
+    assert "provider 'nope' is not installed" in told.error("resume", thread_id, "--model", "nope:small")
+    assert [each["status"] for each in told.json()] == ["processing"]
+
+
+def test_a_thread_that_failed_says_why(told: Command) -> None:
+    """On standard error and by its exit code, and each time that it is shown."""
+    code, out, err = told.ended("run", "Why?", "--model", "openai:gpt-5")
+    thread_id = out.splitlines()[0].removeprefix("thread ")
+
+    assert code == 1
+    assert err.startswith(f"sabir: thread {thread_id} failed: openai has no key; set the variable OPENAI_API_KEY")
+    assert "\nwhy     openai has no key" in told("show", thread_id)
+    code, out, err = told.ended("watch", thread_id, "--json")
+    assert (code, err) == (1, "")
+    assert json.loads(out)["cause"]["cause"] == "CredentialsMissing"
+
+
+def test_a_thread_whose_process_died_is_resumed(told: Command) -> None:
+    """Whether it was processing, paused, or not even started."""
+    for thread_id in (stored("One", dies=True), stored("Two", paused=True), stored("Three")):
+        assert told("resume", thread_id).splitlines()[-3] == "completed 6/6"
+
+
+def test_a_thread_is_resumed_with_the_model_that_it_was_run_with(
+    told: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless another is named."""
+    thread_id = told("run", "Why?").splitlines()[0].removeprefix("thread ")
+    asked: list[str] = []
+    system = ActorSystem
+
+    def noted(model: str | None = None, **how: Any) -> ActorSystem:
+        asked.extend([model] if model else [])
+        return system(model, **how)
+
+    monkeypatch.setenv(command.MODEL_VARIABLE, "echo:large")
+    monkeypatch.setattr(command, "ActorSystem", noted)
+    assert "is completed; it becomes processing only from paused" in told.error("resume", thread_id)
+    told.error("resume", thread_id, "--model", "echo:other")
+
+    assert asked == ["echo:small", "echo:other"]
+
+
+def test_a_thread_of_a_programs_own_chain_is_left_alone(told: Command) -> None:
+    """The command does not know its phases; to try would end it as failed."""
+    thread_id = stored("Why?", chain="review", dies=True)
+
+    said = f"thread {thread_id} goes through the chain 'review', which is a program's own; resume it there"
+    assert told.error("resume", thread_id) == said
+    assert told.json("show", thread_id)["status"] == "processing"
+    assert told("pause", thread_id) == f"thread {thread_id} is paused\n"
+
+
+def test_a_thread_is_steered(told: Command) -> None:
+    """Each word does what it says, and shows the thread as it is then; an illegal one changes nothing."""
+    thread_id = stored("Why?", dies=True)
+
+    assert told.json("pause", thread_id)["status"] == "paused"
+    assert "is paused; it becomes paused only from processing" in told.error("pause", thread_id)
+    assert told("terminate", thread_id, "--reason", "too late") == f"thread {thread_id} is terminated\n"
+    assert "\nwhy     too late" in told("show", thread_id)
+    assert told("watch", thread_id) == "terminated 0/6\n"
+
+
+def test_every_form_is_written_as_json(told: Command) -> None:
+    """One object of a thread everywhere; show adds its phases."""
+    thread = told.json("run", "Why?")
+    shown = told.json("show", thread["thread_id"])
+
+    assert thread["status"] == "completed"
+    assert told.json() == [thread]
+    assert told.json("watch", thread["thread_id"]) == thread
+    assert {name: shown[name] for name in thread} == thread
+    assert list(shown["phases"]) == list(AEIOUY)
+    assert shown["phases"]["action"]["usage"]["model"] == "echo:small"
+    assert set(shown["phases"]["action"]) >= {"response", "confidence", "seconds", "usage", "cost"}
+
+
+def test_what_a_model_wrote_cannot_steer_the_terminal(told: Command) -> None:
+    """Nor can what a user asked."""
+    thread_id = told("run", f"{ESCAPE}red").splitlines()[0].removeprefix("thread ")
+
+    assert "\x1b" not in told("show", thread_id) + told("list")
+
+
+def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
+    """Ctrl-C ends the process, not the thread; a second process sees it paused, a third goes on."""
+    (tmp_path / "slow.py").write_text(SLOW, "utf-8")
+    words = [SCRIPT.parent / "python", "slow.py", "run", "Why?", "--store", "sqlite:///own.db", "--model", "echo:small"]
+    with subprocess.Popen(
+        words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        thread_id = process.stdout.readline().decode().split()[1]
+        while b"1/6" not in process.stdout.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate()
+    paused = run("threads", "pause", thread_id[:8], "--store", "sqlite:///own.db", cwd=tmp_path)
+    resumed = run("threads", "resume", thread_id[:8], "--store", "sqlite:///own.db", cwd=tmp_path)
+
+    said = f"interrupted; `sabir threads resume {thread_id[:8]} --store sqlite:///own.db` goes on where it was"
+    assert process.returncode == 130
+    assert [line for line in err.decode().splitlines() if line] == [f"sabir: {said}"]
+    assert paused.stdout.decode() == f"thread {thread_id} is paused\n"
+    assert b"completed 6/6" in resumed.stdout
+
+
+def test_a_thread_that_another_process_pauses_is_left_there(tmp_path: Path) -> None:
+    """The process that runs it stops after the phase at hand, and says so; a watcher in a third sees the end."""
+    (tmp_path / "slow.py").write_text(SLOW, "utf-8")
+    words = [SCRIPT.parent / "python", "slow.py", "run", "Why?", "--model", "echo:small"]
+    environs = environment({"WAITS_FOR": str(tmp_path / "go")})
+    with subprocess.Popen(words, cwd=tmp_path, env=environs, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        thread_id = process.stdout.readline().decode().split()[1]
+        while b"1/6" not in process.stdout.readline():
+            pass
+        run("threads", "pause", thread_id, cwd=tmp_path)
+        (tmp_path / "go").touch()
+        out, _ = process.communicate()
+    with subprocess.Popen(
+        [SCRIPT, "threads", "watch", thread_id], cwd=tmp_path, env=environment(), stdout=-1
+    ) as watcher:
+        assert watcher.stdout is not None
+        first = watcher.stdout.readline()
+        run("threads", "resume", thread_id, cwd=tmp_path)
+        seen, _ = watcher.communicate()
+
+    assert out.decode().splitlines()[-1] == f"paused; `sabir threads resume {thread_id[:8]}` goes on where it was"
+    assert process.returncode == 0
+    assert first.decode() == "paused 1/6 experience\n"
+    assert seen.decode().splitlines()[-3:] == ["completed 6/6", "", "Continue."]
+
+
+SLOW = """
+import asyncio, os, pathlib, sys
+from sabir_actors import agents
+from sabir_cli.main import main
+
+real, asked = agents.evaluate, []
+go = pathlib.Path(os.environ.get("WAITS_FOR", "never"))
+
+async def evaluate(*given, **how):
+    asked.append(1)
+    while len(asked) > 1 and not go.exists():
+        await asyncio.sleep(0.01)
+    return await real(*given, **how)
+
+agents.evaluate = evaluate
+sys.exit(main(["threads", *sys.argv[1:]]))
+"""
+"""The command whose second phase waits for a file."""
+
+
+# The live table
+
+
+def view(**usage: Any) -> ThreadView:
+    """A thread whose first phase is done, and whose second runs."""
+    made = ThreadView()
+    at = datetime.now(UTC)
+    said = {"thread_id": "5e0a22a0-c178", "user_id": "me", "initial_input": f"{ESCAPE}Why?", "chain": "aeiou-y"}
+    made.take(ThreadEvent(what="created", at=at, data={**said, "phases": list(AEIOUY)}))
+    made.take(ThreadEvent(what="started", at=at))
+    output = PhaseOutput(response="So.", next_phase="experience", confidence=0.8).model_dump(mode="json")
+    done = {"phase_type": "action", "output": output, "processing_time": 2.5, "usage": usage}
+    made.take(ThreadEvent(what="phase_done", at=at, data=done))
+    return made
+
+
+def drawn(seen: ThreadView, width: int = 80) -> list[str]:
+    """The table as a terminal of that width shows it."""
+    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None, record=True)
+    console.print(command._rows(seen, width))
+    return console.export_text().splitlines()
+
+
+def test_the_table_shows_phase_state_time_tokens_and_cost() -> None:
+    """At 80 columns, with sums; nothing is cut off."""
+    lines = drawn(view(model="openai:gpt-5", input_tokens=1000, output_tokens=2000))
+    cells = [[cell.strip() for cell in line.strip("│┃").replace("┃", "│").split("│")] for line in lines]
+
+    assert max(map(len, lines)) == 80
+    assert cells[2] == ["phase", "state", "time", "tokens in", "out", "cost", "sure"]
+    assert cells[4] == ["action", "done", "2.5 s", "1000", "2000", "$0.0212", "0.8"]
+    assert cells[5][:2] == ["experience", "running"]
+    assert [row[0] for row in cells[4:10]] == list(AEIOUY)
+    assert cells[11] == ["5e0a22a0", "processing", "2.5 s", "1000", "2000", "$0.0212", ""]
+    assert "\x1b" not in "".join(lines)
+
+
+def test_an_unknown_figure_is_never_nought() -> None:
+    """A model without a price, a reply without a usage: the sums are not known then either."""
+    unpriced = drawn(view(model="local:smollm2", input_tokens=1, output_tokens=2))
+    uncounted = drawn(view(model="openai:gpt-5"))
+
+    assert [line.count("?") for line in unpriced if "action" in line or "5e0a" in line] == [1, 1]
+    assert [line.count("?") for line in uncounted if "action" in line or "5e0a" in line] == [3, 3]
+
+
+def test_a_narrow_terminal_is_not_overrun() -> None:
+    assert max(map(len, drawn(view(), 60))) == 60
+
+
+@pytest.mark.parametrize(("cost", "shown"), [("0", "$0.0000"), ("0.00001", "<$0.0001"), ("1.23456", "$1.2346")])
+def test_a_small_cost_is_not_rounded_to_nothing(cost: str, shown: str) -> None:
+    assert command._dollars(Decimal(cost)) == shown
+
+
+def test_without_the_table_of_prices_costs_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sabir-prices is not needed."""
+    monkeypatch.setitem(__import__("sys").modules, "sabir_prices", None)
+
+    assert command._cost({"model": "openai:gpt-5", "input_tokens": 1, "output_tokens": 1}) is None
+
+
+def test_a_terminal_is_shown_the_live_table(told: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no line for each change."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    out = told("run", "Why?")
+
+    assert "understanding" in out
+    assert "processing 0/6" not in out

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sabir
 from rich.console import Console
 from sabir_actors import AEIOUY, ActorSystem, Chain, Phase, ThreadClient, ThreadEvent, ThreadView, command
 from sabir_actors.data import PhaseOutput
@@ -243,7 +242,16 @@ def test_what_a_model_wrote_cannot_steer_the_terminal(told: Command) -> None:
 def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
     """Ctrl-C ends the process, not the thread; a second process sees it paused, a third goes on."""
     (tmp_path / "slow.py").write_text(SLOW, "utf-8")
-    words = [SCRIPT.parent / "python", "slow.py", "run", "Why?", "--store", "sqlite:///own.db", "--model", "echo:small"]
+    words = [
+        str(SCRIPT.parent / "python"),
+        "slow.py",
+        "run",
+        "Why?",
+        "--store",
+        "sqlite:///own.db",
+        "--model",
+        "echo:small",
+    ]
     with subprocess.Popen(
         words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -266,7 +274,7 @@ def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
 def test_a_thread_that_another_process_pauses_is_left_there(tmp_path: Path) -> None:
     """The process that runs it stops after the phase at hand, and says so; a watcher in a third sees the end."""
     (tmp_path / "slow.py").write_text(SLOW, "utf-8")
-    words = [SCRIPT.parent / "python", "slow.py", "run", "Why?", "--model", "echo:small"]
+    words = [str(SCRIPT.parent / "python"), "slow.py", "run", "Why?", "--model", "echo:small"]
     environs = environment({"WAITS_FOR": str(tmp_path / "go")})
     with subprocess.Popen(words, cwd=tmp_path, env=environs, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -276,9 +284,8 @@ def test_a_thread_that_another_process_pauses_is_left_there(tmp_path: Path) -> N
         run("threads", "pause", thread_id, cwd=tmp_path)
         (tmp_path / "go").touch()
         out, _ = process.communicate()
-    with subprocess.Popen(
-        [SCRIPT, "threads", "watch", thread_id], cwd=tmp_path, env=environment(), stdout=-1
-    ) as watcher:
+    watching = [str(SCRIPT), "threads", "watch", thread_id]
+    with subprocess.Popen(watching, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE) as watcher:
         assert watcher.stdout is not None
         first = watcher.stdout.readline()
         run("threads", "resume", thread_id, cwd=tmp_path)

@@ -76,7 +76,7 @@ class Actor:
             if refusal is not None:
                 self.system.log(refusal)
                 return refusal
-            running = asyncio.ensure_future(self._answer(message))
+            running = asyncio.ensure_future(self.system.spanned(message, self._answer))
             self._running[message.id] = running
             running.add_done_callback(lambda _: self._running.pop(message.id, None))
         return await asyncio.shield(running)

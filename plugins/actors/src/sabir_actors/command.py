@@ -251,7 +251,7 @@ def _at_work(
 
 
 async def _watched(order: _Order, system: ActorSystem, thread_id: str) -> int:
-    """Show a thread until it stands and nothing of it runs here any more; where it was interrupted, say how to go on."""
+    """Show a thread until it stands and nothing of it runs here any more; say how to go on where it is interrupted."""
 
     def is_going(view: ThreadView) -> bool:
         return view.status == "processing" or any(each.startswith(f"{thread_id}/") for each in system.actors())

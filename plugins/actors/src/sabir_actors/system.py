@@ -8,8 +8,9 @@ threads outlive the process.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from sabir import Adapter, Option, Settings
 from sabir import adapter as make_adapter
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from sabir_actors.threads import ThreadActor
 
 logger = logging.getLogger("sabir.actors")
+Spans: TypeAlias = Callable[[Message], AbstractContextManager[Callable[[Response], None]]]
+"""Makes a block around the handling of a message, which is given the response: `sabir_otel.message_span` is one."""
 THREADS, SUPERVISOR = "threads", "supervisor"
 """Ids of the actors that every system has."""
 DEAD_LETTERS = 1000
@@ -43,6 +46,7 @@ class ActorSystem:
     interrupted go on at the start, unless `recovers` is False. `adapters` makes the
     adapter of a model, `restarts` says how long a message may take and when an actor is restarted. `trace` is told of
     every message and response, `watch` of what agents say while they say it, with the message that they answer.
+    `spans` makes a block around the handling of each message, in the task that handles it.
     """
 
     def __init__(
@@ -58,6 +62,7 @@ class ActorSystem:
         adapters: Callable[[str], Adapter] = make_adapter,
         trace: Callable[[AnyMessage], None] | None = None,
         watch: Callable[[Message, Event], None] | None = None,
+        spans: Spans | None = None,
     ) -> None:
         self.model = model
         """The model of agents whose phase names none."""
@@ -76,6 +81,7 @@ class ActorSystem:
         self.watch = watch
         self._actors: dict[str, Actor] = {}
         self._trace = trace
+        self._spans = spans
 
     async def __aenter__(self) -> Self:
         """The system with its supervisor and its threads, of which those that were interrupted go on."""
@@ -154,6 +160,22 @@ class ActorSystem:
             self._trace(message)
         except Exception as error:  # a broken display stops no actor
             logger.warning("trace failed at %s: %s", message.type, one_line(f"{type(error).__name__}: {error}", 200))
+
+    async def spanned(self, message: Message, answer: Callable[[Message], Coroutine[Any, Any, Response]]) -> Response:
+        """What `answer` makes of a message, within the block that `spans` makes for it."""
+        with ExitStack() as stack:
+            told = self._enter_span(stack, message)
+            response = await answer(message)
+            if told is not None:
+                told(response)
+        return response
+
+    def _enter_span(self, stack: ExitStack, message: Message) -> Callable[[Response], None] | None:
+        try:
+            return stack.enter_context(self._spans(message)) if self._spans is not None else None
+        except Exception as error:  # broken telemetry stops no actor
+            logger.warning("spans failed at %s: %s", message.type, one_line(f"{type(error).__name__}: {error}", 200))
+            return None
 
     async def notify_supervisor(self, actor: Actor, message: Message, error: ActorError) -> Response | None:
         """Tell the supervisor of an actor's error; its answer, None where nobody supervises (CH-40)."""

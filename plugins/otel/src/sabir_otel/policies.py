@@ -51,7 +51,7 @@ def policy_span(
     trace where contents are recorded on spans. A cancelled policy ends as left, with no error.
     """
     given = {**_named(name, invocation_id, description), **(attributes or {})}
-    tracer = _tracer(tracer_provider)
+    tracer = tracer_of(tracer_provider)
     with tracer.start_as_current_span(
         f"{given[conventions.OPERATION]} {name}",
         kind=SpanKind.INTERNAL,
@@ -65,7 +65,7 @@ def policy_span(
             span.set_attribute(conventions.LEFT, True)
             raise
         except BaseException as error:
-            _fail(span, error)
+            fail(span, error)
             raise
 
 
@@ -82,13 +82,15 @@ def _named(name: str, invocation_id: str, description: str) -> dict[str, Attribu
     return found | ({"gen_ai.agent.description": description} if description else {})
 
 
-def _tracer(provider: TracerProvider | None) -> Tracer:
+def tracer_of(provider: TracerProvider | None) -> Tracer:
+    """The tracer of a provider, or of the one that calls are told to."""
     if provider is None:
         return installed.tracer
     return get_tracer(NAME, VERSION, provider, schema_url=conventions.SCHEMA_URL)
 
 
-def _fail(span: Span, error: BaseException) -> None:
+def fail(span: Span, error: BaseException) -> None:
+    """End a span as an error; what it says is recorded where contents are."""
     kind = conventions.error_type(error)
     span.set_attribute(conventions.ERROR_TYPE, kind)
     if "span" in (installed.contents or contents_of_environment()):

@@ -1,0 +1,82 @@
+"""One span for one message that an actor handles, current while it does: what it sends and calls stands below it.
+
+    START_THREAD threads
+      └─ PROCESS_PHASE …/action
+           └─ PROCESS_WITH_AGENT …/agents
+                └─ chat small                a model's call, by the hooks
+
+Names and attributes are those of the conventions for messaging, version 1.41.1:
+https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/messaging/messaging-spans.md. What joins the
+messages of one conversation, in however many traces and processes, is `messaging.message.conversation_id`. What
+messages say is never recorded.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider
+
+from sabir_otel import conventions
+from sabir_otel.policies import LEAVING, fail, tracer_of
+
+SYSTEM = "sabir"
+OPERATION_TYPE = "process"
+
+
+class ActorMessage(Protocol):
+    """What is read of a message or a response; those of `sabir_actors` are such."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def id(self) -> str: ...
+    @property
+    def receiver(self) -> str | None: ...
+    @property
+    def correlation_id(self) -> str | None: ...
+    @property
+    def data(self) -> dict[str, Any]: ...
+
+
+@contextmanager
+def message_span(
+    message: ActorMessage, *, tracer_provider: TracerProvider | None = None
+) -> Iterator[Callable[[ActorMessage], None]]:
+    """The span of one message that is handled, named after its type: `ActorSystem(spans=sabir_otel.message_span)`.
+
+    The block is given a function to be told the response: that of an ERROR ends the span as one, by its code. The span
+    goes where those of calls go, to the provider that `sabir_otel.configure` was given, or the process's own, unless
+    `tracer_provider` is given. It is current in this task until the block is left; what the block raises passes
+    through, and a cancelled block ends as left, with no error.
+    """
+    given = {
+        "messaging.system": SYSTEM,
+        "messaging.operation.name": message.type,
+        "messaging.operation.type": OPERATION_TYPE,
+        "messaging.destination.name": message.receiver,
+        "messaging.message.id": message.id,
+        "messaging.message.conversation_id": message.correlation_id,
+    }
+    with tracer_of(tracer_provider).start_as_current_span(
+        message.type,  # the receiver is left out: actors of one thread are many, and short-lived
+        kind=SpanKind.CONSUMER,
+        attributes={name: value for name, value in given.items() if value is not None},
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+        try:
+            yield lambda response: _tell(span, response)
+        except LEAVING:
+            span.set_attribute(conventions.LEFT, True)
+            raise
+        except BaseException as error:
+            fail(span, error)
+            raise
+
+
+def _tell(span: Span, response: ActorMessage) -> None:
+    if response.type == "ERROR":
+        code = str(response.data.get("error_code") or conventions.OTHER)
+        span.set_attribute(conventions.ERROR_TYPE, code)
+        span.set_status(Status(StatusCode.ERROR, code))

@@ -261,8 +261,8 @@ def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
             pass
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
-    paused = run("threads", "pause", thread_id[:8], "--store", "sqlite:///own.db", cwd=tmp_path)
-    resumed = run("threads", "resume", thread_id[:8], "--store", "sqlite:///own.db", cwd=tmp_path)
+    paused = run("threads", "pause", thread_id[:8], *own, cwd=tmp_path)
+    resumed = run("threads", "resume", thread_id[:8], *own, cwd=tmp_path)
 
     said = f"interrupted; `sabir threads resume {thread_id[:8]} --store sqlite:///own.db` goes on where it was"
     assert process.returncode == 130

@@ -48,7 +48,10 @@ def test_a_models_call_stands_below_the_message_that_it_is_for(recorded: Recorde
     chats = [span for span in recorded.spans if span.name == "chat small"]
 
     def above(span: ReadableSpan) -> list[str]:
-        return [] if span.parent is None else [(up := by_id[span.parent.span_id]).name, *above(up)]
+        if span.parent is None:
+            return []
+        parent = by_id[span.parent.span_id]
+        return [parent.name, *above(parent)]
 
     assert [above(chat) for chat in chats] == [["PROCESS_WITH_AGENT", "PROCESS_PHASE", "START_THREAD"]] * len(AEIOUY)
 

@@ -28,15 +28,24 @@ class ActorMessage(Protocol):
     """What is read of a message or a response; those of `sabir_actors` are such."""
 
     @property
-    def type(self) -> str: ...
+    def type(self) -> str:
+        """What it is: "START_THREAD"; of a response "ERROR" where it is one."""
+
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """Its own."""
+
     @property
-    def receiver(self) -> str | None: ...
+    def receiver(self) -> str | None:
+        """The id of the actor that it goes to."""
+
     @property
-    def correlation_id(self) -> str | None: ...
+    def correlation_id(self) -> str | None:
+        """What it has in common with others; of a thread its id."""
+
     @property
-    def data(self) -> dict[str, Any]: ...
+    def data(self) -> dict[str, Any]:
+        """What it says; of an ERROR `error_code` is read."""
 
 
 @contextmanager

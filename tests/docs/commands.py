@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from cyclopts import App
+from sabir_actors.command import threads
 from sabir_cli.exits import ROWS
 from sabir_cli.main import build
 from sabir_cli.output import Output
@@ -15,7 +16,7 @@ from tests.docs.sources import paragraph
 def app() -> App:
     """The command with what the packages of this project add to it, and nobody else."""
     whole = build(Output())
-    for command in (runs, worker):
+    for command in (runs, threads, worker):
         whole.command(command)
     return whole
 

@@ -242,16 +242,8 @@ def test_what_a_model_wrote_cannot_steer_the_terminal(told: Command) -> None:
 def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
     """Ctrl-C ends the process, not the thread; a second process sees it paused, a third goes on."""
     (tmp_path / "slow.py").write_text(SLOW, "utf-8")
-    words = [
-        str(SCRIPT.parent / "python"),
-        "slow.py",
-        "run",
-        "Why?",
-        "--store",
-        "sqlite:///own.db",
-        "--model",
-        "echo:small",
-    ]
+    own = ("--store", "sqlite:///own.db")
+    words = [str(SCRIPT.parent / "python"), "slow.py", "run", "Why?", "--model", "echo:small", *own]
     with subprocess.Popen(
         words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

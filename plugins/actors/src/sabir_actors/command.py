@@ -92,10 +92,9 @@ class _Order:
 
         PluginError where the model is unknown, before a thread could fail of it.
         """
-        system = ActorSystem(model, store=self.store, recovers=False)
         if model is not None:
-            asyncio.run(system.adapters(model).aclose())
-        return system
+            asyncio.run(sabir.adapter(model).aclose())
+        return ActorSystem(model, store=self.store, recovers=False)
 
     def stored(self) -> ThreadActor:
         """The threads, as the store has them now."""

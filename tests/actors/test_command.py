@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from sabir_actors import AEIOUY, ActorSystem, Chain, Phase, ThreadClient, ThreadEvent, ThreadView, command
+from sabir_actors import AEIOUY, ActorSystem, Chain, Phase, ThreadClient, ThreadEvent, ThreadView, command, shown
 from sabir_actors.data import PhaseOutput
 from sabir_cli.main import main
 from sabir_session import SQLiteStore
@@ -328,7 +328,7 @@ def view(**usage: Any) -> ThreadView:
 def drawn(seen: ThreadView, width: int = 80) -> list[str]:
     """The table as a terminal of that width shows it."""
     console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None, record=True)
-    console.print(command._rows(seen, width))
+    console.print(shown.table_of(seen, width))
     return console.export_text().splitlines()
 
 
@@ -359,16 +359,16 @@ def test_a_narrow_terminal_is_not_overrun() -> None:
     assert max(map(len, drawn(view(), 60))) == 60
 
 
-@pytest.mark.parametrize(("cost", "shown"), [("0", "$0.0000"), ("0.00001", "<$0.0001"), ("1.23456", "$1.2346")])
-def test_a_small_cost_is_not_rounded_to_nothing(cost: str, shown: str) -> None:
-    assert command._dollars(Decimal(cost)) == shown
+@pytest.mark.parametrize(("cost", "said"), [("0", "$0.0000"), ("0.00001", "<$0.0001"), ("1.23456", "$1.2346")])
+def test_a_small_cost_is_not_rounded_to_nothing(cost: str, said: str) -> None:
+    assert shown.dollars(Decimal(cost)) == said
 
 
 def test_without_the_table_of_prices_costs_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     """sabir-prices is not needed."""
     monkeypatch.setitem(__import__("sys").modules, "sabir_prices", None)
 
-    assert command._cost({"model": "openai:gpt-5", "input_tokens": 1, "output_tokens": 1}) is None
+    assert shown.cost_of_phase({"model": "openai:gpt-5", "input_tokens": 1, "output_tokens": 1}) is None
 
 
 def test_a_terminal_is_shown_the_live_table(told: Command, monkeypatch: pytest.MonkeyPatch) -> None:

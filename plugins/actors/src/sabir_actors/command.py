@@ -16,22 +16,18 @@ import os
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import sabir
 from sabir.errors import SettingsInvalid, one_line, printable
 from sabir_session import SQLiteStore, Store
 
 from sabir_actors.client import ThreadClient
+from sabir_actors.shown import SHORT, age, cost_of_phase, dollars, phase_of, summary_of, table_of, tokens_of, why
 from sabir_actors.state import ThreadView
 from sabir_actors.system import THREADS, ActorSystem
 from sabir_actors.threads import ThreadActor
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 THREADS_DB = "sqlite:///threads.db"
 Action: TypeAlias = Literal["list", "run", "show", "watch", "pause", "resume", "terminate"]
@@ -40,8 +36,6 @@ EMBEDDED = "local:smollm2"
 EVERY = 0.25
 """Seconds between two looks at a thread that is watched."""
 WIDTH = 80
-SHORT = 8
-"""Characters of a thread's id that are shown."""
 
 
 # A command line is one flat function: its parameters are what the user can write.
@@ -144,10 +138,10 @@ def _opened(url: str, *, is_made: bool) -> Iterator[Store]:
 def _list(order: _Order) -> int:
     views = order.views()
     if order.json:
-        _write_json([_summary(each) for each in views])
+        _write_json([summary_of(each) for each in views])
     for view in () if order.json else views:
         done = f"{len(view.outputs)}/{len(view.phases)}"
-        head = f"{view.thread_id[:SHORT]}  {view.status:10}  {done:>4}  {_ago(view.updated_at):>4}  "
+        head = f"{view.thread_id[:SHORT]}  {view.status:10}  {done:>4}  {age(view.updated_at):>4}  "
         _write(head + one_line(view.initial_input, WIDTH - len(head)))
     if not views and not order.json:
         _write("no threads")
@@ -157,16 +151,16 @@ def _list(order: _Order) -> int:
 def _show(order: _Order) -> int:
     view = order.view()
     if order.json:
-        _write_json({**_summary(view), "phases": {name: _phase_of(view, name) for name in view.outputs}})
+        _write_json({**summary_of(view), "phases": {name: phase_of(view, name) for name in view.outputs}})
         return 0
     _write(f"thread  {view.thread_id}\nstate   {view.status}\nasked   {one_line(view.initial_input, WIDTH - 8)}")
     if view.cause:
-        _write(f"why     {one_line(_why(view), 300)}")
+        _write(f"why     {one_line(why(view), 300)}")
     for name, output in view.outputs.items():
         usage = view.usage.get(name) or {}
-        cost = _cost(usage)
-        said = [f"{view.seconds[name]:.1f} s", f"{_tokens(usage, 'input')} in, {_tokens(usage, 'output')} out"]
-        said += [] if cost is None else [_dollars(cost)]
+        cost = cost_of_phase(usage)
+        said = [f"{view.seconds[name]:.1f} s", f"{tokens_of(usage, 'input')} in, {tokens_of(usage, 'output')} out"]
+        said += [] if cost is None else [dollars(cost)]
         said += [] if output.confidence is None else [f"confidence {output.confidence:g}"]
         _write(f"\n{name} ({', '.join(said)})\n{output.response}")
     return 0
@@ -220,7 +214,7 @@ def _steer(order: _Order, step: Callable[[ThreadClient, str], Coroutine[Any, Any
     _at_work(order, order.system(), steer)
     view = order.stored().view(thread_id)
     if order.json:
-        _write_json(_summary(view))
+        _write_json(summary_of(view))
     else:
         _write(f"thread {thread_id} is {view.status}")
     return 0
@@ -273,9 +267,9 @@ async def _followed(order: _Order, thread_id: str, is_going: Callable[[ThreadVie
             await asyncio.sleep(EVERY)
     last = next(reversed(view.outputs.values()), None)
     if order.json:
-        _write_json(_summary(view))
+        _write_json(summary_of(view))
     elif view.status == "failed":
-        _complain(f"thread {thread_id} failed: {_why(view)}")
+        _complain(f"thread {thread_id} failed: {why(view)}")
     elif view.status == "paused":
         _write(f"paused; {order.remedy(thread_id)} goes on where it was")
     elif view.status == "completed" and last is not None:
@@ -303,7 +297,7 @@ def _table(order: _Order) -> Iterator[Callable[[ThreadView], None]]:
         yield tell
         return
     with Live(console=console, refresh_per_second=8) as live, _silent():
-        yield lambda view: live.update(_rows(view, min(WIDTH, console.width)))
+        yield lambda view: live.update(table_of(view, min(WIDTH, console.width)))
 
 
 @contextmanager
@@ -317,104 +311,6 @@ def _silent() -> Iterator[None]:
     finally:
         logger.propagate = before
         logger.removeHandler(nothing)
-
-
-def _rows(view: ThreadView, width: int) -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
-    title = Text(printable(one_line(view.initial_input, width - 2)))
-    table = Table(title=title, title_justify="left", width=width, show_footer=True)
-    costs = {name: _cost(view.usage.get(name) or {}) for name in view.outputs}
-    known = [cost for cost in costs.values() if cost is not None]
-    total = "" if not costs else _dollars(sum(known, Decimal())) if len(known) == len(costs) else "?"
-    table.add_column("phase", view.thread_id[:SHORT], no_wrap=True)
-    table.add_column("state", view.status)
-    table.add_column("time", _seconds(sum(view.seconds.values())), justify="right")
-    for side, header in (("input", "tokens in"), ("output", "out")):
-        sums = [_tokens(view.usage.get(name) or {}, side) for name in view.outputs]
-        table.add_column(header, _sum(sums), justify="right")
-    table.add_column("cost", total, justify="right")
-    table.add_column("sure", justify="right")
-    for name in view.phases:
-        output, usage, cost = view.outputs.get(name), view.usage.get(name) or {}, costs.get(name)
-        if output is None:
-            is_next = name == view.current_phase
-            state = {"processing": "running", "terminated": "left"}.get(view.status, view.status) if is_next else ""
-            waited = _since(view.updated_at) if is_next and view.status == "processing" else None
-            table.add_row(printable(name), state, "" if waited is None else _seconds(waited))
-            continue
-        sure = "" if output.confidence is None else f"{output.confidence:g}"
-        tokens = (_tokens(usage, "input"), _tokens(usage, "output"))
-        shown = "?" if cost is None else _dollars(cost)
-        table.add_row(printable(name), "done", _seconds(view.seconds[name]), *tokens, shown, sure)
-    return table
-
-
-def _sum(figures: list[str]) -> str:
-    return "?" if "?" in figures else str(sum(map(int, figures)))
-
-
-def _tokens(usage: dict[str, Any], side: str) -> str:
-    found = usage.get(f"{side}_tokens")
-    return "?" if found is None else str(found)
-
-
-def _cost(usage: dict[str, Any]) -> Decimal | None:
-    """What a phase cost in US dollars, where sabir-prices is installed and knows; else None."""
-    try:
-        from sabir_prices import cost_of
-    except ImportError:
-        return None
-    provider, _, model = str(usage.get("model", "")).partition(":")
-    figures = {name: value for name, value in usage.items() if name in sabir.Usage.model_fields}
-    found = cost_of(sabir.Usage(**figures), provider=provider, model=model) if model else None
-    return None if found is None else found.total
-
-
-def _dollars(cost: Decimal) -> str:
-    return "<$0.0001" if 0 < cost < Decimal("0.0001") else f"${cost:.4f}"
-
-
-def _why(view: ThreadView) -> str:
-    """Why a thread failed or was terminated."""
-    return str(view.cause.get("error_message") or view.cause.get("reason") or "")
-
-
-def _summary(view: ThreadView) -> dict[str, Any]:
-    last = next(reversed(view.outputs.values()), None)
-    moments = {"created_at": view.created_at, "updated_at": view.updated_at}
-    return {
-        "thread_id": view.thread_id,
-        "status": view.status,
-        "initial_input": view.initial_input,
-        **{name: moment and moment.isoformat() for name, moment in moments.items()},
-        "phases_completed": list(view.outputs),
-        "phases_remaining": list(view.remaining),
-        "output": last.model_dump(mode="json") if last else None,
-        "cause": view.cause,
-    }
-
-
-def _phase_of(view: ThreadView, name: str) -> dict[str, Any]:
-    usage = view.usage.get(name) or {}
-    cost = _cost(usage)
-    figures = {"seconds": view.seconds[name], "usage": usage, "cost": None if cost is None else str(cost)}
-    return {**view.outputs[name].model_dump(mode="json"), **figures}
-
-
-def _since(moment: datetime | None) -> float:
-    return 0.0 if moment is None else max(0.0, (datetime.now(UTC) - moment).total_seconds())
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.1f} s"
-
-
-def _ago(moment: datetime | None) -> str:
-    seconds = int(_since(moment))
-    units = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
-    return next(f"{seconds // length}{unit}" for unit, length in units.items() if seconds >= length or length == 1)
 
 
 def _write(text: str) -> None:

@@ -1,0 +1,121 @@
+"""How a thread is shown: as a table for a terminal, as JSON for a program. What is unknown is "?", never 0."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import sabir
+from sabir.errors import one_line, printable
+
+from sabir_actors.state import ThreadView
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+SHORT = 8
+"""Characters of a thread's id that are shown."""
+
+
+def table_of(view: ThreadView, width: int) -> "Table":
+    """A thread as a table of that width: phase, state, time, tokens, cost; sums below."""
+    from rich.table import Table
+    from rich.text import Text
+
+    title = Text(printable(one_line(view.initial_input, width - 2)))
+    table = Table(title=title, title_justify="left", width=width, show_footer=True)
+    costs = {name: cost_of_phase(view.usage.get(name) or {}) for name in view.outputs}
+    known = [cost for cost in costs.values() if cost is not None]
+    total = "" if not costs else dollars(sum(known, Decimal())) if len(known) == len(costs) else "?"
+    table.add_column("phase", view.thread_id[:SHORT], no_wrap=True)
+    table.add_column("state", view.status)
+    table.add_column("time", seconds(sum(view.seconds.values())), justify="right")
+    for side, header in (("input", "tokens in"), ("output", "out")):
+        sums = [tokens_of(view.usage.get(name) or {}, side) for name in view.outputs]
+        table.add_column(header, _sum(sums), justify="right")
+    table.add_column("cost", total, justify="right")
+    table.add_column("sure", justify="right")
+    for name in view.phases:
+        output, usage, cost = view.outputs.get(name), view.usage.get(name) or {}, costs.get(name)
+        if output is None:
+            is_next = name == view.current_phase
+            state = {"processing": "running", "terminated": "left"}.get(view.status, view.status) if is_next else ""
+            waited = _since(view.updated_at) if is_next and view.status == "processing" else None
+            table.add_row(printable(name), state, "" if waited is None else seconds(waited))
+            continue
+        sure = "" if output.confidence is None else f"{output.confidence:g}"
+        tokens = (tokens_of(usage, "input"), tokens_of(usage, "output"))
+        shown = "?" if cost is None else dollars(cost)
+        table.add_row(printable(name), "done", seconds(view.seconds[name]), *tokens, shown, sure)
+    return table
+
+
+def _sum(figures: list[str]) -> str:
+    return "?" if "?" in figures else str(sum(map(int, figures)))
+
+
+def tokens_of(usage: dict[str, Any], side: str) -> str:
+    """Tokens of a phase, "input" or "output"; "?" where unknown."""
+    found = usage.get(f"{side}_tokens")
+    return "?" if found is None else str(found)
+
+
+def cost_of_phase(usage: dict[str, Any]) -> Decimal | None:
+    """What a phase cost in US dollars, where sabir-prices is installed and knows; else None."""
+    try:
+        from sabir_prices import cost_of
+    except ImportError:
+        return None
+    provider, _, model = str(usage.get("model", "")).partition(":")
+    figures = {name: value for name, value in usage.items() if name in sabir.Usage.model_fields}
+    found = cost_of(sabir.Usage(**figures), provider=provider, model=model) if model else None
+    return None if found is None else found.total
+
+
+def dollars(cost: Decimal) -> str:
+    """A cost as it is shown."""
+    return "<$0.0001" if 0 < cost < Decimal("0.0001") else f"${cost:.4f}"
+
+
+def why(view: ThreadView) -> str:
+    """Why a thread failed or was terminated."""
+    return str(view.cause.get("error_message") or view.cause.get("reason") or "")
+
+
+def summary_of(view: ThreadView) -> dict[str, Any]:
+    """A thread as JSON."""
+    last = next(reversed(view.outputs.values()), None)
+    moments = {"created_at": view.created_at, "updated_at": view.updated_at}
+    return {
+        "thread_id": view.thread_id,
+        "status": view.status,
+        "initial_input": view.initial_input,
+        **{name: moment and moment.isoformat() for name, moment in moments.items()},
+        "phases_completed": list(view.outputs),
+        "phases_remaining": list(view.remaining),
+        "output": last.model_dump(mode="json") if last else None,
+        "cause": view.cause,
+    }
+
+
+def phase_of(view: ThreadView, name: str) -> dict[str, Any]:
+    """A phase that is done, as JSON."""
+    usage = view.usage.get(name) or {}
+    cost = cost_of_phase(usage)
+    figures = {"seconds": view.seconds[name], "usage": usage, "cost": None if cost is None else str(cost)}
+    return {**view.outputs[name].model_dump(mode="json"), **figures}
+
+
+def _since(moment: datetime | None) -> float:
+    return 0.0 if moment is None else max(0.0, (datetime.now(UTC) - moment).total_seconds())
+
+
+def seconds(seconds: float) -> str:
+    """A time as it is shown."""
+    return f"{seconds:.1f} s"
+
+
+def age(moment: datetime | None) -> str:
+    """How long ago, in one unit."""
+    seconds = int(_since(moment))
+    units = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+    return next(f"{seconds // length}{unit}" for unit, length in units.items() if seconds >= length or length == 1)

@@ -43,9 +43,9 @@ class ActorSystem:
 
     `model` is that of agents whose phase names none, `options` what agents may choose, by name, `settings` hold for
     all. `chains` are known beside the document's. `store` is where threads outlive the process: those that were
-    interrupted go on at the start, unless `recovers` is False. `adapters` makes the
-    adapter of a model, `restarts` says how long a message may take and when an actor is restarted. `trace` is told of
-    every message and response, `watch` of what agents say while they say it, with the message that they answer.
+    interrupted go on at the start, unless `recovers` is False. `adapters` makes the adapter of a model, `restarts` says
+    how long a message may take and when an actor is restarted. `trace` is told of every message and response, `watch`
+    of what agents say while they say it, with the message that they answer.
     `spans` makes a block around the handling of each message, in the task that handles it.
     """
 

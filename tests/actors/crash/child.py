@@ -10,11 +10,12 @@ import asyncio
 import json
 import os
 import signal
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import sabir
-from sabir_actors import AEIOUY_CHAIN, ActorSystem, Chain, Message, ThreadClient, ThreadEvent
+from sabir_actors import AEIOUY_CHAIN, ActorError, ActorSystem, Chain, Message, ThreadClient, ThreadEvent
 from sabir_actors.thread import thread_id_of
 from sabir_runtime.tool_context import ToolContext
 from sabir_session import PostgresStore, SQLiteStore, Store
@@ -151,11 +152,13 @@ def noting(told: Told, fuse: Fuse) -> sabir.Option:
 
 
 async def program(told: Told, fuse: Fuse, store: Store) -> None:
-    """Send the messages, note the answers, wait for the end."""
+    """Let the thread go on, of those in the store that alone; send the messages, note the answers, wait for the end."""
     async with ActorSystem(
-        "scripted:model", store=store, chains=[CHAIN], options=[noting(told, fuse)],
+        "scripted:model", store=store, recovers=False, chains=[CHAIN], options=[noting(told, fuse)],
         adapters=lambda _: answering(told, fuse),
     ) as system:  # fmt: skip
+        with suppress(ActorError):  # the first process of a case has no thread yet
+            system.threads.go_on(told.thread_id)
         for message in told.messages():
             response = await system.send_message(message)
             told.note("answers", message.id, response.model_dump_json())

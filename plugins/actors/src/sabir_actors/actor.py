@@ -98,10 +98,6 @@ class Actor:
         if self._is_stopped:
             raise ActorError(ErrorCode.STOPPED, f"actor {self.actor_id} is stopped; send to another")
 
-    def answered(self, message: Message) -> Response | None:
-        """The answer that a message was given earlier, for actors whose answers outlive them."""
-        return None
-
     async def _answer(self, message: Message) -> Response:
         try:
             response = await self._outcome(message)
@@ -113,7 +109,8 @@ class Actor:
         self._given_up.discard(message.id)
         if response.is_error and message.type != "RETRY":
             _keep(self._failed, message.id, message)
-        _keep(self._answers, message.id, response)
+        if not (response.is_error and response.data.get("retryable")):  # what may be done later is tried again
+            _keep(self._answers, message.id, response)
         self.system.log(response)
         return response
 
@@ -150,9 +147,6 @@ class Actor:
             raise ActorError(ErrorCode.TIMEOUT, late, retryable=True) from None
 
     async def _handle(self, message: Message) -> Response:
-        found = self.answered(message)
-        if found is not None:
-            return found
         name = f"on_{message.type.lower()}"
         handler: Callable[[Message], Awaitable[Handled]] | None = getattr(self, name, None)
         if handler is None or message.type != message.type.upper():

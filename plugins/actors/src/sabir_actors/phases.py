@@ -40,6 +40,10 @@ class Phase:
     model: str | None = None
 
 
+AGENTS = "agents"
+"""What follows the id of a thread in that of the actor of its agents; a phase's name follows it in the phase's."""
+
+
 @dataclass(frozen=True)
 class Chain:
     """The phases that a thread goes through, each once, in order."""
@@ -56,6 +60,9 @@ class Chain:
         if not names or len(set(names)) != len(names):
             reason = f"the phases of the chain {self.name!r} are {', '.join(names) or 'none'}"
             raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; give at least one, each of its own name")
+        if AGENTS in names:
+            reason = f"a phase of the chain {self.name!r} is called {AGENTS!r}, as a thread's agents are"
+            raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; give it another name")
         object.__setattr__(self, "names", names)
 
     def phase(self, name: str) -> Phase:

@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict, Unpack
 
 from sabir import Adapter, Option, Settings
 from sabir import adapter as make_adapter
@@ -38,15 +38,25 @@ DEAD_LETTERS = 1000
 """Messages without a receiver that are kept for looking at; all are counted."""
 
 
+class Observers(TypedDict, total=False):
+    """Who is told of what happens in a system; none of them can stop an actor.
+
+    `trace` is told of every message and response, `watch` of what agents say while they say it, with the message that
+    they answer. `spans` makes a block around the handling of each message, in the task that handles it.
+    """
+
+    trace: Callable[[AnyMessage], None] | None
+    watch: Callable[[Message, Event], None] | None
+    spans: Spans | None
+
+
 class ActorSystem:
     """The actors of one process, and what they have in common; an asynchronous context manager.
 
     `model` is that of agents whose phase names none, `options` what agents may choose, by name, `settings` hold for
     all. `chains` are known beside the document's. `store` is where threads outlive the process: those that were
     interrupted go on at the start, unless `recovers` is False. `adapters` makes the adapter of a model, `restarts` says
-    how long a message may take and when an actor is restarted. `trace` is told of every message and response, `watch`
-    of what agents say while they say it, with the message that they answer.
-    `spans` makes a block around the handling of each message, in the task that handles it.
+    how long a message may take and when an actor is restarted. `observers` are told what happens.
     """
 
     def __init__(
@@ -60,9 +70,7 @@ class ActorSystem:
         recovers: bool = True,
         restarts: RestartPolicy | None = None,
         adapters: Callable[[str], Adapter] = make_adapter,
-        trace: Callable[[AnyMessage], None] | None = None,
-        watch: Callable[[Message, Event], None] | None = None,
-        spans: Spans | None = None,
+        **observers: Unpack[Observers],
     ) -> None:
         self.model = model
         """The model of agents whose phase names none."""
@@ -78,10 +86,10 @@ class ActorSystem:
         """How many messages had no receiver."""
         self.supervisor_id: str | None = SUPERVISOR
         self.restarts = restarts or RestartPolicy()
-        self.watch = watch
+        self.watch = observers.get("watch")
         self._actors: dict[str, Actor] = {}
-        self._trace = trace
-        self._spans = spans
+        self._trace = observers.get("trace")
+        self._spans = observers.get("spans")
 
     async def __aenter__(self) -> Self:
         """The system with its supervisor and its threads, of which those that were interrupted go on."""

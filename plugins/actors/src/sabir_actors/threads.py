@@ -23,7 +23,7 @@ from sabir_actors.actor import Actor, Handled, logger
 from sabir_actors.agents import Agent, AgentManagerActor, changed
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.phase import PhaseActor
-from sabir_actors.phases import AEIOUY_CHAIN, Chain, Phase
+from sabir_actors.phases import AEIOUY_CHAIN, AGENTS, Chain, Phase
 from sabir_actors.protocol import Message, Response, data_of, now
 from sabir_actors.state import MOVES, ThreadView, What
 from sabir_actors.system import raised
@@ -300,7 +300,7 @@ class ThreadActor(Actor):
         """The actor of a phase, made for this thread alone, with the agent that its configuration says."""
         thread_id, system = thread.thread_id, self.system
         if thread.agents is None:
-            thread.agents = AgentManagerActor(f"{thread_id}/agents", system, thread.session)
+            thread.agents = AgentManagerActor(f"{thread_id}/{AGENTS}", system, thread.session)
             system.add(thread.agents)
             thread.actors.append(thread.agents)
         actor = PhaseActor(f"{thread_id}/{phase.name}", system, chain, phase, thread.agents)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir_actors import AEIOUY, ActorSystem, Chain, Message, Phase, ThreadClient
+from sabir_actors import AEIOUY, AgentManagerActor, Chain, Message, Phase, ThreadClient
 from sabir_actors.protocol import AnyMessage
 from sabir_actors.thread import Thread
 from sabir_session import SQLiteStore
-from sabir_testing import Gate, ScriptedAdapter, always
+from sabir_testing import Gate
 
 from tests.actors.surviving import GIVEN, Model, started, system_of, tell
 
@@ -63,20 +63,25 @@ async def test_a_paused_thread_ends_its_phase_and_starts_no_other() -> None:
     assert model.asked == list(AEIOUY)
 
 
-async def test_a_thread_that_is_resumed_before_its_phase_ended_goes_on() -> None:
-    """CH-17: also in the moment in which its actors are let go, which takes as long as closing an adapter."""
+async def test_a_thread_that_is_resumed_before_its_phase_ended_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CH-17: also in the moment in which its actors are let go, which takes as long as what they close."""
     closing, may_close = asyncio.Event(), asyncio.Event()
 
-    class Slow(ScriptedAdapter):
-        async def aclose(self) -> None:
-            closing.set()
-            await may_close.wait()
+    async def stopping(self: AgentManagerActor) -> None:
+        closing.set()
+        await may_close.wait()
 
-    async with ActorSystem("scripted:model", adapters=lambda _: Slow(always("yes"))) as system:
+    monkeypatch.setattr(AgentManagerActor, "stopping", stopping)
+    model = Model()
+    held = model.held = Gate()
+    async with system_of(model) as system:
         client = ThreadClient(system)
         thread_id = await client.create("u", "hi")
         await client.start(thread_id)
+        await held.reached()
         await client.pause(thread_id)
+        model.held = None
+        held.open()
         await closing.wait()
         await client.resume(thread_id)
         may_close.set()

@@ -109,7 +109,7 @@ class Actor:
         self._given_up.discard(message.id)
         if response.is_error and message.type != "RETRY":
             _keep(self._failed, message.id, message)
-        if not (response.is_error and response.data.get("retryable")):  # what may be done later is tried again
+        if response.data.get("error_code") != ErrorCode.RECORDING_FAILED:  # nothing was done: sent again, it may be
             _keep(self._answers, message.id, response)
         self.system.log(response)
         return response

@@ -11,7 +11,7 @@ messages of one conversation, in however many traces and processes, is `messagin
 messages say is never recorded.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -44,7 +44,7 @@ class ActorMessage(Protocol):
         """What it has in common with others; of a thread its id."""
 
     @property
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Mapping[str, Any]:
         """What it says; of an ERROR `error_code` is read."""
 
 

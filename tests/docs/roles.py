@@ -6,7 +6,6 @@ Read from the source, as the reference of core is.
 """
 
 import ast
-import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -74,7 +73,7 @@ def word_list() -> str:
 def template_table() -> str:
     """The named templates, and the names that they may use."""
     rows = (
-        f"| `{kind.__name__}` | `{inspect.getmodule(kind).TEMPLATE}` | {', '.join(f'`{name}`' for name in kind.keys)} |"  # type: ignore[union-attr]
+        f"| `{kind.__name__}` | `{kind.own_template}` | {', '.join(f'`{name}`' for name in kind.keys)} |"
         for kind in KINDS
     )
     return "\n".join(["| kind | template | names |", "|---|---|---|", *rows])

@@ -265,7 +265,7 @@ async def _followed(order: _Order, thread_id: str, is_going: Callable[[ThreadVie
             if not is_going(view):
                 break
             await asyncio.sleep(EVERY)
-    last = next(reversed(view.outputs.values()), None)
+    last = view.last_output
     if order.json:
         _write_json(summary_of(view))
     elif view.status == "failed":

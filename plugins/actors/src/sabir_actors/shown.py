@@ -83,7 +83,7 @@ def why(view: ThreadView) -> str:
 
 def summary_of(view: ThreadView) -> dict[str, Any]:
     """A thread as JSON."""
-    last = next(reversed(view.outputs.values()), None)
+    last = view.last_output
     moments = {"created_at": view.created_at, "updated_at": view.updated_at}
     return {
         "thread_id": view.thread_id,

@@ -98,6 +98,11 @@ class ThreadView:
         return tuple(phase for phase in self.phases if phase not in self.outputs)
 
     @property
+    def last_output(self) -> PhaseOutput | None:
+        """What the latest phase came to; None before the first is done."""
+        return next(reversed(self.outputs.values()), None)
+
+    @property
     def current_phase(self) -> str | None:
         """The phase that runs, or is the next to run; None after the last."""
         return next(iter(self.remaining), None)

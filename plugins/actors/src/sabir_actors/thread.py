@@ -98,7 +98,7 @@ def input_of(view: ThreadView, phase: Phase) -> str:
 
 def context_of(view: ThreadView) -> dict[str, Any]:
     """What a phase is told of its thread: what was said so far, whose it is."""
-    last = next(reversed(view.outputs.values()), None)
+    last = view.last_output
     said = [{"role": "assistant", "content": output.response} for output in view.outputs.values()]
     asked = [{"role": "user", "content": view.initial_input}] if said else []
     return {
@@ -126,7 +126,7 @@ def status_of(view: ThreadView) -> typed.ThreadStatus:
 
 def result_of(view: ThreadView) -> typed.ThreadResult:
     """How a thread ended."""
-    last = next(reversed(view.outputs.values()), None)
+    last = view.last_output
     cause: Mapping[str, Any] = {name: view.cause.get(name) for name in ("error_message", "error_code")}
     output = last.model_dump(mode="json") if last else None
     return typed.ThreadResult(thread_id=view.thread_id, status=view.status, output=output, **cause)

@@ -15,8 +15,6 @@ from sabir_roles.message import RoledMessage
 if TYPE_CHECKING:
     from sabir_roles.action_response import ActionResponse
 
-TEMPLATE = "action_request.jinja2"
-
 
 class ActionRequest(RoledMessage):
     """A call: the name of a function, its arguments, and the id of the response once there is one.
@@ -26,6 +24,7 @@ class ActionRequest(RoledMessage):
 
     keys: ClassVar = ("function", "arguments", "output", "action_request", "action_response_id", "invocation_id")
     payload_kind: ClassVar = "option_call"
+    own_template: ClassVar = "action_request.jinja2"
 
     @property
     def request(self) -> dict[str, Any]:
@@ -80,7 +79,7 @@ class ActionRequest(RoledMessage):
             role=MessageRole.ACTION,
             sender=MessageRole.ASSISTANT if sender is None else sender,
             recipient=MessageRole.ACTION if recipient is None else recipient,
-            template=TEMPLATE if template is None else template,
+            template=cls.own_template if template is None else template,
         )
 
     def update(  # type: ignore[override]

@@ -10,8 +10,6 @@ from sabir_roles.content import hold, plain
 from sabir_roles.errors import RoleError
 from sabir_roles.message import RoledMessage
 
-TEMPLATE = "action_response.jinja2"
-
 
 class ActionResponse(RoledMessage):
     """What a function gave back: its name, the arguments, the output, and the id of the request.
@@ -21,6 +19,7 @@ class ActionResponse(RoledMessage):
 
     keys: ClassVar = ("function", "arguments", "output", "action_response", "action_request_id", "invocation_id")
     payload_kind: ClassVar = "option_result"
+    own_template: ClassVar = "action_response.jinja2"
 
     _request: ActionRequest | None = None
     """The request, while both live in one process; its link is kept in step."""
@@ -78,7 +77,7 @@ class ActionResponse(RoledMessage):
             role=MessageRole.ACTION,
             sender=action_request.recipient if sender is None else sender,
             recipient=action_request.sender if recipient is None else recipient,
-            template=TEMPLATE if template is None else template,
+            template=cls.own_template if template is None else template,
         )
         made._link(action_request)
         return made

@@ -15,14 +15,13 @@ from sabir_roles.content import plain
 from sabir_roles.errors import RoleError
 from sabir_roles.message import RoledMessage
 
-TEMPLATE = "assistant_response.jinja2"
-
 
 class AssistantResponse(RoledMessage):
     """What a model said. `response` is its text, `model_response` the raw data, {} where there is none."""
 
     keys: ClassVar = ("assistant_response",)
     payload_kind: ClassVar = "parts"
+    own_template: ClassVar = "assistant_response.jinja2"
 
     @property
     def response(self) -> str:
@@ -63,7 +62,7 @@ class AssistantResponse(RoledMessage):
             role=MessageRole.ASSISTANT,
             sender=speaker if sender is None else sender,
             recipient=MessageRole.USER if recipient is None else recipient,
-            template=TEMPLATE if template is None else template,
+            template=cls.own_template if template is None else template,
             metadata={} if raw is None else {"model_response": raw},
         )
         if len(said) == 1:

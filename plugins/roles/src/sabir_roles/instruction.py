@@ -20,7 +20,6 @@ from sabir_roles.images import check_images, image_url
 from sabir_roles.message import Entry, RoledMessage
 from sabir_roles.templates import as_json
 
-TEMPLATE = "instruction_message.jinja2"
 ImageDetail: TypeAlias = Literal["low", "high", "auto"]
 DETAILS = ("low", "high", "auto")
 DEFAULT_DETAIL: ImageDetail = "auto"
@@ -64,6 +63,7 @@ class Instruction(RoledMessage):
         "request_fields", "respond_schema_info", "request_response_format",
     )  # fmt: skip
     payload_kind: ClassVar = "parts"
+    own_template: ClassVar = "instruction_message.jinja2"
 
     _model: type[BaseModel] | None = PrivateAttr(default=None)
     _schema: dict[str, Any] | None = PrivateAttr(default=None)
@@ -154,7 +154,7 @@ class Instruction(RoledMessage):
             role=MessageRole.USER,
             sender=MessageRole.USER if sender is None else sender,
             recipient=MessageRole.ASSISTANT if recipient is None else recipient,
-            template=TEMPLATE if template is None else template,
+            template=cls.own_template if template is None else template,
         )
         made._ask_for(form)
         return made

@@ -210,10 +210,9 @@ class MessageManager(Makers, Turns):
         extra = plain_object("metadata", given.pop("metadata", None))
         with self._lock:
             for each in (given.get(kind), given.get("action_request")):
-                if isinstance(each, RoledMessage):
-                    replaced = self.system if isinstance(each, System) else None
-                    rest = {name: other for name, other in self._messages.items() if other is not replaced}
-                    self._check_free(each, rest if replaced else self._messages)
+                is_replaced = isinstance(each, System) and self._messages.get(each.id) is self.system
+                if isinstance(each, RoledMessage) and not is_replaced:
+                    self._check_free(each, self._messages)
             message = self.make(kind, given)
             if extra is not None:
                 message.metadata = {**message.metadata, "extra": extra}

@@ -57,6 +57,8 @@ class RoledMessage(BaseModel):
     """The names that a template of this kind may always use, None where content has no such value (D-50)."""
     payload_kind: ClassVar[str] = ""
     """The kind of the messages of the vocabulary that it stands for; any where empty."""
+    own_template: ClassVar[str] = ""
+    """The package's template of this kind."""
 
     content: dict[str, Any] = Field(default_factory=dict)
     role: MessageRole | None = None
@@ -326,8 +328,6 @@ class RoledMessage(BaseModel):
         twin.template, twin._flag = self.template, self._flag
         twin._take_live(self)
         return twin
-
-    # At rest
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as what `to_dict` gives."""

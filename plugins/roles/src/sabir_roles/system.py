@@ -11,7 +11,6 @@ from sabir_roles.errors import RoleError
 from sabir_roles.message import RoledMessage
 
 DEFAULT_TEXT = "You are a helpful AI assistant. Let's think step by step."
-TEMPLATE = "system_message.jinja2"
 
 
 class System(RoledMessage):
@@ -19,6 +18,7 @@ class System(RoledMessage):
 
     keys: ClassVar = ("system_message", "system_datetime")
     payload_kind: ClassVar = "parts"
+    own_template: ClassVar = "system_message.jinja2"
 
     @property
     def system_message(self) -> Any:  # any JSON value
@@ -53,7 +53,7 @@ class System(RoledMessage):
             role=MessageRole.SYSTEM,
             sender=MessageRole.SYSTEM if sender is None else sender,
             recipient=MessageRole.ASSISTANT if recipient is None else recipient,
-            template=TEMPLATE if template is None else template,
+            template=cls.own_template if template is None else template,
         )
 
     # Each kind takes what its document says, by name.

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import BaseModel
 from sabir.builders import build
+from sabir.hints import SHARED
 from sabir.losses import Loss, LossKind
 from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload, RoleHint, new_ids
 from sabir.pairing import side_of
@@ -31,8 +32,6 @@ from sabir_roles.system import System
 
 Payload: TypeAlias = PartsPayload | OptionCallPayload | OptionResultPayload
 Kept = TypeVar("Kept", bound=BaseModel)
-ANY = "*"
-"""The section of vendor hints that is for whichever provider knows what is in it."""
 _SPEAKERS: Mapping[MessageRole, tuple[str, RoleHint]] = {
     MessageRole.SYSTEM: ("system", "system"),
     MessageRole.USER: ("user", "user"),
@@ -59,8 +58,8 @@ def _kept(copy: RoledMessage, message: Message) -> RoledMessage:
 
 def _taken(kind: type[RoledMessage], message: Message) -> RoledMessage:
     sender, recipient, role, content = _READERS[kind](message)
-    template = _TEMPLATES[kind]
-    return kind(id=message.id, content=content, role=role, template=template, sender=sender, recipient=recipient)
+    said = {"content": content, "role": role, "template": kind.own_template}
+    return kind(id=message.id, **said, sender=sender, recipient=recipient)
 
 
 _Read: TypeAlias = tuple[SenderRecipient, SenderRecipient, MessageRole, dict[str, Any]]
@@ -123,15 +122,6 @@ _READERS: Mapping[type[RoledMessage], Callable[[Message], _Read]] = {
     AssistantResponse: _read_assistant,
     ActionRequest: _read_call,
     ActionResponse: _read_result,
-}
-
-
-_TEMPLATES: Mapping[type[RoledMessage], str] = {
-    System: "system_message.jinja2",
-    Instruction: "instruction_message.jinja2",
-    AssistantResponse: "assistant_response.jinja2",
-    ActionRequest: "action_request.jinja2",
-    ActionResponse: "action_response.jinja2",
 }
 
 
@@ -216,7 +206,7 @@ def _images(copy: RoledMessage) -> list[str]:
 
 def _image(copy: RoledMessage, image: str) -> MediaPart:
     detail = _detail_of(copy)
-    hints = {"vendor": {ANY: {"detail": detail}}} if detail else {}
+    hints = {"vendor": {SHARED: {"detail": detail}}} if detail else {}
     return build(MediaPart, "image", modality="image", url=image_url(image), **hints)
 
 
@@ -229,7 +219,7 @@ def _detailed(part: MediaPart, detail: str | None) -> MediaPart:
     """An image with the detail that is asked for now, in the sections that asked for one; in none where none is."""
     sections = {name: dict(section) for name, section in part.vendor.items()}
     asked = [section for section in sections.values() if "detail" in section]
-    for section in asked or [sections.setdefault(ANY, {})]:
+    for section in asked or [sections.setdefault(SHARED, {})]:
         section.pop("detail", None)
         section.update({"detail": detail} if detail else {})
     return part.model_copy(update={"vendor": {name: section for name, section in sections.items() if section}})

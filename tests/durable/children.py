@@ -31,6 +31,7 @@ from sabir_durable import DurableRunner
 from sabir_durable.ledger import Ledger
 from sabir_runtime import BaseRunner
 
+from tests import processes
 from tests.durable import assistant
 from tests.durable.assistant import Assistant, Branches, Journal
 
@@ -88,18 +89,17 @@ def perform(store: str, folder: Path, *, until: int | None = None, program: str 
     outcome = folder / "outcome.json"
     outcome.unlink(missing_ok=True)
     child = _context.Process(target=_child, args=(store, folder, until, program))
-    child.start()
-    child.join(60)
-    if child.exitcode is None:
-        child.kill()
-        child.join()
+    processes.start(child)
+    exit_code = processes.exit_code_of(child, 60)
+    if exit_code is None:
+        processes.kill(child)
         raise AssertionError(f"the child hangs: {(folder / 'trace.txt').read_text()}")
     if not outcome.exists():
         told = (folder / "trace.txt").read_text() if (folder / "trace.txt").exists() else ""
-        assert child.exitcode == -signal.SIGKILL, f"exit code {child.exitcode}: {told}"
-        return Finished(child.exitcode, [], [])
+        assert exit_code == -signal.SIGKILL, f"exit code {exit_code}: {told}"
+        return Finished(exit_code, [], [])
     told = json.loads(outcome.read_text())
-    return Finished(child.exitcode, told["points"], loads(told["messages"]))
+    return Finished(exit_code, told["points"], loads(told["messages"]))
 
 
 def two_at_once(work: Callable[[int], None], count: int) -> None:
@@ -113,12 +113,11 @@ def two_at_once(work: Callable[[int], None], count: int) -> None:
 def hanging_worker(store: str, folder: Path, line: str) -> Iterator[BaseProcess]:
     """A worker that performs the run, and hangs in an option: its event loop with it, for good."""
     child = _context.Process(target=_hang, args=(store, folder, line))
-    child.start()
+    processes.start(child)
     try:
         yield child
     finally:
-        child.kill()
-        child.join()
+        processes.kill(child)
 
 
 def _hang(store: str, folder: Path, line: str) -> None:

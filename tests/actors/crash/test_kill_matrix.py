@@ -25,6 +25,7 @@ import pytest
 from sabir_actors import AEIOUY, ThreadEvent
 from sabir_session import InnerMessage, Session, append_item
 
+from tests import processes
 from tests.actors.crash.child import Told, opened, run
 from tests.runtime.crash.journals import records_of, session_of
 from tests.servers.postgres import database, postgres
@@ -45,13 +46,11 @@ Maker = Callable[[str], Told]
 def start(told: Told, seconds: float | None = None) -> int:
     """Run a process to its end, or kill it after so many seconds; its exit code."""
     process = PROCESSES.Process(target=run, args=(told,))
-    process.start()
-    process.join(seconds if seconds is not None else 60)
-    if process.is_alive():
-        process.kill()
-        process.join()
-    assert process.exitcode is not None
-    return process.exitcode
+    processes.start(process)
+    exit_code = processes.exit_code_of(process, seconds if seconds is not None else 60)
+    exit_code = processes.kill(process) if exit_code is None else exit_code
+    assert exit_code is not None
+    return exit_code
 
 
 def session(told: Told) -> Session:

@@ -264,7 +264,7 @@ def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
 
 
 def test_a_thread_that_another_process_pauses_is_left_there(tmp_path: Path) -> None:
-    """The process that runs it stops after the phase at hand, and says so; a watcher in a third sees the end."""
+    """The process that runs it ends the phase at hand, keeps it, and says so; a watcher in a third sees the end."""
     (tmp_path / "slow.py").write_text(SLOW, "utf-8")
     words = [str(SCRIPT.parent / "python"), "slow.py", "run", "Why?", "--model", "echo:small"]
     environs = environment({"WAITS_FOR": str(tmp_path / "go")})
@@ -285,7 +285,7 @@ def test_a_thread_that_another_process_pauses_is_left_there(tmp_path: Path) -> N
 
     assert out.decode().splitlines()[-1] == f"paused; `sabir threads resume {thread_id[:8]}` goes on where it was"
     assert process.returncode == 0
-    assert first.decode() == "paused 1/6 experience\n"
+    assert first.decode() == "paused 2/6 intention\n"
     assert seen.decode().splitlines()[-3:] == ["completed 6/6", "", "Continue."]
 
 

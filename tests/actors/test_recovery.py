@@ -203,7 +203,7 @@ async def test_of_two_systems_that_recover_at_once_one_runs_a_thread(store: SQLi
     one, two = Model(), Model()
     with SQLiteStore(tmp_path / "threads.db") as other:
         async with system_of(one, store) as first, system_of(two, other, recovers=False) as second:
-            second.threads.recover()
+            await second.threads.recover()
             for each in (first, second):
                 assert (await ThreadClient(each).result(thread_id, every=0.01)).status == "completed"
     assert sorted(one.asked + two.asked) == sorted(AEIOUY)
@@ -226,7 +226,7 @@ async def test_a_store_that_is_full_for_a_while_neither_loses_nor_fails_a_thread
     store: SQLiteStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The phase waits; its model is not asked again and again meanwhile."""
-    monkeypatch.setattr("sabir_actors.threads.PAUSE", 0.001)
+    monkeypatch.setattr("sabir_actors.running.PAUSE", 0.001)
     model = Model()
     model.held = Gate()
     async with system_of(model, store) as system:
@@ -316,7 +316,7 @@ async def test_a_thread_whose_chain_is_unknown_here_stays_as_it_was(
         async with system_of(Model(), store) as system:
             assert (await ThreadClient(system).result(other)).status == "completed"
             with pytest.raises(ActorError, match="no chain is called 'mine'") as caught:
-                system.threads.go_on(thread_id)
+                await system.threads.go_on(thread_id)
             assert caught.value.code is ErrorCode.INVALID_CONFIG
             assert (await ThreadClient(system).status(thread_id)).status == "processing"
     assert f"thread {thread_id} stays as it is: no chain is called 'mine'" in caplog.text

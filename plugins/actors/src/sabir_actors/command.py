@@ -196,7 +196,7 @@ def _resume(order: _Order) -> int:
         if view.status == "created":  # its process died before it was started
             await client.start(view.thread_id)
         elif view.status == "processing":  # its process died: nobody paused it
-            system.threads.go_on(view.thread_id)
+            await system.threads.go_on(view.thread_id)
         else:
             await client.resume(view.thread_id)
         return await _watched(order, system, view.thread_id)

@@ -19,7 +19,7 @@ from sabir_actors.errors import ActorError, ErrorCode
 
 What: TypeAlias = Literal[
     "created", "started", "paused", "resumed", "terminated", "completed", "failed", "phase_done", "agent_updated",
-    "taken", "refused",
+    "taken", "queued", "left", "refused",
 ]  # fmt: skip
 MOVES: Mapping[What, tuple[frozenset[ThreadState], ThreadState]] = {
     "started": (frozenset({"created"}), "processing"),
@@ -39,8 +39,9 @@ class ThreadEvent(BaseModel):
     `message_id` and `response` are those of the message that it answers; None where the thread itself went on. `data`
     is what `what` needs: of "created" the request, the chain's name and its phases; of "phase_done" the phase, its
     output, seconds and tokens; of "agent_updated" the phase and what changes; of "failed" and "terminated" why; of
-    "started", "resumed" and "taken" by whom the thread is run from now on. "refused" is a message that was answered
-    with an error, and changed nothing.
+    "started", "resumed" and "taken" by whom the thread is run from now on; with a queue, of "started", "resumed" and
+    "queued" the run that it gives to a process, and "left" is the end of one whose thread was paused. "refused" is a
+    message that was answered with an error, and changed nothing.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -80,7 +81,11 @@ class ThreadView:
         self.cause: dict[str, Any] = {}
         """Why it failed or was terminated."""
         self.runner: str | None = None
-        """Which ThreadActor runs its phases: the one that started, resumed or took it last."""
+        """Which ThreadActor runs its phases: the one that started, resumed or took it last; None for none yet."""
+        self.run: str | None = None
+        """The run that a queue gives to a process until the thread is paused or over; None without a queue."""
+        self.runs = 0
+        """How many runs there were."""
 
     @property
     def exists(self) -> bool:
@@ -134,7 +139,9 @@ class ThreadView:
         if event.message_id is not None and event.response is not None:
             self.answers[event.message_id] = event.response
         self.runner = said.get("by", self.runner)
-        if event.what not in ("taken", "refused"):
+        self.runs += bool(said.get("run"))
+        self.run = said.get("run", self.run)
+        if event.what not in ("taken", "queued", "left", "refused"):
             self.updated_at = event.at
 
     def _create(self, event: ThreadEvent) -> None:

@@ -25,6 +25,7 @@ from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.phases import AEIOUY_CHAIN, Chain
 from sabir_actors.policies import RestartPolicy
 from sabir_actors.protocol import AnyMessage, ErrorResponse, Message, Response
+from sabir_actors.queues import ThreadQueue
 
 if TYPE_CHECKING:
     from sabir_actors.threads import ThreadActor
@@ -55,8 +56,9 @@ class ActorSystem:
 
     `model` is that of agents whose phase names none, `options` what agents may choose, by name, `settings` hold for
     all. `chains` are known beside the document's. `store` is where threads outlive the process: those that were
-    interrupted go on at the start, unless `recovers` is False. `adapters` makes the adapter of a model, `restarts` says
-    how long a message may take and when an actor is restarted. `observers` are told what happens.
+    interrupted go on at the start, unless `recovers` is False. `queue` gives threads to the processes that share a
+    store, in place of this one (`sabir_actors.durable.DurableQueue`). `adapters` makes the adapter of a model,
+    `restarts` says how long a message may take and when an actor is restarted. `observers` are told what happens.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class ActorSystem:
         chains: Sequence[Chain] = (),
         store: Store | None = None,
         recovers: bool = True,
+        queue: ThreadQueue | None = None,
         restarts: RestartPolicy | None = None,
         adapters: Callable[[str], Adapter] = make_adapter,
         **observers: Unpack[Observers],
@@ -78,6 +81,7 @@ class ActorSystem:
         self.settings = settings
         self.chains: Mapping[str, Chain] = {chain.name: chain for chain in (AEIOUY_CHAIN, *chains)}
         self.store = store
+        self.queue = queue
         self._recovers = recovers
         self.adapters = Adapters(adapters)
         """What agents ask by."""
@@ -99,8 +103,13 @@ class ActorSystem:
         threads = ThreadActor(THREADS, self, self.store)
         self.add(SupervisorActor(SUPERVISOR, self))
         self.add(threads)
-        if self._recovers:
-            threads.recover()
+        if self.queue is not None:
+            await self.queue.open(threads.runs.perform)
+            if self.queue.performs:
+                await threads.runs.sweep()
+                threads.runs.look()
+        elif self._recovers:
+            await threads.recover()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -203,6 +212,8 @@ class ActorSystem:
 
     async def stop(self) -> None:
         """Stop every actor, the latest first, and close their adapters; what each is handling ends before it goes."""
+        if self.queue is not None:
+            await self.queue.aclose()
         for actor_id in (THREADS, *reversed(self.actors())):  # runs of threads first: they wait for the others
             await self.let_go(actor_id)
         await self.adapters.aclose()

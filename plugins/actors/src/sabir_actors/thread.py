@@ -1,51 +1,73 @@
-"""One thread as its journal tells it, and what it says to others.
+"""One thread as its journal tells it, and where all threads are.
 
-journal `thread:<id>` ── ThreadEvent, ThreadEvent, InnerMessage … ─▶ ThreadView
-                                                        record(): the journal first, then the view
+    journal `thread:<id>` ── ThreadEvent, ThreadEvent, InnerMessage … ─▶ ThreadView
+                                                            record(): the journal first, then the view
+
+The journal is the fence. A record of whoever runs the thread goes behind what others said of it meanwhile (paused, an
+agent changed); once the thread is over, or run elsewhere, it fails, and nothing more of it is recorded here.
 """
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 from uuid import UUID, uuid5
 
 from sabir.errors import one_line
-from sabir_session import RecordingFailed, Session, append_item
-from sabir_session.stores import StoredJournal
+from sabir_session import JournalInvalid, PositionTaken, RecordingFailed, Session, SessionError, Store, append_item
 
-from sabir_actors import data as typed
 from sabir_actors.actor import Actor, logger
-from sabir_actors.agents import AgentManagerActor, changed
+from sabir_actors.agents import AgentManagerActor
 from sabir_actors.errors import ActorError, ErrorCode
-from sabir_actors.phases import Chain, Phase
 from sabir_actors.protocol import Message, Response, deserialize_message, now
 from sabir_actors.state import ThreadEvent, ThreadView, What
 
-if TYPE_CHECKING:
-    from sabir_actors.system import ActorSystem
-
+JOURNAL = "thread:"
+"""What the names of threads' journals begin with."""
+FREE: frozenset[What] = frozenset({"phase_done", "failed"})
+"""What whoever runs a thread records behind what others said of it meanwhile; the rest is true of one state alone."""
+_EVENT = f"{ThreadEvent.__module__}:{ThreadEvent.__qualname__}"
+"""What a journal calls an event."""
 _IDS = UUID("6f1b8f0c-8a0e-4f2e-9d55-0f6f0d8e7a11")
 """The namespace of ids: that of a thread is made of the id of the message that created it."""
 
 
 class Thread:
-    """One thread in this process: its session, what its events come to, and its run while there is one."""
+    """One thread in this process: its session, what its events come to, and its run while there is one.
 
-    def __init__(self, thread_id: str, journal: StoredJournal | None) -> None:
-        self.thread_id = thread_id
+    `runner` is the name under which this process runs threads; without a store a thread lives in memory alone.
+    """
+
+    def __init__(self, thread_id: str, store: Store | None = None, runner: str = "") -> None:
+        self.thread_id, self.store, self.runner = thread_id, store, runner
         self.run: asyncio.Task[None] | None = None
         self.agents: AgentManagerActor | None = None
         self.actors: list[Actor] = []
         """Those that were made for its run."""
-        self.read(journal)
+        self.read()
 
-    def read(self, journal: StoredJournal | None) -> None:
-        """Hold what a journal says now, in place of what was held; None for a thread that lives in memory alone."""
+    @property
+    def is_mine(self) -> bool:
+        """Whether it is run here, as far as is known."""
+        return self.view.runner == self.runner and not self.view.is_over
+
+    def read(self) -> None:
+        """Hold what its journal says now, in place of what was held."""
+        journal = None if self.store is None else ThreadJournal(self, self.store)
         self.journal, self.session, self.view = journal, Session(journal=journal), ThreadView()
         self.session.mutate(ThreadEvent).register(ThreadEvent, append_item)
         for event in self.session.select_all(ThreadEvent):
             self.view.take(event)
+
+    def refresh(self) -> None:
+        """Take what others wrote to the journal; ActorError (UNKNOWN_THREAD) where it was deleted."""
+        if self.journal is None:
+            return
+        length = self.journal.length()
+        if length is None:
+            raise unknown(self.thread_id)
+        if length != self.journal.position and not (self.is_mine and self.journal.catch_up()):
+            self.read()
 
     def record(
         self, what: What, said: dict[str, Any], message: Message | None = None, response: Response | None = None
@@ -58,7 +80,12 @@ class Thread:
             message_id=message.id if message else None,
             response=response.model_dump(mode="json") if response else None,
         )
-        self.session.mutate(ThreadEvent).append(event)
+        try:
+            self.session.mutate(ThreadEvent).append(event)
+        except PositionTaken:
+            if what not in FREE or self.journal is None or not self.journal.catch_up():
+                raise
+            return self.record(what, said, message, response)
         self.view.take(event)
 
     def answer_to(self, message: Message) -> Response | None:
@@ -71,91 +98,88 @@ class Thread:
         return response
 
 
+class ThreadJournal:
+    """The journal of a thread, to whoever runs it: what agents record goes behind what others said of the thread."""
+
+    def __init__(self, thread: Thread, store: Store) -> None:
+        self._thread, self._store, self._name = thread, store, f"{JOURNAL}{thread.thread_id}"
+        self._opened = store.journal(self._name)
+
+    @property
+    def position(self) -> int:
+        """How many records are known here."""
+        return len(self._opened)
+
+    def length(self) -> int | None:
+        """How many records it holds; None where it was deleted."""
+        return self._store.length(self._name)
+
+    def append(self, kind: str, body: str) -> None:
+        """Write one record; PositionTaken where another runs the thread now, or it is over."""
+        while True:
+            try:
+                return self._opened.append(kind, body)
+            except PositionTaken:
+                if kind == _EVENT or not self.catch_up():
+                    raise
+
+    def read(self) -> Iterator[tuple[str, str]]:
+        """The records that are known here."""
+        return self._opened.read()
+
+    def catch_up(self) -> bool:
+        """Take what others said of the thread; False where it is not run here any more."""
+        thread, opened = self._thread, self._store.journal(self._name)
+        news = list(opened.read(self.position))
+        if any(kind != _EVENT for kind, _ in news):
+            return False
+        for _, body in news:
+            thread.view.take(ThreadEvent.model_validate_json(body))
+        self._opened = opened
+        return thread.is_mine
+
+
+class Threads:
+    """The threads of one process: those that it holds, and those of its store."""
+
+    def __init__(self, store: Store | None, runner: str) -> None:
+        self.store, self.runner = store, runner
+        self.held: dict[str, Thread] = {}
+        """Those that run here; without a store all."""
+
+    def open(self, thread_id: str) -> Thread:
+        """A thread as its journal is now; ActorError (UNKNOWN_THREAD) where there is none."""
+        thread = self.held.get(thread_id)
+        try:
+            if thread is not None:
+                thread.refresh()
+            elif self.store is not None and self.store.length(f"{JOURNAL}{thread_id}"):
+                thread = self.made(thread_id)
+        except SessionError as error:
+            is_damaged = isinstance(error, JournalInvalid)
+            reason = f"thread {thread_id} cannot be read: {error}"
+            raise ActorError(ErrorCode.RECORDING_FAILED, reason, retryable=not is_damaged) from error
+        if thread is None or not thread.view.exists:
+            raise unknown(thread_id)
+        return thread
+
+    def made(self, thread_id: str) -> Thread:
+        """The thread that is held, or else one with its journal, which is made where there is none."""
+        found = self.held.get(thread_id) or Thread(thread_id, self.store, self.runner)
+        return found if self.store is not None else self.held.setdefault(thread_id, found)
+
+    def ids(self) -> list[str]:
+        """Ids of all threads; a journal without a record is that of one that was not created."""
+        stored: list[str] = []
+        if self.store is not None:
+            names = [name for name in self.store.names() if name.startswith(JOURNAL) and self.store.length(name)]
+            stored = [name.removeprefix(JOURNAL) for name in names]
+        return sorted({*self.held, *stored})
+
+
 def thread_id_of(message_id: str) -> str:
     """The id of the thread that the CREATE_THREAD of that id makes: a duplicate finds its thread."""
     return str(uuid5(_IDS, message_id))
-
-
-def request_of(message: Message, wanted: typed.CreateThread, chain: Chain) -> dict[str, Any]:
-    """What a journal keeps of the request that created its thread."""
-    thread_id = thread_id_of(message.id)
-    return {
-        "thread_id": thread_id,
-        "user_id": wanted.user_id,
-        "initial_input": wanted.initial_input,
-        "metadata": wanted.metadata,
-        "chain": chain.name,
-        "phases": list(chain.names),
-        "client": message.sender,
-        "correlation_id": message.correlation_id or thread_id,
-    }
-
-
-def input_of(view: ThreadView, phase: Phase) -> str:
-    """What a phase is asked: the user's words first, then to go on."""
-    return view.initial_input if not view.outputs else phase.ask
-
-
-def context_of(view: ThreadView) -> dict[str, Any]:
-    """What a phase is told of its thread: what was said so far, whose it is."""
-    last = view.last_output
-    said = [{"role": "assistant", "content": output.response} for output in view.outputs.values()]
-    asked = [{"role": "user", "content": view.initial_input}] if said else []
-    return {
-        "conversation_history": [*(view.metadata.get("conversation_history") or ()), *asked, *said],
-        "previous_phase_output": last and last.model_dump(mode="json"),
-        "user_id": view.user_id,
-        "metadata": {name: value for name, value in view.metadata.items() if name != "conversation_history"},
-    }
-
-
-def status_of(view: ThreadView) -> typed.ThreadStatus:
-    """Where a thread that exists is; at its end with how it ended."""
-    assert view.created_at is not None and view.updated_at is not None
-    return typed.ThreadStatus(
-        thread_id=view.thread_id,
-        status=view.status,
-        current_phase=None if view.is_over else view.current_phase,
-        created_at=view.created_at,
-        updated_at=view.updated_at,
-        phases_completed=list(view.outputs),
-        phases_remaining=list(view.remaining),
-        **({"result": result_of(view)} if view.is_over else {}),
-    )
-
-
-def result_of(view: ThreadView) -> typed.ThreadResult:
-    """How a thread ended."""
-    last = view.last_output
-    cause: Mapping[str, Any] = {name: view.cause.get(name) for name in ("error_message", "error_code")}
-    output = last.model_dump(mode="json") if last else None
-    return typed.ThreadResult(thread_id=view.thread_id, status=view.status, output=output, **cause)
-
-
-def config_of(view: ThreadView, phase: Phase, system: "ActorSystem") -> typed.AgentConfig:
-    """How the agent of a phase asks: as its chain and the system say, with the changes since."""
-    model = phase.model or system.model
-    if model is None:
-        reason = f"neither the system nor the phase {phase.name!r} names a model; give ActorSystem(model=…)"
-        raise ActorError(ErrorCode.INVALID_CONFIG, reason)
-    tools = system.options if phase.options is None else phase.options
-    config = typed.AgentConfig(model=model, tools=list(tools))
-    for change in view.configs.get(phase.name, ()):
-        config = changed(config, change)
-    return config
-
-
-def check_runs_here(view: ThreadView, chain: Chain, system: "ActorSystem") -> None:
-    """Refuse a thread of which this process lacks a phase, the name of a model or an option."""
-    for name in view.remaining:
-        if name not in chain.names:
-            reason = f"the chain {chain.name!r} has no phase {name!r} here, as it had when the thread was created"
-            raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; give ActorSystem(chains=…) that one")
-        tools = config_of(view, chain.phase(name), system).tools
-        missing = [tool for tool in tools if tool not in system.options]
-        if missing:
-            reason = f"the phase {name!r} may choose {missing[0]!r}, which is no option here"
-            raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; give ActorSystem(options=…) with it")
 
 
 def done(message: Message, thread: Thread, step: Callable[[Thread], Response]) -> Response:

@@ -13,6 +13,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -24,13 +25,14 @@ from sabir_runtime.bound import BoundCall, BoundPolicy
 from sabir_runtime.errors import ReplayMismatch
 from sabir_runtime.policies import Batch
 from sabir_runtime.runners import Runner
+from sqlalchemy.exc import DBAPIError
 
 from sabir_durable.errors import DurableFault, RunCancelled, RunConflict, RunnerInUse, RunPaused, RunTaken, StoreInvalid
 from sabir_durable.execution import current
 from sabir_durable.ledger import OPEN, Run, check_name
 from sabir_durable.records import difference, request_of, whole_request
 from sabir_durable.runs import check_one_class
-from sabir_durable.stores import Durability, parse_store, shown
+from sabir_durable.stores import Durability, close_store, open_store, parse_store, shown, unusable
 
 if TYPE_CHECKING:
     from dbos import WorkflowHandleAsync
@@ -50,8 +52,9 @@ class DurableRunner(Runner, AsyncClosing):
     `store` is `sqlite:///file.db`, which needs nothing else, or `postgresql://…`, which many machines can share.
     `application` and `version` say whose runs these are: work of one version is carried on by workers of that version
     only, so raise it when a change of code makes old runs unrepeatable. `beat` seconds lie between two looks at what
-    was cancelled, decided, or left by the dead; `poll` between two looks at the queue. `durability="power"` makes
-    SQLite's writes outlive a power cut too.
+    was cancelled, decided, or left by the dead; `poll` between two looks at the queue. `at_once` bounds the runs that a
+    worker takes from a queue at once, so that others have some of them too: one number for all workers of a queue, for
+    the latest that was launched says it for all. `durability="power"` makes SQLite's writes outlive a power cut too.
 
     The engine, DBOS, is one in each process: runners of equal settings share it, others raise RunnerInUse.
     """
@@ -65,16 +68,21 @@ class DurableRunner(Runner, AsyncClosing):
         durability: Durability = "process",
         beat: float = 1.0,
         poll: float = 0.2,
+        at_once: int | None = None,
     ) -> None:
         if not re.fullmatch(r"[a-z0-9_-]{3,200}", application):
             raise StoreInvalid(f"application {application!r} is no name; use 3 or more of a-z, 0-9, - and _")
         for name, seconds in {"beat": beat, "poll": poll}.items():
             if not 0 < seconds < float("inf"):
                 raise SettingsInvalid(f"{name}={seconds} is no time between two looks; give seconds, more than 0")
-        self._arguments = (parse_store(store), application, version, durability, beat, poll)
+        if at_once is not None and at_once < 1:
+            raise SettingsInvalid(f"at_once={at_once} is no number of runs; give 1 or more, or None for no bound")
+        self._arguments = (parse_store(store), application, version, durability, beat, poll, at_once)
         self._contexts: dict[str, BaseContext] = {}
         self._worker: Worker | None = None
         self._launching: asyncio.Lock | None = None
+        self._submitting: Runs | None = None
+        self._opening = Lock()
 
     def create_bind_function(self, ctx: "BaseContext") -> Callable[..., BoundPolicy]:
         """The function that binds policies to the context; runs of its class are carried on with it from now on.
@@ -137,6 +145,40 @@ class DurableRunner(Runner, AsyncClosing):
         await self._check_served(worker, stored)
         return asked.run
 
+    async def submit(
+        self,
+        bound: BoundPolicy,
+        observations: str | Message | Sequence[Message],
+        options: Sequence[str] | None = None,
+        *,
+        run_id: str | None = None,
+        **arguments: Any,
+    ) -> str:
+        """Give a run to the workers of the store, of which this process need not be one; its name.
+
+        As `start`, but nothing is launched here: where no worker is there, the run waits for one.
+        """
+        call = BoundCall(bound, observations, options, bound.signature.check(arguments))
+        asked = self._asked(call, _checked(run_id) or uuid4().hex)
+        stored = await asyncio.to_thread(self._submit, asked)
+        _check_same(stored, asked)
+        return asked.run
+
+    def _submit(self, asked: Run) -> Run:
+        from sabir_durable.runs import Runs
+        from sabir_durable.worker import make_store
+
+        url, _, _, durability, *_ = self._arguments
+        try:
+            with self._opening:
+                if self._submitting is None:
+                    runs = Runs(open_store(url, durability))
+                    make_store(runs.engine, url)
+                    self._submitting = runs
+            return self._submitting.enqueue(asked)
+        except DBAPIError as error:
+            raise unusable(url, error.orig or error, "used") from None
+
     async def result(self, run_id: str) -> Batch:
         """Wait for a run, wherever it is performed, and give what it gave; raises as `run` does.
 
@@ -192,6 +234,9 @@ class DurableRunner(Runner, AsyncClosing):
     async def aclose(self) -> None:
         """Stop working here. What is unfinished stays so, for another worker or the next launch."""
         worker, self._worker = self._worker, None
+        runs, self._submitting = self._submitting, None
+        if runs is not None:
+            await asyncio.to_thread(_close, runs)
         if worker is not None:
             await _release(worker)
 
@@ -292,6 +337,11 @@ async def _release(worker: "Worker") -> None:
     _shared = (worker, holders) if holders else None
     if not holders:
         await worker.close()
+
+
+def _close(runs: "Runs") -> None:
+    runs.close()
+    close_store(runs.engine)
 
 
 def _checked(run_id: str | None) -> str | None:

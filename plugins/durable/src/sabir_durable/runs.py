@@ -234,10 +234,10 @@ class Runs(SyncClosing):
         if self.ledger.run(run).wish != "run":
             self._client.cancel_workflow(run)
 
-    def open_queues(self, queues: Iterable[str], poll: float) -> None:
-        """Make the queues that are missing; their workers look every `poll` seconds."""
+    def open_queues(self, queues: Iterable[str], poll: float, at_once: int | None) -> None:
+        """Make the queues that are missing; their workers look every `poll` seconds, and take so many runs at once."""
         for queue in queues:
-            self._client.register_queue(queue, polling_interval_sec=poll, on_conflict="always_update")
+            self._client.register_queue(queue, polling_interval_sec=poll, worker_concurrency=at_once)
 
     def _end(self, run: str, wish: str, reason: str | None = None) -> None:
         state = self.summary(run).state

@@ -25,10 +25,11 @@ from dbos._error import DBOSWorkflowCancelledError
 from sabir_runtime.bound import BoundCall, BoundPolicy
 from sabir_runtime.errors import PolicyInvalid, ReplayMismatch
 from sabir_runtime.failures import PolicyFailed
-from sqlalchemy import URL
+from sqlalchemy import URL, Engine
 from sqlalchemy.exc import DBAPIError
 
 from sabir_durable import engine
+from sabir_durable.engine import migrate
 from sabir_durable.errors import DurableFault, RunStopped, RunTaken, StoreInvalid
 from sabir_durable.execution import Execution
 from sabir_durable.leases import make_lease
@@ -70,6 +71,18 @@ class Settings:
     durability: Durability
     beat: float
     poll: float
+    at_once: int | None = None
+
+
+def make_store(engine: Engine, url: URL) -> None:
+    """Reach a store, and make the tables of runs in it, the engine's too, or bring older ones up."""
+    if is_sqlite(url):
+        make_private(str(url.database))
+    reach_store(engine)
+    make_tables(engine)
+    url = url.set(drivername=engine.dialect.name)
+    bounds = {} if is_sqlite(url) else {name: str(bound) for name, bound in bounds_of(url).items()}
+    migrate(url.update_query_dict(bounds).render_as_string(hide_password=False))
 
 
 class Worker:
@@ -78,8 +91,6 @@ class Worker:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.name = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
-        if is_sqlite(settings.url):
-            make_private(str(settings.url.database))
         self.engine = open_store(settings.url, settings.durability)
         self.ledger = Ledger(self.engine)
         self.runs = Runs(self.engine)
@@ -114,7 +125,7 @@ class Worker:
         for context in contexts:
             self._know(context)
         queues = [queue_of(settings.application, name) for name in self._contexts]
-        await self.store(self.runs.open_queues, queues, settings.poll)
+        await self.store(self.runs.open_queues, queues, settings.poll, settings.at_once)
         engine.launch(self.engine, service, queues, self._execute)
         await self.store(self._recover)
         await self.store(self._tell_stranded)
@@ -126,7 +137,7 @@ class Worker:
         self._know(context)
         if is_new:
             queue = queue_of(self.settings.application, type(context).__qualname__)
-            await self.store(self.runs.open_queues, [queue], self.settings.poll)
+            await self.store(self.runs.open_queues, [queue], self.settings.poll, self.settings.at_once)
             engine.listen(queue)
 
     @property
@@ -191,11 +202,7 @@ class Worker:
             del self._waiting[future]
 
     def _prepare(self) -> None:
-        reach_store(self.engine)
-        make_tables(self.engine)
-        url = self.settings.url.set(drivername=self.engine.dialect.name)
-        bounds = {} if is_sqlite(url) else {name: str(bound) for name, bound in bounds_of(url).items()}
-        engine.migrate(url.update_query_dict(bounds).render_as_string(hide_password=False))
+        make_store(self.engine, self.settings.url)
         if not self._lease.hold():
             raise StoreInvalid("the store gives no lock to this worker; see whether it takes connections")
         self._sign_on()

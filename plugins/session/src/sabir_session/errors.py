@@ -6,6 +6,7 @@ SabirError
     ├── ObserverInvalid                         an observer that nothing would await (TypeError)
     ├── RecordConflict                          two records claim one place
     ├── RecordingFailed                         the journal did not take a record; nothing changed (UP-30)
+    │   └── PositionTaken                       another writer was first
     ├── SnapshotSerializationError · SnapshotRestoreError
     ├── JournalInvalid                          what a journal holds cannot be read as what it says it is
     └── StoreError
@@ -38,6 +39,10 @@ class RecordConflict(SessionError, ValueError):
 
 class RecordingFailed(SessionError):
     """The journal did not take a record, so the session did not change either (UP-30)."""
+
+
+class PositionTaken(RecordingFailed):
+    """Another writer took the position of a record in the journal; what it wrote can be read there."""
 
 
 class SnapshotSerializationError(SessionError, ValueError):

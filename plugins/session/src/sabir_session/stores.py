@@ -21,6 +21,7 @@ from sabir_session.errors import (
     JournalExists,
     JournalInvalid,
     JournalMissing,
+    PositionTaken,
     RecordingFailed,
     StoreError,
     StoreTooNew,
@@ -198,11 +199,11 @@ class Store(SyncClosing, ABC):
             following, end = parent, min(end, length)
         return found[::-1]
 
-    def _read(self, journal: int, end: int) -> Iterator[tuple[str, str]]:
+    def _read(self, journal: int, first: int, end: int) -> Iterator[tuple[str, str]]:
         with self._working("read a journal"):
             stretches = self._stretches(journal, end)
         for stretch in stretches:
-            key, last = (stretch.journal * POSITIONS + position for position in (stretch.first, stretch.end))
+            key, last = (stretch.journal * POSITIONS + max(each, first) for each in (stretch.first, stretch.end))
             while key < last:
                 with self._working("read a journal"):
                     rows = self._rows(layout.RECORDS, (key, last, BATCH))
@@ -266,8 +267,8 @@ class StoredJournal:
     def append(self, kind: str, body: str) -> None:
         """Write one record; it is there, and stays if the process dies, once this has returned.
 
-        Raises RecordingFailed, and nothing is written, where the database fails, where the journal was deleted, and
-        where another writer has taken the position since this one was opened.
+        Raises RecordingFailed, and nothing is written, where the database fails and where the journal was deleted, and
+        PositionTaken, which is one, where another writer has taken the position since this one was opened.
         """
         store = self._store
         with self._lock:
@@ -275,7 +276,7 @@ class StoredJournal:
                 written = self._execute(self._statement, (self._key, kind, body, self._identity)).rowcount
             except store._taken:
                 reason = "was written by another since this one opened it; open the journal again"
-                raise RecordingFailed(f"position {len(self)} of the journal {self.name!r} {reason}") from None
+                raise PositionTaken(f"position {len(self)} of the journal {self.name!r} {reason}") from None
             except store._failures as error:
                 raise RecordingFailed(
                     f"{store._described} did not take position {len(self)} of {self.name!r}: {failures.told(error)}"
@@ -286,6 +287,6 @@ class StoredJournal:
                 )
             self._key += 1
 
-    def read(self) -> Iterator[tuple[str, str]]:
-        """The records, as (kind, body), in the order of appending; JournalInvalid where one is gone."""
-        return self._store._read(self._identity, len(self))
+    def read(self, first: int = 0) -> Iterator[tuple[str, str]]:
+        """The records from that position on, as (kind, body), in order; JournalInvalid where one is gone."""
+        return self._store._read(self._identity, first, len(self))

@@ -1,0 +1,33 @@
+"""Who performs threads: this process at once, or whichever process a queue gives them to.
+
+    START, RESUME ─▶ recorded with the name of a run ─▶ queue.put(thread, run) ┄┄▶ perform(thread, run), in one of them
+
+A run is the way of a thread from its start, or from where it is resumed, until it is paused or over. A queue keeps it
+until `perform` returns, and gives it to another process where the one that performed it died.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeAlias
+
+Perform: TypeAlias = Callable[[str, str], Awaitable[None]]
+"""`perform(thread_id, run)`: perform a thread until it is paused or over; cancelled, it leaves the run unfinished."""
+
+
+class ThreadQueue(Protocol):
+    """Gives runs of threads to processes; `sabir_actors.durable.DurableQueue` is one."""
+
+    @property
+    def performs(self) -> bool:
+        """Whether runs are given to this process too."""
+
+    async def open(self, perform: Perform) -> None:
+        """Begin to give runs to this process, if it performs any."""
+
+    async def put(self, thread_id: str, run: str) -> None:
+        """Give a run to one of the processes; one that was put before is not put again.
+
+        Raises sabir.SabirError where the queue cannot be written.
+        """
+
+    async def aclose(self) -> None:
+        """Give no more runs to this process; those that it performs are cancelled, and given to another."""

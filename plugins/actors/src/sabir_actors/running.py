@@ -1,0 +1,339 @@
+"""The runs of threads in this process: phase by phase, each with actors of its own (CH-15, CH-46).
+
+    go_on ─┬─ no queue ─▶ here ─▶ taken ─▶ for each phase that is left:
+           └─ queue.put ┄┄▶ perform ─┘       PROCESS_PHASE ─▶ PhaseActor ─▶ PHASE_PROCESSED ─▶ recorded
+                                             then the client is told how the thread ended
+
+Whoever runs a thread says so in its journal first; its records end where another took it. No thread waits for another's
+model: each has its own phase actor and agents, made when they are needed and let go after.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sabir.errors import SabirError
+from sabir_session import JournalInvalid, PositionTaken, RecordingFailed, SessionError
+
+from sabir_actors.actor import logger
+from sabir_actors.agents import Agent, AgentManagerActor
+from sabir_actors.errors import ActorError, ErrorCode
+from sabir_actors.phase import PhaseActor
+from sabir_actors.phases import AGENTS, Chain, Phase
+from sabir_actors.protocol import Message
+from sabir_actors.system import raised
+from sabir_actors.thread import JOURNAL, Thread, Threads, fail
+from sabir_actors.views import check_runs_here, config_of, context_of, input_of, result_of
+
+if TYPE_CHECKING:
+    from sabir_actors.state import ThreadView
+    from sabir_actors.system import ActorSystem
+
+PAUSE, LONGEST_PAUSE = 0.5, 30.0
+"""Seconds before a thread goes on whose journal took no record, the first time and at most: they double."""
+LOOK = 2.0
+"""Seconds between two looks at the journals of the threads that run here: for what other processes said of them."""
+SWEEP = 15
+"""After so many looks, runs are sought that were recorded, and that nobody came to put."""
+
+
+class ThreadRuns:
+    """The threads that run in one process, in the name of the actor of all threads."""
+
+    def __init__(self, actor_id: str, system: "ActorSystem", threads: Threads) -> None:
+        self.actor_id, self.system, self.threads = actor_id, system, threads
+        self.queue = system.queue
+        self._looking: asyncio.Task[None] | None = None
+        self._lengths: dict[str, int | None] = {}
+        """How long each journal was at the latest sweep."""
+        self._over: set[str] = set()
+        """Threads that were over at an earlier sweep."""
+        self._is_stopped = False
+
+    def chain(self, name: str) -> Chain:
+        """The chain of that name; ActorError (INVALID_CONFIG) where the system has none."""
+        found = self.system.chains.get(name)
+        if found is None:
+            known = ", ".join(self.system.chains)
+            reason = f"no chain is called {name!r}; the system has {known}; give ActorSystem(chains=…) that one"
+            raise ActorError(ErrorCode.INVALID_CONFIG, reason)
+        return found
+
+    def check(self, thread: Thread) -> None:
+        """ActorError (INVALID_CONFIG) where a thread's chain, or an option of its agents, is not known here."""
+        check_runs_here(thread.view, self.chain(thread.view.chain), self.system)
+
+    def beginning(self, thread: Thread) -> dict[str, str | None]:
+        """What the record says that sets a thread on its way: who runs it, or the name of the run that is to be put."""
+        if self.queue is None:
+            return {"by": self.threads.runner, "run": None}
+        view = thread.view
+        return {} if view.run is not None else {"by": None, "run": f"{view.thread_id}.{view.runs + 1}"}
+
+    async def go_on(self, thread: Thread) -> None:
+        """Have a thread performed that is processing, as its latest record says; tell the client of one that is over.
+
+        A run that the queue does not take now is put by a later sweep.
+        """
+        view = thread.view
+        if view.is_over or (view.status == "processing" and self.queue is None and thread.is_mine):
+            self.begin(thread)
+        elif view.status == "processing" and self.queue is not None and view.runner is None:
+            await self.put(thread)
+
+    def begin(self, thread: Thread) -> "asyncio.Task[None] | None":
+        """Run a thread here, if it does not yet; its run. None once the system stops."""
+        if self._is_stopped:
+            return None
+        if thread.run is None or thread.run.done():
+            self.threads.held[thread.thread_id] = thread
+            thread.run = asyncio.ensure_future(self._run(thread))
+            thread.run.add_done_callback(lambda run: self._ended(thread, run))
+            self.look()
+        return thread.run
+
+    async def perform(self, thread_id: str, run: str) -> None:
+        """Perform a run that a queue gave; ActorError (INVALID_CONFIG) where what the thread needs is not here."""
+        thread = await self._opened(thread_id)
+        if thread is None or thread.view.run != run:
+            return
+        if thread.view.status == "processing":
+            self.check(thread)
+        await self.halt(thread)
+        task = self.begin(thread)
+        if task is None:
+            raise asyncio.CancelledError
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            await self.halt(thread)
+            raise
+        if not task.cancelled():
+            task.result()
+        elif thread.is_mine:  # the system stops
+            raise asyncio.CancelledError
+
+    async def stop(self) -> None:
+        """Interrupt every run; those of a store go on when there is a process again."""
+        self._is_stopped = True
+        if self._looking is not None:
+            self._looking.cancel()
+        for thread in list(self.threads.held.values()):
+            await self.halt(thread)
+
+    async def halt(self, thread: Thread) -> None:
+        """Interrupt the run of a thread, and what it waits for."""
+        run = thread.run
+        if run is None or run.done():
+            return
+        for actor in thread.actors:
+            actor.abandon()
+        run.cancel()
+        await asyncio.wait([run])
+        await self._let_go(thread)  # the run may have been interrupted while it did that
+
+    async def put(self, thread: Thread) -> None:
+        """Put the run of a thread that is processing; one that has none, for it began without a queue, is given one."""
+        assert self.queue is not None
+        try:
+            if thread.view.run is None:
+                thread.record("queued", self.beginning(thread))
+            if thread.view.run is not None:
+                await self.queue.put(thread.thread_id, thread.view.run)
+        except SabirError as error:
+            logger.warning("thread %s waits for a later sweep; its run was not put: %s", thread.thread_id, error)
+
+    async def _opened(self, thread_id: str) -> Thread | None:
+        """A thread, once its journal can be read; None where there is none any more."""
+        pause = PAUSE
+        while True:
+            try:
+                return self.threads.open(thread_id)
+            except ActorError as error:
+                if error.code is ErrorCode.UNKNOWN_THREAD:
+                    return None
+                if not error.retryable:
+                    raise
+                logger.warning("thread %s waits %g s for its journal: %s", thread_id, pause, error)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    # One run
+
+    async def _run(self, thread: Thread) -> None:
+        """Phase by phase, until the thread is paused or over; then its client is told how it ended."""
+        run = thread.view.run
+        while not thread.view.is_over:
+            if thread.view.status == "processing":
+                if not thread.is_mine and not await self._take(thread, thread.view.runner):
+                    return
+                await self._work(thread)
+            elif run is None or thread.view.run != run or await self._leave(thread):
+                return
+        await self._tell_client(thread.view)
+
+    async def _take(self, thread: Thread, known: str | None) -> bool:
+        """Say in the journal that the thread is run here; False where another took it since the known one ran it."""
+
+        def take() -> None:
+            thread.refresh()
+            if thread.view.status == "processing" and thread.view.runner == known:
+                thread.record("taken", {"by": self.threads.runner, **({} if self.queue else {"run": None})})
+
+        await self._patiently(thread.thread_id, take)
+        return thread.is_mine or thread.view.status != "processing"
+
+    async def _leave(self, thread: Thread) -> bool:
+        """Say in the journal that a paused thread is run by nobody; False where it is not paused any more."""
+
+        def leave() -> None:
+            thread.refresh()
+            if thread.view.status == "paused":
+                thread.record("left", {"by": None, "run": None})
+
+        await self._patiently(thread.thread_id, leave)
+        return thread.view.run is None
+
+    async def _patiently(self, thread_id: str, step: Callable[[], None]) -> None:
+        """Do a step on the journal, once that is there; what others wrote in between is no reason to wait."""
+        pause = PAUSE
+        while True:
+            try:
+                return step()
+            except PositionTaken:
+                continue
+            except JournalInvalid:
+                raise
+            except SessionError as error:
+                logger.warning("thread %s waits %g s for its journal: %s", thread_id, pause, error)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _work(self, thread: Thread) -> None:
+        """The phases that are left, until the thread is not processing, or another runs it."""
+        try:
+            try:
+                while thread.view.status == "processing" and (phase := thread.view.current_phase):
+                    await self._run_phase(thread, phase)
+                if thread.view.status == "processing":
+                    thread.record("completed", {})
+            except Exception as error:
+                fail(thread, error)
+        except RecordingFailed as error:
+            logger.warning("thread %s could not be recorded: %s", thread.thread_id, error)
+            await self._let_go(thread)
+            await self._take(thread, self.threads.runner)
+        finally:
+            await self._let_go(thread)
+
+    async def _run_phase(self, thread: Thread, name: str) -> None:
+        view, chain = thread.view, self.chain(thread.view.chain)
+        actor = self._phase_actor(thread, chain, chain.phase(name))
+        said = {"thread_id": view.thread_id, "phase_type": name, "input": input_of(view, chain.phase(name))}
+        request = Message(
+            type="PROCESS_PHASE",
+            data={**said, "context": context_of(view)},
+            sender=self.actor_id,
+            receiver=actor.actor_id,
+            correlation_id=view.correlation_id,
+        )
+        response = raised(await self.system.send_message(request))
+        thread.record("phase_done", dict(response.data))
+        await self.system.let_go(actor.actor_id)
+        thread.actors.remove(actor)
+
+    def _phase_actor(self, thread: Thread, chain: Chain, phase: Phase) -> PhaseActor:
+        """The actor of a phase, made for this thread alone, with the agent that its configuration says."""
+        thread_id, system = thread.thread_id, self.system
+        if thread.agents is None:
+            thread.agents = AgentManagerActor(f"{thread_id}/{AGENTS}", system, thread.session)
+            system.add(thread.agents)
+            thread.actors.append(thread.agents)
+        actor = PhaseActor(f"{thread_id}/{phase.name}", system, chain, phase, thread.agents)
+        thread.agents.add_agent(actor.agent_id, Agent(config_of(thread.view, phase, system), phase.output))
+        system.add(actor)
+        thread.actors.append(actor)
+        return actor
+
+    def _ended(self, thread: Thread, run: "asyncio.Task[None]") -> None:
+        """A run is over: tell of one that failed, and hold its thread no longer."""
+        error = None if run.cancelled() else run.exception()
+        if error is not None:
+            logger.error("thread %s is left where it is", thread.thread_id, exc_info=error)
+        if self.threads.store is not None and self.threads.held.get(thread.thread_id) is thread and thread.run is run:
+            del self.threads.held[thread.thread_id]
+
+    async def _let_go(self, thread: Thread) -> None:
+        while thread.actors:
+            await self.system.let_go(thread.actors[-1].actor_id)
+            thread.actors.pop()
+        thread.agents = None
+
+    async def _tell_client(self, view: "ThreadView") -> None:
+        """Tell who created the thread how it ended; with a queue, whoever is in another process asks."""
+        if view.client is None or (self.queue is not None and view.client not in self.system.actors()):
+            return
+        await self.system.send_message(
+            Message(
+                type="THREAD_RESULT",
+                data=result_of(view).model_dump(mode="json"),
+                sender=self.actor_id,
+                receiver=view.client,
+                correlation_id=view.correlation_id,
+            )
+        )
+
+    # Other processes
+
+    def look(self) -> None:
+        """Look from time to time at what other processes said of the threads that run here."""
+        if self._looking is None and self.threads.store is not None:
+            self._looking = asyncio.ensure_future(self._look())
+
+    async def _look(self) -> None:
+        looks = 0
+        while True:
+            await asyncio.sleep(LOOK)
+            looks += 1
+            for thread in [each for each in self.threads.held.values() if each.is_mine]:
+                await self._look_at(thread)
+            if self.queue is not None and self.queue.performs and looks % SWEEP == 0:
+                await self.sweep()
+
+    async def _look_at(self, thread: Thread) -> None:
+        """Interrupt the run of a thread that is over, or that another took."""
+        journal = thread.journal
+        try:
+            if journal is None or journal.length() == journal.position or journal.catch_up():
+                return
+        except SessionError as error:
+            logger.debug("thread %s could not be looked at: %s", thread.thread_id, error)
+            return
+        await self.halt(thread)
+        if thread.view.is_over:
+            await self.go_on(thread)
+
+    async def sweep(self) -> None:
+        """Put the runs of threads that are processing and did not change since the latest sweep.
+
+        A process that died between the record and the queue left one that nobody has. One that has a run already is
+        not given another.
+        """
+        for thread_id in self.threads.ids():
+            try:
+                await self._swept(thread_id)
+            except (ActorError, SessionError) as error:
+                logger.warning("thread %s stays as it is: %s", thread_id, error)
+
+    async def _swept(self, thread_id: str) -> None:
+        assert self.threads.store is not None
+        if thread_id in self._over:
+            return
+        length = self.threads.store.length(f"{JOURNAL}{thread_id}")
+        if length == self._lengths.get(thread_id, length) and thread_id not in self.threads.held:
+            thread = self.threads.open(thread_id)
+            if thread.view.status == "processing":
+                await self.put(thread)
+            if thread.view.is_over:
+                self._over.add(thread_id)
+        self._lengths[thread_id] = length

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import sabir
 from sabir import Message
+from sabir.errors import SettingsInvalid
 from sabir_durable import DurableFault, DurableRunner, RunConflict, RunnerInUse, StoreInvalid
 from sabir_runtime import InMemoryRunner, PolicyFailed, ReplayMismatch
 
@@ -364,3 +365,43 @@ async def test_what_cannot_be_is_refused_in_one_line(sqlite: str) -> None:
             await program.main("Hi.")
         with pytest.raises(RunConflict, match="is no name of a run"):
             await runner.run(program.other, "Hi.", run_id=" ")
+
+
+async def test_a_run_is_submitted_by_a_process_that_performs_none(store: str) -> None:
+    """Nothing is launched for it; it waits for a worker, and the same name is the same run."""
+    heard: list[str] = []
+    async with DurableRunner(store, beat=BEAT, poll=POLL) as asking:
+        program = Program(asking, main=saying("hello", heard))
+        for _ in range(2):
+            assert await asking.submit(program.main, "Hi.", run_id="asked") == "asked"
+        with pytest.raises(ReplayMismatch, match=r"run 'asked' was asked of Program\.main with other observations"):
+            await asking.submit(program.main, "Bye.", run_id="asked")
+        with pytest.raises(DurableFault, match="not launched yet"):
+            assert asking.runs
+        assert not heard
+        async with working(store, main=saying("hello", heard)) as (runner, _):
+            assert [message.text for message in await runner.result("asked")] == ["hello"]
+    assert heard == ["hello"]
+
+
+async def test_a_worker_takes_so_many_runs_at_once(store: str) -> None:
+    """The others wait for a place, here or at another worker."""
+    gate = Gate()
+    async with DurableRunner(store, beat=BEAT, poll=POLL, at_once=2) as runner:
+        program = Program(runner, main=gate)
+        names = [await runner.start(program.main, "Hi.", run_id=f"run {number}") for number in range(5)]
+        await gate.reached.wait()
+        while [each.state for each in runner.runs.list()].count("running") < 2:
+            await asyncio.sleep(POLL)
+        await asyncio.sleep(10 * POLL)
+        assert gate.passed == 2
+        gate.opened.set()
+        for name in names:
+            await runner.result(name)
+    assert gate.passed == 5
+
+
+async def test_a_number_of_runs_at_once_is_one_or_more(sqlite: str) -> None:
+    """None stands for no bound."""
+    with pytest.raises(SettingsInvalid, match="at_once=0 is no number of runs; give 1 or more"):
+        DurableRunner(sqlite, at_once=0)

@@ -10,6 +10,7 @@ from sabir_session import (
     JournalExists,
     JournalInvalid,
     JournalMissing,
+    PositionTaken,
     RecordingFailed,
     Session,
     Store,
@@ -370,3 +371,17 @@ def test_reading_does_not_keep_others_from_writing(store: Store) -> None:
     store.journal("a").append("k", "late")
 
     assert len(list(reading)) == 149
+
+
+def test_who_comes_second_reads_what_the_first_one_wrote(store: Store) -> None:
+    """The position is taken, which is an error of its own; from there on the records of the other one are read."""
+    filled(store, "a", 3)
+    store.fork("a", "b")
+    for name in ("a", "b"):
+        first, second = store.journal(name), store.journal(name)
+        first.append("k", "won")
+        with pytest.raises(PositionTaken, match=f"position 3 of the journal '{name}' was written by another"):
+            second.append("k", "lost")
+        anew = store.journal(name)
+        assert list(anew.read(len(second))) == [("k", "won")]
+        assert [len(list(anew.read(position))) for position in range(6)] == [4, 3, 2, 1, 0, 0]

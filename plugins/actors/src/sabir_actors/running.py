@@ -50,6 +50,11 @@ class ThreadRuns:
         """Threads that were over at an earlier sweep."""
         self._is_stopped = False
 
+    @property
+    def performs(self) -> bool:
+        """Whether threads may run in this process."""
+        return self.queue is None or self.queue.performs
+
     def chain(self, name: str) -> Chain:
         """The chain of that name; ActorError (INVALID_CONFIG) where the system has none."""
         found = self.system.chains.get(name)
@@ -60,8 +65,9 @@ class ThreadRuns:
         return found
 
     def check(self, thread: Thread) -> None:
-        """ActorError (INVALID_CONFIG) where a thread's chain, or an option of its agents, is not known here."""
-        check_runs_here(thread.view, self.chain(thread.view.chain), self.system)
+        """ActorError (INVALID_CONFIG) where a thread may run here, and lacks what its phases need."""
+        if self.performs:
+            check_runs_here(thread.view, self.chain(thread.view.chain), self.system)
 
     def beginning(self, thread: Thread) -> dict[str, str | None]:
         """What the record says that sets a thread on its way: who runs it, or the name of the run that is to be put."""
@@ -302,14 +308,12 @@ class ThreadRuns:
 
     async def _look_at(self, thread: Thread) -> None:
         """Interrupt the run of a thread that is over, or that another took."""
-        journal = thread.journal
         try:
-            if journal is None or journal.length() == journal.position or journal.catch_up():
-                return
-        except SessionError as error:
+            thread.refresh()
+        except (ActorError, SessionError) as error:
             logger.debug("thread %s could not be looked at: %s", thread.thread_id, error)
-            return
-        await self.halt(thread)
+        if not thread.is_mine:
+            await self.halt(thread)
         if thread.view.is_over:
             await self.go_on(thread)
 

@@ -147,8 +147,9 @@ class ThreadActor(Actor):
             if thread.view.is_over:
                 reason = f"thread {thread_id} is {thread.view.status}; its agents are asked no more"
                 raise ActorError(ErrorCode.INVALID_STATE, reason, thread_id=thread_id, status=thread.view.status)
-            config = config_of(thread.view, self.runs.chain(thread.view.chain).phase(phase), self.system)
-            probe.add_agent(phase, Agent(changed(config, wanted.config)))
+            found = self.runs.chain(thread.view.chain).phase(phase)
+            if self.runs.performs:
+                probe.add_agent(phase, Agent(changed(config_of(thread.view, found, self.system), wanted.config)))
             response = message.response(typed.AgentConfigUpdated(agent_id=wanted.agent_id))
             said = {"phase_type": phase, "config": wanted.config.model_dump(mode="json", exclude_unset=True)}
             thread.record("agent_updated", said, message, response)

@@ -1,0 +1,316 @@
+"""Runs of threads: put into a queue under the name that the journal has, performed by one process, left when paused."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sabir import SabirError
+from sabir_actors import AEIOUY, ActorError, ActorSystem, Chain, Phase, ThreadClient
+from sabir_actors.queues import Perform
+from sabir_session import SQLiteStore, Store
+from sabir_testing import Gate
+
+from tests.actors.surviving import GIVEN, Model, events_of, started, system_of, tell
+
+
+class Hall:
+    """A queue in memory: what is put waits until a test has one of the processes perform it."""
+
+    def __init__(self) -> None:
+        self.put: list[tuple[str, str]] = []
+        self.is_away = False
+
+    def seat(self, *, performs: bool = True) -> "Seat":
+        """The queue as one process has it."""
+        return Seat(self, performs=performs)
+
+
+class Seat:
+    """A ThreadQueue."""
+
+    def __init__(self, hall: Hall, *, performs: bool) -> None:
+        self.hall, self.performs = hall, performs
+        self.perform: Perform | None = None
+
+    async def open(self, perform: Perform) -> None:
+        self.perform = perform
+
+    async def put(self, thread_id: str, run: str) -> None:
+        if self.hall.is_away:
+            raise SabirError("the queue is away")
+        if (thread_id, run) not in self.hall.put:
+            self.hall.put.append((thread_id, run))
+
+    async def aclose(self) -> None:
+        self.perform = None
+
+    def begin(self, number: int = -1) -> "asyncio.Future[None]":
+        """Perform a run that was put, the latest if no other is said."""
+        assert self.perform is not None
+        return asyncio.ensure_future(self.perform(*self.hall.put[number]))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    with SQLiteStore(tmp_path / "threads.db") as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at what others said many times a second."""
+    monkeypatch.setattr("sabir_actors.running.LOOK", 0.01)
+    monkeypatch.setattr("sabir_actors.running.SWEEP", 1)
+
+
+class Processes:
+    """Systems that share a store and a queue, each with a model of its own."""
+
+    def __init__(self, store: Store, stack: AsyncExitStack) -> None:
+        self.hall, self._store, self._stack = Hall(), store, stack
+
+    async def worker(self, **how: Any) -> tuple[ActorSystem, Seat, Model]:
+        """One that performs runs."""
+        model, seat = Model(), self.hall.seat()
+        return await self._stack.enter_async_context(system_of(model, self._store, queue=seat, **how)), seat, model
+
+    async def asker(self) -> ActorSystem:
+        """One that performs none."""
+        queue = self.hall.seat(performs=False)
+        return await self._stack.enter_async_context(ActorSystem(store=self._store, queue=queue))
+
+
+async def until(store: Store, thread_id: str, what: str) -> None:
+    """Wait until that is recorded."""
+    while what not in events_of(store, thread_id):
+        await asyncio.sleep(0.005)
+
+
+async def test_a_thread_that_one_process_starts_is_performed_by_another(store: SQLiteStore) -> None:
+    """The asking program runs nothing and has no model; it is told the end by the journal."""
+    async with AsyncExitStack() as stack:
+        processes = Processes(store, stack)
+        system, (_, seat, model) = await processes.asker(), await processes.worker()
+        client = ThreadClient(system)
+        thread_id = await client.create("user1", "Shall I repot my fern?")
+        await client.start(thread_id)
+        assert processes.hall.put == [(thread_id, f"{thread_id}.1")]
+        await seat.begin()
+        result = await client.result(thread_id, every=0.01)
+    assert (result.status, model.asked) == ("completed", list(AEIOUY))
+    assert events_of(store, thread_id) == ["created", "started", "taken", *AEIOUY, "completed"]
+
+
+async def test_a_pause_from_another_process_keeps_the_phase_and_leaves_the_run(store: SQLiteStore) -> None:
+    """CH-16: the phase that runs ends, and is kept; the next run begins where it is resumed."""
+    async with AsyncExitStack() as stack:
+        processes = Processes(store, stack)
+        system, (_, seat, model) = await processes.asker(), await processes.worker()
+        model.held = gate = Gate()
+        thread_id = await started(system)
+        run = seat.begin()
+        await gate.reached()
+        assert (await tell(system, "PAUSE_THREAD", thread_id=thread_id)).type == "THREAD_PAUSED"
+        model.held = None
+        gate.open()
+        await run
+        assert events_of(store, thread_id) == ["created", "started", "taken", "paused", "action", "left"]
+        await tell(system, "RESUME_THREAD", thread_id=thread_id)
+        assert processes.hall.put[1:] == [(thread_id, f"{thread_id}.2")]
+        await seat.begin()
+    assert model.asked == list(AEIOUY)
+
+
+async def test_a_thread_that_is_resumed_before_its_phase_ended_goes_on_in_its_run(store: SQLiteStore) -> None:
+    """No second run is put beside the one that is at work."""
+    async with AsyncExitStack() as stack:
+        processes = Processes(store, stack)
+        system, (_, seat, model) = await processes.asker(), await processes.worker()
+        model.held = gate = Gate()
+        thread_id = await started(system)
+        run = seat.begin()
+        await gate.reached()
+        await tell(system, "PAUSE_THREAD", thread_id=thread_id)
+        await tell(system, "RESUME_THREAD", thread_id=thread_id)
+        model.held = None
+        gate.open()
+        await run
+    assert len(processes.hall.put) == 1 and model.asked == list(AEIOUY)
+    assert events_of(store, thread_id)[-1] == "completed"
+
+
+async def test_a_thread_that_is_paused_before_its_run_is_performed_is_left(store: SQLiteStore) -> None:
+    """The run ends without a phase; resumed, the thread has another."""
+    async with AsyncExitStack() as stack:
+        processes = Processes(store, stack)
+        system, (_, seat, model) = await processes.asker(), await processes.worker()
+        thread_id = await started(system)
+        await tell(system, "PAUSE_THREAD", thread_id=thread_id)
+        await seat.begin()
+        assert events_of(store, thread_id) == ["created", "started", "paused", "left"] and not model.asked
+        await tell(system, "RESUME_THREAD", thread_id=thread_id)
+        await seat.begin(0)
+        assert not model.asked
+        await seat.begin(1)
+    assert model.asked == list(AEIOUY)
+
+
+async def test_a_run_that_is_given_to_two_processes_is_recorded_by_the_later_one(store: SQLiteStore) -> None:
+    """The first was taken for dead: it records nothing from then on, and its run ends."""
+    async with AsyncExitStack() as stack:
+        processes = Processes(store, stack)
+        system = await processes.asker()
+        _, dead, slow = await processes.worker()
+        _, other, fast = await processes.worker()
+        slow.held = gate = Gate()
+        thread_id = await started(system)
+        first = dead.begin()
+        await gate.reached()
+        await other.begin()
+        length = store.length(f"thread:{thread_id}")
+        gate.open()
+        await first
+        assert store.length(f"thread:{thread_id}") == length
+    assert (slow.asked, fast.asked) == (["action"], list(AEIOUY))
+    assert events_of(store, thread_id) == ["created", "started", "taken", "taken", *AEIOUY, "completed"]
+
+
+async def test_a_run_that_is_cancelled_is_unfinished_for_another_process(store: SQLiteStore) -> None:
+    """As a worker that closes does; what was recorded is not done again."""
+    async with AsyncExitStack() as stack:
+        processes = Processes(store, stack)
+        system = await processes.asker()
+        _, seat, _ = await processes.worker()
+        thread_id = await started(system)
+        run = seat.begin()
+        await until(store, thread_id, "action")
+        run.cancel()
+        await asyncio.wait([run])
+        assert run.cancelled()
+        done = [each for each in events_of(store, thread_id) if each in AEIOUY]
+        _, other, rest = await processes.worker()
+        await other.begin()
+    assert rest.asked == list(AEIOUY[len(done) :])
+    assert [each for each in events_of(store, thread_id) if each in AEIOUY] == list(AEIOUY)
+
+
+async def test_a_system_that_stops_leaves_its_run_unfinished(store: SQLiteStore) -> None:
+    """Its run is cancelled, not done: the queue gives it to another."""
+    async with AsyncExitStack() as stack:
+        processes = Processes(store, stack)
+        system = await processes.asker()
+        model, seat = Model(), processes.hall.seat()
+        model.held = Gate()
+        async with system_of(model, store, queue=seat):
+            await started(system)
+            run = seat.begin()
+            await model.held.reached()
+        await asyncio.wait([run])
+        assert run.cancelled()
+
+
+async def test_a_run_that_was_recorded_and_not_put_is_put_by_a_sweep(
+    store: SQLiteStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The answer stands, for it is recorded; who died in between is no reason to lose the thread."""
+    async with AsyncExitStack() as stack:
+        processes = Processes(store, stack)
+        system, hall = await processes.asker(), processes.hall
+        hall.is_away = True
+        with caplog.at_level(logging.WARNING):
+            thread_id = await started(system)
+        assert not hall.put and "its run was not put: the queue is away" in caplog.text
+        hall.is_away = False
+        _, seat, model = await processes.worker()
+        assert hall.put == [(thread_id, f"{thread_id}.1")]
+        hall.put.clear()
+        while not hall.put:
+            await asyncio.sleep(0.01)
+        await seat.begin()
+        hall.put.clear()
+        await asyncio.sleep(0.1)
+        assert not hall.put
+    assert model.asked == list(AEIOUY)
+
+
+async def test_a_thread_of_a_time_without_a_queue_is_given_a_run(store: SQLiteStore) -> None:
+    """A program that becomes many processes keeps its threads; one that becomes a single one again too."""
+    alone = Model()
+    alone.held = Gate()
+    async with system_of(alone, store) as system:
+        thread_id = await started(system)
+        await alone.held.reached()
+    async with AsyncExitStack() as stack:
+        processes = Processes(store, stack)
+        _, seat, model = await processes.worker()
+        assert processes.hall.put == [(thread_id, f"{thread_id}.1")]
+        model.held = gate = Gate()
+        run = seat.begin()
+        await gate.reached()
+        run.cancel()
+    last = Model()
+    async with system_of(last, store) as system:
+        assert (await ThreadClient(system).result(thread_id, every=0.01)).status == "completed"
+        assert system.threads.view(thread_id).run is None
+    assert last.asked == list(AEIOUY)
+
+
+async def test_a_thread_that_another_process_terminates_is_interrupted(store: SQLiteStore) -> None:
+    """Within a look its phase is given up, and its run is over."""
+    async with AsyncExitStack() as stack:
+        processes = Processes(store, stack)
+        system, (_, seat, model) = await processes.asker(), await processes.worker()
+        model.held = gate = Gate()
+        thread_id = await started(system)
+        run = seat.begin()
+        await gate.reached()
+        await tell(system, "TERMINATE_THREAD", thread_id=thread_id, reason="enough")
+        await run
+    assert events_of(store, thread_id) == ["created", "started", "taken", "terminated"]
+
+
+async def test_a_change_of_model_from_another_process_counts_from_the_next_phase_on(store: SQLiteStore) -> None:
+    """CH-28: the worker reads it in the journal, while the phase before it runs."""
+    async with AsyncExitStack() as stack:
+        processes = Processes(store, stack)
+        system, (worker, seat, model) = await processes.asker(), await processes.worker()
+        worker.model = "scripted:first"
+        model.held = gate = Gate()
+        thread_id = await started(system)
+        run = seat.begin()
+        await gate.reached()
+        changed = {"agent_id": f"{thread_id}/experience", "config": {"model": "scripted:second"}}
+        assert (await tell(system, "UPDATE_AGENT_CONFIG", **changed)).type == "AGENT_CONFIG_UPDATED"
+        model.held = None
+        gate.open()
+        await run
+    assert model.models == ["scripted:first", "scripted:second", *["scripted:first"] * 4]
+
+
+async def test_a_run_whose_chain_is_not_here_says_so_and_changes_nothing(store: SQLiteStore) -> None:
+    """The process that performs it lacks what the one that created the thread had."""
+    async with AsyncExitStack() as stack:
+        processes = Processes(store, stack)
+        own = Chain("own", [Phase("only", "You are the only phase.")])
+        system, _, _ = await processes.worker(chains=[own])
+        _, seat, model = await processes.worker()
+        thread_id = (await tell(system, "CREATE_THREAD", **GIVEN, chain="own")).data["thread_id"]
+        await tell(system, "START_THREAD", thread_id=thread_id)
+        with pytest.raises(ActorError, match="no chain is called 'own'"):
+            await seat.begin()
+    assert events_of(store, thread_id) == ["created", "started"] and not model.asked
+
+
+async def test_a_run_of_a_thread_that_was_deleted_is_over(store: SQLiteStore) -> None:
+    """There is nothing to do."""
+    async with AsyncExitStack() as stack:
+        processes = Processes(store, stack)
+        system, (_, seat, model) = await processes.asker(), await processes.worker()
+        thread_id = await started(system)
+        store.delete(f"thread:{thread_id}")
+        await seat.begin()
+    assert not model.asked

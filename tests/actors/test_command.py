@@ -17,6 +17,7 @@ import pytest
 from rich.console import Console
 from sabir_actors import AEIOUY, ActorSystem, Chain, Phase, ThreadClient, ThreadEvent, ThreadView, command, shown
 from sabir_actors.data import PhaseOutput
+from sabir_actors.durable import DurableQueue
 from sabir_cli.main import main
 from sabir_session import SQLiteStore
 from sabir_testing.scripted import ScriptedAdapter, always
@@ -205,6 +206,24 @@ def test_a_thread_of_a_programs_own_chain_is_left_alone(told: Command) -> None:
     assert told.error("resume", thread_id) == said
     assert told.json("show", thread_id)["status"] == "processing"
     assert told("pause", thread_id) == f"thread {thread_id} is paused\n"
+
+
+def test_a_thread_of_a_queue_is_not_taken_from_its_workers(told: Command) -> None:
+    """It is paused from here like any other; to put it into the queue again takes a system that has that queue."""
+
+    async def make() -> str:
+        with SQLiteStore(Path(STORE)) as store:
+            queue = DurableQueue(f"sqlite:///{STORE}", at_once=0)
+            async with ActorSystem("echo:small", store=store, queue=queue) as system:
+                client = ThreadClient(system)
+                thread_id = await client.create("user1", "Why?")
+                await client.start(thread_id)
+                return thread_id
+
+    thread_id = asyncio.run(make())
+    assert told("pause", thread_id) == f"thread {thread_id} is paused\n"
+    assert f"thread {thread_id} is given to workers by a queue" in told.error("resume", thread_id)
+    assert [each["status"] for each in told.json()] == ["paused"]
 
 
 def test_a_thread_is_steered(told: Command) -> None:

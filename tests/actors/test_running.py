@@ -84,12 +84,6 @@ class Processes:
         return await self._stack.enter_async_context(ActorSystem(store=self._store, queue=queue))
 
 
-async def until(store: Store, thread_id: str, what: str) -> None:
-    """Wait until that is recorded."""
-    while what not in events_of(store, thread_id):
-        await asyncio.sleep(0.005)
-
-
 async def test_a_thread_that_one_process_starts_is_performed_by_another(store: SQLiteStore) -> None:
     """The asking program runs nothing and has no model; it is told the end by the journal."""
     async with AsyncExitStack() as stack:
@@ -184,18 +178,20 @@ async def test_a_run_that_is_cancelled_is_unfinished_for_another_process(store: 
     async with AsyncExitStack() as stack:
         processes = Processes(store, stack)
         system = await processes.asker()
-        _, seat, _ = await processes.worker()
-        thread_id = await started(system)
+        _, seat, model = await processes.worker()
+        model.held = first = Gate()
+        await started(system)
         run = seat.begin()
-        await until(store, thread_id, "action")
+        await first.reached()
+        model.held = second = Gate()
+        first.open()
+        await second.reached()
         run.cancel()
         await asyncio.wait([run])
         assert run.cancelled()
-        done = [each for each in events_of(store, thread_id) if each in AEIOUY]
         _, other, rest = await processes.worker()
         await other.begin()
-    assert rest.asked == list(AEIOUY[len(done) :])
-    assert [each for each in events_of(store, thread_id) if each in AEIOUY] == list(AEIOUY)
+    assert (model.asked, rest.asked) == (["action", "experience"], list(AEIOUY[1:]))
 
 
 async def test_a_system_that_stops_leaves_its_run_unfinished(store: SQLiteStore) -> None:
@@ -303,6 +299,12 @@ async def test_a_run_whose_chain_is_not_here_says_so_and_changes_nothing(store: 
         with pytest.raises(ActorError, match="no chain is called 'own'"):
             await seat.begin()
     assert events_of(store, thread_id) == ["created", "started"] and not model.asked
+
+
+async def test_a_queue_needs_a_store() -> None:
+    """Nothing else tells another process of a thread."""
+    with pytest.raises(ActorError, match=r"give ActorSystem\(store=…\) that store"):
+        ActorSystem("echo:small", queue=Hall().seat())
 
 
 async def test_a_run_of_a_thread_that_was_deleted_is_over(store: SQLiteStore) -> None:

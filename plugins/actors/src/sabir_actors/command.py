@@ -191,6 +191,9 @@ def _resume(order: _Order) -> int:
     if view.chain not in system.chains:
         reason = f"thread {view.thread_id} goes through the chain {view.chain!r}, which is a program's own"
         raise SettingsInvalid(f"{reason}; resume it there")
+    if view.runs:
+        reason = f"thread {view.thread_id} is given to workers by a queue, and would be taken from them"
+        raise SettingsInvalid(f"{reason}; resume it by a program's ThreadClient, whose system has that queue")
 
     async def resume(system: ActorSystem, client: ThreadClient) -> int:
         if view.status == "created":  # its process died before it was started

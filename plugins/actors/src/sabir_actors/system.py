@@ -81,6 +81,9 @@ class ActorSystem:
         self.settings = settings
         self.chains: Mapping[str, Chain] = {chain.name: chain for chain in (AEIOUY_CHAIN, *chains)}
         self.store = store
+        if queue is not None and store is None:
+            reason = "a queue gives threads to processes that share a store; give ActorSystem(store=…) that store"
+            raise ActorError(ErrorCode.INVALID_CONFIG, reason)
         self.queue = queue
         self._recovers = recovers
         self.adapters = Adapters(adapters)

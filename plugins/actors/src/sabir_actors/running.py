@@ -10,7 +10,7 @@ model: each has its own phase actor and agents, made when they are needed and le
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from sabir.errors import SabirError
 from sabir_session import JournalInvalid, PositionTaken, RecordingFailed, SessionError
@@ -21,13 +21,18 @@ from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.phase import PhaseActor
 from sabir_actors.phases import AGENTS, Chain, Phase
 from sabir_actors.protocol import Message
+from sabir_actors.state import ENDS
 from sabir_actors.system import raised
 from sabir_actors.thread import JOURNAL, Thread, Threads, fail
 from sabir_actors.views import check_runs_here, config_of, context_of, input_of, result_of
 
 if TYPE_CHECKING:
+    from sabir_actors.data import ThreadState
     from sabir_actors.state import ThreadView
     from sabir_actors.system import ActorSystem
+
+_Swept: TypeAlias = "tuple[int | None, ThreadState]"
+"""How many records a thread's journal held at a sweep, and the state it was in."""
 
 PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds before a thread goes on whose journal took no record, the first time and at most: they double."""
@@ -44,10 +49,7 @@ class ThreadRuns:
         self.actor_id, self.system, self.threads = actor_id, system, threads
         self.queue = system.queue
         self._looking: asyncio.Task[None] | None = None
-        self._lengths: dict[str, int | None] = {}
-        """How long each journal was at the latest sweep."""
-        self._over: set[str] = set()
-        """Threads that were over at an earlier sweep."""
+        self._swept: dict[str, _Swept] = {}
         self._is_stopped = False
 
     @property
@@ -323,21 +325,25 @@ class ThreadRuns:
         A process that died between the record and the queue left one that nobody has. One that has a run already is
         not given another.
         """
-        for thread_id in self.threads.ids():
+        known, self._swept = self._swept, {}
+        for thread_id in await asyncio.to_thread(self.threads.names):
             try:
-                await self._swept(thread_id)
+                self._swept[thread_id] = await self._sweep(thread_id, known.get(thread_id))
             except (ActorError, SessionError) as error:
                 logger.warning("thread %s stays as it is: %s", thread_id, error)
 
-    async def _swept(self, thread_id: str) -> None:
+    async def _sweep(self, thread_id: str, known: "_Swept | None") -> "_Swept":
+        """What a thread is at now, given what it was at; its run is put where it waits for one."""
         assert self.threads.store is not None
-        if thread_id in self._over:
-            return
-        length = self.threads.store.length(f"{JOURNAL}{thread_id}")
-        if length == self._lengths.get(thread_id, length) and thread_id not in self.threads.held:
-            thread = self.threads.open(thread_id)
-            if thread.view.status == "processing":
-                await self.put(thread)
-            if thread.view.is_over:
-                self._over.add(thread_id)
-        self._lengths[thread_id] = length
+        if known is not None and known[1] in ENDS:
+            return known
+        length = await asyncio.to_thread(self.threads.store.length, f"{JOURNAL}{thread_id}")
+        if not length:
+            return length, "created"
+        if known is not None and known[0] == length and known[1] != "processing":
+            return known
+        thread = self.threads.open(thread_id)
+        has_stayed = known is None or known[0] == length
+        if thread.view.status == "processing" and has_stayed and thread_id not in self.threads.held:
+            await self.put(thread)
+        return length, thread.view.status

@@ -170,11 +170,13 @@ class Threads:
 
     def ids(self) -> list[str]:
         """Ids of all threads; a journal without a record is that of one that was not created."""
-        stored: list[str] = []
-        if self.store is not None:
-            names = [name for name in self.store.names() if name.startswith(JOURNAL) and self.store.length(name)]
-            stored = [name.removeprefix(JOURNAL) for name in names]
+        stored = [name for name in self.names() if self.store is not None and self.store.length(f"{JOURNAL}{name}")]
         return sorted({*self.held, *stored})
+
+    def names(self) -> list[str]:
+        """Ids of what has a journal in the store."""
+        names = () if self.store is None else self.store.names()
+        return [name.removeprefix(JOURNAL) for name in names if name.startswith(JOURNAL)]
 
 
 def thread_id_of(message_id: str) -> str:

@@ -15,10 +15,32 @@ from types import ModuleType
 
 from pydantic import BaseModel
 from sabir import parts
-from sabir_actors import TYPES, ErrorCode, ErrorResponse, Message, Response, data, protocol, state
+from sabir_actors import (
+    TYPES,
+    ErrorCode,
+    ErrorResponse,
+    Message,
+    Response,
+    ThreadQueue,
+    data,
+    durable,
+    protocol,
+    queues,
+    state,
+)
+from sabir_actors.durable import DurableQueue
 
 from tests.docs.packages import name_table, table
-from tests.docs.sources import class_node, describe_constant, documented_attributes, paragraph
+from tests.docs.sources import (
+    Entry,
+    class_node,
+    describe_class,
+    describe_constant,
+    documented_attributes,
+    paragraph,
+    whole_text,
+)
+from tests.docs.surface import lines_of
 
 PACKAGE = "sabir_actors"
 ENVELOPES = (Message, Response, ErrorResponse)
@@ -42,6 +64,8 @@ WORDS: Mapping[str, ModuleType] = {
     "ThreadState": data,
 }
 """Names that fields use, and where they are defined."""
+DEFAULTS = ("AT_ONCE", "APPLICATION")
+"""What parameters of the queue are by default."""
 
 
 def envelope_list() -> str:
@@ -79,6 +103,13 @@ def picture() -> str:
     drawn = next("\n\n".join(blocks[at:]) for at, block in enumerate(blocks) if block.startswith("    "))
     lines = [line for line in drawn.splitlines() if line.startswith("    ") or not line]
     return f"```text\n{textwrap.dedent(chr(10).join(lines)).strip(chr(10))}\n```"
+
+
+def queue_list() -> str:
+    """What a queue of threads does, and how the one that comes with the package is made."""
+    made = Entry(describe_class(DurableQueue).heading, whole_text(DurableQueue), ())
+    named = [describe_constant("Perform", queues), *(describe_constant(name, durable) for name in DEFAULTS)]
+    return "\n".join(line for entry in (describe_class(ThreadQueue), made, *named) for line in lines_of(entry))
 
 
 def code_table() -> str:
@@ -135,6 +166,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "actor words": word_list,
     "thread picture": picture,
     "thread moves": move_table,
+    "thread queues": queue_list,
     "actor error codes": code_table,
 }
 """The sections of the page, for generate.py."""

@@ -24,6 +24,7 @@ from sabir_actors.protocol import (
     serialize_message,
     validate_message,
 )
+from sabir_actors.queues import ThreadQueue
 from sabir_actors.state import ThreadEvent, ThreadView
 from sabir_actors.supervisor import SupervisorActor
 from sabir_actors.system import ActorSystem
@@ -50,6 +51,7 @@ __all__ = [
     "ThreadActor",
     "ThreadClient",
     "ThreadEvent",
+    "ThreadQueue",
     "ThreadView",
     "deserialize_message",
     "serialize_message",

@@ -1,22 +1,17 @@
 """`sabir threads`: what a person sees of threads, and what they can do, whichever process a thread runs in."""
 
 import asyncio
-import io
 import json
 import os
 import re
 import signal
 import subprocess
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
-from sabir_actors import AEIOUY, ActorSystem, Chain, Phase, ThreadClient, ThreadEvent, ThreadView, command, shown
-from sabir_actors.data import PhaseOutput
+from sabir_actors import AEIOUY, ActorSystem, Chain, Phase, ThreadClient, command
 from sabir_actors.durable import DurableQueue
 from sabir_cli.main import main
 from sabir_session import SQLiteStore
@@ -326,68 +321,6 @@ agents.evaluate = evaluate
 sys.exit(main(["threads", *sys.argv[1:]]))
 """
 """The command whose second phase waits for a file."""
-
-
-# The live table
-
-
-def view(**usage: Any) -> ThreadView:
-    """A thread whose first phase is done, and whose second runs."""
-    made = ThreadView()
-    at = datetime.now(UTC)
-    said = {"thread_id": "5e0a22a0-c178", "user_id": "me", "initial_input": f"{ESCAPE}Why?", "chain": "aeiou-y"}
-    made.take(ThreadEvent(what="created", at=at, data={**said, "phases": list(AEIOUY)}))
-    made.take(ThreadEvent(what="started", at=at))
-    output = PhaseOutput(response="So.", next_phase="experience", confidence=0.8).model_dump(mode="json")
-    done = {"phase_type": "action", "output": output, "processing_time": 2.5, "usage": usage}
-    made.take(ThreadEvent(what="phase_done", at=at, data=done))
-    return made
-
-
-def drawn(seen: ThreadView, width: int = 80) -> list[str]:
-    """The table as a terminal of that width shows it."""
-    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None, record=True)
-    console.print(shown.table_of(seen, width))
-    return console.export_text().splitlines()
-
-
-def test_the_table_shows_phase_state_time_tokens_and_cost() -> None:
-    """At 80 columns, with sums; nothing is cut off."""
-    lines = drawn(view(model="openai:gpt-5", input_tokens=1000, output_tokens=2000))
-    cells = [[cell.strip() for cell in line.strip("│┃").replace("┃", "│").split("│")] for line in lines]
-
-    assert max(map(len, lines)) == 80
-    assert cells[2] == ["phase", "state", "time", "tokens in", "out", "cost", "sure"]
-    assert cells[4] == ["action", "done", "2.5 s", "1000", "2000", "$0.0212", "0.8"]
-    assert cells[5][:2] == ["experience", "running"]
-    assert [row[0] for row in cells[4:10]] == list(AEIOUY)
-    assert cells[11] == ["5e0a22a0", "processing", "2.5 s", "1000", "2000", "$0.0212", ""]
-    assert "\x1b" not in "".join(lines)
-
-
-def test_an_unknown_figure_is_never_nought() -> None:
-    """A model without a price, a reply without a usage: the sums are not known then either."""
-    unpriced = drawn(view(model="local:smollm2", input_tokens=1, output_tokens=2))
-    uncounted = drawn(view(model="openai:gpt-5"))
-
-    assert [line.count("?") for line in unpriced if "action" in line or "5e0a" in line] == [1, 1]
-    assert [line.count("?") for line in uncounted if "action" in line or "5e0a" in line] == [3, 3]
-
-
-def test_a_narrow_terminal_is_not_overrun() -> None:
-    assert max(map(len, drawn(view(), 60))) == 60
-
-
-@pytest.mark.parametrize(("cost", "said"), [("0", "$0.0000"), ("0.00001", "<$0.0001"), ("1.23456", "$1.2346")])
-def test_a_small_cost_is_not_rounded_to_nothing(cost: str, said: str) -> None:
-    assert shown.dollars(Decimal(cost)) == said
-
-
-def test_without_the_table_of_prices_costs_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """sabir-prices is not needed."""
-    monkeypatch.setitem(__import__("sys").modules, "sabir_prices", None)
-
-    assert shown.cost_of_phase({"model": "openai:gpt-5", "input_tokens": 1, "output_tokens": 1}) is None
 
 
 def test_a_terminal_is_shown_the_live_table(told: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from sabir.errors import SettingsInvalid, one_line, printable
 from sabir_session import SQLiteStore, Store
 
 from sabir_actors.client import ThreadClient
-from sabir_actors.shown import SHORT, age, cost_of_phase, dollars, phase_of, summary_of, table_of, tokens_of, why
+from sabir_actors.shown import SHORT, age, cost_of_phase, cut, dollars, phase_of, summary_of, table_of, tokens_of, why
 from sabir_actors.state import ThreadView
 from sabir_actors.system import THREADS, ActorSystem
 from sabir_actors.threads import ThreadActor
@@ -142,7 +142,7 @@ def _list(order: _Order) -> int:
     for view in () if order.json else views:
         done = f"{len(view.outputs)}/{len(view.phases)}"
         head = f"{view.thread_id[:SHORT]}  {view.status:10}  {done:>4}  {age(view.updated_at):>4}  "
-        _write(head + one_line(view.initial_input, WIDTH - len(head)))
+        _write(head + cut(view.initial_input, WIDTH - len(head)))
     if not views and not order.json:
         _write("no threads")
     return 0

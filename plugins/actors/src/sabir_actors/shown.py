@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import sabir
 from sabir.errors import one_line, printable
@@ -14,39 +14,66 @@ if TYPE_CHECKING:
 
 SHORT = 8
 """Characters of a thread's id that are shown."""
+COLUMNS = {"phase": 13, "state": 10, "time": 8, "tokens in": 9, "out": 4, "cost": 8, "sure": 4}
+"""The columns of a table with the least width of each, so that none of them moves while a thread goes on."""
 
 
 def table_of(view: ThreadView, width: int) -> "Table":
-    """A thread as a table of that width: phase, state, time, tokens, cost; sums below."""
+    """A thread as a table of that width: phase, state, time, tokens, cost; sums below.
+
+    Columns that do not fit are left out, the last ones first.
+    """
     from rich.table import Table
     from rich.text import Text
 
-    title = Text(printable(one_line(view.initial_input, width - 2)))
-    table = Table(title=title, title_justify="left", width=width, show_footer=True)
-    costs = {name: cost_of_phase(view.usage.get(name) or {}) for name in view.outputs}
-    known = [cost for cost in costs.values() if cost is not None]
-    total = "" if not costs else dollars(sum(known, Decimal())) if len(known) == len(costs) else "?"
-    table.add_column("phase", view.thread_id[:SHORT], no_wrap=True)
-    table.add_column("state", view.status)
-    table.add_column("time", seconds(sum(view.seconds.values())), justify="right")
-    for side, header in (("input", "tokens in"), ("output", "out")):
-        sums = [tokens_of(view.usage.get(name) or {}, side) for name in view.outputs]
-        table.add_column(header, _sum(sums), justify="right")
-    table.add_column("cost", total, justify="right")
-    table.add_column("sure", justify="right")
+    names = [name for at, name in enumerate(COLUMNS) if sum(list(COLUMNS.values())[: at + 1]) + 3 * at + 4 <= width]
+    table = Table(title=Text(cut(view.initial_input, width)), title_justify="left", width=width, show_footer=True)
+    for name, footer in zip(names, _footers(view), strict=False):
+        side: Literal["left", "right"] = "left" if name in ("phase", "state") else "right"
+        ratio = 1 if name == "phase" else None
+        table.add_column(name, footer, justify=side, no_wrap=True, min_width=COLUMNS[name], ratio=ratio)
     for name in view.phases:
-        output, usage, cost = view.outputs.get(name), view.usage.get(name) or {}, costs.get(name)
-        if output is None:
-            is_next = name == view.current_phase
-            state = {"processing": "running", "terminated": "left"}.get(view.status, view.status) if is_next else ""
-            waited = _since(view.updated_at) if is_next and view.status == "processing" else None
-            table.add_row(printable(name), state, "" if waited is None else seconds(waited))
-            continue
-        sure = "" if output.confidence is None else f"{output.confidence:g}"
-        tokens = (tokens_of(usage, "input"), tokens_of(usage, "output"))
-        shown = "?" if cost is None else dollars(cost)
-        table.add_row(printable(name), "done", seconds(view.seconds[name]), *tokens, shown, sure)
+        table.add_row(*_cells(view, name)[: len(names)])
     return table
+
+
+def _footers(view: ThreadView) -> list[str]:
+    costs = [cost_of_phase(view.usage.get(name) or {}) for name in view.outputs]
+    known = [cost for cost in costs if cost is not None]
+    total = "" if not costs else dollars(sum(known, Decimal())) if len(known) == len(costs) else "?"
+    tokens = [
+        _sum([tokens_of(view.usage.get(name) or {}, side) for name in view.outputs]) for side in ("input", "output")
+    ]
+    return [view.thread_id[:SHORT], view.status, seconds(sum(view.seconds.values())), *tokens, total, ""]
+
+
+def _cells(view: ThreadView, name: str) -> list[str]:
+    """What is said of a phase, in the order of the columns."""
+    output, usage = view.outputs.get(name), view.usage.get(name) or {}
+    if output is None:
+        is_next = name == view.current_phase
+        waited = seconds(_since(view.updated_at)) if is_next and view.status == "processing" else ""
+        return [printable(name), _state(view) if is_next else "", waited]
+    cost = cost_of_phase(usage)
+    sure = "" if output.confidence is None else f"{output.confidence:g}"
+    tokens = (tokens_of(usage, "input"), tokens_of(usage, "output"))
+    return [printable(name), "done", seconds(view.seconds[name]), *tokens, "?" if cost is None else dollars(cost), sure]
+
+
+def _state(view: ThreadView) -> str:
+    """The state of the phase that is next."""
+    if view.status == "processing":
+        return "waiting" if view.runner is None else "running"  # for a worker
+    return "left" if view.status == "terminated" else view.status
+
+
+def cut(text: str, width: int) -> str:
+    """A text in one line of at most so many columns; some characters take two."""
+    from rich.text import Text
+
+    line = Text(printable(one_line(text, width)))
+    line.truncate(width, overflow="ellipsis")
+    return line.plain
 
 
 def _sum(figures: list[str]) -> str:

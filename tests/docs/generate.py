@@ -4,7 +4,7 @@
 …                          replaced by what SECTIONS[name] gives
 <!-- end of name -->
 
-and the code that they quote from the project's files (see includes.py).
+and the code that they quote from the project's files (see includes.py). The picture of a terminal is drawn anew too.
 """
 
 import re
@@ -24,6 +24,7 @@ from tests.docs import (
     settings,
     sizes,
     surface,
+    terminal,
     tutorial,
 )
 from tests.docs.includes import with_includes
@@ -87,6 +88,10 @@ def main() -> None:
         if current != page.text:
             page.path.write_text(current, "utf-8")
             print(f"wrote {page}")
+    drawn = terminal.picture()
+    if drawn != terminal.PICTURE.read_text("utf-8"):
+        terminal.PICTURE.write_text(drawn, "utf-8")
+        print(f"wrote {terminal.PICTURE.name}")
 
 
 if __name__ == "__main__":

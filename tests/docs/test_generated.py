@@ -4,6 +4,7 @@ import pytest
 
 from tests.docs.generate import SECTIONS, filled, names_in
 from tests.docs.pages import Page, pages
+from tests.docs.terminal import PICTURE, picture
 
 GENERATED = [page for page in pages() if names_in(page.text)]
 
@@ -25,6 +26,14 @@ def test_a_page_is_current(page: Page) -> None:
 def test_every_mark_of_a_section_has_its_end(page: Page) -> None:
     """A misspelt mark would leave its section as it is for ever."""
     assert page.text.count("<!-- generated: ") == page.text.count("<!-- end of ") == len(names_in(page.text))
+
+
+def test_the_picture_of_a_terminal_is_current() -> None:
+    """What the command shows now, and nothing that would be loaded from elsewhere."""
+    text = PICTURE.read_text("utf-8")
+
+    assert text == picture()
+    assert "url(http" not in text
 
 
 def test_a_stale_section_is_noticed() -> None:

@@ -1,12 +1,13 @@
 """How a thread is shown: as a table for a terminal, as JSON for a program. What is unknown is "?", never 0."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 import sabir
 from sabir.errors import one_line, printable
 
+from sabir_actors.protocol import now
 from sabir_actors.state import ThreadView
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def phase_of(view: ThreadView, name: str) -> dict[str, Any]:
 
 
 def _since(moment: datetime | None) -> float:
-    return 0.0 if moment is None else max(0.0, (datetime.now(UTC) - moment).total_seconds())
+    return 0.0 if moment is None else max(0.0, (now() - moment).total_seconds())
 
 
 def seconds(seconds: float) -> str:

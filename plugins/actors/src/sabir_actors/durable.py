@@ -53,7 +53,7 @@ class DurableQueue:
         self._runner = DurableRunner(
             store, application=application, version=version, beat=beat, poll=poll, at_once=at_once or None
         )
-        self._runs = _Runs(self._runner)
+        self._runs = Threads(self._runner)
 
     @property
     def performs(self) -> bool:
@@ -75,7 +75,7 @@ class DurableQueue:
         await self._runner.aclose()
 
 
-class _Runs(BaseContext):
+class Threads(BaseContext):
     """The one policy that every run of a thread calls."""
 
     thread: "BoundPolicy"
@@ -89,7 +89,7 @@ class _Runs(BaseContext):
 
 
 async def _thread(
-    ctx: _Runs, observations: list[Message], options: list[str] | None = None, *, run: str
+    ctx: Threads, observations: list[Message], options: list[str] | None = None, *, run: str
 ) -> list[Message]:
     """Perform a thread, whose id is observed, until it is paused or over.
 
@@ -105,5 +105,5 @@ async def _thread(
     return [assistant("performed")]
 
 
-async def _performed(ctx: _Runs, thread_id: str, run: str) -> None:
+async def _performed(ctx: Threads, thread_id: str, run: str) -> None:
     await ctx.perform(thread_id, run)

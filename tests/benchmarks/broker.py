@@ -18,7 +18,7 @@ REQUIRED_BY = {NATS: "bare_request", POSTGRES: "sabir_workers"}
 
 
 @contextmanager
-def running(name: str) -> Iterator[str]:
+def running(name: str, size: int = 0) -> Iterator[str]:
     """A server's URL, while it runs; Absent where none can be started."""
     command = [str(environments.python_of(REQUIRED_BY[name])), "-m", "tests.benchmarks.broker", name]
     process = subprocess.Popen(

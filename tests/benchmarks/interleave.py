@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import partial
 from threading import Timer
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from tests.benchmarks.work import Given
 Record = dict[str, Any]
 SERVERS: dict[str, Callable[[int], AbstractContextManager[str]]] = {
     "stub": stub.running,
-    **{name: lambda _, name=name: broker.running(name) for name in broker.REQUIRED_BY},
+    **{name: partial(broker.running, name) for name in broker.REQUIRED_BY},
 }
 """What a case's URL may stand for; each gives the URL of a server for a case of that size, while it runs."""
 LABELS = {

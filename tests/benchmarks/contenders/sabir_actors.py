@@ -190,7 +190,7 @@ async def _held(size: int, store: Store | None) -> dict[str, Any]:
 TASKS: dict[str, Callable[[Given], Callable[[], Any]]] = {
     "actor_message": message, "actor_phase": Phases, "actor_heartbeat": Beats, "actor_memory": memory,
 }  # fmt: skip
-EVIDENCE = {
+EVIDENCE: dict[str, Callable[[Given, Any], object]] = {
     "actor_message": lambda given, response: response.data["result"]["response"],
     "actor_phase": done,
     "actor_heartbeat": progress,

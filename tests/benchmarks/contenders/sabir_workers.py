@@ -54,9 +54,9 @@ class Threads:
         """Start them all, and await their results; how long it took is what their journals say."""
         self.runner.run(self.finished())
         views = [self.system.threads.view(each) for each in self.made]
-        seconds = [(each.started_at.timestamp(), each.updated_at.timestamp()) for each in views]
-        begun, ended = min(first for first, _ in seconds), max(last for _, last in seconds)
-        return {"figures": {"each": (ended - begun) * 1e9 / work.THREADS}, "views": views}
+        begun = min(each.started_at for each in views if each.started_at)
+        ended = max(each.updated_at for each in views if each.updated_at)
+        return {"figures": {"each": (ended - begun).total_seconds() * 1e9 / work.THREADS}, "views": views}
 
     async def finished(self) -> None:
         """All threads are over."""

@@ -80,6 +80,11 @@ def _replies(count: int, evidence: Any) -> str:
     return _same("replies", [work.reply_text()], evidence["texts"]) or _same("number", count, evidence["count"])
 
 
+def _progress(size: int) -> dict[str, Any]:
+    """That all threads were in progress together, none far behind, and all ended."""
+    return {"together": size, "completed": size, "phases": [size] * 3, "begun": size}
+
+
 def _same(what: str, right: object, found: object) -> str:
     return "" if right == found else f"{what}: {found!r:.80} instead of {right!r:.80}"
 
@@ -102,4 +107,9 @@ _CHECKS: dict[str, Callable[[Given, Any], str]] = {
     "durable_step": lambda given, found: _replies(work.STEPS, found),
     "remote": lambda given, found: _replies(work.ASKED * given.concurrency, found),
     "throughput": lambda given, found: _replies(given.size, found),
+    "actor_message": _texts,
+    "actor_heartbeat": lambda given, found: _same("threads", _progress(given.size), found),
+    "actor_phase": lambda given, found: _same("phases", {"phases": [*work.PHASES], "text": work.reply_text()}, found),
+    "actor_workers": lambda given, found: _same("threads", {"completed": work.THREADS, "workers": given.size}, found),
+    "actor_memory": lambda given, found: _same("threads", {given.wire.partition(",")[0]: given.size}, found["states"]),
 }

@@ -35,9 +35,11 @@ PATHS = {
 STREAM_PATHS = PATHS | {"google.generate_content": "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"}
 MAX_TOKENS = 1024
 """Every contender asks the Anthropic wire for so many; the others' requests name no bound."""
-BATCH, STEPS, ASKED, CALLERS = 32, 50, 64, 32
+BATCH, STEPS, ASKED, CALLERS, THREADS = 32, 50, 64, 32, 96
 """Records that are appended in one run, steps that are taken in one, requests that each who asks sends in one, callers
-that share a history."""
+that share a history, threads that workers run in one."""
+PHASES = ("action", "experience", "intention", "observation", "understanding", "yield")
+"""Those of a thread whose chain nobody named."""
 OPTIONS: list[Entry] = [
     {
         "name": "weather",

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import partial
 from threading import Timer
 from typing import Any, NamedTuple
 
@@ -20,7 +21,10 @@ from tests.benchmarks.environments import Absent
 from tests.benchmarks.work import Given
 
 Record = dict[str, Any]
-SERVERS: dict[str, Callable[[int], AbstractContextManager[str]]] = {"stub": stub.running, "nats": broker.running}
+SERVERS: dict[str, Callable[[int], AbstractContextManager[str]]] = {
+    "stub": stub.running,
+    **{name: partial(broker.running, name) for name in broker.REQUIRED_BY},
+}
 """What a case's URL may stand for; each gives the URL of a server for a case of that size, while it runs."""
 LABELS = {
     "sabir": "sabir",
@@ -28,6 +32,8 @@ LABELS = {
     "sabir_durable": "sabir",
     "sabir_distributed": "sabir",
     "sabir_roles": "sabir",
+    "sabir_actors": "sabir",
+    "sabir_workers": "sabir",
     "openai_sdk": "openai SDK",
     "anthropic_sdk": "anthropic SDK",
     "google_sdk": "google-genai SDK",
@@ -46,11 +52,15 @@ LABELS = {
     "bare_step": "the engine's own step",
     "bare_request": "bare NATS request",
     "bare_append": "core's own append",
+    "bare_queues": "two bare queues",
+    "bare_records": "the journal's own rows",
 }
 """Every contender, in the order of the tables: whom a reader chooses between comes first, limits come last."""
-OWN = ("sabir", "sabir_runtime", "sabir_durable", "sabir_distributed", "sabir_roles")
+OWN = (
+    "sabir", "sabir_runtime", "sabir_durable", "sabir_distributed", "sabir_roles", "sabir_actors", "sabir_workers",
+)  # fmt: skip
 """sabir, with those of its packages that a row needs: what importing the first of them costs is of that one alone."""
-BARE = ("bare_row", "bare_step", "bare_request", "bare_append")
+BARE = ("bare_row", "bare_step", "bare_request", "bare_append", "bare_queues", "bare_records")
 """The limits of single rows."""
 APART = (*OWN[1:], *BARE, "dump", "raw")
 """Who is of single rows alone."""
@@ -180,11 +190,12 @@ def measured_together(
 ) -> list[Record]:
     """The same with all cases interleaved, so that they can be compared with each other: a worker for each."""
     with ExitStack() as stack:
-        pairs = {
-            (name, case): worker
-            for case in cases
-            for name, worker in stack.enter_context(workers(contenders, absent)).items()
-        }
+        pairs: dict[tuple[str, Given], Worker] = {}
+        for case in cases:
+            with _noted(f"{task}, {case.wire}", absent):
+                served = stack.enter_context(_served(case))
+                ready = stack.enter_context(workers(contenders, absent))
+                pairs |= {(name, served): worker for name, worker in ready.items()}
         _say(f"  {task} {', '.join(f'{case.wire} {case.size}' for case in cases)}")
         return _interleaved(task, pairs, pace, absent)
 

@@ -23,6 +23,7 @@ BEGIN, END = "<!-- measured -->", "<!-- measured until here -->"
 ROWS = (
     "call", "loop", "loopback", "stream", "imports", "decode", "render", "render_warm", "shared", "send", "memory",
     "history", "append", "policy", "checkpoint", "durable_step", "remote", "throughput",
+    "actor_message", "actor_heartbeat", "actor_phase", "actor_workers", "actor_memory",
 )  # fmt: skip
 """In the order of the page: what a reader compares with others first, then what is held against limits alone."""
 

@@ -28,9 +28,11 @@ from tests.benchmarks.conversations import (
     MODELS,
     OPTIONS,
     PATHS,
+    PHASES,
     PLAIN,
     STEPS,
     STREAM_PATHS,
+    THREADS,
     WIRES,
     Entry,
     Given,
@@ -49,9 +51,9 @@ from tests.benchmarks.conversations import (
 from tests.benchmarks.facts import Fact, expected, normalised, refused_ids
 
 __all__ = [
-    "AGENTS", "ASKED", "BATCH", "CALLERS", "GEMINI_3", "MAX_TOKENS", "MODELS", "OPTIONS", "PATHS", "PLAIN", "STEPS",
-    "STREAM_PATHS", "WIRES", "Entry", "Fact", "Given", "adapted", "answered", "arguments", "call", "compact",
-    "conversation", "entries_of", "expected", "found", "last_messages", "normalised", "reasoning_item", "refused_ids",
-    "reply", "reply_text", "reply_that_says", "reply_with_calls", "result", "start", "stored", "stream", "stream_text",
-    "streamed", "turns",
+    "AGENTS", "ASKED", "BATCH", "CALLERS", "GEMINI_3", "MAX_TOKENS", "MODELS", "OPTIONS", "PATHS", "PHASES", "PLAIN",
+    "STEPS", "STREAM_PATHS", "THREADS", "WIRES", "Entry", "Fact", "Given", "adapted", "answered", "arguments", "call",
+    "compact", "conversation", "entries_of", "expected", "found", "last_messages", "normalised", "reasoning_item",
+    "refused_ids", "reply", "reply_text", "reply_that_says", "reply_with_calls", "result", "start", "stored", "stream",
+    "stream_text", "streamed", "turns",
 ]  # fmt: skip

@@ -50,7 +50,14 @@ checkpoint   records   {"count": how many are kept, "bodies": the JSON texts of 
 durable_step messages  {"count": steps in the database, "texts": of the last one}; units = work.STEPS
 remote       messages  {"count": replies, "texts": what they said, each once}; given.url is a NATS server's
 throughput   requests  the same
+actor_message -        the text of the response
+actor_phase  -         {"phases": those that were done, "text": of the last one}; units = phases; no rows in memory
+actor_heartbeat threads {"together": how many were in progress at once, "completed", "phases": how often each asked,
+                       "begun": how many asked for their first before any asked for its last}
+actor_workers workers  {"completed": threads, "workers": how many processes ran them}; given.url is a Postgres server's
+actor_memory threads   {"held": bytes, "states": state → how many threads have it}
 
-`doing`, `stepping`, `asking` (standard library), `transport` (httpx2), `messages` (core), `recording` (sabir_session)
-write once what several do: loops, concurrent calls, open runs, other processes, the in-process transport, records.
+`doing`, `stepping`, `asking` (standard library), `transport` (httpx2), `messages` (core), `recording` (sabir_session),
+`threads` (sabir_actors) write once what several do: loops, concurrent calls, open runs, other processes, the in-process
+transport, records, a model that is ready.
 """

@@ -18,7 +18,7 @@ from tests.benchmarks.work import WIRES, Given
 Absence = dict[str, str]
 Measure = Callable[["Row", Sequence[Given], Sequence[str], Pace, Absence], list[Record]]
 EVERYBODY = tuple(name for name in LABELS if name not in APART)
-STUB, NATS = "stub", "nats"
+STUB, NATS, POSTGRES = "stub", "nats", "postgres"
 """In a case, stand for the URL of a server that the case is to have."""
 
 

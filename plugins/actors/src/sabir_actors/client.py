@@ -94,10 +94,10 @@ class ThreadClient(Actor):
     async def result(self, thread_id: str, *, every: float = 1.0) -> typed.ThreadResult:
         """How a thread ended, once it has.
 
-        Whoever created it here is told. Its state is looked at as well: at once where another created it, and every so
-        many seconds, for it may be run by another process.
+        Whoever created it here is told. Its state is looked at as well: at once where another created it or a queue
+        gave it to a process, and every so many seconds, for it may be run by another process.
         """
-        is_due = thread_id not in self._results
+        is_due = thread_id not in self._results or self.system.queue is not None
         while True:
             told, found = self._told, self._results.pop(thread_id, None)
             if found is None and is_due:

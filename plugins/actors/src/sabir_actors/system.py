@@ -183,16 +183,18 @@ class ActorSystem:
 
     async def spanned(self, message: Message, answer: Callable[[Message], Coroutine[Any, Any, Response]]) -> Response:
         """What `answer` makes of a message, within the block that `spans` makes for it."""
+        if self._spans is None:
+            return await answer(message)
         with ExitStack() as stack:
-            told = self._enter_span(stack, message)
+            told = self._enter_span(stack, self._spans, message)
             response = await answer(message)
             if told is not None:
                 told(response)
         return response
 
-    def _enter_span(self, stack: ExitStack, message: Message) -> Callable[[Response], None] | None:
+    def _enter_span(self, stack: ExitStack, spans: Spans, message: Message) -> Callable[[Response], None] | None:
         try:
-            return stack.enter_context(self._spans(message)) if self._spans is not None else None
+            return stack.enter_context(spans(message))
         except Exception as error:  # broken telemetry stops no actor
             logger.warning("spans failed at %s: %s", message.type, one_line(f"{type(error).__name__}: {error}", 200))
             return None

@@ -67,25 +67,6 @@ def body(desk: Desk) -> dict[str, Any]:
     return dict(found)
 
 
-async def test_the_form_of_an_answer_is_made_once_for_all_agents() -> None:
-    """A thread's phases have agents of their own; a schema that is made again for each costs more than their rows."""
-    made = []
-
-    class Verdict(BaseModel):
-        response: str
-
-        @classmethod
-        def model_json_schema(cls, *given: Any, **how: Any) -> dict[str, Any]:
-            made.append(cls)
-            return super().model_json_schema(*given, **how)
-
-    desk = Desk('{"response": "Yes."}', '{"response": "No."}')
-    for text in ("Yes.", "No."):
-        desk.agent(Verdict)
-        assert (await desk.answer()).data["result"]["response"] == text
-    assert made == [Verdict]
-
-
 async def test_invoke_agent() -> None:
     """CH-26, CH-31: the result as the document writes it, and seconds."""
     desk = Desk(said("I'll help you with that.", 0.95))

@@ -144,6 +144,22 @@ def test_names_are_valid_unicode() -> None:
             make()
 
 
+def test_the_schema_of_a_response_format_is_made_once() -> None:
+    """A program asks for the same class at each call; to make its schema costs more than to render the call."""
+    made = []
+
+    class Verdict(BaseModel):
+        response: str
+
+        @classmethod
+        def model_json_schema(cls, *given: Any, **how: Any) -> dict[str, Any]:
+            made.append(cls)
+            return super().model_json_schema(*given, **how)
+
+    first, second = (Settings(response_format=Verdict).response_format for _ in range(2))
+    assert first is second and made == [Verdict]
+
+
 def test_a_response_format_is_a_model_or_a_schema() -> None:
     """A model names itself; a bare schema is named by its title."""
     from_model = Settings(response_format=Invoice).response_format

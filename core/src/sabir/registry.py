@@ -280,8 +280,7 @@ def _check_provider(provider: object, name: str, source: str) -> None:
         raise ProviderBroken(f"{what} is the class {provider.__name__}; give an instance of it")
     with blaming(f"{what} does not tell what it is", ProviderBroken):
         has = {each: getattr(provider, each) for each in _MEMBERS if hasattr(provider, each)}
-    missing = [each for each in _MEMBERS if each not in has]
-    if missing:
+    if missing := [each for each in _MEMBERS if each not in has]:
         raise ProviderBroken(f"{what} lacks {', '.join(missing)}; see sabir.contracts.Provider")
     if not isinstance(has["api_version"], int) or has["api_version"] not in SUPPORTED_APIS:
         supported = ", ".join(map(str, sorted(SUPPORTED_APIS)))

@@ -7,6 +7,7 @@ SettingsReader, which knows which were looked at; one that was set and not looke
 import difflib
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias, TypedDict, Unpack
+from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
@@ -82,10 +83,16 @@ class ResponseFormat(Frozen):
         return object_view(self.schema_document)
 
 
+_forms: WeakKeyDictionary[type[BaseModel], ResponseFormat] = WeakKeyDictionary()
+"""Class → the form that asks for it, made once: a program asks for the same ones again and again."""
+
+
 def _as_response_format(value: object) -> object:
     if isinstance(value, type) and issubclass(value, BaseModel):
-        schema = value.model_json_schema()
-        return ResponseFormat(name=value.__name__, schema=schema, description=schema.get("description"))
+        if value not in _forms:
+            schema = value.model_json_schema()
+            _forms[value] = ResponseFormat(name=value.__name__, schema=schema, description=schema.get("description"))
+        return _forms[value]
     if isinstance(value, Mapping) and not {"name", "schema"} <= set(value):
         return ResponseFormat(name=str(value.get("title") or "output"), schema=dict(value))
     return value

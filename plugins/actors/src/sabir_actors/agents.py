@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import sabir
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from sabir import Message as ModelMessage
-from sabir import Option, ResponseFormat, SabirError, Settings, SettingsInvalid, Usage
+from sabir import Option, SabirError, Settings, SettingsInvalid, Usage
 from sabir.arguments import describe
 from sabir.errors import CallError, OutputInvalid, OutputTruncated, PluginError, one_line
 from sabir_runtime import Event, Prompt, PromptResponse, evaluate
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 NAMESPACE = "sabir.actors"
 """The namespace of the prompts of agents; the key is the run that the context names, else the id of the message."""
 _TURNS = TypeAdapter(list[typed.Turn])
-_FORMATS: WeakKeyDictionary[type[BaseModel], ResponseFormat | None] = WeakKeyDictionary()
-"""Model of answers → the form that requests ask for, made once: every phase of every thread has an agent of its own."""
 _ROLES = {"system": sabir.system, "user": sabir.user, "assistant": sabir.assistant}
 
 
@@ -56,7 +53,7 @@ class Agent:
         given: dict[str, Any] = {"temperature": config.temperature, "max_output_tokens": config.max_tokens}
         named = {name: each for name, each in given.items() if each is not None}
         try:
-            return Settings(response_format=_format_of(self.output), **named)
+            return Settings(response_format=self.output, **named)
         except SettingsInvalid as error:
             raise ActorError(ErrorCode.INVALID_CONFIG, f"the agent's configuration is wrong: {error}") from None
 
@@ -183,12 +180,6 @@ class AgentManagerActor(Actor):
     def _settings(self, agent: Agent) -> Settings:
         common = self.system.settings
         return agent.settings if common is None else agent.settings.laid_over(common)
-
-
-def _format_of(output: type[BaseModel]) -> ResponseFormat | None:
-    if output not in _FORMATS:
-        _FORMATS[output] = Settings(response_format=output).response_format
-    return _FORMATS[output]
 
 
 def changed(config: typed.AgentConfig, change: typed.AgentChange) -> typed.AgentConfig:

@@ -57,7 +57,8 @@ class Actor:
         self._ending: asyncio.Task[None] | None = None
         self._began = monotonic()
         self._running: dict[str, asyncio.Task[Response]] = {}
-        self._given_up: set[str] = set()
+        self._given_up: dict[str, ErrorCode] = {}
+        """Id of a message that is handled no longer → why."""
         self._answers: OrderedDict[str, Response] = OrderedDict()
         self._failed: OrderedDict[str, Message] = OrderedDict()
 
@@ -78,8 +79,13 @@ class Actor:
                 return refusal
             running = asyncio.ensure_future(self.system.spanned(message, self._answer))
             self._running[message.id] = running
-            running.add_done_callback(lambda _: self._running.pop(message.id, None))
+            late = running.get_loop().call_later(self._longest, self._give_up, message.id, ErrorCode.TIMEOUT)
+            running.add_done_callback(lambda _: self._done(message.id, late))
         return await asyncio.shield(running)
+
+    def _done(self, message_id: str, late: asyncio.TimerHandle) -> None:
+        late.cancel()
+        del self._running[message_id]
 
     def _refusal(self, message: Message) -> Response | None:
         """Why a message is not even taken in."""
@@ -102,11 +108,14 @@ class Actor:
         try:
             response = await self._outcome(message)
         except asyncio.CancelledError:
-            if message.id not in self._given_up:
+            code = self._given_up.get(message.id)
+            if code is None:
                 raise
             reason = f"{message.type} was given up at actor {self.actor_id} before it was done"
-            response = message.error(ActorError(ErrorCode.STOPPED, reason))
-        self._given_up.discard(message.id)
+            if code is ErrorCode.TIMEOUT:
+                reason = f"{message.type} was not done in {self._longest:g} s at actor {self.actor_id}"
+            response = message.error(ActorError(code, reason, retryable=code is ErrorCode.TIMEOUT))
+        self._given_up.pop(message.id, None)
         if response.is_error and message.type != "RETRY":
             _keep(self._failed, message.id, message)
         if response.data.get("error_code") != ErrorCode.RECORDING_FAILED:  # nothing was done: sent again, it may be
@@ -119,7 +128,7 @@ class Actor:
         if message.id in self._given_up:
             raise asyncio.CancelledError
         try:
-            return await self._in_time(message)
+            return await self._in_turn(message)
         except ActorError as error:
             return message.error(error)
         except Exception as error:
@@ -130,21 +139,13 @@ class Actor:
             await self.system.notify_supervisor(self, message, failure)
             return message.error(failure)
 
-    async def _in_time(self, message: Message) -> Response:
-        """What the handler says in its turn; ActorError (TIMEOUT) where that takes too long (CH-42)."""
-        limit = asyncio.timeout(self._longest)
-        try:
-            async with limit:
-                if message.type in self.immediate:
-                    return await self._handle(message)
-                async with self._turn:
-                    self._check_works()
-                    return await self._handle(message)
-        except TimeoutError:
-            if not limit.expired():  # the handler's own
-                raise
-            late = f"{message.type} was not done in {self._longest:g} s at actor {self.actor_id}"
-            raise ActorError(ErrorCode.TIMEOUT, late, retryable=True) from None
+    async def _in_turn(self, message: Message) -> Response:
+        """What the handler says, once it is this message's turn."""
+        if message.type in self.immediate:
+            return await self._handle(message)
+        async with self._turn:
+            self._check_works()
+            return await self._handle(message)
 
     async def _handle(self, message: Message) -> Response:
         name = f"on_{message.type.lower()}"
@@ -170,12 +171,15 @@ class Actor:
     def abandon(self, *message_ids: str) -> None:
         """Cancel what is being handled, or these messages of it; who waits is answered with an ERROR (STOPPED)."""
         for message_id in message_ids or tuple(self._running):
-            task = self._running.get(message_id)
-            if task is not None and not task.done() and message_id not in self._given_up:
-                self._given_up.add(message_id)
-                work = task.get_coro()
-                if not iscoroutine(work) or getcoroutinestate(work) != CORO_CREATED:
-                    task.cancel()  # one that has not begun sees by itself that it is given up
+            self._give_up(message_id, ErrorCode.STOPPED)
+
+    def _give_up(self, message_id: str, code: ErrorCode) -> None:
+        task = self._running.get(message_id)
+        if task is not None and not task.done() and message_id not in self._given_up:
+            self._given_up[message_id] = code
+            work = task.get_coro()
+            if not iscoroutine(work) or getcoroutinestate(work) != CORO_CREATED:
+                task.cancel()  # one that has not begun sees by itself that it is given up
 
     async def drained(self) -> None:
         """Wait until everything that was taken in is answered, and a stopped actor has come to its end."""

@@ -87,16 +87,16 @@ class Told:
 
 
 class Fuse:
-    """Counts points, and kills the process at one of them, of whose name `dying` is told first."""
+    """Counts points, and kills the process at one of them, by number or by name; `dying` is told its name first."""
 
-    def __init__(self, die_at: int, dying: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, die_at: int | str, dying: Callable[[str], None] = lambda _: None) -> None:
         self.passed: list[str] = []
         self._die_at, self._dying = die_at, dying
 
     def point(self, name: str) -> None:
         """One more point."""
         self.passed.append(name)
-        if len(self.passed) == self._die_at:
+        if self._die_at in (len(self.passed), name):
             self._dying(name)
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -164,7 +164,7 @@ class Work:
         phase = sent.messages[0].text.split()[3]  # "You are the action phase."
         thread = next(each.text for each in sent.messages if each.text.startswith(QUESTION))[len(QUESTION) : -1]
         self._fuse.point("before call")
-        self._note("asked", thread, phase, bool(sent.results))
+        self._note("asked", thread, phase, bool(sent.results), sent.settings.temperature)
         chosen = sent.option_names and not sent.results
         said = (
             reply(call("note", {"phase": phase, "thread": thread}, id=f"call-{phase}"))
@@ -176,7 +176,7 @@ class Work:
 
     def _note(self, kind: str, thread: str, *said: object) -> None:
         told = self._told_of(thread)
-        told.note(kind, *said, self._store.length(told.journal), os.getpid())
+        told.note(kind, *said, os.getpid(), self._store.length(told.journal))
 
 
 async def program(told: Told, fuse: Fuse, store: Store) -> None:

@@ -60,7 +60,7 @@ class Crew:
         begun = self.begun
         return takewhile(lambda number: number < begun or not self.file("enough").exists(), count())
 
-    def fuse(self, die_at: int) -> Fuse:
+    def fuse(self, die_at: int | str) -> Fuse:
         """A fuse that notes the point at which the process dies."""
         return Fuse(die_at, lambda name: self.own.note("deaths", name, os.getpid()))
 
@@ -77,7 +77,7 @@ class DyingQueue(DurableQueue):
         self.fuse.point("after put")
 
 
-def work(crew: Crew, die_at: int, name: str = "worker", beat: float = BEAT) -> None:
+def work(crew: Crew, die_at: int | str, name: str = "worker", beat: float = BEAT) -> None:
     """Work until it is over, or until that point."""
     running.LOOK, running.SWEEP = LOOK, SWEEP
     fuse = crew.fuse(die_at)
@@ -89,9 +89,13 @@ def work(crew: Crew, die_at: int, name: str = "worker", beat: float = BEAT) -> N
 
 async def _working(crew: Crew, fuse: Fuse, store: Store, name: str, beat: float) -> None:
     async def sleep(seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        while crew.file(f"hold-{name}").exists():
-            await asyncio.sleep(SECONDS)
+        try:
+            await asyncio.sleep(seconds)
+            while crew.file(f"hold-{name}").exists():
+                await asyncio.sleep(SECONDS)
+        except asyncio.CancelledError:
+            crew.own.note("interrupted", name)
+            raise
 
     agents = Work(crew.thread, store, fuse, sleep)
     queue = DurableQueue(named(crew.store, name), at_once=AT_ONCE, beat=beat, poll=POLL)
@@ -104,7 +108,7 @@ async def _working(crew: Crew, fuse: Fuse, store: Store, name: str, beat: float)
             await asyncio.sleep(SECONDS)
 
 
-def ask(crew: Crew, die_at: int) -> None:
+def ask(crew: Crew, die_at: int | str) -> None:
     """Ask for threads until there are enough, and wait for the end of each."""
     fuse = crew.fuse(die_at)
     with opened(crew.store) as store:

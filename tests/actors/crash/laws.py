@@ -80,9 +80,9 @@ def check_laws(told: Told, whole: Any) -> None:
     answered = Counter(each.message_id for _, each in recorded.events if each.message_id)
     assert answered == Counter(each.id for each in told.messages())
 
-    assert [each for each in told.noted("asked") if each[2] > phases[each[0]]] == []
+    assert [each for each in told.noted("asked") if each[-1] > phases[each[0]]] == []
     assert {phase for phase, *_ in told.noted("asked")} == set(AEIOUY)
-    assert [each for each in told.noted("runs") if each[2] > results[each[0]]] == []
+    assert [each for each in told.noted("runs") if each[-1] > results[each[0]]] == []
     assert {key for key, *_ in told.noted("runs")} == set(results)
     seen: set[str] = set()
     for key, is_resume, *_ in told.noted("runs"):

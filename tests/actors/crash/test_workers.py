@@ -33,6 +33,8 @@ from tests.servers.postgres import database, new_database, postgres
 __all__ = ["database", "postgres"]  # fixtures
 
 WORKERS = 4
+SHORT = ("after write phase_done", "after option", 60, 30, 3)
+"""Points at which workers die in the short form: the first of that name, or of that number."""
 PATIENCE = 60
 """Seconds after which a process that should die or end is taken to hang."""
 
@@ -129,7 +131,7 @@ def test_threads_end_though_workers_and_the_program_are_killed_at_points_that_th
     """CH-17, CH-43, CH-46: before and after each journal write, put, question to a model and run of an option."""
     whole, names = unharmed(tmp_path / "unharmed", new_database(postgres))
     chosen = random.Random(1)
-    points: list[int | str] = [*range(1, 151), *range(1, 151), *sorted(names)] if WHOLE else [90, 60, 30, 12, 3]
+    points: list[int | str] = [*range(1, 151), *range(1, 151), *sorted(names)] if WHOLE else [*SHORT]
     asked: list[int | str] = [13]
     if WHOLE:
         asked = [*(chosen.randint(1, 90) for _ in range(40)), "before put", "after put", "after write started"]

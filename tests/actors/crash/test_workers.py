@@ -112,10 +112,10 @@ def check_threads(crew: Crew, killed: Iterable[int | None], whole: Any) -> None:
         check_repeats(told, killed)
 
 
-def unharmed(folder: Path, database: str) -> tuple[Any, set[str]]:
+@pytest.fixture(scope="module")
+def unharmed(tmp_path_factory: pytest.TempPathFactory, postgres: str) -> tuple[Any, set[str]]:
     """What agents say of a thread that nothing interrupts, and the names of the points that workers pass."""
-    folder.mkdir()
-    crew = Crew(database, folder)
+    crew = Crew(new_database(postgres), tmp_path_factory.mktemp("unharmed"))
     with staff(crew) as made:
         made.start(work)
         made.start(ask)
@@ -126,10 +126,10 @@ def unharmed(folder: Path, database: str) -> tuple[Any, set[str]]:
 
 
 def test_threads_end_though_workers_and_the_program_are_killed_at_points_that_they_count_to(
-    tmp_path: Path, database: str, postgres: str
+    tmp_path: Path, database: str, unharmed: tuple[Any, set[str]]
 ) -> None:
     """CH-17, CH-43, CH-46: before and after each journal write, put, question to a model and run of an option."""
-    whole, names = unharmed(tmp_path / "unharmed", new_database(postgres))
+    whole, names = unharmed
     chosen = random.Random(1)
     points: list[int | str] = [*range(1, 151), *range(1, 151), *sorted(names)] if WHOLE else [*SHORT]
     asked: list[int | str] = [13]
@@ -153,10 +153,9 @@ def test_threads_end_though_workers_and_the_program_are_killed_at_points_that_th
 
 
 def test_threads_end_though_one_of_four_workers_is_killed_at_random_instants(
-    tmp_path: Path, database: str, postgres: str
+    tmp_path: Path, database: str, unharmed: tuple[Any, set[str]]
 ) -> None:
     """The others go on with its threads, and another worker is started, or is not until a second one is killed."""
-    whole, _ = unharmed(tmp_path / "unharmed", new_database(postgres))
     chosen = random.Random(2)
     crew = Crew(database, tmp_path)
     with staff(crew) as made:
@@ -168,7 +167,7 @@ def test_threads_end_though_one_of_four_workers_is_killed_at_random_instants(
             wait([], chosen.uniform(0.1, 2.0))
             made.kill(chosen.choice([each for each, at in made.living.items() if at is work]))
         made.start(work)
-    check_threads(crew, made.killed, whole)
+    check_threads(crew, made.killed, unharmed[0])
 
 
 class Asking:

@@ -218,6 +218,14 @@ async def until(is_so: Callable[[], object]) -> None:
             await asyncio.sleep(0.02)
 
 
+def locks(crew: Crew, worker: str) -> set[Any]:
+    """The connections of a worker that hold a lock: the one that says that it lives."""
+    with psycopg.connect(crew.store) as connection:
+        found = "SELECT pid FROM pg_locks JOIN pg_stat_activity USING (pid)"
+        where = f"{found} WHERE locktype = 'advisory' AND application_name = %s"
+        return set(connection.execute(where, (worker,)).fetchall())
+
+
 def cut(crew: Crew, worker: str) -> None:
     """End the server's side of all connections of a worker."""
     with psycopg.connect(crew.store) as connection:
@@ -267,7 +275,9 @@ async def test_a_worker_that_is_cut_off_and_is_back_soon_goes_on_alone(tmp_path:
             await until(lambda: program.asked_by(first))
             second = made.start(work, 0, "second", 0.5)
             await until(crew.file("up-second").exists)
+            held = locks(crew, "first")
             cut(crew, "first")
+            await until(lambda: locks(crew, "first") - held)
             crew.file("hold-first").unlink()
             assert await program.ends() == "completed"
         assert set(program.asked_by(first)) == set(AEIOUY) and program.asked_by(second) == []

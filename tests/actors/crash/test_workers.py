@@ -269,11 +269,11 @@ async def test_a_worker_that_is_cut_off_and_is_back_soon_goes_on_alone(tmp_path:
     crew = Crew(database, tmp_path)
     crew.file("hold-first").touch()
     with staff(crew) as made:
-        first = made.start(work, 0, "first", 0.5)
+        first = made.start(work, 0, "first", 2.0)
         async with asking(crew) as program:
             await program.send("create", "start")
             await until(lambda: program.asked_by(first))
-            second = made.start(work, 0, "second", 0.5)
+            second = made.start(work, 0, "second", 2.0)
             await until(crew.file("up-second").exists)
             cut(crew, "first")
             before = seen_at(crew, first)

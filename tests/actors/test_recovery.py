@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sabir_actors import AEIOUY, ActorError, Chain, ErrorCode, Phase, Response, ThreadClient
+from sabir_actors import AEIOUY, ActorError, Chain, ErrorCode, Phase, Response, ThreadClient, ThreadEvent
+from sabir_actors.protocol import now
 from sabir_actors.thread import thread_id_of
 from sabir_session import RecordingFailed, SQLiteStore
 from sabir_session.stores import StoredJournal
@@ -263,10 +264,12 @@ class Forgetful(StoredJournal):
 class ForgetfulStore(SQLiteStore):
     """A store of such journals."""
 
+    made: type[StoredJournal] = Forgetful
+
     def journal(self, name: str) -> StoredJournal:
         """A journal."""
         found = super().journal(name)
-        return Forgetful(self, name, found._identity, len(found))
+        return self.made(self, name, found._identity, len(found))
 
 
 @pytest.mark.parametrize("what", ['"created"', '"started"', '"taken"', "action is done", '"phase_done"', '"completed"'])
@@ -282,6 +285,38 @@ async def test_a_record_that_was_written_unheard_is_not_taken_for_anothers(what:
         assert Forgetful.what == ""
         assert [each for each in events_of(store, thread_id) if each in AEIOUY] == list(AEIOUY)
         assert events_of(store, thread_id).count("started") == 1
+
+
+class Busy(StoredJournal):
+    """A journal to which another writes a record before each of the first attempts to pause a thread."""
+
+    left = 0
+
+    def append(self, kind: str, body: str) -> None:
+        """Write a record."""
+        if Busy.left and '"paused"' in body:
+            Busy.left -= 1
+            other = self._store.journal(self.name)
+            StoredJournal.append(other, kind, ThreadEvent(what="refused", at=now()).model_dump_json())
+        super().append(kind, body)
+
+
+class BusyStore(ForgetfulStore):
+    """A store of such journals."""
+
+    made = Busy
+
+
+async def test_a_message_is_answered_however_often_another_writes_in_between(tmp_path: Path) -> None:
+    """CH-16: whoever runs the thread records a phase meanwhile, one record after another; the pause is no failure."""
+    model = Model()
+    model.held = Gate()
+    with BusyStore(tmp_path / "t.db") as store:
+        async with system_of(model, store) as system:
+            thread_id = await started(system)
+            Busy.left = 5
+            assert (await tell(system, "PAUSE_THREAD", thread_id=thread_id)).type == "THREAD_PAUSED"
+        assert events_of(store, thread_id) == ["created", "started", *["refused"] * 5, "paused"]
 
 
 async def test_a_thread_that_was_not_created_for_want_of_room_can_be_created_later(store: SQLiteStore) -> None:

@@ -10,9 +10,11 @@ import asyncio
 import json
 import os
 import signal
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import sabir
 from sabir_actors import AEIOUY_CHAIN, ActorError, ActorSystem, Chain, Message, ThreadClient, ThreadEvent
@@ -20,7 +22,7 @@ from sabir_actors.thread import thread_id_of
 from sabir_runtime.tool_context import ToolContext
 from sabir_session import PostgresStore, SQLiteStore, Store
 from sabir_session.stores import StoredJournal
-from sabir_testing import Answer, ScriptedAdapter, Sent, always, call, reply
+from sabir_testing import Answer, ScriptedAdapter, Sent, always, call, delayed, reply
 
 CHAIN = Chain(
     "six",
@@ -30,6 +32,11 @@ CHAIN = Chain(
     ],
 )
 """The six phases, of which two choose the option."""
+QUESTION = "Shall I repot "
+"""What each thread is asked, and then its name."""
+SECONDS = 0.02
+"""How long a model takes, where it takes any time: a worker has several threads in hand then."""
+Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -46,11 +53,16 @@ class Told:
         """The thread that the messages are about."""
         return thread_id_of(f"{self.name}-create")
 
+    @property
+    def journal(self) -> str:
+        """The name of its journal."""
+        return f"thread:{self.thread_id}"
+
     def messages(self) -> list[Message]:
         """What the program sends, each time that it is started."""
         thread = {"thread_id": self.thread_id}
         change = {"agent_id": f"{self.thread_id}/yield", "config": {"temperature": 0.5}}
-        given = {"user_id": "user1", "initial_input": "Shall I repot my fern?", "chain": CHAIN.name}
+        given = {"user_id": "user1", "initial_input": f"{QUESTION}{self.name}?", "chain": CHAIN.name}
         said = {
             "create": ("CREATE_THREAD", given),
             "start": ("START_THREAD", thread),
@@ -68,23 +80,24 @@ class Told:
         with (self.folder / f"{self.name}.{kind}").open("a") as file:
             file.write(json.dumps(said) + "\n")
 
-    def noted(self, kind: str) -> list[list[str]]:
+    def noted(self, kind: str) -> list[list[Any]]:
         """The lines of one of the case's files."""
         path = self.folder / f"{self.name}.{kind}"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 class Fuse:
-    """Counts points, and kills the process at one of them."""
+    """Counts points, and kills the process at one of them, by number or by name; `dying` is told its name first."""
 
-    def __init__(self, die_at: int) -> None:
+    def __init__(self, die_at: int | str, dying: Callable[[str], None] = lambda _: None) -> None:
         self.passed: list[str] = []
-        self._die_at = die_at
+        self._die_at, self._dying = die_at, dying
 
     def point(self, name: str) -> None:
         """One more point."""
         self.passed.append(name)
-        if len(self.passed) == self._die_at:
+        if self._die_at in (len(self.passed), name):
+            self._dying(name)
             os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -121,41 +134,57 @@ def dying(store: Store, fuse: Fuse) -> Store:
     return store
 
 
-def answering(told: Told, fuse: Fuse) -> ScriptedAdapter:
-    """A model that chooses the option where it is offered, then says that the phase is done."""
+class Work:
+    """What agents do for some threads: it notes who asks a model or runs the option, and how long the journal was."""
 
-    def answer(sent: Sent) -> Answer:
+    def __init__(self, told_of: Callable[[str], Told], store: Store, fuse: Fuse, sleep: Sleep | None = None) -> None:
+        self._told_of, self._store, self._fuse, self._sleep = told_of, store, fuse, sleep
+
+    @property
+    def model(self) -> ScriptedAdapter:
+        """A model that chooses the option where it is offered, then says that the phase is done."""
+        return ScriptedAdapter(always(self._answer), sleep=self._sleep)
+
+    @property
+    def option(self) -> sabir.Option:
+        """An option that notes its runs."""
+
+        @sabir.option
+        def note(phase: str, thread: str) -> str:
+            """Note a phase."""
+            run = ToolContext.current()
+            self._fuse.point("before option")
+            self._note("runs", thread, run.idempotency_key, run.is_resume)
+            self._fuse.point("after option")
+            return f"noted {phase}"
+
+        return note
+
+    def _answer(self, sent: Sent) -> Answer:
         phase = sent.messages[0].text.split()[3]  # "You are the action phase."
-        fuse.point("before call")
-        told.note("asked", phase)
+        thread = next(each.text for each in sent.messages if each.text.startswith(QUESTION))[len(QUESTION) : -1]
+        self._fuse.point("before call")
+        self._note("asked", thread, phase, bool(sent.results), sent.settings.temperature)
         chosen = sent.option_names and not sent.results
-        said = reply(call("note", {"phase": phase}, id=f"call-{phase}")) if chosen else reply(f"{phase} is done")
-        fuse.point("after call")
-        return said
+        said = (
+            reply(call("note", {"phase": phase, "thread": thread}, id=f"call-{phase}"))
+            if chosen
+            else reply(f"{phase} is done")
+        )
+        self._fuse.point("after call")
+        return said if self._sleep is None else delayed(said, SECONDS)
 
-    return ScriptedAdapter(always(answer))
-
-
-def noting(told: Told, fuse: Fuse) -> sabir.Option:
-    """An option that notes its runs."""
-
-    @sabir.option
-    def note(phase: str) -> str:
-        """Note a phase."""
-        run = ToolContext.current()
-        fuse.point("before option")
-        told.note("runs", phase, run.idempotency_key, run.is_resume)
-        fuse.point("after option")
-        return f"noted {phase}"
-
-    return note
+    def _note(self, kind: str, thread: str, *said: object) -> None:
+        told = self._told_of(thread)
+        told.note(kind, *said, os.getpid(), self._store.length(told.journal))
 
 
 async def program(told: Told, fuse: Fuse, store: Store) -> None:
     """Let the thread go on, of those in the store that alone; send the messages, note the answers, wait for the end."""
+    work = Work(lambda _: told, store, fuse)
     async with ActorSystem(
-        "scripted:model", store=store, recovers=False, chains=[CHAIN], options=[noting(told, fuse)],
-        adapters=lambda _: answering(told, fuse),
+        "scripted:model", store=store, recovers=False, chains=[CHAIN], options=[work.option],
+        adapters=lambda _: work.model,
     ) as system:  # fmt: skip
         with suppress(ActorError):  # the first process of a case has no thread yet
             await system.threads.go_on(told.thread_id)

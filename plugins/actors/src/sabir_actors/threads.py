@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from sabir_session import RecordingFailed, Store
+from sabir_session import PositionTaken, RecordingFailed, Store
 
 from sabir_actors import data as typed
 from sabir_actors.actor import Actor, Handled, logger
@@ -189,8 +189,8 @@ class ThreadActor(Actor):
         opened: Callable[[str], Thread] | None = None,
     ) -> Response:
         """Do what a message says, once: one that was recorded before has its answer in the journal (CH-43)."""
-        failure = ""
-        for _ in range(2):  # another may write to the journal in between
+        is_again = False
+        while True:
             thread = (opened or self.threads.open)(thread_id)
             found = thread.answer_to(message)
             if found is not None:
@@ -199,9 +199,13 @@ class ThreadActor(Actor):
                 return found
             try:
                 return done(message, thread, step)
-            except RecordingFailed as error:
-                failure = str(error)
-        raise ActorError(ErrorCode.RECORDING_FAILED, f"thread {thread_id}: {failure}", retryable=True)
+            except PositionTaken:  # another wrote to the journal in between
+                continue
+            except RecordingFailed as error:  # it may be there all the same
+                if is_again:
+                    reason = f"thread {thread_id}: {error}"
+                    raise ActorError(ErrorCode.RECORDING_FAILED, reason, retryable=True) from None
+                is_again = True
 
     async def stopping(self) -> None:
         """Interrupt every run; those of a store go on when there is a process again."""

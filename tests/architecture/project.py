@@ -3,6 +3,7 @@
 import ast
 import functools
 import subprocess
+import tokenize
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,9 +80,24 @@ def syntax_tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"), str(path))
 
 
+def first_statement(path: Path) -> ast.Module:
+    """The module's syntax tree up to its first statement, where its docstring stands; the rest is not parsed."""
+    with path.open(encoding="utf-8") as file:
+        lines = file.readlines()
+    tokens = tokenize.generate_tokens(iter(lines).__next__)
+    last = next((token.end[0] for token in tokens if token.type == tokenize.NEWLINE), 0)
+    return ast.parse("".join(lines[:last]), str(path))
+
+
+@functools.cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Every node of the module's syntax tree."""
+    return tuple(ast.walk(syntax_tree(path)))
+
+
 def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Every function and method of the module, nested ones included."""
-    return [node for node in ast.walk(syntax_tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [node for node in nodes(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def line_count(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

@@ -1,10 +1,10 @@
 """Every provider plugin has the same anatomy: to have read one is to find one's way in all."""
 
 import re
+from collections.abc import Iterator
 
-import pytest
-
-from tests.architecture.project import PROVIDERS, Package
+from tests.architecture.project import PROVIDERS, Package, shown
+from tests.rules import check_each
 
 REQUIRED = {
     "plugin": "the entry point, a few lines",
@@ -44,36 +44,40 @@ ARGUED: dict[str, dict[str, str]] = {
 }
 """Module → file that the anatomy has no place for → why it is there all the same."""
 
-each_provider = pytest.mark.parametrize("package", PROVIDERS, ids=str)
-
 
 def role(stem: str) -> str:
     """The file's part in the anatomy: `chat_encode` is the `encode` of one dialect of several."""
     return re.sub(r"^[a-z_]+_", "", stem)
 
 
-@each_provider
-def test_a_provider_has_an_entry_point_and_a_dialect(package: Package) -> None:
-    """The two files that no provider can be without."""
+def missing_files(package: Package) -> Iterator[str]:
+    """What no provider can be without, and this one is."""
     roles = {role(path.stem) for path in package.modules()}
+    for name in REQUIRED.keys() - roles:
+        yield f"{shown(package.source)}: has no {name}.py ({REQUIRED[name]})"
 
-    assert REQUIRED.keys() <= roles
+
+def test_a_provider_has_an_entry_point_and_a_dialect() -> None:
+    """The two files that no provider can be without."""
+    check_each(PROVIDERS, missing_files, "write it as the other providers have it")
 
 
-@each_provider
-def test_a_providers_files_are_those_of_the_anatomy(package: Package) -> None:
-    """A file under another name is a part that the next reader has to discover."""
+def strange_files(package: Package) -> Iterator[str]:
+    """Files that the anatomy has no place for, and that nothing argues for."""
     known = REQUIRED.keys() | OPTIONAL.keys()
     argued = ARGUED.get(package.module, {})
-    strange = [
-        path.relative_to(package.source).as_posix()
-        for path in sorted(package.source.rglob("*"))
-        if path.is_file() and "__pycache__" not in path.parts
-        if path.name not in DATA.keys() | argued.keys() | {"__init__.py"}
-        if not (path.suffix == ".py" and path.parent == package.source and role(path.stem) in known)
-    ]
+    for path in sorted(package.source.rglob("*")):
+        if not path.is_file() or "__pycache__" in path.parts:
+            continue
+        if path.name in DATA.keys() | argued.keys() | {"__init__.py"}:
+            continue
+        if not (path.suffix == ".py" and path.parent == package.source and role(path.stem) in known):
+            yield f"{shown(path)}: is no part of the anatomy"
 
-    assert strange == []
+
+def test_a_providers_files_are_those_of_the_anatomy() -> None:
+    """A file under another name is a part that the next reader has to discover."""
+    check_each(PROVIDERS, strange_files, "name it as its part is named, or argue for it in ARGUED")
 
 
 def test_every_argued_exception_exists() -> None:

@@ -4,11 +4,12 @@ import ast
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
+from pathlib import Path
 
-import pytest
-
-from tests.architecture.project import CORE, PROVIDERS, Package, shown, syntax_tree
+from tests.architecture.project import CORE, PROVIDERS, Package, nodes, shown, syntax_tree
+from tests.rules import check_each
 
 CORE_MAY_LOAD = {
     "annotated_types",
@@ -84,17 +85,16 @@ def test_cores_modules_are_imported_in_any_order() -> None:
     assert len(list(TopologicalSorter(needs).static_order())) > 50
 
 
+def foreign_imports(path: Path) -> Iterator[str]:
+    """Imports of a module of core that a user with core alone could not run."""
+    for node in nodes(path):
+        for name in imported_names(node) - CORE_MAY_LOAD - sys.stdlib_module_names:
+            yield f"{shown(path)}:{getattr(node, 'lineno', 0)}: imports {name}"
+
+
 def test_no_line_of_core_imports_anything_else() -> None:
     """PJ-55: imports inside functions, which importing core does not run, are read from the sources."""
-    foreign = [
-        f"{shown(path)}: {name}"
-        for path in CORE.modules()
-        for node in ast.walk(syntax_tree(path))
-        for name in imported_names(node)
-        if name not in CORE_MAY_LOAD | sys.stdlib_module_names
-    ]
-
-    assert foreign == []
+    check_each(CORE.modules(), foreign_imports, "move what needs it into a plugin")
 
 
 def imported_names(node: ast.AST) -> set[str]:
@@ -106,19 +106,24 @@ def imported_names(node: ast.AST) -> set[str]:
     return set()
 
 
-@pytest.mark.parametrize("package", PROVIDERS, ids=str)
-def test_importing_a_provider_loads_no_sdk(package: Package) -> None:
+def loaded_too_early(package: Package, *stems: str) -> Iterator[str]:
+    """What importing these modules of a provider loads beside core, what core brings, and providers."""
+    siblings = {candidate.module for candidate in PROVIDERS}
+    modules = ", ".join(f"{package.module}.{stem}" for stem in stems)
+    for name in sorted(loaded_by(modules) - CORE_MAY_LOAD - siblings):
+        yield f"{shown(package.source)}: importing {modules} loads {name}"
+
+
+def test_importing_a_provider_loads_no_sdk() -> None:
     """CD-04: discovery imports `plugin` modules; what a provider needs at its first send is loaded then."""
-    siblings = {candidate.module for candidate in PROVIDERS}
-
-    assert loaded_by(f"{package.module}.plugin") <= CORE_MAY_LOAD | siblings
+    check_each(PROVIDERS, lambda package: loaded_too_early(package, "plugin"), "import it where it is first used")
 
 
-@pytest.mark.parametrize("package", PROVIDERS, ids=str)
-def test_importing_a_providers_wire_code_loads_no_sdk(package: Package) -> None:
+def test_importing_a_providers_wire_code_loads_no_sdk() -> None:
     """Rendering and decoding are pure: no module but `provider` and what it loads may name an SDK."""
-    siblings = {candidate.module for candidate in PROVIDERS}
-    pure = [path.stem for path in package.modules() if not path.stem.endswith(("__init__", "provider"))]
-    modules = ", ".join(f"{package.module}.{stem}" for stem in pure)
 
-    assert loaded_by(modules) <= CORE_MAY_LOAD | siblings
+    def faults(package: Package) -> Iterator[str]:
+        pure = [path.stem for path in package.modules() if not path.stem.endswith(("__init__", "provider"))]
+        return loaded_too_early(package, *pure)
+
+    check_each(PROVIDERS, faults, "import it in provider.py, where it is first used")

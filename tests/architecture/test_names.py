@@ -3,12 +3,13 @@
 import ast
 import importlib
 import inspect
+import itertools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from tests.architecture.project import CORE, PACKAGES, ROOT, Package, python_files, shown, syntax_tree
+from tests.architecture.project import CORE, PACKAGES, ROOT, Package, first_statement, python_files, shown
+from tests.rules import check_each
 
 VENDORS = "anthropic|azure|bedrock|claude|deepseek|gemini|google|gpt|groq|llama|mistral|openai|smollm|vertex"
 
@@ -18,24 +19,34 @@ def test_core_exports_a_public_surface() -> None:
     assert len(importlib.import_module("sabir").__all__) > 20
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=str)
-def test_every_exported_name_exists(package: Package) -> None:
-    """`from sabir import *` must not fail."""
+def absent_exports(package: Package) -> Iterator[str]:
+    """Exported names that the package does not have."""
     module = importlib.import_module(package.module)
+    for name in getattr(module, "__all__", ()):
+        if not hasattr(module, name):
+            yield f"{shown(package.source)}/__init__.py: exports {name}, which it does not have"
 
-    assert [name for name in getattr(module, "__all__", ()) if not hasattr(module, name)] == []
+
+def test_every_exported_name_exists() -> None:
+    """`from sabir import *` must not fail."""
+    check_each(PACKAGES, absent_exports, "import it there, or take it out of __all__")
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=str)
-def test_exported_names_are_sorted(package: Package) -> None:
-    """Constants, then classes, then functions, each by the alphabet: the order that ruff keeps (RUF022)."""
+def misplaced_exports(package: Package) -> Iterator[str]:
+    """Exported names that stand before one that belongs before them, or twice."""
     exported = list(getattr(importlib.import_module(package.module), "__all__", ()))
 
     def rank(name: str) -> tuple[int, str]:
         return (0 if name.isupper() else 1 if name.lstrip("_")[0].isupper() else 2, name)
 
-    assert exported == sorted(exported, key=rank)
-    assert len(set(exported)) == len(exported)
+    for name, following in itertools.pairwise(exported):
+        if rank(name) >= rank(following):
+            yield f"{shown(package.source)}/__init__.py: exports {name} before {following}"
+
+
+def test_exported_names_are_sorted() -> None:
+    """Constants, then classes, then functions, each by the alphabet: the order that ruff keeps (RUF022)."""
+    check_each(PACKAGES, misplaced_exports, "sort __all__, and let each name stand in it once")
 
 
 def test_every_exported_class_and_function_of_core_says_what_it_is() -> None:
@@ -47,17 +58,26 @@ def test_every_exported_class_and_function_of_core_says_what_it_is() -> None:
     assert [name for name, value in ours.items() if not value.__doc__] == []
 
 
-@pytest.mark.parametrize("path", [*python_files("core", "plugins", "tests"), ROOT / "noxfile.py"], ids=shown)
-def test_every_module_opens_with_a_docstring(path: Path) -> None:
-    """The law that it keeps, or the picture of what it does; an empty marker among tests has none."""
+def without_docstring(path: Path) -> Iterator[str]:
+    """The module, where it says nothing of itself."""
     is_marker = path.name == "__init__.py" and path.is_relative_to(ROOT / "tests") and not path.read_bytes()
+    if not is_marker and not ast.get_docstring(first_statement(path)):
+        yield f"{shown(path)}:1: has no docstring"
 
-    assert is_marker or ast.get_docstring(syntax_tree(path))
+
+def test_every_module_opens_with_a_docstring() -> None:
+    """The law that it keeps, or the picture of what it does; an empty marker among tests has none."""
+    modules = [*python_files("core", "plugins", "tests"), ROOT / "noxfile.py"]
+    check_each(modules, without_docstring, "open it with what it does")
 
 
-@pytest.mark.parametrize("path", CORE.modules(), ids=shown)
-def test_core_names_no_provider(path: Path) -> None:
+def vendors_named(path: Path) -> Iterator[str]:
+    """Lines of a module that name a provider."""
+    for number, line in enumerate(path.read_text("utf-8").split("\n"), 1):
+        for name in re.findall(rf"(?i){VENDORS}", line):
+            yield f"{shown(path)}:{number}: names {name}"
+
+
+def test_core_names_no_provider() -> None:
     """PJ-55, CD-04: not in an import, not in a string, not in a comment."""
-    named = re.findall(rf"(?i){VENDORS}", path.read_text("utf-8"))
-
-    assert named == []
+    check_each(CORE.modules(), vendors_named, "say what every provider has, or move it into a plugin")

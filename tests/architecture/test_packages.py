@@ -1,20 +1,15 @@
 """CD-02: core and every plugin are distributions of their own, with all that it owes its users."""
 
-import ast
 import importlib.metadata
 import re
 import sys
+from collections.abc import Iterator
 from itertools import chain
 
-import pytest
-
-from tests.architecture.project import CORE, PACKAGES, PLUGINS, PROVIDERS, ROOT, Package, read_toml, syntax_tree
+from tests.architecture.project import CORE, PACKAGES, PLUGINS, PROVIDERS, ROOT, Package, nodes, read_toml, shown
 from tests.architecture.test_imports import CORE_MAY_LOAD, imported_names
 from tests.isolation.check import EXPECTED
-
-each_package = pytest.mark.parametrize("package", PACKAGES, ids=str)
-each_plugin = pytest.mark.parametrize("package", PLUGINS, ids=str)
-each_provider = pytest.mark.parametrize("package", PROVIDERS, ids=str)
+from tests.rules import check_each
 
 
 def test_every_folder_of_plugins_is_a_package() -> None:
@@ -24,34 +19,66 @@ def test_every_folder_of_plugins_is_a_package() -> None:
     assert [str(package) for package in PLUGINS] == folders
 
 
-@each_package
-def test_a_package_has_its_modules_its_readme_its_licence_and_its_type_marker(package: Package) -> None:
+def metadata_of(package: Package) -> str:
+    """The file of a package's metadata, as a failing test names it."""
+    return shown(package.folder / "pyproject.toml")
+
+
+def wrong_files(package: Package) -> Iterator[str]:
+    """Files that a package lacks or has with another content."""
+    for path in (package.source / "__init__.py", package.source / "py.typed"):
+        if not path.is_file():
+            yield f"{shown(path)}: is missing"
+    readme, licence = package.folder / "README.md", package.folder / "LICENSE"
+    if not readme.read_text("utf-8").startswith(f"# {package.name}\n"):
+        yield f"{shown(readme)}:1: does not begin with '# {package.name}'"
+    if licence.read_bytes() != (ROOT / "LICENSE").read_bytes():
+        yield f"{shown(licence)}: is not the project's licence"
+
+
+def test_a_package_has_its_modules_its_readme_its_licence_and_its_type_marker() -> None:
     """py.typed makes its annotations count for users' type checkers; the licence goes with each wheel."""
-    assert (package.source / "__init__.py").is_file()
-    assert (package.source / "py.typed").is_file()
-    assert (package.folder / "README.md").read_text("utf-8").startswith(f"# {package.name}\n")
-    assert (package.folder / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    check_each(PACKAGES, wrong_files, "write it as the other packages have it")
 
 
-@each_package
-def test_a_package_describes_itself(package: Package) -> None:
-    """Name, summary, licence and Python versions are said by every package alike."""
+def described_otherwise(package: Package) -> Iterator[str]:
+    """Keys of a package's metadata that say something else than those of all packages."""
     metadata = package.metadata
+    alike = {
+        "readme": "README.md",
+        "license": "Apache-2.0",
+        "license-files": ["LICENSE"],
+        "requires-python": ">=3.11",
+    }
+    for key, value in alike.items():
+        if metadata.get(key) != value:
+            yield f"{metadata_of(package)}: {key} is {metadata.get(key)!r}, not {value!r}"
+    if not metadata["description"].endswith("."):
+        yield f"{metadata_of(package)}: its description does not end with a full stop"
+    for name in ("Typing :: Typed", "Programming Language :: Python :: 3.11"):
+        if name not in metadata["classifiers"]:
+            yield f"{metadata_of(package)}: its classifiers lack {name!r}"
 
-    assert metadata["description"].endswith(".")
-    assert metadata["readme"] == "README.md"
-    assert metadata["license"] == "Apache-2.0"
-    assert metadata["license-files"] == ["LICENSE"]
-    assert metadata["requires-python"] == ">=3.11"
-    assert {"Typing :: Typed", "Programming Language :: Python :: 3.11"} <= set(metadata["classifiers"])
+
+def test_a_package_describes_itself() -> None:
+    """Name, summary, licence and Python versions are said by every package alike."""
+    check_each(PACKAGES, described_otherwise, "say what the other packages say")
 
 
-@each_package
-def test_a_package_has_a_version_of_its_own_and_it_is_the_installed_one(package: Package) -> None:
+def wrong_version(package: Package) -> Iterator[str]:
+    """A version that is not its own, not of three numbers, or not the installed one."""
+    if "dynamic" in package.metadata:
+        yield f"{metadata_of(package)}: has dynamic metadata"
+    version = package.metadata["version"]
+    if not re.fullmatch(r"\d+\.\d+\.\d+", version):
+        yield f"{metadata_of(package)}: its version {version!r} is not three numbers"
+    if (installed := importlib.metadata.version(package.name)) != version:
+        yield f"{metadata_of(package)}: says version {version}, installed is {installed}"
+
+
+def test_a_package_has_a_version_of_its_own_and_it_is_the_installed_one() -> None:
     """Each package is released by itself: its version stands in its own metadata, not in a shared place."""
-    assert "dynamic" not in package.metadata
-    assert re.fullmatch(r"\d+\.\d+\.\d+", package.metadata["version"])
-    assert importlib.metadata.version(package.name) == package.metadata["version"]
+    check_each(PACKAGES, wrong_version, "write the version into it as 1.2.3, then uv sync --all-packages")
 
 
 def test_core_requires_pydantic_and_pluggy_and_nothing_else() -> None:
@@ -62,45 +89,61 @@ def test_core_requires_pydantic_and_pluggy_and_nothing_else() -> None:
     assert "optional-dependencies" not in CORE.metadata
 
 
-@each_package
-def test_a_package_requires_whatever_it_imports(package: Package) -> None:
+def test_a_package_requires_whatever_it_imports() -> None:
     """What only another library brings may be gone with that library's next version; core's own come with core."""
-    metadata = package.metadata
-    declared = [*metadata["dependencies"], *chain(*metadata.get("optional-dependencies", {}).values())]
-    required = {_plain(re.split(r"[^\w.-]", each, maxsplit=1)[0]) for each in declared}
     of_module = importlib.metadata.packages_distributions()
-    imported = {
-        name
-        for path in package.modules()
-        if not {"template", "compatible_template"} & set(path.relative_to(package.source).parts)
-        for node in ast.walk(syntax_tree(path))
-        for name in imported_names(node)
-    } - {package.module, *CORE_MAY_LOAD, *sys.stdlib_module_names}
-    brings = {name: {_plain(name), *map(_plain, of_module.get(name, ()))} for name in imported}
 
-    assert sorted(name for name, names in brings.items() if not names & required) == []
+    def unrequired(package: Package) -> Iterator[str]:
+        metadata = package.metadata
+        declared = [*metadata["dependencies"], *chain(*metadata.get("optional-dependencies", {}).values())]
+        required = {_plain(re.split(r"[^\w.-]", each, maxsplit=1)[0]) for each in declared}
+        for place, name in imports_of(package):
+            if not {_plain(name), *map(_plain, of_module.get(name, ()))} & required:
+                yield f"{place}: imports {name}, which {metadata_of(package)} does not require"
+
+    check_each(PACKAGES, unrequired, "add it to the dependencies there")
+
+
+def imports_of(package: Package) -> Iterator[tuple[str, str]]:
+    """File and line, and the module of another package that is imported there; core and what it brings left out."""
+    granted = {package.module, *CORE_MAY_LOAD, *sys.stdlib_module_names}
+    for path in package.modules():
+        if {"template", "compatible_template"} & set(path.relative_to(package.source).parts):
+            continue
+        for node in nodes(path):
+            for name in imported_names(node) - granted:
+                yield f"{shown(path)}:{getattr(node, 'lineno', 0)}", name
 
 
 def _plain(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
-@each_plugin
-def test_a_plugin_requires_core_between_two_versions(package: Package) -> None:
-    """A plugin written against one minor version says so: a later core may have moved on."""
+def unbound_core(package: Package) -> Iterator[str]:
+    """Requirements of core that are not one pair of bounds."""
     core = [requirement for requirement in package.metadata["dependencies"] if requirement.startswith("sabir>")]
+    if len(core) != 1 or not re.fullmatch(r"sabir>=\d+\.\d+\.\d+,<\d+\.\d+", core[0]):
+        yield f"{metadata_of(package)}: requires {core or 'no version'} of core"
 
-    assert len(core) == 1
-    assert re.fullmatch(r"sabir>=\d+\.\d+\.\d+,<\d+\.\d+", core[0])
+
+def test_a_plugin_requires_core_between_two_versions() -> None:
+    """A plugin written against one minor version says so: a later core may have moved on."""
+    check_each(PLUGINS, unbound_core, "write it once, as sabir>=1.2.3,<1.3")
 
 
-@each_provider
-def test_a_provider_is_an_object_of_its_own_package(package: Package) -> None:
-    """CD-04: entry points name `plugin` modules, gateways included, and each name its own object."""
+def strange_entry_points(package: Package) -> Iterator[str]:
+    """Entry points that name another module or another provider's object."""
     targets = list(package.providers.values())
+    for name, target in package.providers.items():
+        if not target.startswith(f"{package.module}.plugin:"):
+            yield f"{metadata_of(package)}: the provider {name} is {target}, outside {package.module}.plugin"
+        if targets.count(target) > 1:
+            yield f"{metadata_of(package)}: the provider {name} is {target}, as another one is"
 
-    assert all(target.startswith(f"{package.module}.plugin:") for target in targets)
-    assert len(set(targets)) == len(targets)
+
+def test_a_provider_is_an_object_of_its_own_package() -> None:
+    """CD-04: entry points name `plugin` modules, gateways included, and each name its own object."""
+    check_each(PROVIDERS, strange_entry_points, "give it an object of its own in plugin.py")
 
 
 def test_the_command_knows_which_package_brings_each_provider() -> None:
@@ -121,29 +164,46 @@ def test_no_name_of_a_hint_is_a_providers_but_the_commands() -> None:
     assert not {*hints} & {name for package in PROVIDERS for name in package.providers}
 
 
-@each_package
-def test_the_workspace_lists_every_package_wherever_it_lists_packages(package: Package) -> None:
+def test_the_workspace_lists_every_package_wherever_it_lists_packages() -> None:
     """A package that one of these lists forgot would be unchecked or missing after `uv run`."""
     workspace = read_toml(ROOT / "pyproject.toml")
     tools = workspace["tool"]
+    from_workspace = [name for name, source in tools["uv"]["sources"].items() if source == {"workspace": True}]
 
-    assert package.name in workspace["dependency-groups"]["packages"]
-    assert tools["uv"]["sources"][package.name] == {"workspace": True}
-    assert package.source.parent.relative_to(ROOT).as_posix() in tools["mypy"]["mypy_path"]
-    assert package.module in tools["importlinter"]["root_packages"]
+    def unlisted(package: Package) -> Iterator[str]:
+        for table, listed, entry in (
+            ("dependency-groups.packages", workspace["dependency-groups"]["packages"], package.name),
+            ("tool.uv.sources", from_workspace, package.name),
+            ("tool.mypy.mypy_path", tools["mypy"]["mypy_path"], shown(package.source.parent)),
+            ("tool.importlinter.root_packages", tools["importlinter"]["root_packages"], package.module),
+        ):
+            if entry not in listed:
+                yield f"pyproject.toml: {table} lacks {entry}"
+
+    check_each(PACKAGES, unlisted, "list it there")
 
 
-@each_plugin
-def test_the_import_contracts_bind_every_plugin(package: Package) -> None:
+def test_the_import_contracts_bind_every_plugin() -> None:
     """Core may import no plugin, and every plugin has its layer above core."""
     contracts = {row["id"]: row for row in read_toml(ROOT / "pyproject.toml")["tool"]["importlinter"]["contracts"]}
-    layered = re.findall(r"\w+", " ".join(contracts["arrows-point-at-core"]["layers"]))
+    bound = {
+        "core-is-alone": contracts["core-is-alone"]["forbidden_modules"],
+        "arrows-point-at-core": re.findall(r"\w+", " ".join(contracts["arrows-point-at-core"]["layers"])),
+    }
 
-    assert package.module in contracts["core-is-alone"]["forbidden_modules"]
-    assert package.module in layered
+    def unbound(package: Package) -> Iterator[str]:
+        for contract, modules in bound.items():
+            if package.module not in modules:
+                yield f"pyproject.toml: the contract {contract} lacks {package.module}"
+
+    check_each(PLUGINS, unbound, "name it there")
 
 
-@each_package
-def test_every_package_is_tried_alone(package: Package) -> None:
+def test_every_package_is_tried_alone() -> None:
     """CD-12: the isolated sessions know what each package may bring."""
-    assert str(package) in EXPECTED
+
+    def untried(package: Package) -> Iterator[str]:
+        if str(package) not in EXPECTED:
+            yield f"tests/isolation/check.py: EXPECTED lacks {package}"
+
+    check_each(PACKAGES, untried, "say there what it brings")

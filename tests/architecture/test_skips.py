@@ -20,8 +20,9 @@ def test_expected_failure():
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester) -> pytest.Pytester:
-    """A project of its own under the same guard."""
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A project of its own under the same guard, without the plugins that happen to be installed."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makeconftest((ROOT / "tests" / "conftest.py").read_text("utf-8"))
     return pytester
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from textwrap import dedent
 
@@ -84,6 +85,15 @@ def pages() -> list[Page]:
 def page(name: str) -> Page:
     """The page below docs/ of that name, for example `reference/errors.md`."""
     return Page(DOCS / name)
+
+
+def stale(page: Page, wanted: str) -> Iterator[str]:
+    """The first line of a page that is not as wanted."""
+    lines = zip_longest(page.text.splitlines(keepends=True), wanted.splitlines(keepends=True))
+    for number, (said, line) in enumerate(lines, start=1):
+        if said != line:
+            yield f"{page}:{number}: says {said!r}, not {line!r}"
+            return
 
 
 def _blocks(path: Path, lines: list[str]) -> Iterator[Block]:

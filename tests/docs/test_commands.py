@@ -9,6 +9,7 @@ import pytest
 from tests.architecture.project import PACKAGES
 from tests.docs.commands import app, names
 from tests.docs.pages import Block, pages
+from tests.rules import check_each
 
 SHELLS = {"sh", "bash", "shell", "console"}
 BLOCKS = [block for page in pages() for block in page.blocks if block.language in SHELLS]
@@ -45,10 +46,15 @@ def test_every_subcommand_is_shown_in_use() -> None:
     assert {tokens[0] for tokens in sabir_lines()} == set(names())
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.place)
-def test_a_page_runs_only_known_programs(block: Block) -> None:
+def unknown_programs(block: Block) -> Iterator[str]:
+    """Programs that a block runs and a reader may not have."""
+    for program in sorted({tokens[0] for tokens in command_lines(block)} - PROGRAMS):
+        yield f"{block.place}: runs {program}"
+
+
+def test_a_page_runs_only_known_programs() -> None:
     """What it asks a reader to run is installed by what it said before."""
-    assert {tokens[0] for tokens in command_lines(block)} <= PROGRAMS
+    check_each(BLOCKS, unknown_programs, "say how it is installed, and add it to PROGRAMS")
 
 
 def test_pages_install_only_packages_of_this_project() -> None:

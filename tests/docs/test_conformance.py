@@ -3,10 +3,10 @@
 import inspect
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
-import pytest
 from sabir_openai import Row
 from sabir_testing import Grade, ProviderConformance
 from sabir_testing.base import Suite, case_names
@@ -18,6 +18,7 @@ from tests.docs.pages import ROOT, page
 from tests.docs.sources import documented_attributes
 from tests.docs.test_links import anchors
 from tests.docs.test_reference import rows, section
+from tests.rules import check_each
 
 REFERENCE = page("reference/conformance.md")
 CASES = case_names(ProviderConformance)
@@ -36,10 +37,14 @@ def test_the_page_that_a_failure_names_is_this_one() -> None:
     assert REFERENCE.path == ROOT / PAGE
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_address_that_a_failure_prints_is_there(case: str) -> None:
+def test_the_address_that_a_failure_prints_is_there() -> None:
     """`#<method name>` is the anchor of a heading."""
-    assert case in anchors(REFERENCE.text)
+
+    def without_heading(case: str) -> Iterator[str]:
+        if case not in anchors(REFERENCE.text):
+            yield f"{REFERENCE}: has no heading {case}"
+
+    check_each(CASES, without_heading, "python -m tests.docs.generate writes the page anew")
 
 
 def test_every_case_belongs_to_a_family_and_to_one_alone() -> None:
@@ -49,10 +54,14 @@ def test_every_case_belongs_to_a_family_and_to_one_alone() -> None:
     assert sorted(listed) == sorted(CASES)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_every_case_gives_its_rule(case: str) -> None:
+def test_every_case_gives_its_rule() -> None:
     """It is the text below its heading."""
-    assert inspect.getdoc(getattr(ProviderConformance, case))
+
+    def without_rule(case: str) -> Iterator[str]:
+        if not inspect.getdoc(method := getattr(ProviderConformance, case)):
+            yield f"{method.__module__}:{method.__code__.co_firstlineno}: {case} has no docstring"
+
+    check_each(CASES, without_rule, "write its rule there")
 
 
 def test_rows_are_named_as_pytest_names_them(tmp_path: Path) -> None:

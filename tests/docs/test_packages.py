@@ -1,12 +1,12 @@
 """The references of packages beside core name all that these have, and the page of guarantees what none can do."""
 
 import re
-
-import pytest
+from collections.abc import Iterator
 
 from tests.docs import actors, roles
 from tests.docs.packages import CALLERS, PACKAGES, WORKERS, names_of, summary_of
 from tests.docs.pages import page
+from tests.rules import check_each
 
 PAGES = {
     **dict.fromkeys(PACKAGES, "reference/sessions-and-runs.md"),
@@ -21,21 +21,32 @@ LIMITS = (
 """What the source of resume names, as the page begins its points."""
 
 
-@pytest.mark.parametrize("package", PAGES)
-def test_every_public_name_says_what_it_is(package: str) -> None:
-    """A name alone is no reference; nor is a summary of several lines in a table."""
+def unsaid(package: str) -> Iterator[str]:
+    """Names of a package without a summary of one line."""
     summaries = {name: summary_of(package, name) for name in names_of(package)}
+    if not summaries:
+        yield f"{package}: has no public name"
+    for name, summary in summaries.items():
+        if not summary or "\n" in summary:
+            yield f"{package}.{name}: its summary is {summary!r}"
 
-    assert summaries
-    assert [name for name, summary in summaries.items() if not summary or "\n" in summary] == []
+
+def test_every_public_name_says_what_it_is() -> None:
+    """A name alone is no reference; nor is a summary of several lines in a table."""
+    check_each(PAGES, unsaid, "begin its docstring with one line that says what it is")
 
 
-@pytest.mark.parametrize("package", PAGES)
-def test_every_public_name_has_a_row(package: str) -> None:
-    """In the section of its package."""
+def unlisted(package: str) -> Iterator[str]:
+    """Names of a package that the section of the package does not list."""
     section = page(PAGES[package]).text.split(f"\n## {package}\n", 1)[1].split("\n## ", 1)[0]
+    for name in names_of(package):
+        if f"\n| `{name}` |" not in section:
+            yield f"docs/{PAGES[package]}: the section {package} lacks {name}"
 
-    assert [name for name in names_of(package) if f"\n| `{name}` |" not in section] == []
+
+def test_every_public_name_has_a_row() -> None:
+    """In the section of its package."""
+    check_each(PAGES, unlisted, "write the page anew: python -m tests.docs.generate")
 
 
 def test_every_envelope_is_listed() -> None:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-import pytest
 import sabir
 from pydantic import BaseModel
 from sabir import contracts, errors, hookspecs
@@ -18,6 +17,9 @@ from tests.docs.losses import core_losses
 from tests.docs.pages import page
 from tests.docs.sources import describe, words
 from tests.docs.surface import GROUPS, WORDS, error_names, surface
+from tests.rules import check_each
+
+MESSAGES = page("reference/messages.md")
 
 
 def rows(text: str) -> Iterator[list[str]]:
@@ -60,15 +62,21 @@ def test_every_word_of_a_public_signature_is_explained() -> None:
     assert [word for word in sorted(WORDS) if f"- `{word}" not in text] == []
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
-def test_every_member_of_a_protocol_is_named(name: str) -> None:
-    """Attributes and methods alike: what a stranger's plugin needs to know."""
+def unnamed_members(name: str) -> Iterator[str]:
+    """Members of a protocol that its section does not name."""
     protocol = getattr(contracts, name)
     members = {each for each in {*protocol.__annotations__, *vars(protocol)} if not each.startswith("_")}
     text = section(page("reference/contracts.md").text, f"### {name}")
+    if not members:
+        yield f"sabir.contracts.{name}: has no members"
+    for member in sorted(members):
+        if not re.search(rf"^- `(async )?{member}[:(]", text, re.MULTILINE):
+            yield f"docs/reference/contracts.md: the section {name} lacks {member}"
 
-    assert members
-    assert {member for member in members if not re.search(rf"^- `(async )?{member}[:(]", text, re.MULTILINE)} == set()
+
+def test_every_member_of_a_protocol_is_named() -> None:
+    """Attributes and methods alike: what a stranger's plugin needs to know."""
+    check_each(PROTOCOLS, unnamed_members, "name it there")
 
 
 def test_every_protocol_and_every_hook_is_in_the_reference() -> None:
@@ -109,14 +117,20 @@ def stored_models() -> list[type[BaseModel]]:
     return [each for each in exported if isinstance(each, type) and issubclass(each, AtRest)]
 
 
-@pytest.mark.parametrize("model", stored_models(), ids=lambda model: model.__name__)
-def test_a_message_model_has_a_table_of_its_fields(model: type[BaseModel]) -> None:
-    """By the names that JSON has; those without a default are called required."""
-    table = list(rows(section(page("reference/messages.md").text, f"### {model.__name__}")))
-    fields = {info.alias or name: info.is_required() for name, info in model.model_fields.items()}
+def wrong_rows(model: type[BaseModel]) -> Iterator[str]:
+    """Fields that the table of a model lacks, and rows that it has beside them or twice."""
+    place = f"docs/reference/messages.md: the table of {model.__name__}"
+    table = [(row[0].strip("`"), row[1] == "required") for row in rows(section(MESSAGES.text, f"### {model.__name__}"))]
+    fields = [(info.alias or name, info.is_required()) for name, info in model.model_fields.items()]
+    for name, is_required in {*table} ^ {*fields}:
+        yield f"{place} and the code differ in {name} (required: {is_required})"
+    if len(table) != len(fields):
+        yield f"{place} has {len(table)} rows, the model {len(fields)} fields"
 
-    assert {row[0].strip("`"): row[1] == "required" for row in table} == fields
-    assert len(table) == len(fields)
+
+def test_a_message_model_has_a_table_of_its_fields() -> None:
+    """By the names that JSON has; those without a default are called required."""
+    check_each(stored_models(), wrong_rows, "give each field its row there")
 
 
 def test_every_loss_of_core_has_a_row() -> None:

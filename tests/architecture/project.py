@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+UNSAID = {tokenize.COMMENT, tokenize.NL}
+"""Tokens that may stand before a docstring."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +82,15 @@ def syntax_tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"), str(path))
 
 
-def first_statement(path: Path) -> ast.Module:
-    """The module's syntax tree up to its first statement, where its docstring stands; the rest is not parsed."""
+def docstring(path: Path) -> str | None:
+    """The module's docstring; what comes after its first statement is not read."""
     with path.open(encoding="utf-8") as file:
         lines = file.readlines()
-    tokens = tokenize.generate_tokens(iter(lines).__next__)
-    last = next((token.end[0] for token in tokens if token.type == tokenize.NEWLINE), 0)
-    return ast.parse("".join(lines[:last]), str(path))
+    tokens = (token for token in tokenize.generate_tokens(iter(lines).__next__) if token.type not in UNSAID)
+    if next(tokens).type != tokenize.STRING:
+        return None
+    last = next(token.end[0] for token in tokens if token.type == tokenize.NEWLINE)
+    return ast.get_docstring(ast.parse("".join(lines[:last]), str(path)))
 
 
 @functools.cache

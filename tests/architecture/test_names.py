@@ -1,6 +1,5 @@
 """What the packages export, and what their modules say of themselves."""
 
-import ast
 import importlib
 import inspect
 import itertools
@@ -8,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.architecture.project import CORE, PACKAGES, ROOT, Package, first_statement, python_files, shown
+from tests.architecture.project import CORE, PACKAGES, ROOT, Package, docstring, python_files, shown
 from tests.rules import check_each
 
 VENDORS = "anthropic|azure|bedrock|claude|deepseek|gemini|google|gpt|groq|llama|mistral|openai|smollm|vertex"
@@ -61,7 +60,7 @@ def test_every_exported_class_and_function_of_core_says_what_it_is() -> None:
 def without_docstring(path: Path) -> Iterator[str]:
     """The module, where it says nothing of itself."""
     is_marker = path.name == "__init__.py" and path.is_relative_to(ROOT / "tests") and not path.read_bytes()
-    if not is_marker and not ast.get_docstring(first_statement(path)):
+    if not is_marker and not docstring(path):
         yield f"{shown(path)}:1: has no docstring"
 
 

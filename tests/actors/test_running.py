@@ -5,53 +5,14 @@ import logging
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
-from sabir import SabirError
 from sabir_actors import AEIOUY, ActorError, ActorSystem, Chain, Phase, ThreadClient
-from sabir_actors.queues import Perform
-from sabir_session import SQLiteStore, Store
+from sabir_session import SQLiteStore
 from sabir_testing import Gate
 
+from tests.actors.queueing import Hall, Processes
 from tests.actors.surviving import GIVEN, Model, events_of, started, system_of, tell
-
-
-class Hall:
-    """A queue in memory: what is put waits until a test has one of the processes perform it."""
-
-    def __init__(self) -> None:
-        self.put: list[tuple[str, str]] = []
-        self.is_away = False
-
-    def seat(self, *, performs: bool = True) -> "Seat":
-        """The queue as one process has it."""
-        return Seat(self, performs=performs)
-
-
-class Seat:
-    """A ThreadQueue."""
-
-    def __init__(self, hall: Hall, *, performs: bool) -> None:
-        self.hall, self.performs = hall, performs
-        self.perform: Perform | None = None
-
-    async def open(self, perform: Perform) -> None:
-        self.perform = perform
-
-    async def put(self, thread_id: str, run: str) -> None:
-        if self.hall.is_away:
-            raise SabirError("the queue is away")
-        if (thread_id, run) not in self.hall.put:
-            self.hall.put.append((thread_id, run))
-
-    async def aclose(self) -> None:
-        self.perform = None
-
-    def begin(self, number: int = -1) -> "asyncio.Future[None]":
-        """Perform a run that was put, the latest if no other is said."""
-        assert self.perform is not None
-        return asyncio.ensure_future(self.perform(*self.hall.put[number]))
 
 
 @pytest.fixture
@@ -64,24 +25,8 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at what others said many times a second."""
     monkeypatch.setattr("sabir_actors.running.LOOK", 0.01)
+    monkeypatch.setattr("sabir_actors.running.LOST", 0.05)
     monkeypatch.setattr("sabir_actors.running.SWEEP", 1)
-
-
-class Processes:
-    """Systems that share a store and a queue, each with a model of its own."""
-
-    def __init__(self, store: Store, stack: AsyncExitStack) -> None:
-        self.hall, self._store, self._stack = Hall(), store, stack
-
-    async def worker(self, **how: Any) -> tuple[ActorSystem, Seat, Model]:
-        """One that performs runs."""
-        model, seat = Model(), self.hall.seat()
-        return await self._stack.enter_async_context(system_of(model, self._store, queue=seat, **how)), seat, model
-
-    async def asker(self) -> ActorSystem:
-        """One that performs none."""
-        queue = self.hall.seat(performs=False)
-        return await self._stack.enter_async_context(ActorSystem(store=self._store, queue=queue))
 
 
 async def test_a_thread_that_one_process_starts_is_performed_by_another(store: SQLiteStore) -> None:

@@ -8,11 +8,12 @@ thread came to is said by its journal alone: a worker that wakes after that reco
 """
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from sabir import Message, assistant
 from sabir.errors import SettingsInvalid, one_line
-from sabir_durable import DurableRunner
+from sabir_durable import DurableFault, DurableRunner
 from sabir_runtime import BaseContext
 
 from sabir_actors.queues import Perform
@@ -100,7 +101,9 @@ async def _thread(
     try:
         await asyncio.wrap_future(performed)
     except Exception as error:
-        await asyncio.to_thread(ctx.runner.runs.pause, run, reason=one_line(str(error)))
+        worker = await ctx.runner.launch()
+        with suppress(DurableFault):  # it was stopped meanwhile
+            await worker.store(worker.runs.pause, run, reason=one_line(str(error)))
         await asyncio.Event().wait()  # the worker sees that it is paused, and cancels this
     return [assistant("performed")]
 

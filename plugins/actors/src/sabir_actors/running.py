@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from sabir.errors import SabirError
+from sabir.errors import SabirError, one_line
 from sabir_session import JournalInvalid, PositionTaken, RecordingFailed, SessionError
 
 from sabir_actors.actor import logger
@@ -36,6 +36,8 @@ _Swept: TypeAlias = "tuple[int | None, ThreadState]"
 
 PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds before a thread goes on whose journal took no record, the first time and at most: they double."""
+LOST = 10.0
+"""Seconds in which a queue cancels a run that it gave to another process: many of its beats."""
 LOOK = 2.0
 """Seconds between two looks at the journals of the threads that run here: for what other processes said of them."""
 SWEEP = 15
@@ -76,7 +78,8 @@ class ThreadRuns:
         if self.queue is None:
             return {"by": self.threads.runner, "run": None}
         view = thread.view
-        return {} if view.run is not None else {"by": None, "run": f"{view.thread_id}.{view.runs + 1}"}
+        is_at_work = view.run is not None and view.runner is not None
+        return {} if is_at_work else {"by": None, "run": f"{view.thread_id}.{view.runs + 1}"}
 
     async def go_on(self, thread: Thread) -> None:
         """Have a thread performed that is processing, as its latest record says; tell the client of one that is over.
@@ -101,25 +104,34 @@ class ThreadRuns:
         return thread.run
 
     async def perform(self, thread_id: str, run: str) -> None:
-        """Perform a run that a queue gave; ActorError (INVALID_CONFIG) where what the thread needs is not here."""
-        thread = await self._opened(thread_id)
-        if thread is None or thread.view.run != run:
-            return
-        if thread.view.status == "processing":
-            self.check(thread)
+        """Perform a run that a queue gave; ActorError (INVALID_CONFIG) where what the thread needs is not here.
+
+        Where another takes the thread meanwhile, the queue gave the run to that one, and cancels this. If it does not,
+        the other was late: the thread is taken again.
+        """
+        while (thread := await self._opened(thread_id)) is not None and thread.view.run == run:
+            if thread.view.is_over:
+                return
+            if thread.view.status == "processing":
+                self.check(thread)
+            await self._performed(thread)
+            if thread.view.status != "processing" or thread.view.run != run:
+                return
+            await asyncio.sleep(LOST)
+
+    async def _performed(self, thread: Thread) -> None:
         await self.halt(thread)
         task = self.begin(thread)
-        if task is None:
-            raise asyncio.CancelledError
         try:
-            await asyncio.wait([task])
+            if task is not None:
+                await asyncio.wait([task])
+            if self._is_stopped:
+                await asyncio.Event().wait()  # the queue cancels this, and gives the run to another
         except asyncio.CancelledError:
             await self.halt(thread)
             raise
-        if not task.cancelled():
+        if task is not None and not task.cancelled():
             task.result()
-        elif thread.is_mine:  # the system stops
-            raise asyncio.CancelledError
 
     async def stop(self) -> None:
         """Interrupt every run; those of a store go on when there is a process again."""
@@ -136,7 +148,8 @@ class ThreadRuns:
             return
         for actor in thread.actors:
             actor.abandon()
-        run.cancel()
+        if not run.cancelling():
+            run.cancel()
         await asyncio.wait([run])
         await self._let_go(thread)  # the run may have been interrupted while it did that
 
@@ -170,11 +183,12 @@ class ThreadRuns:
 
     async def _run(self, thread: Thread) -> None:
         """Phase by phase, until the thread is paused or over; then its client is told how it ended."""
-        run = thread.view.run
+        run, known = thread.view.run, thread.view.runner
         while not thread.view.is_over:
             if thread.view.status == "processing":
-                if not thread.is_mine and not await self._take(thread, thread.view.runner):
+                if not thread.is_mine and not await self._take(thread, known):
                     return
+                known = self.threads.runner
                 await self._work(thread)
             elif run is None or thread.view.run != run or await self._leave(thread):
                 return
@@ -248,7 +262,7 @@ class ThreadRuns:
         response = raised(await self.system.send_message(request))
         thread.record("phase_done", dict(response.data))
         await self.system.let_go(actor.actor_id)
-        thread.actors.remove(actor)
+        thread.actors = [each for each in thread.actors if each is not actor]
 
     def _phase_actor(self, thread: Thread, chain: Chain, phase: Phase) -> PhaseActor:
         """The actor of a phase, made for this thread alone, with the agent that its configuration says."""
@@ -272,9 +286,10 @@ class ThreadRuns:
             del self.threads.held[thread.thread_id]
 
     async def _let_go(self, thread: Thread) -> None:
-        while thread.actors:
-            await self.system.let_go(thread.actors[-1].actor_id)
-            thread.actors.pop()
+        while thread.actors:  # by two at once, maybe: the run, and who interrupts it
+            actor = thread.actors[-1]
+            await self.system.let_go(actor.actor_id)
+            thread.actors = [each for each in thread.actors if each is not actor]
         thread.agents = None
 
     async def _tell_client(self, view: "ThreadView") -> None:
@@ -303,10 +318,14 @@ class ThreadRuns:
         while True:
             await asyncio.sleep(LOOK)
             looks += 1
-            for thread in [each for each in self.threads.held.values() if each.is_mine]:
-                await self._look_at(thread)
-            if self.queue is not None and self.queue.performs and looks % SWEEP == 0:
-                await self.sweep()
+            try:
+                held = [each for each in self.threads.held.values() if each.is_mine]
+                for thread in await asyncio.to_thread(lambda these: [each for each in these if each.is_behind], held):
+                    await self._look_at(thread)
+                if self.queue is not None and self.queue.performs and looks % SWEEP == 0:
+                    await self.sweep()
+            except Exception as error:  # whatever it is, the next look comes
+                logger.warning("a look at the threads failed: %s", one_line(f"{type(error).__name__}: {error}", 200))
 
     async def _look_at(self, thread: Thread) -> None:
         """Interrupt the run of a thread that is over, or that another took."""
@@ -314,6 +333,7 @@ class ThreadRuns:
             thread.refresh()
         except (ActorError, SessionError) as error:
             logger.debug("thread %s could not be looked at: %s", thread.thread_id, error)
+            return
         if not thread.is_mine:
             await self.halt(thread)
         if thread.view.is_over:

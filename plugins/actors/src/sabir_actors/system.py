@@ -106,13 +106,17 @@ class ActorSystem:
         threads = ThreadActor(THREADS, self, self.store)
         self.add(SupervisorActor(SUPERVISOR, self))
         self.add(threads)
-        if self.queue is not None:
-            await self.queue.open(threads.runs.perform)
-            if self.queue.performs:
-                await threads.runs.sweep()
-                threads.runs.look()
-        elif self._recovers:
-            await threads.recover()
+        try:
+            if self.queue is not None:
+                await self.queue.open(threads.runs.perform)
+                if self.queue.performs:
+                    await threads.runs.sweep()
+                    threads.runs.look()
+            elif self._recovers:
+                await threads.recover()
+        except BaseException:
+            await self.stop()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -217,9 +221,10 @@ class ActorSystem:
 
     async def stop(self) -> None:
         """Stop every actor, the latest first, and close their adapters; what each is handling ends before it goes."""
+        await self.let_go(THREADS)  # its runs wait for the others
         if self.queue is not None:
             await self.queue.aclose()
-        for actor_id in (THREADS, *reversed(self.actors())):  # runs of threads first: they wait for the others
+        for actor_id in reversed(self.actors()):
             await self.let_go(actor_id)
         await self.adapters.aclose()
 

@@ -10,11 +10,23 @@ agent changed); once the thread is over, or run elsewhere, it fails, and nothing
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID, uuid5
 
+from pydantic import ValidationError
+from sabir.arguments import describe
 from sabir.errors import one_line
-from sabir_session import JournalInvalid, PositionTaken, RecordingFailed, Session, SessionError, Store, append_item
+from sabir_session import (
+    JournalInvalid,
+    PositionTaken,
+    RecordingFailed,
+    Session,
+    SessionError,
+    Store,
+    StoreError,
+    append_item,
+)
 
 from sabir_actors.actor import Actor, logger
 from sabir_actors.agents import AgentManagerActor
@@ -51,13 +63,22 @@ class Thread:
         """Whether it is run here, as far as is known."""
         return self.view.runner == self.runner and not self.view.is_over
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether others wrote to its journal, or may have: one that cannot be asked is looked at too."""
+        try:
+            return self.journal is not None and self.journal.length() != self.journal.position
+        except SessionError:
+            return True
+
     def read(self) -> None:
         """Hold what its journal says now, in place of what was held."""
         journal = None if self.store is None else ThreadJournal(self, self.store)
-        self.journal, self.session, self.view = journal, Session(journal=journal), ThreadView()
-        self.session.mutate(ThreadEvent).register(ThreadEvent, append_item)
-        for event in self.session.select_all(ThreadEvent):
-            self.view.take(event)
+        session, view = Session(journal=journal), ThreadView()
+        session.mutate(ThreadEvent).register(ThreadEvent, append_item)
+        for event in session.select_all(ThreadEvent):
+            view.take(event)
+        self.journal, self.session, self.view = journal, session, view
 
     def refresh(self) -> None:
         """Take what others wrote to the journal; ActorError (UNKNOWN_THREAD) where it was deleted."""
@@ -104,6 +125,7 @@ class ThreadJournal:
     def __init__(self, thread: Thread, store: Store) -> None:
         self._thread, self._store, self._name = thread, store, f"{JOURNAL}{thread.thread_id}"
         self._opened = store.journal(self._name)
+        self._is_lost = False
 
     @property
     def position(self) -> int:
@@ -128,15 +150,28 @@ class ThreadJournal:
         return self._opened.read()
 
     def catch_up(self) -> bool:
-        """Take what others said of the thread; False where it is not run here any more."""
-        thread, opened = self._thread, self._store.journal(self._name)
-        news = list(opened.read(self.position))
-        if any(kind != _EVENT for kind, _ in news):
+        """Take what others said of the thread; False, and from then on, where it is not run here any more.
+
+        Raises RecordingFailed where that cannot be read now, JournalInvalid where it says nothing that is known here.
+        """
+        try:
+            opened = self._store.journal(self._name)
+            news = list(opened.read(self.position))
+            events = [ThreadEvent.model_validate_json(body) for kind, body in news if kind == _EVENT]
+        except StoreError as error:
+            raise RecordingFailed(f"what others wrote to {self._name!r} cannot be read: {error}") from error
+        except ValidationError as error:
+            reason = one_line(describe(error), 200)
+            raise JournalInvalid(f"a record of {self._name!r} is no event of a thread: {reason}") from None
+        if self._is_lost or len(events) < len(news):
+            self._is_lost = True
             return False
-        for _, body in news:
-            thread.view.take(ThreadEvent.model_validate_json(body))
-        self._opened = opened
-        return thread.is_mine
+        for event in events:
+            self._thread.view.take(event)
+        self._is_lost = not self._thread.is_mine
+        if not self._is_lost:
+            self._opened = opened
+        return not self._is_lost
 
 
 class Threads:
@@ -150,22 +185,19 @@ class Threads:
     def open(self, thread_id: str) -> Thread:
         """A thread as its journal is now; ActorError (UNKNOWN_THREAD) where there is none."""
         thread = self.held.get(thread_id)
-        try:
+        with _reading(thread_id):
             if thread is not None:
                 thread.refresh()
             elif self.store is not None and self.store.length(f"{JOURNAL}{thread_id}"):
                 thread = self.made(thread_id)
-        except SessionError as error:
-            is_damaged = isinstance(error, JournalInvalid)
-            reason = f"thread {thread_id} cannot be read: {error}"
-            raise ActorError(ErrorCode.RECORDING_FAILED, reason, retryable=not is_damaged) from error
         if thread is None or not thread.view.exists:
             raise unknown(thread_id)
         return thread
 
     def made(self, thread_id: str) -> Thread:
         """The thread that is held, or else one with its journal, which is made where there is none."""
-        found = self.held.get(thread_id) or Thread(thread_id, self.store, self.runner)
+        with _reading(thread_id):
+            found = self.held.get(thread_id) or Thread(thread_id, self.store, self.runner)
         return found if self.store is not None else self.held.setdefault(thread_id, found)
 
     def ids(self) -> list[str]:
@@ -177,6 +209,17 @@ class Threads:
         """Ids of what has a journal in the store."""
         names = () if self.store is None else self.store.names()
         return [name.removeprefix(JOURNAL) for name in names if name.startswith(JOURNAL)]
+
+
+@contextmanager
+def _reading(thread_id: str) -> Iterator[None]:
+    """Raise what is the store's failure as the ActorError that the sender of a message is told."""
+    try:
+        yield
+    except SessionError as error:
+        is_damaged = isinstance(error, JournalInvalid)
+        reason = f"thread {thread_id} cannot be read: {error}"
+        raise ActorError(ErrorCode.RECORDING_FAILED, reason, retryable=not is_damaged) from error
 
 
 def thread_id_of(message_id: str) -> str:

@@ -37,6 +37,8 @@ SHORT = ("after write phase_done", "after option", 60, 30, 3)
 """Points at which workers die in the short form: the first of that name, or of that number."""
 PATIENCE = 60
 """Seconds after which a process that should die or end is taken to hang."""
+LATE = 600.0
+"""Seconds between the beats of a worker that is to lose its thread: it does not come back in time."""
 
 
 class Staff:
@@ -233,22 +235,21 @@ def cut(crew: Crew, worker: str) -> None:
         assert len(connection.execute(found, (worker,)).fetchall()) >= 3
 
 
-@pytest.mark.parametrize("is_stopped", [True, False])
-async def test_a_worker_that_lost_its_thread_while_it_lived_records_nothing_of_it(
-    is_stopped: bool, tmp_path: Path, database: str
+async def test_a_worker_that_was_stopped_and_wakes_records_nothing_of_the_thread_that_it_lost(
+    tmp_path: Path, database: str
 ) -> None:
-    """Stopped and cut off, or cut off alone, in a phase; it wakes when another has done it all, and serves new ones."""
+    """Stopped in a phase, and its connections gone; it wakes when another has done it all, and serves new ones."""
     crew = Crew(database, tmp_path)
     crew.file("hold-first").touch()
     with staff(crew) as made:
-        first = made.start(work, 0, "first", 0.1 if is_stopped else 5.0)
+        first = made.start(work, 0, "first")
         async with asking(crew) as program:
             await program.send("create", "start")
             await until(lambda: program.asked_by(first))
-            if is_stopped:
-                os.kill(first.pid or 0, signal.SIGSTOP)
-            cut(crew, "first")
             second = made.start(work, 0, "second")
+            await until(crew.file("up-second").exists)
+            os.kill(first.pid or 0, signal.SIGSTOP)
+            cut(crew, "first")
             assert await program.ends() == "completed"
             length, by_first = program.length, program.asked_by(first)
             assert program.happened == ["created", "started", "taken", "taken", *AEIOUY, "completed"]
@@ -264,16 +265,35 @@ async def test_a_worker_that_lost_its_thread_while_it_lived_records_nothing_of_i
     check_repeats(program.told, [first.pid])
 
 
+async def test_a_worker_that_was_cut_off_while_it_lives_makes_no_second_copy(tmp_path: Path, database: str) -> None:
+    """It is taken for dead in a phase, which is given up; whoever is given the thread anew, itself maybe, ends it."""
+    crew = Crew(database, tmp_path)
+    crew.file("hold-first").touch()
+    with staff(crew) as made:
+        first = made.start(work, 0, "first", LATE)
+        async with asking(crew) as program:
+            await program.send("create", "start")
+            await until(lambda: program.asked_by(first))
+            made.start(work, 0, "second")
+            await until(crew.file("up-second").exists)
+            cut(crew, "first")
+            await until(lambda: bool(crew.own.noted("interrupted")))
+            crew.file("hold-first").unlink()
+            assert await program.ends() == "completed"
+        assert [each for each in program.happened if each in {*AEIOUY, "completed"}] == [*AEIOUY, "completed"]
+    check_repeats(program.told, [first.pid])
+
+
 async def test_a_worker_that_is_cut_off_and_is_back_soon_goes_on_alone(tmp_path: Path, database: str) -> None:
     """It takes its lock again before others take it for dead: no second copy of the phase begins."""
     crew = Crew(database, tmp_path)
     crew.file("hold-first").touch()
     with staff(crew) as made:
-        first = made.start(work, 0, "first", 2.0)
+        first = made.start(work, 0, "first", 3.0)
         async with asking(crew) as program:
             await program.send("create", "start")
             await until(lambda: program.asked_by(first))
-            second = made.start(work, 0, "second", 2.0)
+            second = made.start(work, 0, "second", 3.0)
             await until(crew.file("up-second").exists)
             cut(crew, "first")
             before = seen_at(crew, first)

@@ -1,7 +1,6 @@
 """DurableQueue: threads that the durable engine gives to workers; the journal says what came of them."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,6 @@ from sabir_session import SQLiteStore
 from tests.actors.surviving import Model, events_of, system_of
 
 OWN = Chain("own", [Phase("only", "You are the only phase.")])
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SQLiteStore]:
-    with SQLiteStore(tmp_path / "threads.db") as opened:
-        yield opened
 
 
 @pytest.fixture

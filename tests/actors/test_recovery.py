@@ -31,13 +31,6 @@ TABLE = {
 """State and message → the state after it; what is not here is INVALID_STATE."""
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SQLiteStore]:
-    """A store."""
-    with SQLiteStore(tmp_path / "threads.db") as opened:
-        yield opened
-
-
 class Play:
     """One thread that is sent control messages, duplicates of them, and restarts; its model never answers."""
 

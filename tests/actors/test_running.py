@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from pathlib import Path
 
 import pytest
 from sabir_actors import AEIOUY, ActorError, ActorSystem, Chain, Phase, ThreadClient
@@ -14,19 +12,7 @@ from sabir_testing import Gate
 from tests.actors.queueing import Hall, Processes
 from tests.actors.surviving import GIVEN, Model, events_of, started, system_of, tell
 
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SQLiteStore]:
-    with SQLiteStore(tmp_path / "threads.db") as opened:
-        yield opened
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look at what others said many times a second."""
-    monkeypatch.setattr("sabir_actors.running.LOOK", 0.01)
-    monkeypatch.setattr("sabir_actors.running.LOST", 0.05)
-    monkeypatch.setattr("sabir_actors.running.SWEEP", 1)
+pytestmark = pytest.mark.usefixtures("quick")
 
 
 async def test_a_thread_that_one_process_starts_is_performed_by_another(store: SQLiteStore) -> None:

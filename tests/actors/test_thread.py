@@ -1,9 +1,8 @@
 """Who has a thread: one process at a time, by its journal; a store that is away loses nothing and ends nothing."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,18 +19,7 @@ CREATED = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SQLiteStore]:
-    with SQLiteStore(tmp_path / "threads.db") as opened:
-        yield opened
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look at what others said many times a second."""
-    monkeypatch.setattr("sabir_actors.running.LOOK", 0.01)
-    monkeypatch.setattr("sabir_actors.running.LOST", 0.05)
-    monkeypatch.setattr("sabir_actors.running.SWEEP", 1)
+pytestmark = pytest.mark.usefixtures("quick")
 
 
 async def test_a_worker_that_wakes_does_not_take_its_thread_back(

@@ -11,8 +11,9 @@ import os
 import random
 import signal
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from itertools import pairwise
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -96,13 +97,20 @@ def staff(crew: Crew) -> Iterator[Staff]:
 
 
 def check_repeats(told: Told, killed: Iterable[int | None]) -> None:
-    """Whatever was asked or run again had been begun by a worker that was killed."""
-    begun = defaultdict(list)
-    for phase, has_results, _, process, _ in told.noted("asked"):
-        begun[phase, has_results].append(process)
-    for key, _, process, _ in told.noted("runs"):
-        begun[key].append(process)
-    assert {process for each in begun.values() for process in each[:-1]} <= set(killed)
+    """Whatever was asked or run again had been begun by a worker that was killed, or was interrupted by the pause."""
+    paused = next((position for position, each in Recorded(told).events if each.what == "paused"), -1)
+    begun: dict[Hashable, list[tuple[int, int]]] = defaultdict(list)
+    for phase, has_results, _, process, length in told.noted("asked"):
+        begun[phase, has_results].append((process, length))
+    for key, _, process, length in told.noted("runs"):
+        begun[key].append((process, length))
+    repeated = [
+        (what, process)
+        for what, each in begun.items()
+        for (process, length), (_, then) in pairwise(each)
+        if process not in set(killed) and not length <= paused < then
+    ]
+    assert repeated == []
 
 
 def check_threads(crew: Crew, killed: Iterable[int | None], whole: Any) -> None:

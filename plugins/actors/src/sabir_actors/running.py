@@ -10,12 +10,12 @@ model: each has its own phase actor and agents, made when they are needed and le
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from sabir.errors import SabirError, one_line
 from sabir_session import JournalInvalid, PositionTaken, RecordingFailed, SessionError
 
-from sabir_actors.actor import logger
+from sabir_actors.actor import Actor, logger
 from sabir_actors.agents import Agent, AgentManagerActor
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.phase import PhaseActor
@@ -23,7 +23,7 @@ from sabir_actors.phases import AGENTS, Chain, Phase
 from sabir_actors.protocol import Message
 from sabir_actors.state import ENDS
 from sabir_actors.system import raised
-from sabir_actors.thread import JOURNAL, Thread, Threads, fail
+from sabir_actors.thread import JOURNAL, KnownThreads, Thread, fail
 from sabir_actors.views import check_runs_here, config_of, context_of, input_of, result_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sabir_actors.state import ThreadView
     from sabir_actors.system import ActorSystem
 
+Given = TypeVar("Given")
 _Swept: TypeAlias = "tuple[int | None, ThreadState]"
 """How many records a thread's journal held at a sweep, and the state it was in."""
 
@@ -47,7 +48,7 @@ SWEEP = 15
 class ThreadRuns:
     """The threads that run in one process, in the name of the actor of all threads."""
 
-    def __init__(self, actor_id: str, system: "ActorSystem", threads: Threads) -> None:
+    def __init__(self, actor_id: str, system: "ActorSystem", threads: KnownThreads) -> None:
         self.actor_id, self.system, self.threads = actor_id, system, threads
         self.queue = system.queue
         self._looking: asyncio.Task[None] | None = None
@@ -166,18 +167,12 @@ class ThreadRuns:
 
     async def _opened(self, thread_id: str) -> Thread | None:
         """A thread, once its journal can be read; None where there is none any more."""
-        pause = PAUSE
-        while True:
-            try:
-                return self.threads.open(thread_id)
-            except ActorError as error:
-                if error.code is ErrorCode.UNKNOWN_THREAD:
-                    return None
-                if not error.retryable:
-                    raise
-                logger.warning("thread %s waits %g s for its journal: %s", thread_id, pause, error)
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+        try:
+            return await self._patiently(thread_id, lambda: self.threads.open(thread_id))
+        except ActorError as error:
+            if error.code is not ErrorCode.UNKNOWN_THREAD:
+                raise
+            return None
 
     # One run
 
@@ -216,17 +211,17 @@ class ThreadRuns:
         await self._patiently(thread.thread_id, leave)
         return thread.view.run is None
 
-    async def _patiently(self, thread_id: str, step: Callable[[], None]) -> None:
-        """Do a step on the journal, once that is there; what others wrote in between is no reason to wait."""
+    async def _patiently(self, thread_id: str, step: Callable[[], Given]) -> Given:
+        """What a step on the journal gives, once that is there; what others wrote in between is no reason to wait."""
         pause = PAUSE
         while True:
             try:
                 return step()
             except PositionTaken:
                 continue
-            except JournalInvalid:
-                raise
-            except SessionError as error:
+            except (ActorError, SessionError) as error:
+                if isinstance(error, JournalInvalid) or (isinstance(error, ActorError) and not error.retryable):
+                    raise
                 logger.warning("thread %s waits %g s for its journal: %s", thread_id, pause, error)
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
@@ -261,8 +256,7 @@ class ThreadRuns:
         )
         response = raised(await self.system.send_message(request))
         thread.record("phase_done", dict(response.data))
-        await self.system.let_go(actor.actor_id)
-        thread.actors = [each for each in thread.actors if each is not actor]
+        await self._let_go_of(thread, actor)
 
     def _phase_actor(self, thread: Thread, chain: Chain, phase: Phase) -> PhaseActor:
         """The actor of a phase, made for this thread alone, with the agent that its configuration says."""
@@ -286,11 +280,14 @@ class ThreadRuns:
             del self.threads.held[thread.thread_id]
 
     async def _let_go(self, thread: Thread) -> None:
-        while thread.actors:  # by two at once, maybe: the run, and who interrupts it
-            actor = thread.actors[-1]
-            await self.system.let_go(actor.actor_id)
-            thread.actors = [each for each in thread.actors if each is not actor]
+        while thread.actors:
+            await self._let_go_of(thread, thread.actors[-1])
         thread.agents = None
+
+    async def _let_go_of(self, thread: Thread, actor: Actor) -> None:
+        """Let one actor go; two may do so at once, the run and who interrupts it."""
+        await self.system.let_go(actor.actor_id)
+        thread.actors = [each for each in thread.actors if each is not actor]
 
     async def _tell_client(self, view: "ThreadView") -> None:
         """Tell who created the thread how it ended; with a queue, whoever is in another process asks."""

@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import UUID, uuid5
 
-from pydantic import ValidationError
-from sabir.arguments import describe
 from sabir.errors import one_line
 from sabir_session import (
     JournalInvalid,
@@ -27,6 +25,7 @@ from sabir_session import (
     StoreError,
     append_item,
 )
+from sabir_session.codec import Codec, kind_of
 
 from sabir_actors.actor import Actor, logger
 from sabir_actors.agents import AgentManagerActor
@@ -38,8 +37,8 @@ JOURNAL = "thread:"
 """What the names of threads' journals begin with."""
 FREE: frozenset[What] = frozenset({"phase_done", "failed"})
 """What whoever runs a thread records behind what others said of it meanwhile; the rest is true of one state alone."""
-_EVENT = f"{ThreadEvent.__module__}:{ThreadEvent.__qualname__}"
-"""What a journal calls an event."""
+_EVENT, _EVENTS = kind_of(ThreadEvent), Codec(ThreadEvent)
+"""What a journal calls an event, and what reads one."""
 _IDS = UUID("6f1b8f0c-8a0e-4f2e-9d55-0f6f0d8e7a11")
 """The namespace of ids: that of a thread is made of the id of the message that created it."""
 
@@ -157,12 +156,12 @@ class ThreadJournal:
         try:
             opened = self._store.journal(self._name)
             news = list(opened.read(self.position))
-            events = [ThreadEvent.model_validate_json(body) for kind, body in news if kind == _EVENT]
         except StoreError as error:
             raise RecordingFailed(f"what others wrote to {self._name!r} cannot be read: {error}") from error
-        except ValidationError as error:
-            reason = one_line(describe(error), 200)
-            raise JournalInvalid(f"a record of {self._name!r} is no event of a thread: {reason}") from None
+        try:
+            events = [_EVENTS.decode(body) for kind, body in news if kind == _EVENT]
+        except ValueError as error:
+            raise JournalInvalid(f"a record of {self._name!r} is no event of a thread: {error}") from None
         if self._is_lost or len(events) < len(news):
             self._is_lost = True
             return False
@@ -174,7 +173,7 @@ class ThreadJournal:
         return not self._is_lost
 
 
-class Threads:
+class KnownThreads:
     """The threads of one process: those that it holds, and those of its store."""
 
     def __init__(self, store: Store | None, runner: str) -> None:

@@ -21,7 +21,7 @@ from sabir_actors.phases import AEIOUY_CHAIN
 from sabir_actors.protocol import Message, Response, data_of, now
 from sabir_actors.running import ThreadRuns
 from sabir_actors.state import MOVES, ThreadView, What
-from sabir_actors.thread import Thread, Threads, done, thread_id_of
+from sabir_actors.thread import KnownThreads, Thread, done, thread_id_of
 from sabir_actors.views import config_of, request_of, status_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class ThreadActor(Actor):
 
     def __init__(self, actor_id: str, system: "ActorSystem", store: Store | None = None) -> None:
         super().__init__(actor_id, system)
-        self.threads = Threads(store, runner=str(uuid4()))
+        self.threads = KnownThreads(store, runner=str(uuid4()))
         self.runs = ThreadRuns(actor_id, system, self.threads)
 
     async def recover(self) -> list[str]:

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider
 
 from sabir_otel import conventions
-from sabir_otel.policies import LEAVING, fail, tracer_of
+from sabir_otel.policies import block_span
 
 SYSTEM = "sabir"
 OPERATION_TYPE = "process"
@@ -67,21 +67,10 @@ def message_span(
         "messaging.message.id": message.id,
         "messaging.message.conversation_id": message.correlation_id,
     }
-    with tracer_of(tracer_provider).start_as_current_span(
-        message.type,  # the receiver is left out: actors of one thread are many, and short-lived
-        kind=SpanKind.CONSUMER,
-        attributes={name: value for name, value in given.items() if value is not None},
-        record_exception=False,
-        set_status_on_exception=False,
-    ) as span:
-        try:
-            yield lambda response: _tell(span, response)
-        except LEAVING:
-            span.set_attribute(conventions.LEFT, True)
-            raise
-        except BaseException as error:
-            fail(span, error)
-            raise
+    known = {name: value for name, value in given.items() if value is not None}
+    # The receiver is no part of the name: actors of one thread are many, and short-lived.
+    with block_span(tracer_provider, message.type, SpanKind.CONSUMER, known) as span:
+        yield lambda response: _tell(span, response)
 
 
 def _tell(span: Span, response: ActorMessage) -> None:

@@ -51,11 +51,22 @@ def policy_span(
     trace where contents are recorded on spans. A cancelled policy ends as left, with no error.
     """
     given = {**_named(name, invocation_id, description), **(attributes or {})}
-    tracer = tracer_of(tracer_provider)
-    with tracer.start_as_current_span(
-        f"{given[conventions.OPERATION]} {name}",
-        kind=SpanKind.INTERNAL,
-        attributes=given,
+    with block_span(tracer_provider, f"{given[conventions.OPERATION]} {name}", SpanKind.INTERNAL, given) as span:
+        yield span
+
+
+@contextmanager
+def block_span(
+    provider: TracerProvider | None, name: str, kind: SpanKind, attributes: Mapping[str, AttributeValue]
+) -> Iterator[Span]:
+    """A span that is current until the block is left; it ends as left where that is cancelled, as an error by others.
+
+    Without a provider it goes where the spans of calls go.
+    """
+    with _tracer_of(provider).start_as_current_span(
+        name,
+        kind=kind,
+        attributes=attributes,
         record_exception=False,  # its message may quote contents
         set_status_on_exception=False,
     ) as span:
@@ -65,7 +76,7 @@ def policy_span(
             span.set_attribute(conventions.LEFT, True)
             raise
         except BaseException as error:
-            fail(span, error)
+            _fail(span, error)
             raise
 
 
@@ -82,15 +93,13 @@ def _named(name: str, invocation_id: str, description: str) -> dict[str, Attribu
     return found | ({"gen_ai.agent.description": description} if description else {})
 
 
-def tracer_of(provider: TracerProvider | None) -> Tracer:
-    """The tracer of a provider, or of the one that calls are told to."""
+def _tracer_of(provider: TracerProvider | None) -> Tracer:
     if provider is None:
         return installed.tracer
     return get_tracer(NAME, VERSION, provider, schema_url=conventions.SCHEMA_URL)
 
 
-def fail(span: Span, error: BaseException) -> None:
-    """End a span as an error; what it says is recorded where contents are."""
+def _fail(span: Span, error: BaseException) -> None:
     kind = conventions.error_type(error)
     span.set_attribute(conventions.ERROR_TYPE, kind)
     if "span" in (installed.contents or contents_of_environment()):

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sabir.contract.scope import DecodeScope
 from sabir.errors import AuthenticationFailed, Overloaded, ResponseInvalid, SabirError
-from sabir.parts import Citation, OpaquePart, ReasoningPart, TextPart
-from sabir.reply import Reply
-from sabir.scope import DecodeScope, Target
+from sabir.vocabulary.parts import Citation, OpaquePart, ReasoningPart, TextPart
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.target import Target
 from sabir_anthropic.dialect import MESSAGES
 
 SCOPE = DecodeScope(

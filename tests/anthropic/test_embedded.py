@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 import sabir
-from sabir.adapter import Adapter
+from sabir.calling.adapter import Adapter
 from sabir_local.errors import WeightsMissing
 from sabir_local.server import LocalServer
 from sabir_local.weights import find_weights

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 import sabir
+from sabir.contract.protocols import Rendering
 from sabir.errors import RenderingRefused
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
-from sabir.parts import Citation, MediaPart, OpaquePart, Part, ReasoningPart, TextPart
-from sabir.rendering import Rendering
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, Part, ReasoningPart, TextPart
 from sabir_anthropic.dialect import MESSAGES
 
 from tests.anthropic.test_decode import FOUND, SERVER, THINKING, USE, decode
@@ -404,8 +404,8 @@ def test_blocks_of_the_users_own_go_as_they_are() -> None:
 
 def test_at_a_cloud_media_are_bytes() -> None:
     """Bedrock and Vertex take no URL and no file of Anthropic's; a fetcher may bring the bytes."""
-    from sabir.rendering import Renderer
-    from sabir.scope import Target
+    from sabir.rendering.renderer import Renderer
+    from sabir.vocabulary.target import Target
 
     target = Target(provider="anthropic", dialect=MESSAGES.name, model=MODEL)
     renderer = Renderer(MESSAGES, target, quirks=frozenset({"cloud"}))

@@ -7,12 +7,12 @@ import pytest
 import sabir
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sabir.contract.protocols import Rendering
 from sabir.errors import SettingsInvalid
-from sabir.messages import Message
-from sabir.options import Option
-from sabir.parts import MediaPart
-from sabir.rendering import Rendering
-from sabir.settings import Settings
+from sabir.options.option import Option
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.parts import MediaPart
+from sabir.vocabulary.settings import Settings
 
 from tests.anthropic.test_encode import PDF, answer, call
 from tests.laws.histories import PIXEL

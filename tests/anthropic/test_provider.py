@@ -9,7 +9,7 @@ from typing import Any
 import anthropic
 import pytest
 import sabir
-from sabir.contracts import Access, Provider, WireRequest
+from sabir.contract.protocols import Access, Provider, WireRequest
 from sabir.errors import (
     Overloaded,
     SettingsInvalid,
@@ -296,7 +296,7 @@ def test_no_sdk_is_imported_before_the_first_send() -> None:
     """Endpoint, quirks, models and the dialect come without it (law 6)."""
     code = """
 import sys, json
-from sabir.contracts import Access
+from sabir.contract.protocols import Access
 from sabir_anthropic.plugin import anthropic as provider
 provider.endpoint(Access()), provider.quirks(Access()), provider.models(), provider.connect(Access())
 [provider.dialect(name) for name in provider.dialects]

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import sabir
 from pydantic import BaseModel, Field
+from sabir.contract.protocols import Rendering
 from sabir.errors import SettingsInvalid
-from sabir.media import Modality
-from sabir.rendering import Rendering
-from sabir.scope import FEATURES, Target
-from sabir.settings import WIRE_SETTINGS, Settings
+from sabir.vocabulary.media import Modality
+from sabir.vocabulary.settings import WIRE_SETTINGS, Settings
+from sabir.vocabulary.target import FEATURES, Target
 from sabir_anthropic.dialect import MESSAGES
 from sabir_anthropic.plugin import anthropic as provider
 from sabir_anthropic.request import WORDS

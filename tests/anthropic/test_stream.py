@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sabir.contract.framing import ServerEvent, ServerEventReader
 from sabir.errors import Overloaded, RateLimited, ResponseInvalid, SabirError, StreamBroken
-from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.fold import Fold
-from sabir.parts import ReasoningPart, TextPart
-from sabir.reply import Reply, Usage
-from sabir.sse import ServerEvent, ServerEventReader
+from sabir.reading.fold import Fold
+from sabir.vocabulary.parts import ReasoningPart, TextPart
+from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, StreamEvent, Usage
 from sabir_anthropic.dialect import MESSAGES
 from sabir_anthropic.stream import FrameReader, _Growing
 

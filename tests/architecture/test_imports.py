@@ -51,7 +51,7 @@ first = list(sys.modules)
 sabir.user("hi")
 print(json.dumps([first, list(sys.modules)]))
 """
-CALLING = ("sabir.adapter", "sabir.registry", "sabir.hooks", "pluggy", "asyncio", "tomllib")
+CALLING = ("sabir.calling.adapter", "sabir.discovery.registry", "sabir.hooks.plugins", "pluggy", "asyncio", "tomllib")
 """What calling and discovery need; importlib.metadata is not among it, as pydantic loads that."""
 
 
@@ -63,7 +63,7 @@ def test_importing_core_loads_none_of_its_modules() -> None:
     assert finished.returncode == 0, finished.stderr
     imported, said = (set(names) for names in json.loads(finished.stdout))
     assert not [name for name in imported if name.startswith(("sabir.", "pydantic"))]
-    assert "sabir.messages" in said
+    assert "sabir.vocabulary.messages" in said
     assert not said & set(CALLING)
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from tests.architecture.project import CORE, PACKAGES, nodes
 from tests.rules import check_each
 
-USED_IN = "core/src/sabir/models.py and what is built on it"
+USED_IN = "core/src/sabir/base/models.py and what is built on it"
 
 
 class Inner(BaseModel):

@@ -2,8 +2,9 @@
 
 import pytest
 from sabir.authoring.bodies import CountsNoTokens, first_count, left_over, read_count, read_object
+from sabir.contract.scope import DecodeScope
 from sabir.errors import ResponseInvalid
-from sabir.scope import DecodeScope, Target
+from sabir.vocabulary.target import Target
 
 SCOPE = DecodeScope(Target(provider="acme", dialect="acme.wire", model="m"))
 

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 from sabir.authoring.leaves import arguments_text, arguments_value, error_text, hints_of, lose, result_text, stand_in
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
-from sabir.parts import MediaPart, TextPart
-from sabir.scope import Entry, LossLog, Tables, Target, TurnScope
+from sabir.contract.scope import Entry, LossLog, Tables, TurnScope
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.vocabulary.parts import MediaPart, TextPart
+from sabir.vocabulary.target import Target
 
 SCOPE = TurnScope(Target(provider="acme", dialect="acme.wire"), Tables(media={}))
 ELSEWHERE = TurnScope(Target(provider="other", dialect="other.wire"), Tables(media={}))

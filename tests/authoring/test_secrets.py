@@ -13,7 +13,8 @@ from typing import Any
 import openai
 import pytest
 import sabir
-from sabir.errors import LEAST_SECRET, CallError, conceal
+from sabir.base.errors import LEAST_SECRET, conceal
+from sabir.errors import CallError
 from sabir_testing.loopback import Server, head, whole
 
 KEY = "sk-never-shown-" + "0123456789abcdef" * 4

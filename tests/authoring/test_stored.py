@@ -2,8 +2,9 @@
 
 import pytest
 from sabir.authoring.stored import ReadsNoRequests
+from sabir.contract.scope import DecodeScope
 from sabir.errors import HistoryInvalid
-from sabir.scope import DecodeScope, Target
+from sabir.vocabulary.target import Target
 
 SCOPE = DecodeScope(Target(provider="acme", dialect="acme.wire", model="m"))
 

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict
-from sabir.authoring.vendor import name_choice, read_vendor, take_setting
+from sabir.authoring.leaves import name_choice, read_vendor, take_setting
+from sabir.base.values import FrozenDict
+from sabir.contract.scope import LossLog, RequestScope
 from sabir.errors import SettingsInvalid
-from sabir.scope import LossLog, ModelInfo, RequestScope, Target
-from sabir.settings import Settings, SettingsReader
-from sabir.values import FrozenDict
+from sabir.vocabulary.settings import Settings, SettingsReader
+from sabir.vocabulary.target import ModelInfo, Target
 
 
 class Own(BaseModel):

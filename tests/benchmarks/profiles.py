@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import sabir
-from sabir.incoming import StreamState
-from sabir.scope import DecodeScope
+from sabir.contract.scope import DecodeScope
+from sabir.reading.incoming import StreamState
 
 from tests.benchmarks import results, work
 from tests.benchmarks.contenders import sabir as contender

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.contracts import Access, WireRequest
-from sabir.inprocess import InProcessConnection, Served
+from sabir.authoring.inprocess import InProcessConnection, Served
+from sabir.contract.protocols import Access, WireRequest
 from sabir_echo.plugin import Echo, serve
 
 from tests.cli.command import KEYS, environment

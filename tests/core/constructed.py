@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sabir.models import Frozen
+from sabir.base.models import Frozen
 
 
 def models_of(value: object) -> Iterator[Frozen]:

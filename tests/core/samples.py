@@ -3,8 +3,8 @@
 from typing import Any
 
 from hypothesis import strategies as st
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
-from sabir.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)

@@ -1,4 +1,4 @@
-"""A tiny provider for core's own tests, on the Protocols of `sabir.contracts` alone, and a real server to call.
+"""A tiny provider for core's own tests, on the Protocols of `sabir.authoring` alone, and a real server to call.
 
     Tiny(answers)  ──InProcess──▶ scripted answers, in this process
     Tiny(url=…)    ──httpx2─────▶ Loopback: a real HTTP server on a loopback port, in a thread with its own loop
@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import httpx2
-from sabir.contracts import Access, WireRequest
-from sabir.decoded import DecodedHistory
+from sabir.base.values import JSONValue
+from sabir.contract.framing import ServerEvent
+from sabir.contract.protocols import Access, DecodedHistory, WireRequest
+from sabir.contract.scope import DecodeScope, Entry, LossLog, RequestScope, Tables, Turn, TurnScope
 from sabir.errors import (
     AuthenticationFailed,
     CallError,
@@ -30,16 +32,13 @@ from sabir.errors import (
     SabirError,
     ServerFailed,
 )
-from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.fold import ReplyBuilder, decode_call
-from sabir.media import MediaRule
-from sabir.messages import Message, PartsPayload
-from sabir.parts import MediaPart, ReasoningPart, TextPart
-from sabir.reply import Reply, Usage
-from sabir.scope import DecodeScope, Entry, LossLog, ModelInfo, RequestScope, Tables, Target, Turn, TurnScope
-from sabir.settings import WIRE_SETTINGS, Settings
-from sabir.sse import ServerEvent
-from sabir.values import JSONValue
+from sabir.reading.fold import ReplyBuilder, decode_call
+from sabir.vocabulary.media import MediaRule
+from sabir.vocabulary.messages import Message, PartsPayload
+from sabir.vocabulary.parts import MediaPart, ReasoningPart, TextPart
+from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, StreamEvent, Usage
+from sabir.vocabulary.settings import WIRE_SETTINGS, Settings
+from sabir.vocabulary.target import ModelInfo, Target
 
 ERRORS: Mapping[int, type[CallError]] = {400: InvalidRequest, 401: AuthenticationFailed, 429: RateLimited}
 MOST_AT_ONCE = 1_000_000

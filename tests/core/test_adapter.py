@@ -8,9 +8,11 @@ from typing import Any, cast
 
 import pytest
 import sabir
-from sabir import registry
-from sabir.adapter import Adapter, ModelAdapter
-from sabir.contracts import FetchedMedia, TokenCount
+from sabir.base.losses import Loss
+from sabir.calling.adapter import Adapter, ModelAdapter
+from sabir.calling.telemetry import redact
+from sabir.contract.protocols import FetchedMedia, Rendering, TokenCount
+from sabir.discovery import registry
 from sabir.errors import (
     AuthenticationFailed,
     CallError,
@@ -24,15 +26,12 @@ from sabir.errors import (
     SettingsInvalid,
     StreamBroken,
 )
-from sabir.hooks import Hooks
-from sabir.hookspecs import hookimpl
-from sabir.losses import Loss
-from sabir.messages import RUNTIME
-from sabir.rendering import Rendering
-from sabir.reply import Reply
-from sabir.scope import ModelInfo
-from sabir.settings import RetryPolicy, Settings
-from sabir.telemetry import redact
+from sabir.hooks.plugins import Hooks
+from sabir.hooks.specs import hookimpl
+from sabir.vocabulary.messages import RUNTIME
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.settings import RetryPolicy, Settings
+from sabir.vocabulary.target import ModelInfo
 
 from tests.core.support import MOST_AT_ONCE, WORDS, Behaviour, Loopback, Tiny, failing, streamed, whole
 
@@ -430,7 +429,7 @@ def telemetry(monkeypatch: pytest.MonkeyPatch) -> Telemetry:
     """The installed hooks, for one test."""
     found = Telemetry()
     hooks = Hooks([Faulty(), found])
-    monkeypatch.setattr(registry.default_registry, "_hooks", hooks)
+    monkeypatch.setattr("sabir.calling.adapter.installed_hooks", lambda: hooks)
     return found
 
 

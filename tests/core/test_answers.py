@@ -11,9 +11,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from sabir.answers import answer, answer_sync, unanswered
-from sabir.builders import OptionResultBuilder
-from sabir.constructors import image, user
+from sabir.base.losses import Loss
 from sabir.errors import (
     MediaRefused,
     Misnamed,
@@ -26,11 +24,13 @@ from sabir.errors import (
     SabirError,
     StreamBroken,
 )
-from sabir.losses import Loss
-from sabir.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin
-from sabir.options import Option, option
-from sabir.parts import MediaPart, ReasoningPart, TextPart
-from sabir.reply import Reply
+from sabir.hooks.builders import OptionResultBuilder
+from sabir.options.answers import answer, answer_sync, unanswered
+from sabir.options.option import Option, option
+from sabir.vocabulary.constructors import image, user
+from sabir.vocabulary.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin
+from sabir.vocabulary.parts import MediaPart, ReasoningPart, TextPart
+from sabir.vocabulary.reply import Reply
 
 PIXEL = "data:image/png;base64,iVBORw0KGgo="
 

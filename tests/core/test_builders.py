@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.builders import MessageBuilder, OptionResultBuilder
 from sabir.errors import BuilderError, MediaRefused
-from sabir.messages import RUNTIME, Message, OptionCallPayload, Origin, PartsPayload
-from sabir.parts import MediaPart, TextPart
+from sabir.hooks.builders import MessageBuilder, OptionResultBuilder
+from sabir.vocabulary.messages import RUNTIME, Message, OptionCallPayload, Origin, PartsPayload
+from sabir.vocabulary.parts import MediaPart, TextPart
 
 
 def at_step(step_num: int | None, **fields: Any) -> Message:

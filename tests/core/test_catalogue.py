@@ -1,9 +1,9 @@
 """Models are rows of data; the longest prefix counts."""
 
 import pytest
-from sabir.catalogue import UNKNOWN_MODEL, find_model, read_models
+from sabir.authoring.catalogue import read_models
 from sabir.errors import PluginError
-from sabir.scope import ModelInfo
+from sabir.vocabulary.target import UNKNOWN_MODEL, ModelInfo, find_model
 
 TEXT = """
 [[models]]

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir import registry
-from sabir.adapter import ModelAdapter
-from sabir.contracts import FetchedMedia
-from sabir.messages import Message
-from sabir.scope import LossLog, Turn, TurnScope
+from sabir.calling.adapter import ModelAdapter
+from sabir.contract.protocols import FetchedMedia
+from sabir.contract.scope import LossLog, Turn, TurnScope
+from sabir.discovery import registry
+from sabir.vocabulary.messages import Message
 
 from tests.core.support import WORDS, Answer, Loopback, Tiny, TinyDialect, streamed, whole
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sabir.constructors import as_messages, assistant, audio, document, image, system, user, video
 from sabir.errors import BuilderError, MediaRefused, Misnamed
-from sabir.messages import Message, Origin
-from sabir.parts import MediaPart, ReasoningPart, TextPart
-from sabir.reply import Reply
+from sabir.vocabulary.constructors import as_messages, assistant, audio, document, image, system, user, video
+from sabir.vocabulary.messages import Message, Origin
+from sabir.vocabulary.parts import MediaPart, ReasoningPart, TextPart
+from sabir.vocabulary.reply import Reply
 
 PNG = b"\x89PNG\r\n\x1a\n rest"
 

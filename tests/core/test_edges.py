@@ -9,10 +9,13 @@ from typing import Any, cast
 
 import pytest
 import sabir
-from sabir.builders import MessageBuilder
-from sabir.constructors import user
-from sabir.contracts import FetchedMedia, WireRequest
-from sabir.drive import Done, SyncWire, Wire, drive_sync
+from sabir.calling.drive import Done, SyncWire, Wire, drive_sync
+from sabir.calling.exchange import Emit, Exchange, Script, stream_script
+from sabir.calling.stream import ReplyStream, SyncReplyStream
+from sabir.contract.protocols import FetchedMedia, WireRequest
+from sabir.contract.scope import DecodeScope
+from sabir.discovery.registry import Registry
+from sabir.discovery.registry import default_registry as registry
 from sabir.errors import (
     BuilderError,
     CallError,
@@ -26,17 +29,14 @@ from sabir.errors import (
     SettingsInvalid,
     StreamBroken,
 )
-from sabir.exchange import Emit, Exchange, Script, stream_script
-from sabir.history import save
-from sabir.hookspecs import hookimpl
-from sabir.incoming import KEPT_BYTES, StreamState
-from sabir.parts import MediaPart
-from sabir.registry import Registry
-from sabir.registry import default_registry as registry
-from sabir.reply import Reply
-from sabir.scope import DecodeScope
-from sabir.settings import RetryPolicy, Settings
-from sabir.stream import ReplyStream, SyncReplyStream
+from sabir.hooks.builders import MessageBuilder
+from sabir.hooks.specs import hookimpl
+from sabir.reading.incoming import KEPT_BYTES, StreamState
+from sabir.vocabulary.constructors import user
+from sabir.vocabulary.history import save
+from sabir.vocabulary.parts import MediaPart
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.settings import RetryPolicy, Settings
 
 from tests.core.distributions import Install
 from tests.core.support import SCOPE, WORDS, Answer, Scripted, Tiny, TinyDialect, streamed, whole

@@ -5,8 +5,9 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.errors import CallError, OptionFailed, SabirError, described, one_line, printable
-from sabir.telemetry import redact
+from sabir.base.errors import described, one_line, printable
+from sabir.calling.telemetry import redact
+from sabir.errors import CallError, OptionFailed, SabirError
 
 HOSTILE = "no \x1b]0;title\x07 \x00 \u202egnp.exe\u2066 \x9b31m \x7f\r\nmodel"
 SHOWN = "no ␛]0;title␇ ␀ �gnp.exe� �31m � model"

@@ -10,22 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.clock import Clock
-from sabir.contracts import TokenCount, WireRequest
-from sabir.drive import Done, SyncWire, Wire, drive, drive_sync, result_of
-from sabir.errors import (
-    AuthenticationFailed,
-    CallError,
-    CallTimedOut,
-    ConnectionFailed,
-    CredentialsMissing,
-    InvalidRequest,
-    ResponseInvalid,
-    SabirError,
-    ServerFailed,
-    StreamBroken,
-)
-from sabir.exchange import (
+from sabir.base.losses import Loss
+from sabir.calling.clock import Clock
+from sabir.calling.drive import Done, SyncWire, Wire, drive, drive_sync, result_of
+from sabir.calling.exchange import (
     Close,
     Exchange,
     Failed,
@@ -38,11 +26,23 @@ from sabir.exchange import (
     folded_script,
     stream_script,
 )
-from sabir.incoming import StreamState
-from sabir.losses import Loss
-from sabir.reply import Reply
-from sabir.scope import DecodeScope
-from sabir.settings import Bounds, RetryPolicy
+from sabir.contract.protocols import TokenCount, WireRequest
+from sabir.contract.scope import DecodeScope
+from sabir.errors import (
+    AuthenticationFailed,
+    CallError,
+    CallTimedOut,
+    ConnectionFailed,
+    CredentialsMissing,
+    InvalidRequest,
+    ResponseInvalid,
+    SabirError,
+    ServerFailed,
+    StreamBroken,
+)
+from sabir.reading.incoming import StreamState
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.settings import Bounds, RetryPolicy
 
 from tests.core.support import (
     SCOPE,

@@ -9,9 +9,13 @@ from typing import Any, Unpack
 
 import pytest
 import sabir
-from sabir import registry
-from sabir.calls import Adapter, CallArguments, Messages
-from sabir.contracts import Access, FetchedMedia, TokenCount, WireRequest
+from sabir.calling.calls import Adapter, CallArguments, Messages
+from sabir.calling.fallback import MOVES_ON, FallbackAdapter, fallback
+from sabir.calling.relay import way_along
+from sabir.calling.stream import ReplyStream, SyncReplyStream
+from sabir.contract.protocols import Access, FetchedMedia, Rendering, TokenCount, WireRequest
+from sabir.contract.scope import Tables
+from sabir.discovery import registry
 from sabir.errors import (
     AuthenticationFailed,
     CallError,
@@ -31,15 +35,10 @@ from sabir.errors import (
     SettingsInvalid,
     StreamBroken,
 )
-from sabir.events import StreamEvent
-from sabir.fallback import MOVES_ON, FallbackAdapter, fallback
-from sabir.media import MediaRule
-from sabir.relay import way_along
-from sabir.rendering import Rendering
-from sabir.reply import Passed, Reply
-from sabir.scope import Tables, Target
-from sabir.settings import RetryPolicy, Settings
-from sabir.stream import ReplyStream, SyncReplyStream
+from sabir.vocabulary.media import MediaRule
+from sabir.vocabulary.reply import Passed, Reply, StreamEvent
+from sabir.vocabulary.settings import RetryPolicy, Settings
+from sabir.vocabulary.target import Target
 
 from tests.core.support import (
     WORDS,

@@ -5,14 +5,24 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sabir.base.losses import Loss
+from sabir.contract.scope import DecodeScope
 from sabir.errors import ResponseInvalid, StreamBroken
-from sabir.events import BlockDelta, BlockEnd, BlockKind, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.fold import Fold, ReplyBuilder, decode_call
-from sabir.losses import Loss
-from sabir.messages import OptionCallPayload
-from sabir.parts import Citation, KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.reply import Alternative, Reply, Usage
-from sabir.scope import DecodeScope
+from sabir.reading.fold import Fold, ReplyBuilder, decode_call
+from sabir.vocabulary.messages import OptionCallPayload
+from sabir.vocabulary.parts import Citation, KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
+from sabir.vocabulary.reply import (
+    Alternative,
+    BlockDelta,
+    BlockEnd,
+    BlockKind,
+    BlockStart,
+    Reply,
+    ReplyEnd,
+    ReplyStart,
+    StreamEvent,
+    Usage,
+)
 
 from tests.core.support import SCOPE
 

@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 from sabir.authoring.leaves import hints_of
+from sabir.contract.protocols import Rendering
+from sabir.contract.scope import LossLog, RequestScope, Side, Tables, Turn, TurnScope
 from sabir.errors import BuilderError, OptionInvalid, SettingsInvalid
-from sabir.media import MediaRule
-from sabir.messages import Message
-from sabir.options import Option
-from sabir.parts import MediaPart
-from sabir.rendering import Renderer, Rendering
-from sabir.scope import LossLog, RequestScope, Side, Tables, Turn, TurnScope
+from sabir.options.option import Option
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.media import MediaRule
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.parts import MediaPart
 from sabir_testing.toys import ToyDialect, toy_target
 
 URL = "https://e.org/a.png"

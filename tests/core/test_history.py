@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from sabir.constructors import system, user
 from sabir.errors import HistoryInvalid, Misnamed, SabirError
-from sabir.history import dumps, dumps_lines, load, loads, save, schema
-from sabir.messages import SCHEMA, Message, OptionCallPayload, PartsPayload
-from sabir.parts import TextPart, UnknownPart
+from sabir.vocabulary.constructors import system, user
+from sabir.vocabulary.history import dumps, dumps_lines, load, loads, save, schema
+from sabir.vocabulary.messages import SCHEMA, Message, OptionCallPayload, PartsPayload
+from sabir.vocabulary.parts import TextPart, UnknownPart
 
 from tests.core.samples import EVERY_KIND, json_values, messages
 from tests.core.write_schema import PUBLISHED, rendered

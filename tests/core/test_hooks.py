@@ -5,19 +5,21 @@ import logging
 import sys
 import threading
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sabir import hookspecs, registry
-from sabir.builders import MessageBuilder, OptionResultBuilder
-from sabir.constructors import user
+from sabir.discovery import points
+from sabir.discovery.registry import Registry
 from sabir.errors import BuilderError, NotJSON, PluginConflict, PluginError, RateLimited
-from sabir.hooks import KNOWN_HOOKS, Hooks, as_hooks
-from sabir.hookspecs import hookimpl
-from sabir.messages import Message, PartsPayload, RoleHint
-from sabir.parts import MediaPart, TextPart
-from sabir.registry import Registry
-from sabir.reply import Reply
+from sabir.hooks import specs as hookspecs
+from sabir.hooks.builders import MessageBuilder, OptionResultBuilder
+from sabir.hooks.plugins import KNOWN_HOOKS, Hooks, as_hooks, installed_hooks
+from sabir.hooks.specs import hookimpl
+from sabir.vocabulary.constructors import user
+from sabir.vocabulary.messages import Message, PartsPayload, RoleHint
+from sabir.vocabulary.parts import MediaPart, TextPart
+from sabir.vocabulary.reply import Reply
 
 from tests.core.distributions import Install
 
@@ -348,7 +350,7 @@ def test_a_failing_observer_is_logged_and_disturbs_nobody(caplog: pytest.LogCapt
 
 
 PLUGIN = """
-from sabir.hookspecs import hookimpl
+from sabir.hooks.specs import hookimpl
 
 class Shouts:
     @hookimpl
@@ -359,6 +361,14 @@ shouts = Shouts()
 """
 
 
+@pytest.fixture(autouse=True)
+def anew() -> Iterator[None]:
+    """What is installed is loaded anew by each test, and by whoever comes after it."""
+    installed_hooks.cache_clear()
+    yield
+    installed_hooks.cache_clear()
+
+
 def test_installed_hooks_are_loaded_at_their_first_use(install: Install, caplog: pytest.LogCaptureFixture) -> None:
     """Discovery imports none; a broken one is logged by its name and stops no other (CD-13)."""
     install("shouting", {"sabir.hooks": {"shouts": "shouting_hooks:shouts"}}, shouting_hooks=PLUGIN)
@@ -367,10 +377,10 @@ def test_installed_hooks_are_loaded_at_their_first_use(install: Install, caplog:
     registry.providers()
     assert "shouting_hooks" not in sys.modules
     with caplog.at_level(logging.WARNING, "sabir"):
-        hooks = registry.hooks()
+        hooks = installed_hooks()
 
     assert hooks.role_hint("user", "parts") == "system"
-    assert registry.hooks() is hooks
+    assert installed_hooks() is hooks
     assert len(caplog.messages) == 1
     assert "hook plugin broken was passed over: 'broken' of broken 1.0 (broken_hooks:nothing)" in caplog.messages[0]
 
@@ -381,12 +391,12 @@ def test_hooks_that_do_not_finish_loading_are_passed_over(
     """Every call asks for the installed hooks: it waits for none of them for ever."""
     go_on = threading.Event()
     monkeypatch.setattr(sys, "hooks_go_on", go_on, raising=False)
-    monkeypatch.setattr(registry, "LONGEST_LOAD", 1.0)
+    monkeypatch.setattr(points, "LONGEST_LOAD", 1.0)
     install(
         "hanging", {"sabir.hooks": {"hangs": "hanging_hooks:hangs"}}, hanging_hooks="import sys; sys.hooks_go_on.wait()"
     )
     install("shouting", {"sabir.hooks": {"shouts": "shouting_hooks:shouts"}}, shouting_hooks=PLUGIN)
-    hooks = Registry().hooks()
+    hooks = installed_hooks()
     loading = [thread for thread in threading.enumerate() if thread.name == "sabir loads hangs"]
     go_on.set()
     for thread in loading:
@@ -399,10 +409,9 @@ def test_hooks_that_do_not_finish_loading_are_passed_over(
     ]
 
 
-def test_installed_hooks_act_on_builders_that_ask_for_them(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installed_hooks_act_on_builders_that_ask_for_them(install: Install) -> None:
     """`hooks="installed"`."""
     install("shouting", {"sabir.hooks": {"shouts": "shouting_hooks:shouts"}}, shouting_hooks=PLUGIN)
-    monkeypatch.setattr("sabir.registry.default_registry", Registry())
 
     assert built("installed").role_hint_for_llm == "system"
     assert built(()).role_hint_for_llm is None

@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-from sabir.contracts import Connection, WireRequest
-from sabir.inprocess import InProcessConnection, Served
+from sabir.authoring.inprocess import InProcessConnection, Served
+from sabir.contract.protocols import Connection, WireRequest
 
 REQUEST = WireRequest("/echo", b"hello")
 

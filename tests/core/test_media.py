@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sabir.errors import MediaRefused, SabirError
-from sabir.media import (
+from sabir.vocabulary.media import (
     DATA_URL_CAP,
     MediaRule,
     check_url,

@@ -17,19 +17,26 @@ import sabir
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
-from sabir.answers import answer_sync, unanswered
-from sabir.builders import MessageBuilder, OptionResultBuilder
-from sabir.constructors import user
+from sabir.base.models import Frozen
+from sabir.contract.protocols import Rendering
 from sabir.errors import HistoryInvalid
-from sabir.history import dumps, loads
-from sabir.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload, new_ids
-from sabir.models import Frozen
-from sabir.options import Option
-from sabir.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart, UnknownPart
-from sabir.rendering import Rendering
-from sabir.reply import Usage
-from sabir.settings import ResponseFormat, Settings
-from sabir.steps import Step, group_steps
+from sabir.hooks.builders import MessageBuilder, OptionResultBuilder, Step, group_steps
+from sabir.options.answers import answer_sync, unanswered
+from sabir.options.option import Option
+from sabir.vocabulary.constructors import user
+from sabir.vocabulary.history import dumps, loads
+from sabir.vocabulary.messages import (
+    RUNTIME,
+    Message,
+    OptionCallPayload,
+    OptionResultPayload,
+    Origin,
+    PartsPayload,
+    new_ids,
+)
+from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart, UnknownPart
+from sabir.vocabulary.reply import Usage
+from sabir.vocabulary.settings import ResponseFormat, Settings
 
 from tests.core.samples import EVERY_KIND, json_objects, messages
 

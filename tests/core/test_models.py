@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
-from sabir.constructors import user
-from sabir.decoded import DecodedHistory
-from sabir.fold import ReplyBuilder, decode_call
-from sabir.messages import Message
-from sabir.models import load_as
-from sabir.parts import TextPart
-from sabir.scope import DecodeScope
+from sabir.base.models import load_as
+from sabir.contract.protocols import DecodedHistory
+from sabir.contract.scope import DecodeScope
+from sabir.reading.fold import ReplyBuilder, decode_call
+from sabir.vocabulary.constructors import user
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.parts import TextPart
 
 from tests.core.constructed import check_constructed
 from tests.core.samples import json_objects, names, parts, states

@@ -9,9 +9,6 @@ from pathlib import Path
 import pytest
 import sabir
 
-FUNCTIONS = ("adapter", "fallback", "models")
-"""Names that a function shares with a module of the package."""
-
 
 def test_every_name_is_listed_and_found() -> None:
     """For completion, `help`, and `from sabir import *`."""
@@ -34,23 +31,12 @@ def test_checkers_and_programs_see_the_same_names() -> None:
     assert ast.literal_eval(handed_on) == sabir.__all__
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_keeps_its_name_beside_a_module(name: str) -> None:
-    """Also where the module is imported first, by itself."""
-    program = (
-        f"import sabir.{name}, sabir; from sabir import {name} as found; print(callable(found), found is sabir.{name})"
-    )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-
-    assert ran.stdout.split() == ["True", "True"]
-
-
 def test_modules_are_reached_by_the_package() -> None:
     """`sabir.errors` needs no import of its own."""
-    program = "import sabir; print(issubclass(sabir.errors.CallError, sabir.SabirError), sabir.values.__name__)"
+    program = "import sabir; print(issubclass(sabir.errors.CallError, sabir.SabirError), sabir.base.__name__)"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    assert ran.stdout.split() == ["True", "sabir.values"]
+    assert ran.stdout.split() == ["True", "sabir.base"]
 
 
 def test_a_name_that_is_none_is_told() -> None:

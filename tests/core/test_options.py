@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field, RootModel
+from sabir.base.models import PlainSchema
 from sabir.errors import OptionInvalid
-from sabir.messages import Message, OptionCallPayload
-from sabir.options import Option, as_options, option
-from sabir.signatures import PlainSchema
+from sabir.options.option import Option, as_options, option
+from sabir.vocabulary.messages import Message, OptionCallPayload
 
 
 class Unit(enum.Enum):

@@ -5,9 +5,9 @@ from typing import Annotated, Any, get_args
 import pytest
 from hypothesis import given
 from pydantic import Discriminator, Field, TypeAdapter, ValidationError
-from sabir.messages import Message, Payload
-from sabir.models import load_as
-from sabir.parts import Citation, MediaPart, OpaquePart, Part, ReasoningPart, TextPart, UnknownPart
+from sabir.base.models import load_as
+from sabir.vocabulary.messages import Message, Payload
+from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, Part, ReasoningPart, TextPart, UnknownPart
 
 from tests.core.samples import EVERY_PART, messages
 

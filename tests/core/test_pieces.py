@@ -3,13 +3,13 @@
 import json
 
 import pytest
+from sabir.base.losses import Loss, refuse
+from sabir.contract.scope import Tables
 from sabir.errors import RenderingRefused
-from sabir.losses import Loss, refuse
-from sabir.media import MediaRule
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
-from sabir.parts import KnownPart, MediaPart, ReasoningPart, RefusalPart, TextPart
-from sabir.rendering import Renderer
-from sabir.scope import Tables
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.media import MediaRule
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.vocabulary.parts import KnownPart, MediaPart, ReasoningPart, RefusalPart, TextPart
 from sabir_testing.samples import said
 from sabir_testing.toys import HOISTED, INLINE, ToyDialect, toy_target
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.decoded import DecodedHistory
+from sabir.contract.framing import ServerEvent
+from sabir.contract.protocols import DecodedHistory
+from sabir.contract.scope import DecodeScope
+from sabir.discovery.registry import default_registry as registry
 from sabir.errors import DialectMissing, HistoryInvalid, ProviderMissing, RateLimited, RenderingRefused, ResponseInvalid
-from sabir.fold import Fold
-from sabir.options import Option
-from sabir.registry import default_registry as registry
-from sabir.scope import DecodeScope
-from sabir.settings import Settings
-from sabir.sse import ServerEvent
+from sabir.options.option import Option
+from sabir.reading.fold import Fold
+from sabir.vocabulary.settings import Settings
 
 from tests.core.support import Tiny, TinyDialect
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sabir import registry as module_of_registry
-from sabir.contracts import Provider
+from sabir.contract.protocols import Provider
+from sabir.discovery import points
+from sabir.discovery.registry import ModelName, ProviderStatus, Registry, default_registry
 from sabir.errors import (
     DialectMissing,
     PluginConflict,
@@ -18,12 +19,12 @@ from sabir.errors import (
     ProviderMissing,
     SettingsInvalid,
 )
-from sabir.registry import ModelName, ProviderStatus, Registry, default_registry
+from sabir.hooks.plugins import installed_hooks
 
 from tests.core.distributions import Install
 
 ACME = """
-from sabir.scope import ModelInfo
+from sabir.vocabulary.target import ModelInfo
 
 class Acme:
     name = "acme"
@@ -108,7 +109,7 @@ def test_installed_packages_say_what_to_write_for_a_name_that_no_provider_has(ac
 
 def test_no_lock_is_held_while_a_hint_loads(install: Install) -> None:
     """Its module may ask the registry itself."""
-    source = "from sabir.registry import default_registry\nACNE = f'not among {len(default_registry.names())}'"
+    source = "from sabir.discovery.registry import default_registry\nACNE = f'not among {len(default_registry.names())}'"
     install("a-first", {"sabir.hints": {"acne": "asking_hints:ACNE"}}, asking_hints=source)
 
     with pytest.raises(ProviderMissing, match=r"; not among \d+$"):
@@ -141,7 +142,7 @@ def test_a_provider_that_was_installed_meanwhile_is_found(install: Install) -> N
             r"api_version 99; this sabir supports 1: update it, or sabir",
         ),
         (ACME.replace("acme = Acme()", "acme = Acme"), "is the class Acme; give an instance of it"),
-        (ACME.replace("def quirks", "def other"), "lacks quirks; see sabir.contracts.Provider"),
+        (ACME.replace("def quirks", "def other"), "lacks quirks; see sabir.authoring.Provider"),
         ("acme = None", "lacks api_version, connect, dialect, dialects, endpoint, key_variables, models, name, quirks"),
         (ACME.replace('name = "acme"', 'name = "emca"'), "calls itself 'emca'; the two names must be equal"),
         (ACME.replace('("talk", "wire")', "()"), "speaks no dialect"),
@@ -194,7 +195,7 @@ def hanging(install: Install, monkeypatch: pytest.MonkeyPatch) -> threading.Even
     """A provider `acme` whose import waits for this event, and a provider `fine`."""
     go_on = threading.Event()
     monkeypatch.setattr(sys, "acme_goes_on", go_on, raising=False)
-    monkeypatch.setattr(module_of_registry, "LONGEST_LOAD", 1.0)
+    monkeypatch.setattr(points, "LONGEST_LOAD", 1.0)
     install("sabir-acme", POINT, acme_plugin=f"import sys; sys.acme_goes_on.wait()\n{ACME}")
     install("sabir-fine", FINE_POINT, fine_plugin=FINE)
     return go_on
@@ -226,7 +227,7 @@ def test_no_lock_is_held_while_a_plugin_loads(hanging: threading.Event) -> None:
     others = threading.Thread(
         target=lambda: (
             registry.provider("fine"),
-            registry.hooks(),
+            installed_hooks.__wrapped__(),
             registry.commands(),
             registry.register("m", an_acme(name="m")),
         )
@@ -417,7 +418,7 @@ def test_every_failure_is_a_plugin_error(acme: Registry) -> None:
 def test_the_registry_of_this_process_finds_the_echo_plugin() -> None:
     """A fresh interpreter: the entry point is real, and naming the providers imports no module of a plugin."""
     program = (
-        "import sys; from sabir import registry; from importlib.metadata import entry_points\n"
+        "import sys; from sabir.discovery import registry; from importlib.metadata import entry_points\n"
         "assert registry.provider('echo').name == 'echo'\n"
         "loaded = sorted({name.partition('.')[0] for name in sys.modules if name.startswith('sabir_')})\n"
         "print(loaded)"

@@ -6,19 +6,8 @@ from itertools import cycle, repeat
 from typing import Any
 
 import pytest
-from sabir.drive import SyncWire, Wire, drive, drive_sync, result_of
-from sabir.errors import (
-    AuthenticationFailed,
-    CallError,
-    ConnectionFailed,
-    CredentialsMissing,
-    RateLimited,
-    ResponseInvalid,
-    ServerFailed,
-    StreamBroken,
-)
-from sabir.events import BlockDelta, ReplyEnd, ReplyStart
-from sabir.exchange import (
+from sabir.calling.drive import SyncWire, Wire, drive, drive_sync, result_of
+from sabir.calling.exchange import (
     Close,
     Emit,
     Exchange,
@@ -32,8 +21,19 @@ from sabir.exchange import (
     folded_script,
     stream_script,
 )
-from sabir.incoming import StreamState
-from sabir.settings import RetryPolicy, Settings
+from sabir.errors import (
+    AuthenticationFailed,
+    CallError,
+    ConnectionFailed,
+    CredentialsMissing,
+    RateLimited,
+    ResponseInvalid,
+    ServerFailed,
+    StreamBroken,
+)
+from sabir.reading.incoming import StreamState
+from sabir.vocabulary.reply import BlockDelta, ReplyEnd, ReplyStart
+from sabir.vocabulary.settings import RetryPolicy, Settings
 
 from tests.core.support import SCOPE, WORDS, Answer, Scripted, TinyDialect, broken, failing, streamed, whole
 from tests.core.test_exchange import REQUEST

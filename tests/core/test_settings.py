@@ -4,11 +4,18 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from sabir.contracts import WireRequest
+from sabir.contract.protocols import WireRequest
 from sabir.errors import AuthenticationFailed, RateLimited, SettingsInvalid
-from sabir.options import Option
-from sabir.scope import Target
-from sabir.settings import WIRE_SETTINGS, ResponseFormat, RetryPolicy, Settings, SettingsGiven, SettingsReader
+from sabir.options.option import Option
+from sabir.vocabulary.settings import (
+    WIRE_SETTINGS,
+    ResponseFormat,
+    RetryPolicy,
+    Settings,
+    SettingsGiven,
+    SettingsReader,
+)
+from sabir.vocabulary.target import Target
 
 
 class Invoice(BaseModel):

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sabir.contract.framing import ServerEvent, ServerEventReader
 from sabir.errors import ResponseInvalid
-from sabir.sse import ServerEvent, ServerEventReader
 
 
 def read(*chunks: bytes) -> list[ServerEvent]:

@@ -9,19 +9,18 @@ import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.contracts import WireRequest
-from sabir.drive import SyncWire, Wire
+from sabir.base.losses import Loss
+from sabir.calling.drive import SyncWire, Wire
+from sabir.calling.exchange import Exchange, Script, stream_script
+from sabir.calling.stream import ReplyStream, SyncReplyStream
+from sabir.contract.framing import ServerEvent
+from sabir.contract.protocols import WireRequest
+from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, ConnectionFailed, RateLimited, ResponseInvalid, StreamBroken
-from sabir.events import BlockDelta, BlockEnd, ReplyEnd, StreamEvent, block_delta
-from sabir.exchange import Exchange, Script, stream_script
-from sabir.incoming import StreamState
-from sabir.losses import Loss
-from sabir.parts import TextPart
-from sabir.reply import Reply
-from sabir.scope import DecodeScope
-from sabir.settings import RetryPolicy
-from sabir.sse import ServerEvent
-from sabir.stream import ReplyStream, SyncReplyStream
+from sabir.reading.incoming import StreamState
+from sabir.vocabulary.parts import TextPart
+from sabir.vocabulary.reply import BlockDelta, BlockEnd, Reply, ReplyEnd, StreamEvent, block_delta
+from sabir.vocabulary.settings import RetryPolicy
 
 from tests.core.support import (
     SCOPE,

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir import registry
-from sabir.contracts import Access, Connection
+from sabir.contract.protocols import Access, Connection
+from sabir.discovery import registry
 from sabir.errors import AuthenticationFailed, CallError, ServerFailed, StreamBroken
-from sabir.hooks import Hooks
-from sabir.hookspecs import hookimpl
-from sabir.reply import Reply
-from sabir.settings import RetryPolicy, Settings
+from sabir.hooks.plugins import Hooks
+from sabir.hooks.specs import hookimpl
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.settings import RetryPolicy, Settings
 
 from tests.core.support import WORDS, Answer, Scripted, Tiny, failing, streamed, whole
 
@@ -53,7 +53,8 @@ class Told:
 def told(monkeypatch: pytest.MonkeyPatch) -> Told:
     """The installed hooks, for one test."""
     plugin = Told()
-    monkeypatch.setattr(registry.default_registry, "_hooks", Hooks([plugin]))
+    hooks = Hooks([plugin])
+    monkeypatch.setattr("sabir.calling.adapter.installed_hooks", lambda: hooks)
     return plugin
 
 

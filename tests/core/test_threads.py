@@ -7,8 +7,9 @@ from contextvars import ContextVar
 
 import pytest
 import sabir
-from sabir import OptionCallPayload, threads
-from sabir.threads import in_thread
+from sabir import OptionCallPayload
+from sabir.options import threads
+from sabir.options.threads import in_thread
 
 WAITING = 64
 """More than asyncio has threads on any machine of these tests: cores and four, at most 32."""

@@ -12,16 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from sabir.values import (
-    FrozenDict,
-    FrozenList,
-    JSONText,
-    NotJSON,
-    decode_json,
-    encode_json,
-    freeze,
-    parse_json,
-)
+from sabir.base.values import FrozenDict, FrozenList, JSONText, NotJSON, decode_json, encode_json, freeze, parse_json
 
 from tests.core.samples import json_values
 

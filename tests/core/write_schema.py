@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from sabir.history import schema
+from sabir.vocabulary.history import schema
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "reference" / "message-schema.json"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import sabir
 from sabir import Message
-from sabir.messages import OptionCallPayload
+from sabir.vocabulary.messages import OptionCallPayload
 from sabir_runtime import BaseContext, BaseRunner, BoundPolicy
 
 POLL = 0.01

@@ -11,7 +11,7 @@ import sabir_distributed
 from hypothesis import given
 from hypothesis import strategies as st
 from sabir import Message
-from sabir.history import loads
+from sabir.vocabulary.history import loads
 from sabir_distributed import envelopes
 from sabir_distributed.envelopes import (
     SCHEMA,

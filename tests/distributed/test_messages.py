@@ -10,7 +10,7 @@ import sabir
 from hypothesis import given
 from hypothesis import strategies as st
 from sabir import Message
-from sabir.history import loads
+from sabir.vocabulary.history import loads
 from sabir_distributed import messages
 from sabir_distributed.envelopes import Request, decode_request, encode
 from sabir_distributed.messages import LARGEST_LINE, KnownMessages, lines_of

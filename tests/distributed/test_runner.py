@@ -10,7 +10,7 @@ import sabir
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from sabir import Message
-from sabir.history import loads
+from sabir.vocabulary.history import loads
 from sabir_distributed import (
     CallSettings,
     DistributedRunner,

@@ -11,7 +11,7 @@ import sabir
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from sabir import Message
-from sabir.messages import OptionResultPayload
+from sabir.vocabulary.messages import OptionResultPayload
 from sabir_distributed import CallSettings, DistributedRunner, Worker, WorkerSettings
 from sabir_distributed.envelopes import Answered, Failed
 from sabir_runtime import BaseContext, BaseRunner

@@ -14,7 +14,7 @@ from itertools import pairwise
 from types import ModuleType
 
 from pydantic import BaseModel
-from sabir import parts
+from sabir.vocabulary import parts
 from sabir_actors import (
     TYPES,
     ErrorCode,

@@ -1,12 +1,15 @@
-"""The reference of the contracts: the Protocols of sabir.contracts, and the hooks of sabir.hookspecs, by member."""
+"""The reference of the contracts: the Protocols of sabir.contract, and the hooks of sabir.hooks, by member."""
 
 from collections.abc import Mapping
 
-from sabir import contracts, hookspecs, scope
-from sabir.hooks import KNOWN_HOOKS
-from sabir.media import MediaRule
-from sabir.settings import SettingsReader
-from sabir.sse import ServerEvent
+from sabir.contract import protocols as contracts
+from sabir.contract import scope
+from sabir.contract.framing import ServerEvent
+from sabir.hooks import specs as hookspecs
+from sabir.hooks.plugins import KNOWN_HOOKS
+from sabir.vocabulary.media import MediaRule
+from sabir.vocabulary.settings import SettingsReader
+from sabir.vocabulary.target import ModelInfo, Target
 
 from tests.docs.sources import (
     Entry,
@@ -28,8 +31,8 @@ VALUES: Mapping[str, type] = {
     "Tables": scope.Tables,
     "MediaRule": MediaRule,
     "IdentifierRule": scope.IdentifierRule,
-    "ModelInfo": scope.ModelInfo,
-    "Target": scope.Target,
+    "ModelInfo": ModelInfo,
+    "Target": Target,
     "Turn": scope.Turn,
     "Entry": scope.Entry,
     "TurnScope": scope.TurnScope,

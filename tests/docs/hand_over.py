@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sabir
-from sabir.catalogue import find_model
+from sabir.base.losses import Loss
+from sabir.discovery.registry import default_registry
 from sabir.errors import RenderingRefused
-from sabir.losses import Loss
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
-from sabir.parts import Citation, KnownPart, MediaPart, RefusalPart, TextPart
-from sabir.registry import default_registry
-from sabir.rendering import Renderer
-from sabir.settings import Settings
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.vocabulary.parts import Citation, KnownPart, MediaPart, RefusalPart, TextPart
+from sabir.vocabulary.settings import Settings
+from sabir.vocabulary.target import find_model
 
 from tests.laws.replies import BODIES, ELSEWHERE, MODELS, PICTURE, decoded, said, target_of
 

@@ -5,8 +5,8 @@ from unittest.mock import patch
 
 import sabir
 from pydantic import BaseModel
-from sabir.contracts import Access
-from sabir.scope import Tables
+from sabir.contract.protocols import Access
+from sabir.contract.scope import Tables
 from sabir_openai.chat_dialect import QUIRKS
 
 from tests.docs.settings import dialects, own_providers

@@ -14,7 +14,7 @@ from posixpath import commonpath
 from typing import Any
 
 import sabir
-from sabir.settings import WIRE_SETTINGS
+from sabir.vocabulary.settings import WIRE_SETTINGS
 
 from tests.architecture.project import PROVIDERS
 

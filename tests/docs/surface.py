@@ -4,7 +4,11 @@ import inspect
 from collections.abc import Iterator, Mapping
 
 import sabir
-from sabir import builders, calls, constructors, losses, options, relay
+from sabir.base import losses
+from sabir.calling import calls, relay
+from sabir.hooks import builders
+from sabir.options import option as options
+from sabir.vocabulary import constructors
 
 from tests.docs.sources import Entry, describe, describe_constant, words
 

@@ -51,7 +51,7 @@ def test_every_public_name_has_a_row() -> None:
 
 def test_every_envelope_is_listed() -> None:
     """Those that callers send and those that workers send are all that there are, but for the base of both (RN-28)."""
-    from sabir.models import AtRest
+    from sabir.base.models import AtRest
     from sabir_distributed import envelopes
 
     own = [each for each in vars(envelopes).values() if getattr(each, "__module__", "") == envelopes.__name__]

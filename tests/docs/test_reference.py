@@ -5,11 +5,13 @@ from collections.abc import Iterator
 
 import sabir
 from pydantic import BaseModel
-from sabir import contracts, errors, hookspecs
-from sabir.losses import KINDS
-from sabir.media import FILE_CAP
-from sabir.models import AtRest
-from sabir.settings import WIRE_SETTINGS
+from sabir import errors
+from sabir.base.losses import KINDS
+from sabir.base.models import AtRest
+from sabir.contract import protocols as contracts
+from sabir.hooks import specs as hookspecs
+from sabir.vocabulary.media import FILE_CAP
+from sabir.vocabulary.settings import WIRE_SETTINGS
 
 from tests.docs.contracts import PROTOCOLS
 from tests.docs.errors import walk
@@ -68,7 +70,7 @@ def unnamed_members(name: str) -> Iterator[str]:
     members = {each for each in {*protocol.__annotations__, *vars(protocol)} if not each.startswith("_")}
     text = section(page("reference/contracts.md").text, f"### {name}")
     if not members:
-        yield f"sabir.contracts.{name}: has no members"
+        yield f"sabir.contract.protocols.{name}: has no members"
     for member in sorted(members):
         if not re.search(rf"^- `(async )?{member}[:(]", text, re.MULTILINE):
             yield f"docs/reference/contracts.md: the section {name} lacks {member}"
@@ -146,7 +148,7 @@ def test_every_kind_of_loss_has_a_row() -> None:
     table = list(rows(section(page("reference/losses.md").text, "## Kinds")))
 
     assert [row[0].strip("`") for row in table] == list(KINDS)
-    assert {row[0].strip("`") for row in table if row[2] == "refuses"} == sabir.losses.strict_kinds(True)
+    assert {row[0].strip("`") for row in table if row[2] == "refuses"} == sabir.base.losses.strict_kinds(True)
 
 
 def test_the_fields_of_a_loss_have_a_row() -> None:

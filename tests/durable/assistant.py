@@ -13,7 +13,7 @@ from pathlib import Path
 
 import sabir
 from sabir import Message, OptionCallPayload
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
 from sabir_runtime import BaseContext, BaseRunner, BoundPolicy
 
 TURNS = (("one", 3), ("two", 4))

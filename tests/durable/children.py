@@ -26,7 +26,7 @@ from typing import Any
 import sabir
 from dbos._sys_db import SystemDatabase
 from sabir import Message
-from sabir.history import dumps, loads
+from sabir.vocabulary.history import dumps, loads
 from sabir_durable import DurableRunner
 from sabir_durable.ledger import Ledger
 from sabir_runtime import BaseRunner

@@ -7,7 +7,7 @@ from typing import Any
 
 import sabir
 from sabir import Message, OptionCallPayload
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
 from sabir_durable import DurableRunner, RunTaken
 from sabir_runtime import BaseContext, BaseRunner
 

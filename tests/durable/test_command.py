@@ -102,7 +102,7 @@ def test_a_person_decides_from_the_command_line(told: Command) -> None:
 
 
 def test_messages_are_decided_from_standard_input(told: Command) -> None:
-    from sabir.history import dumps
+    from sabir.vocabulary.history import dumps
 
     given = dumps([sabir.assistant("one", policy="me"), sabir.assistant("two", policy="me")])
     told("decide", "order-7", "0:main", given=given)

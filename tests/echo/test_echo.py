@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.adapter import ModelAdapter, adapter
-from sabir.answers import answer_sync
-from sabir.constructors import image, system, user
-from sabir.contracts import Access, Connection, Decoder, Dialect, Provider
+from sabir.authoring.inprocess import InProcessConnection, Served
+from sabir.calling.adapter import ModelAdapter, adapter
+from sabir.contract.protocols import Access, Connection, Decoder, Dialect, Provider
+from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, InvalidRequest, RateLimited, ResponseInvalid, ServerFailed, SettingsInvalid
-from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart
-from sabir.inprocess import InProcessConnection, Served
-from sabir.options import Option, option
-from sabir.reply import Reply, Usage
-from sabir.scope import DecodeScope, Target
-from sabir.settings import Settings
+from sabir.options.answers import answer_sync
+from sabir.options.option import Option, option
+from sabir.vocabulary.constructors import image, system, user
+from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, Usage
+from sabir.vocabulary.settings import Settings
+from sabir.vocabulary.target import Target
 from sabir_echo.dialect import PlainDialect
 from sabir_echo.plugin import Echo, echo
 

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import sabir
-from sabir.decoded import DecodedHistory
+from sabir.calling.pure import PureDialect
+from sabir.contract.protocols import DecodedHistory
+from sabir.contract.scope import DecodeScope
 from sabir.errors import SabirError
-from sabir.incoming import StreamState
-from sabir.pure import PureDialect
-from sabir.reply import Reply
-from sabir.scope import DecodeScope
+from sabir.reading.incoming import StreamState
+from sabir.vocabulary.reply import Reply
 
 from tests.fuzz.mutations import MARK, broken, changed, marked
 from tests.fuzz.seeds import Seed

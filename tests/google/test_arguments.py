@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sabir.contract.scope import DecodeScope
 from sabir.errors import ResponseInvalid
-from sabir.scope import DecodeScope, Target
+from sabir.vocabulary.target import Target
 from sabir_google.arguments import GrowingCall, join_calls
 from sabir_google.dialect import GENERATE_CONTENT
 

@@ -7,11 +7,12 @@ import pytest
 from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
+from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, ModelNotFound, RateLimited, ResponseInvalid
-from sabir.messages import Message
-from sabir.parts import MediaPart, OpaquePart, ReasoningPart, TextPart
-from sabir.reply import Reply
-from sabir.scope import DecodeScope, Target
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.parts import MediaPart, OpaquePart, ReasoningPart, TextPart
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.target import Target
 from sabir_google.decode import FINISH_REASONS
 from sabir_google.dialect import GENERATE_CONTENT
 

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.messages import Message, Origin
-from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.rendering import Renderer, Rendering
-from sabir.scope import DecodeScope, ModelInfo, Target
-from sabir.settings import Settings
+from sabir.contract.protocols import Rendering
+from sabir.contract.scope import DecodeScope
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message, Origin
+from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
+from sabir.vocabulary.settings import Settings
+from sabir.vocabulary.target import ModelInfo, Target
 from sabir_google.decode import part_block
 from sabir_google.dialect import GENERATE_CONTENT
 from sabir_google.encode import generation

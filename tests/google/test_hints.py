@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 import sabir
+from sabir.contract.protocols import Rendering
 from sabir.errors import SettingsInvalid
-from sabir.messages import Message
-from sabir.options import Option
-from sabir.parts import MediaPart
-from sabir.rendering import Renderer, Rendering
-from sabir.scope import Target
+from sabir.options.option import Option
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.parts import MediaPart
+from sabir.vocabulary.target import Target
 from sabir_google.dialect import GENERATE_CONTENT
 
 from tests.laws.oracle import check_request

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.decoded import DecodedHistory
+from sabir.contract.protocols import DecodedHistory
 from sabir.errors import HistoryInvalid
-from sabir.messages import Message
-from sabir.parts import MediaPart, OpaquePart, TextPart
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.parts import MediaPart, OpaquePart, TextPart
 
 DIALECT = sabir.dialect("google.generate_content")
 USER = {"role": "user", "parts": [{"text": "?"}]}

@@ -15,7 +15,7 @@ import sabir_google
 from google import genai
 from google.genai.types import HttpOptions
 from google.oauth2.credentials import Credentials
-from sabir.contracts import Access, Provider, WireRequest
+from sabir.contract.protocols import Access, Provider, WireRequest
 from sabir.errors import (
     RateLimited,
     ResponseInvalid,

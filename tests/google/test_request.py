@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 import sabir
 from pydantic import BaseModel
+from sabir.base.values import FrozenDict
+from sabir.contract.protocols import Rendering
+from sabir.contract.scope import LossLog, RequestScope
 from sabir.errors import SettingsInvalid
-from sabir.options import Option
-from sabir.rendering import Renderer, Rendering
-from sabir.scope import LossLog, ModelInfo, RequestScope, Target
-from sabir.settings import Settings, SettingsReader
-from sabir.values import FrozenDict
+from sabir.options.option import Option
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.settings import Settings, SettingsReader
+from sabir.vocabulary.target import ModelInfo, Target
 from sabir_google.dialect import GENERATE_CONTENT
 from sabir_google.plugin import google
 

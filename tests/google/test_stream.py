@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sabir.contract.framing import ServerEvent
+from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, Overloaded, StreamBroken
-from sabir.events import BlockEnd, BlockStart, StreamEvent
-from sabir.fold import Fold
-from sabir.messages import OptionCallPayload
-from sabir.parts import ReasoningPart, TextPart
-from sabir.reply import Reply
-from sabir.scope import DecodeScope, Target
-from sabir.sse import ServerEvent
+from sabir.reading.fold import Fold
+from sabir.vocabulary.messages import OptionCallPayload
+from sabir.vocabulary.parts import ReasoningPart, TextPart
+from sabir.vocabulary.reply import BlockEnd, BlockStart, Reply, StreamEvent
+from sabir.vocabulary.target import Target
 from sabir_google.dialect import GENERATE_CONTENT
 
 SCOPE = DecodeScope(target=Target(provider="google", dialect=GENERATE_CONTENT.name, model="gemini-3-pro"))

@@ -11,8 +11,8 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
-from sabir.parts import Part, TextPart
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.vocabulary.parts import Part, TextPart
 from sabir_testing.histories import Strategy, json_values
 from sabir_testing.samples import WIRE_KEYS, said
 

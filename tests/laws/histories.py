@@ -3,8 +3,8 @@
 from typing import Any
 
 from hypothesis import strategies as st
-from sabir.messages import Origin
-from sabir.parts import Citation, OpaquePart, Part, ReasoningPart, TextPart
+from sabir.vocabulary.messages import Origin
+from sabir.vocabulary.parts import Citation, OpaquePart, Part, ReasoningPart, TextPart
 from sabir_testing.histories import PIXEL, Speakers, histories_of, messages_of, texts
 
 ORIGINS = (

@@ -13,9 +13,10 @@ from typing import Any
 
 import sabir
 from hypothesis import strategies as st
-from sabir.messages import Message, OptionResultPayload, PartsPayload
-from sabir.parts import MediaPart, TextPart
-from sabir.scope import DecodeScope, Target
+from sabir.contract.scope import DecodeScope
+from sabir.vocabulary.messages import Message, OptionResultPayload, PartsPayload
+from sabir.vocabulary.parts import MediaPart, TextPart
+from sabir.vocabulary.target import Target
 from sabir_testing.histories import PIXEL
 
 SEALED = "sealed-"

@@ -7,8 +7,8 @@ from functools import cache
 from typing import NamedTuple
 
 import sabir
-from sabir.messages import Origin
-from sabir.scope import ModelInfo
+from sabir.vocabulary.messages import Origin
+from sabir.vocabulary.target import ModelInfo
 
 UNKNOWN = "unheard-of-1"
 

@@ -9,14 +9,15 @@ import pytest
 import sabir
 from hypothesis import example, given
 from hypothesis import strategies as st
+from sabir.base.losses import Loss
+from sabir.base.values import FrozenDict
+from sabir.contract.protocols import Rendering
+from sabir.contract.scope import LossLog, RequestScope
 from sabir.errors import RenderingRefused, SettingsInvalid
-from sabir.losses import Loss
-from sabir.messages import Message, Origin, PartsPayload
-from sabir.parts import OpaquePart, ReasoningPart, TextPart
-from sabir.rendering import Renderer, Rendering
-from sabir.scope import LossLog, RequestScope
-from sabir.settings import WIRE_SETTINGS, Settings, SettingsReader
-from sabir.values import FrozenDict
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message, Origin, PartsPayload
+from sabir.vocabulary.parts import OpaquePart, ReasoningPart, TextPart
+from sabir.vocabulary.settings import WIRE_SETTINGS, Settings, SettingsReader
 from sabir_testing.marks import mark, unheard
 from sabir_testing.marks import messages as unmarked
 from sabir_testing.purity import impurities

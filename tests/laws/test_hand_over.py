@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.catalogue import find_model
+from sabir.contract.protocols import Rendering
+from sabir.discovery.registry import default_registry
 from sabir.errors import RenderingRefused
-from sabir.messages import Message
-from sabir.registry import default_registry
-from sabir.rendering import Renderer, Rendering
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.target import find_model
 from sabir_testing.bound import untold
 
 from tests.laws.every import on_every

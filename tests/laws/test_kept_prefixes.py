@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sabir.base.losses import Loss
 from sabir.errors import RenderingRefused
-from sabir.losses import Loss
-from sabir.messages import Message, Origin, PartsPayload
-from sabir.parts import MediaPart
-from sabir.rendering import Renderer
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message, Origin, PartsPayload
+from sabir.vocabulary.parts import MediaPart
 from sabir_testing.samples import said
 from sabir_testing.toys import INLINE, toy_target
 

@@ -1,7 +1,7 @@
 """A turn of which nothing is left is none: its neighbours meet, and the wire's order is kept all the same."""
 
 import pytest
-from sabir.messages import Message
+from sabir.vocabulary.messages import Message
 
 from tests.laws.rules import check_pairing
 from tests.laws.test_dialect_laws import DIALECTS, items, render, renderer

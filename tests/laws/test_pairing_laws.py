@@ -8,15 +8,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sabir.contract.protocols import Rendering
+from sabir.contract.scope import LossLog, RequestScope, Tables, Turn, TurnScope
 from sabir.errors import RenderingRefused
-from sabir.history import loads
-from sabir.media import MediaRule
-from sabir.messages import Message, Origin, PartsPayload
-from sabir.pairing import side_of
-from sabir.parts import MediaPart, OpaquePart, Part, ReasoningPart, TextPart
-from sabir.rendering import Renderer, Rendering
-from sabir.scope import LossLog, ModelInfo, RequestScope, Tables, Target, Turn, TurnScope
-from sabir.settings import Settings
+from sabir.rendering.pairing import side_of
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.history import loads
+from sabir.vocabulary.media import MediaRule
+from sabir.vocabulary.messages import Message, Origin, PartsPayload
+from sabir.vocabulary.parts import MediaPart, OpaquePart, Part, ReasoningPart, TextPart
+from sabir.vocabulary.settings import Settings
+from sabir.vocabulary.target import ModelInfo, Target
 from sabir_testing.histories import hints, texts
 from sabir_testing.purity import impurities
 from sabir_testing.toys import FILLER, INLINE, PARTED, STRICT, TOYS, StrictDialect, ToyDialect

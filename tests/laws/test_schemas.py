@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.options import Option
-from sabir.settings import ResponseFormat, Settings
+from sabir.options.option import Option
+from sabir.vocabulary.settings import ResponseFormat, Settings
 from sabir_testing.samples import said
 
 from tests.laws.every import on_every

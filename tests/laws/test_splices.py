@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from sabir.messages import Message, PartsPayload
-from sabir.parts import TextPart
-from sabir.rendering import Renderer, Rendering
-from sabir.scope import RequestScope, Splice, Tables, Target
-from sabir.settings import Settings
+from sabir.contract.protocols import Rendering
+from sabir.contract.scope import RequestScope, Splice, Tables
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message, PartsPayload
+from sabir.vocabulary.parts import TextPart
+from sabir.vocabulary.settings import Settings
+from sabir.vocabulary.target import Target
 from sabir_testing.toys import ToyDialect
 
 from tests.laws.histories import histories

@@ -15,10 +15,10 @@ from itertools import accumulate, chain
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sabir.losses import Loss
-from sabir.messages import Message
-from sabir.pairing import side_of
-from sabir.rendering import Rendering
+from sabir.base.losses import Loss
+from sabir.contract.protocols import Rendering
+from sabir.rendering.pairing import side_of
+from sabir.vocabulary.messages import Message
 from sabir_testing.samples import JSON_KINDS, failed, said
 
 from tests.laws.conversations import MessageTurn, answer, at_home, call, opened, whole_turns

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.answers import unanswered
-from sabir.fold import Fold
-from sabir.identifiers import Identifiers
-from sabir.messages import Message
-from sabir.scope import DecodeScope, IdentifierRule
-from sabir.sse import ServerEvent
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
+from sabir.contract.framing import ServerEvent
+from sabir.contract.scope import DecodeScope, IdentifierRule
+from sabir.options.answers import unanswered
+from sabir.reading.fold import Fold
+from sabir.rendering.turns import Identifiers
+from sabir.vocabulary.messages import Message
 from sabir_openai import chat_stream
 from sabir_openai.responses_stream import ResponsesDecoder
 

@@ -182,7 +182,7 @@ def test_a_structured_value_stands_beside_texts_that_say_something_else(value: A
     assert isinstance(found, list)
     assert [part.text for part in found[:-1] if isinstance(part, TextPart)] == texts
     assert isinstance(found[-1], TextPart)
-    assert sabir.values.encode_json(value) == sabir.values.encode_json(json.loads(found[-1].text))
+    assert sabir.base.values.encode_json(value) == sabir.base.values.encode_json(json.loads(found[-1].text))
 
 
 def test_a_structured_value_stands_beside_media() -> None:

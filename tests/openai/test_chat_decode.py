@@ -7,12 +7,13 @@ import pytest
 import sabir
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.builders import OptionResultBuilder
+from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, ContentFiltered, ResponseInvalid, ServerFailed
-from sabir.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.rendering import Renderer
-from sabir.reply import Reply
-from sabir.scope import DecodeScope, Target
+from sabir.hooks.builders import OptionResultBuilder
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.target import Target
 from sabir_openai.chat_dialect import CHAT
 
 TARGET = Target(provider="openai", dialect="openai.chat", model="gpt-4o", endpoint="https://api.openai.com/v1")

@@ -8,14 +8,16 @@ import pytest
 import sabir
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 from pydantic import BaseModel, Field
+from sabir.base.values import FrozenDict
+from sabir.contract.protocols import Rendering
+from sabir.contract.scope import LossLog, RequestScope
 from sabir.errors import SettingsInvalid
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
-from sabir.options import Option
-from sabir.parts import MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
-from sabir.rendering import Renderer, Rendering
-from sabir.scope import LossLog, ModelInfo, RequestScope, Target
-from sabir.settings import WIRE_SETTINGS, Settings, SettingsReader
-from sabir.values import FrozenDict
+from sabir.options.option import Option
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.vocabulary.parts import MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
+from sabir.vocabulary.settings import WIRE_SETTINGS, Settings, SettingsReader
+from sabir.vocabulary.target import ModelInfo, Target
 from sabir_openai.chat_dialect import CHAT
 from sabir_openai.chat_request import encode_request
 from sabir_openai.dialect import variant

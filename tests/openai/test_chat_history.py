@@ -7,11 +7,11 @@ import pytest
 import sabir
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.decoded import DecodedHistory
+from sabir.contract.protocols import DecodedHistory
 from sabir.errors import HistoryInvalid
-from sabir.messages import Message
-from sabir.parts import MediaPart, OpaquePart, RefusalPart, TextPart
-from sabir.settings import Settings
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.parts import MediaPart, OpaquePart, RefusalPart, TextPart
+from sabir.vocabulary.settings import Settings
 
 DIALECT = sabir.dialect("openai.chat")
 CALL = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city":  "Rome"}'}}

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletionChunk
+from sabir.contract.framing import ServerEvent
+from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, ContextTooLong, RateLimited, ResponseInvalid, ServerFailed, StreamBroken
-from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.fold import Fold
-from sabir.parts import MediaPart, OpaquePart, ReasoningPart, TextPart
-from sabir.reply import Reply
-from sabir.scope import DecodeScope, Target
-from sabir.sse import ServerEvent
+from sabir.reading.fold import Fold
+from sabir.vocabulary.parts import MediaPart, OpaquePart, ReasoningPart, TextPart
+from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, StreamEvent
+from sabir.vocabulary.target import Target
 from sabir_openai.chat_dialect import CHAT
 
 TARGET = Target(provider="openai", dialect="openai.chat", model="gpt-4o")

@@ -5,9 +5,9 @@ import json
 
 import pytest
 import sabir
+from sabir.calling.fallback import fallback
 from sabir.errors import AuthenticationFailed, ContentFiltered, ContextTooLong, NoneAnswered, StreamBroken
-from sabir.fallback import fallback
-from sabir.reply import Reply
+from sabir.vocabulary.reply import Reply
 from sabir_testing.loopback import Server, head
 
 ONCE = sabir.Settings(retries=0)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir.catalogue import find_model, read_models
-from sabir.contracts import Access, Provider, WireRequest
+from sabir.authoring.catalogue import read_models
+from sabir.contract.protocols import Access, Provider, WireRequest
 from sabir.errors import CredentialsMissing
-from sabir.rendering import Renderer
-from sabir.scope import Target
-from sabir.settings import WIRE_SETTINGS, Settings
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.settings import WIRE_SETTINGS, Settings
+from sabir.vocabulary.target import Target, find_model
 from sabir_openai import plugin, provider
 from sabir_openai.chat_dialect import CHAT, QUIRKS
 from sabir_openai.provider import gateways

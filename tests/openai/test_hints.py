@@ -17,9 +17,9 @@ from openai.types.responses import FunctionToolParam, ResponseInputFileParam, Re
 from openai.types.shared_params import FunctionDefinition
 from pydantic import BaseModel
 from sabir.errors import SettingsInvalid
-from sabir.messages import Message
-from sabir.options import Option
-from sabir.parts import MediaPart
+from sabir.options.option import Option
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.parts import MediaPart
 from sabir_openai import settings
 from sabir_openai.dialect import variant
 

@@ -9,7 +9,7 @@ from typing import Any
 import openai
 import pytest
 import sabir
-from sabir.contracts import Access, Provider, WireRequest
+from sabir.contract.protocols import Access, Provider, WireRequest
 from sabir.errors import (
     ResponseInvalid,
     SettingsInvalid,
@@ -177,7 +177,7 @@ def test_no_sdk_is_imported_before_the_first_send() -> None:
     """Endpoint, quirks, models and both dialects come without it (law 6)."""
     code = """
 import sys, json
-from sabir.contracts import Access
+from sabir.contract.protocols import Access
 from sabir_openai.plugin import openai, groq
 for provider in (openai, groq):
     provider.endpoint(Access()), provider.quirks(Access()), provider.models(), provider.connect(Access())

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sabir.base.losses import Loss
+from sabir.contract.scope import DecodeScope
 from sabir.errors import (
     CallError,
     ContentFiltered,
@@ -15,11 +17,10 @@ from sabir.errors import (
     SabirError,
     ServerFailed,
 )
-from sabir.losses import Loss
-from sabir.messages import Message, OptionCallPayload
-from sabir.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.reply import Reply, Usage
-from sabir.scope import DecodeScope, Target
+from sabir.vocabulary.messages import Message, OptionCallPayload
+from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
+from sabir.vocabulary.reply import Reply, Usage
+from sabir.vocabulary.target import Target
 from sabir_openai.responses_dialect import RESPONSES
 
 SCOPE = DecodeScope(

@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 import sabir
 from pydantic import BaseModel
+from sabir.base.values import FrozenDict
+from sabir.contract.protocols import Rendering
+from sabir.contract.scope import DecodeScope, LossLog, RequestScope
 from sabir.errors import ResponseInvalid, SettingsInvalid
-from sabir.messages import Message, Origin
-from sabir.options import Option
-from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.rendering import Renderer, Rendering
-from sabir.scope import DecodeScope, LossLog, ModelInfo, RequestScope, Target
-from sabir.settings import Settings, SettingsReader
-from sabir.values import FrozenDict
+from sabir.options.option import Option
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message, Origin
+from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
+from sabir.vocabulary.settings import Settings, SettingsReader
+from sabir.vocabulary.target import ModelInfo, Target
 from sabir_openai.responses_decode import opaque_item
 from sabir_openai.responses_dialect import RESPONSES
 

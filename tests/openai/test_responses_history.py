@@ -7,10 +7,10 @@ import pytest
 import sabir
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.decoded import DecodedHistory
+from sabir.contract.protocols import DecodedHistory
 from sabir.errors import HistoryInvalid
-from sabir.parts import MediaPart, OpaquePart, ReasoningPart, TextPart
-from sabir.settings import Settings
+from sabir.vocabulary.parts import MediaPart, OpaquePart, ReasoningPart, TextPart
+from sabir.vocabulary.settings import Settings
 
 DIALECT = sabir.dialect("openai.responses")
 MODEL = "unlisted"

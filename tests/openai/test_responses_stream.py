@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sabir.contract.framing import ServerEvent
+from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, QuotaExceeded, RateLimited, ResponseInvalid, SabirError, ServerFailed, StreamBroken
-from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.fold import Fold
-from sabir.messages import OptionCallPayload
-from sabir.parts import OpaquePart, ReasoningPart, TextPart
-from sabir.reply import Reply
-from sabir.scope import DecodeScope, Target
-from sabir.sse import ServerEvent
+from sabir.reading.fold import Fold
+from sabir.vocabulary.messages import OptionCallPayload
+from sabir.vocabulary.parts import OpaquePart, ReasoningPart, TextPart
+from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, StreamEvent
+from sabir.vocabulary.target import Target
 from sabir_openai.responses_dialect import RESPONSES
 
 SCOPE = DecodeScope(

@@ -11,10 +11,10 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from sabir import registry
-from sabir.contracts import Access, WireRequest
-from sabir.hooks import Hooks
-from sabir.inprocess import InProcessConnection, Served
+from sabir.authoring.inprocess import InProcessConnection, Served
+from sabir.contract.protocols import Access, WireRequest
+from sabir.discovery import registry
+from sabir.hooks.plugins import Hooks
 from sabir_echo.plugin import Echo, serve
 from sabir_otel import Telemetry
 from sabir_otel.contents import CONTENTS_VARIABLE, EVENTS_VARIABLE
@@ -108,8 +108,8 @@ def telling(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> Callable[...
     """Makes a Telemetry the only installed hook plugin, for one test."""
 
     def tell(*others: object, **how: Any) -> None:
-        plugins = [Telemetry(**{**recorded.providers(), **how}), *others]
-        monkeypatch.setattr(registry.default_registry, "_hooks", Hooks(plugins))
+        hooks = Hooks([Telemetry(**{**recorded.providers(), **how}), *others])
+        monkeypatch.setattr("sabir.calling.adapter.installed_hooks", lambda: hooks)
 
     return tell
 

@@ -8,9 +8,9 @@ from typing import Any, get_args
 import pytest
 import sabir
 from sabir.errors import CallError, SettingsInvalid
-from sabir.messages import Message, OptionCallPayload
-from sabir.parts import OpaquePart, ReasoningPart, RefusalPart
-from sabir.reply import Alternative, Reply
+from sabir.vocabulary.messages import Message, OptionCallPayload
+from sabir.vocabulary.parts import OpaquePart, ReasoningPart, RefusalPart
+from sabir.vocabulary.reply import Alternative, Reply
 from sabir_otel import Contents, Telemetry
 from sabir_otel.contents import CONTENTS_VALUES, CONTENTS_VARIABLE, EVENTS_VARIABLE, input_messages, output_messages
 
@@ -175,7 +175,7 @@ def test_an_error_is_told_in_its_words_where_contents_are(recorded: Recorded, te
 
 def test_instructions_stand_apart_where_the_wire_has_a_place_for_them() -> None:
     """Where they are part of the conversation they stay there, as above."""
-    from sabir.decoded import DecodedHistory
+    from sabir.contract.protocols import DecodedHistory
     from sabir_otel.asked import _contents
 
     history = DecodedHistory(messages=(sabir.system("Be brief."), sabir.user("Rain?")))

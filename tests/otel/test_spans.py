@@ -8,7 +8,7 @@ import pytest
 import sabir
 from opentelemetry.trace import SpanKind, StatusCode
 from sabir.errors import InvalidRequest, ServerFailed, StreamBroken
-from sabir.settings import RetryPolicy, Settings
+from sabir.vocabulary.settings import RetryPolicy, Settings
 from sabir_testing.loopback import Server, head
 
 from tests.otel.conftest import Recorded

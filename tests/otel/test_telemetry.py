@@ -12,9 +12,8 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import get_current_span
 from sabir.errors import CallError
-from sabir.hooks import Hooks
-from sabir.registry import Registry
-from sabir.scope import Target
+from sabir.hooks.plugins import Hooks, installed_hooks
+from sabir.vocabulary.target import Target
 from sabir_otel import Telemetry
 from sabir_otel.conventions import DURATION, TOKEN_USAGE, target_attributes
 
@@ -109,9 +108,9 @@ def test_the_package_is_found_as_an_installed_hook_plugin() -> None:
     assert sabir_otel.configure == point.load().installed.configure
 
 
-def test_what_is_installed_tells_where_it_is_configured_to(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_installed_tells_where_it_is_configured_to(recorded: Recorded) -> None:
     """Without any hook being registered by hand; a call that began before keeps its place."""
-    monkeypatch.setattr("sabir.registry.default_registry._hooks", Registry().hooks())
+    installed_hooks.cache_clear()
     llm = sabir.adapter("echo:small")
     before = llm.stream_sync("one two")
     next(before)

@@ -26,7 +26,7 @@ from genai_prices.types import (
 )
 from pydantic import ValidationError
 from sabir.errors import SettingsInvalid
-from sabir.reply import Reply, Usage
+from sabir.vocabulary.reply import Reply, Usage
 from sabir_prices import Cost, cost, cost_of
 
 LATER = datetime(2031, 1, 1, tzinfo=UTC)
@@ -296,7 +296,7 @@ def test_the_table_is_imported_at_the_first_question() -> None:
     """It is large: importing this package must not cost its time."""
     program = """
 import sys, sabir_prices
-from sabir.reply import Usage
+from sabir.vocabulary.reply import Usage
 sabir_prices.cost_of(Usage(input_tokens=1, output_tokens=1), provider="echo", model="x")
 assert "genai_prices" not in sys.modules
 sabir_prices.cost_of(Usage(input_tokens=1, output_tokens=1), provider="openai", model="gpt-4o")

@@ -8,7 +8,7 @@ from typing import NoReturn
 import pytest
 import sabir
 from genai_prices.data_snapshot import get_snapshot
-from sabir.reply import Usage
+from sabir.vocabulary.reply import Usage
 from sabir_prices import cost_of
 from sabir_prices.sellers import SELLERS, own_seller, seller_at
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
 
 ServerName = Literal["embedded", "proxy", "mock"]
 NOWHERE = "http://127.0.0.1:9"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from sabir.values import encode_json
+from sabir.base.values import encode_json
 from sabir_roles import RoledMessage
 from sabir_roles.content import Held, HeldList, hold, plain
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import sabir
 from pydantic import BaseModel
-from sabir.losses import Loss
-from sabir.messages import Message, OptionResultPayload
-from sabir.pairing import side_of
-from sabir.rendering import Renderer
+from sabir.base.losses import Loss
+from sabir.rendering.pairing import side_of
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message, OptionResultPayload
 from sabir_roles import ActionRequest, MessageManager
 from sabir_testing.histories import PIXEL
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, Field
-from sabir.settings import Settings
+from sabir.vocabulary.settings import Settings
 from sabir_roles import Instruction, MessageRole, RoledMessage
 
 from tests.roles.checks import refuses, through_json

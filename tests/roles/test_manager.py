@@ -10,8 +10,8 @@ import pytest
 import sabir
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sabir.losses import Loss
-from sabir.messages import Message
+from sabir.base.losses import Loss
+from sabir.vocabulary.messages import Message
 from sabir_roles import (
     ActionRequest,
     ActionResponse,

@@ -9,8 +9,8 @@ import pytest
 import sabir
 from pydantic import BaseModel
 from sabir.errors import RenderingRefused
-from sabir.messages import Message, PartsPayload
-from sabir.parts import MediaPart, ReasoningPart, TextPart
+from sabir.vocabulary.messages import Message, PartsPayload
+from sabir.vocabulary.parts import MediaPart, ReasoningPart, TextPart
 from sabir_roles import ActionRequest, ActionResponse, AssistantResponse, Instruction, MessageManager, System
 from sabir_runtime.evaluate import evaluate_sync
 from sabir_session import get_inner_messages

@@ -7,12 +7,19 @@ import pytest
 import sabir
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sabir import registry
+from sabir.contract.scope import LossLog, Turn, TurnScope
+from sabir.discovery import registry
 from sabir.errors import RenderingRefused
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload, UnknownPayload
-from sabir.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.rendering import Renderer
-from sabir.scope import LossLog, Turn, TurnScope
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import (
+    Message,
+    OptionCallPayload,
+    OptionResultPayload,
+    Origin,
+    PartsPayload,
+    UnknownPayload,
+)
+from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 from sabir_roles import (
     ActionRequest,
     ActionResponse,

@@ -5,7 +5,7 @@ from typing import Any
 
 import sabir
 from sabir import Message
-from sabir.messages import OptionCallPayload
+from sabir.vocabulary.messages import OptionCallPayload
 from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, InMemoryRunner
 
 

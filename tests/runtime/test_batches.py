@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import sabir
 from sabir import RUNTIME, Message, OptionFailed
-from sabir.messages import OptionResultPayload
+from sabir.vocabulary.messages import OptionResultPayload
 from sabir_runtime import BaseContext, UnknownOption
 from sabir_runtime.tool_context import ToolContext
 

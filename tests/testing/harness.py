@@ -22,7 +22,7 @@ import httpx2  # noqa: F401
 import pytest
 import sabir
 import sniffio  # noqa: F401
-from sabir.contracts import Access, Connection, Dialect, Provider
+from sabir.contract.protocols import Access, Connection, Dialect, Provider
 from sabir_acme.plugin import acme
 from sabir_testing import ProviderConformance
 

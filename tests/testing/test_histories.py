@@ -7,10 +7,10 @@ import pytest
 import sabir
 from hypothesis import given, settings
 from hypothesis.strategies import SearchStrategy
-from sabir.losses import Loss
-from sabir.messages import Message, Origin, PartsPayload
-from sabir.parts import OpaquePart, ReasoningPart, TextPart
-from sabir.scope import Target
+from sabir.base.losses import Loss
+from sabir.vocabulary.messages import Message, Origin, PartsPayload
+from sabir.vocabulary.parts import OpaquePart, ReasoningPart, TextPart
+from sabir.vocabulary.target import Target
 from sabir_testing.bound import bound_in, bound_texts, without_bound
 from sabir_testing.histories import ELSEWHERE, FOREIGN, histories_for, tidy_histories
 from sabir_testing.marks import mark, messages, places, unheard

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import sabir
 from hypothesis import strategies as st
-from sabir.messages import Message
+from sabir.vocabulary.messages import Message
 from sabir_testing import properties
 from sabir_testing.base import Suite
 from sabir_testing.broken import Broken

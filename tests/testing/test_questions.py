@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import pytest
 import sabir
-from sabir.contracts import WireRequest
-from sabir.fold import ReplyBuilder
-from sabir.scope import DecodeScope
+from sabir.contract.protocols import WireRequest
+from sabir.contract.scope import DecodeScope
+from sabir.reading.fold import ReplyBuilder
 from sabir_testing.base import Suite
 from sabir_testing.broken import Broken
 from sabir_testing.capabilities import CAPABILITIES, FULL, REFUSED

@@ -3,8 +3,8 @@
 import pytest
 import sabir
 from hypothesis import given
-from sabir.rendering import Renderer
-from sabir.scope import DecodeScope
+from sabir.contract.scope import DecodeScope
+from sabir.rendering.renderer import Renderer
 from sabir_testing.scripted import (
     ScriptedAdapter,
     calls,

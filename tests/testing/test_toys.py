@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from sabir.messages import Message, Origin, PartsPayload
-from sabir.parts import Citation, ReasoningPart, TextPart
-from sabir.rendering import Renderer
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message, Origin, PartsPayload
+from sabir.vocabulary.parts import Citation, ReasoningPart, TextPart
 from sabir_testing.toys import HOISTED, INLINE, TOYS, ToyDialect, toy_target
 
 FOREIGN = Origin(provider="acme", dialect="acme.wire", model="m")

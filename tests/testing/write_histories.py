@@ -13,9 +13,9 @@ from typing import Any
 
 import sabir
 import sabir_testing
-from sabir.messages import Message
-from sabir.pure import PureDialect
-from sabir.scope import Target
+from sabir.calling.pure import PureDialect
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.target import Target
 from sabir_testing.cassettes import RecordedExchange, exchanges, provenance_of
 from sabir_testing.recorded_histories import ENDPOINT, FOLDER
 

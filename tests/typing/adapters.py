@@ -3,11 +3,11 @@
 from typing import Unpack, assert_type
 
 import sabir
-from sabir.calls import CallArguments, Messages
-from sabir.rendering import Rendering
-from sabir.reply import Reply
-from sabir.scope import Target
-from sabir.stream import ReplyStream, SyncReplyStream
+from sabir.calling.calls import CallArguments, Messages
+from sabir.calling.stream import ReplyStream, SyncReplyStream
+from sabir.contract.protocols import Rendering
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.target import Target
 
 
 class Cached:

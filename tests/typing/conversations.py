@@ -4,7 +4,7 @@ from typing import assert_type
 
 import sabir
 from pydantic import BaseModel
-from sabir.reply import Reply
+from sabir.vocabulary.reply import Reply
 
 
 class Trip(BaseModel):

@@ -2,7 +2,7 @@
 
 from typing import assert_type
 
-from sabir.options import Option, as_options, option
+from sabir.options.option import Option, as_options, option
 
 
 @option

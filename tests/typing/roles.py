@@ -4,8 +4,8 @@ from typing import assert_type
 
 import sabir
 from pydantic import BaseModel
-from sabir.losses import Loss
-from sabir.reply import Reply
+from sabir.base.losses import Loss
+from sabir.vocabulary.reply import Reply
 from sabir_roles import (
     ActionRequest,
     ActionResponse,

@@ -23,14 +23,14 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sabir.decoded import DecodedHistory
-from sabir.losses import Loss
-from sabir.messages import Message, OptionResultPayload, PartsPayload
-from sabir.parts import TextPart
-from sabir.rendering import Renderer, Rendering
-from sabir.reply import Reply
-from sabir.scope import Target
-from sabir.settings import Settings
+from sabir.base.losses import Loss
+from sabir.contract.protocols import DecodedHistory, Rendering
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message, OptionResultPayload, PartsPayload
+from sabir.vocabulary.parts import TextPart
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.settings import Settings
+from sabir.vocabulary.target import Target
 from sabir_anthropic.dialect import MESSAGES
 
 PLACES = {"content", "id", "model", "role", "stop_reason", "type", "usage"}

@@ -23,9 +23,9 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sabir.losses import Loss
-from sabir.reply import Reply
-from sabir.values import encode_json
+from sabir.base.losses import Loss
+from sabir.base.values import encode_json
+from sabir.vocabulary.reply import Reply
 
 DUMMY = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 _VERBATIM = {

@@ -22,8 +22,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sabir.decoded import DecodedHistory
-from sabir.losses import Loss
+from sabir.base.losses import Loss
+from sabir.contract.protocols import DecodedHistory
 
 _SAYS_NOTHING = {"detail": "auto", "type": "message"}
 _TEXTS = ("input_text", "output_text", "text")

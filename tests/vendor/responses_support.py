@@ -6,11 +6,12 @@ body.output ──walk──▶ must be met, in order, by the parts and calls of
 from collections.abc import Iterator
 from typing import Any
 
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
-from sabir.parts import OpaquePart, TextPart
-from sabir.rendering import Renderer, Rendering
-from sabir.reply import Reply
-from sabir.scope import Target
+from sabir.contract.protocols import Rendering
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
+from sabir.vocabulary.parts import OpaquePart, TextPart
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.target import Target
 from sabir_openai.responses_dialect import RESPONSES
 
 REQUEST_ECHOES = {

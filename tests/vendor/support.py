@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sabir.contracts import Dialect
-from sabir.fold import Fold
-from sabir.reply import Reply
-from sabir.scope import DecodeScope, Target
-from sabir.sse import ServerEventReader
+from sabir.contract.framing import ServerEventReader
+from sabir.contract.protocols import Dialect
+from sabir.contract.scope import DecodeScope
+from sabir.reading.fold import Fold
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.target import Target
 
 FOLDER = os.environ.get("SABIR_VENDOR_CASSETTES")
 

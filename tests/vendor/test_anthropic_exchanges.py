@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.decoded import DecodedHistory
+from sabir.base.losses import Loss
+from sabir.contract.framing import ServerEvent
+from sabir.contract.protocols import DecodedHistory
 from sabir.errors import (
     AuthenticationFailed,
     CallError,
@@ -18,8 +20,6 @@ from sabir.errors import (
     RateLimited,
     RenderingRefused,
 )
-from sabir.losses import Loss
-from sabir.sse import ServerEvent
 from sabir_anthropic.dialect import MESSAGES
 
 from tests.vendor.anthropic_support import (

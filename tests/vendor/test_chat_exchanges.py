@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.builders import OptionResultBuilder
 from sabir.errors import AuthenticationFailed, CallError, ContentFiltered, InvalidRequest, ModelNotFound, RateLimited
-from sabir.messages import Message
-from sabir.rendering import Renderer
-from sabir.reply import Reply
-from sabir.scope import Target
+from sabir.hooks.builders import OptionResultBuilder
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.target import Target
 from sabir_openai.chat_dialect import CHAT
 
 from tests.vendor.support import Exchange, exchanges, fold, missing, scope_for, usage_figures

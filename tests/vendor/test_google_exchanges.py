@@ -8,6 +8,7 @@ import json
 
 import pytest
 import sabir
+from sabir.contract.scope import DecodeScope
 from sabir.errors import (
     AuthenticationFailed,
     CallError,
@@ -17,11 +18,11 @@ from sabir.errors import (
     RateLimited,
     RenderingRefused,
 )
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload
-from sabir.parts import TextPart
-from sabir.rendering import Renderer
-from sabir.reply import Reply
-from sabir.scope import DecodeScope, Target
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload
+from sabir.vocabulary.parts import TextPart
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.target import Target
 from sabir_google.dialect import GENERATE_CONTENT
 from sabir_google.services import VERTEX
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 import pytest
 import sabir
-from sabir.catalogue import find_model
-from sabir.decoded import DecodedHistory
+from sabir.contract.protocols import DecodedHistory
+from sabir.discovery.registry import default_registry
 from sabir.errors import CallError
-from sabir.messages import Message
-from sabir.registry import default_registry
-from sabir.rendering import Renderer
-from sabir.settings import Settings
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.settings import Settings
+from sabir.vocabulary.target import find_model
 
 from tests.laws.oracle import check_request
 from tests.laws.replies import MODELS, said, target_of

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.decoded import DecodedHistory
+from sabir.base.losses import Loss
+from sabir.contract.protocols import DecodedHistory
 from sabir.errors import RenderingRefused
-from sabir.losses import Loss
 
 from tests.vendor.history_support import lost_items, normal, stated_strict, without_losses
 from tests.vendor.support import Exchange, exchanges

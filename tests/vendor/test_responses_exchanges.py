@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from sabir.contract.framing import ServerEvent
 from sabir.errors import (
     AuthenticationFailed,
     CallError,
@@ -11,8 +12,7 @@ from sabir.errors import (
     ModelNotFound,
     QuotaExceeded,
 )
-from sabir.fold import Fold
-from sabir.sse import ServerEvent
+from sabir.reading.fold import Fold
 from sabir_openai.responses_dialect import RESPONSES
 
 from tests.vendor.responses_support import (

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 import sabir
-from sabir.messages import Message
+from sabir.vocabulary.messages import Message
 from sabir_roles import AssistantResponse, Instruction, MessageManager, RoledMessage, System
 
 from tests.vendor.support import Exchange, exchanges

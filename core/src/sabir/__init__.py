@@ -8,52 +8,43 @@ with the module that defines it: `import sabir` loads none of them, and a progra
 checkers and editors read them in `__init__.pyi`.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 
 _NAMES = {
-    "adapter": "Adapter ModelAdapter adapter",
-    "answers": "answer answer_sync unanswered",
-    "builders": "MessageBuilder OptionResultBuilder",
-    "constructors": "assistant audio document image system user video",
-    "contracts": "SABIR_API FetchedMedia Fetcher TokenCount",
-    "decoded": "DecodedHistory",
-    "errors": (
-        "AuthenticationFailed BuilderError CallError CallTimedOut ConnectionFailed ContentFiltered "
-        "ContextTooLong CredentialsMissing DialectMissing HistoryInvalid InvalidRequest MediaRefused Misnamed "
-        "ModelNotFound NoneAnswered NotJSON OptionFailed OptionInvalid OutputError OutputInvalid "
-        "OutputRefused OutputTruncated Overloaded PermissionDenied PluginConflict PluginError ProviderBroken "
-        "ProviderMissing QuotaExceeded RateLimited RenderingRefused RequestTooLarge ResponseInvalid "
-        "SabirError ServerFailed SettingsInvalid StreamBroken Unavailable"
+    "base.errors": (
+        "BuilderError DialectMissing HistoryInvalid MediaRefused Misnamed NotJSON OptionFailed OptionInvalid "
+        "PluginConflict PluginError ProviderBroken ProviderMissing SabirError SettingsInvalid"
     ),
-    "events": "BlockDelta BlockEnd BlockStart ReplyEnd ReplyStart StreamEvent",
-    "fallback": "MOVES_ON FallbackAdapter fallback",
-    "history": "dumps dumps_lines load loads save schema",
-    "hookspecs": "hookimpl",
-    "losses": "Loss",
-    "messages": "RUNTIME Message OptionCallPayload OptionResultPayload Origin PartsPayload UnknownPayload",
-    "options": "Option option",
-    "parts": "Citation MediaPart OpaquePart ReasoningPart RefusalPart TextPart UnknownPart",
-    "pure": "PureDialect dialect",
-    "registry": "ProviderStatus commands models provider providers register unregister",
-    "rendering": "Rendering",
-    "reply": "Alternative Passed Reply Usage",
-    "scope": "ModelInfo Target",
-    "settings": "Bounds ResponseFormat RetryPolicy Settings",
-    "steps": "Step group_steps",
-    "stream": "ReplyStream SyncReplyStream",
+    "base.failures": (
+        "AuthenticationFailed CallError CallTimedOut ConnectionFailed ContentFiltered ContextTooLong "
+        "CredentialsMissing InvalidRequest ModelNotFound Overloaded PermissionDenied QuotaExceeded "
+        "RateLimited RequestTooLarge ResponseInvalid ServerFailed Unavailable"
+    ),
+    "base.losses": "RenderingRefused Loss",
+    "calling.adapter": "ModelAdapter adapter",
+    "calling.calls": "Adapter",
+    "calling.fallback": "MOVES_ON FallbackAdapter fallback",
+    "calling.pure": "PureDialect dialect",
+    "calling.stream": "ReplyStream SyncReplyStream",
+    "contract.protocols": "SABIR_API FetchedMedia Fetcher TokenCount DecodedHistory Rendering",
+    "discovery.registry": "ProviderStatus commands models provider providers register unregister",
+    "hooks.builders": "MessageBuilder OptionResultBuilder Step group_steps",
+    "hooks.specs": "hookimpl",
+    "options.answers": "answer answer_sync unanswered",
+    "options.option": "Option option",
+    "vocabulary.constructors": "assistant audio document image system user video",
+    "vocabulary.history": "dumps dumps_lines load loads save schema",
+    "vocabulary.messages": "RUNTIME Message OptionCallPayload OptionResultPayload Origin PartsPayload UnknownPayload",
+    "vocabulary.parts": "Citation MediaPart OpaquePart ReasoningPart RefusalPart TextPart UnknownPart",
+    "vocabulary.reply": (
+        "NoneAnswered OutputError OutputInvalid OutputRefused OutputTruncated StreamBroken BlockDelta "
+        "BlockEnd BlockStart ReplyEnd ReplyStart StreamEvent Alternative Passed Reply Usage"
+    ),
+    "vocabulary.settings": "Bounds ResponseFormat RetryPolicy Settings",
+    "vocabulary.target": "ModelInfo Target",
 }
 """The public names by the module that defines them."""
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
-
-
-class _Package(ModuleType):
-    """This package. `sabir.adapter` is the function, also once the module of that name is loaded."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _MODULE_OF and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
 
 
 def __getattr__(name: str) -> object:
@@ -74,4 +65,3 @@ def __dir__() -> list[str]:
 
 
 __all__ = sorted(_MODULE_OF, key=lambda name: (not name.isupper(), name))  # noqa: PLE0605
-sys.modules[__name__].__class__ = _Package

@@ -1,57 +1,55 @@
 """The public names as type checkers and editors read them; `__init__.py` loads each at its first use."""
 
-from sabir.adapter import Adapter, ModelAdapter, adapter
-from sabir.answers import answer, answer_sync, unanswered
-from sabir.builders import MessageBuilder, OptionResultBuilder
-from sabir.constructors import assistant, audio, document, image, system, user, video
-from sabir.contracts import SABIR_API, FetchedMedia, Fetcher, TokenCount
-from sabir.decoded import DecodedHistory
-from sabir.errors import (
-    AuthenticationFailed,
+from sabir.base.errors import (
     BuilderError,
+    DialectMissing,
+    HistoryInvalid,
+    MediaRefused,
+    Misnamed,
+    NotJSON,
+    OptionFailed,
+    OptionInvalid,
+    PluginConflict,
+    PluginError,
+    ProviderBroken,
+    ProviderMissing,
+    SabirError,
+    SettingsInvalid,
+)
+from sabir.base.failures import (
+    AuthenticationFailed,
     CallError,
     CallTimedOut,
     ConnectionFailed,
     ContentFiltered,
     ContextTooLong,
     CredentialsMissing,
-    DialectMissing,
-    HistoryInvalid,
     InvalidRequest,
-    MediaRefused,
-    Misnamed,
     ModelNotFound,
-    NoneAnswered,
-    NotJSON,
-    OptionFailed,
-    OptionInvalid,
-    OutputError,
-    OutputInvalid,
-    OutputRefused,
-    OutputTruncated,
     Overloaded,
     PermissionDenied,
-    PluginConflict,
-    PluginError,
-    ProviderBroken,
-    ProviderMissing,
     QuotaExceeded,
     RateLimited,
-    RenderingRefused,
     RequestTooLarge,
     ResponseInvalid,
-    SabirError,
     ServerFailed,
-    SettingsInvalid,
-    StreamBroken,
     Unavailable,
 )
-from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.fallback import MOVES_ON, FallbackAdapter, fallback
-from sabir.history import dumps, dumps_lines, load, loads, save, schema
-from sabir.hookspecs import hookimpl
-from sabir.losses import Loss
-from sabir.messages import (
+from sabir.base.losses import Loss, RenderingRefused
+from sabir.calling.adapter import ModelAdapter, adapter
+from sabir.calling.calls import Adapter
+from sabir.calling.fallback import MOVES_ON, FallbackAdapter, fallback
+from sabir.calling.pure import PureDialect, dialect
+from sabir.calling.stream import ReplyStream, SyncReplyStream
+from sabir.contract.protocols import SABIR_API, DecodedHistory, FetchedMedia, Fetcher, Rendering, TokenCount
+from sabir.discovery.registry import ProviderStatus, commands, models, provider, providers, register, unregister
+from sabir.hooks.builders import MessageBuilder, OptionResultBuilder, Step, group_steps
+from sabir.hooks.specs import hookimpl
+from sabir.options.answers import answer, answer_sync, unanswered
+from sabir.options.option import Option, option
+from sabir.vocabulary.constructors import assistant, audio, document, image, system, user, video
+from sabir.vocabulary.history import dumps, dumps_lines, load, loads, save, schema
+from sabir.vocabulary.messages import (
     RUNTIME,
     Message,
     OptionCallPayload,
@@ -60,16 +58,27 @@ from sabir.messages import (
     PartsPayload,
     UnknownPayload,
 )
-from sabir.options import Option, option
-from sabir.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart, UnknownPart
-from sabir.pure import PureDialect, dialect
-from sabir.registry import ProviderStatus, commands, models, provider, providers, register, unregister
-from sabir.rendering import Rendering
-from sabir.reply import Alternative, Passed, Reply, Usage
-from sabir.scope import ModelInfo, Target
-from sabir.settings import Bounds, ResponseFormat, RetryPolicy, Settings
-from sabir.steps import Step, group_steps
-from sabir.stream import ReplyStream, SyncReplyStream
+from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart, UnknownPart
+from sabir.vocabulary.reply import (
+    Alternative,
+    BlockDelta,
+    BlockEnd,
+    BlockStart,
+    NoneAnswered,
+    OutputError,
+    OutputInvalid,
+    OutputRefused,
+    OutputTruncated,
+    Passed,
+    Reply,
+    ReplyEnd,
+    ReplyStart,
+    StreamBroken,
+    StreamEvent,
+    Usage,
+)
+from sabir.vocabulary.settings import Bounds, ResponseFormat, RetryPolicy, Settings
+from sabir.vocabulary.target import ModelInfo, Target
 
 __all__ = [
     "MOVES_ON", "RUNTIME", "SABIR_API", "Adapter", "Alternative", "AuthenticationFailed", "BlockDelta", "BlockEnd",

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from functools import cache
 
 import sabir
-from sabir.messages import Message
-from sabir.scope import DecodeScope, Target
+from sabir.contract.scope import DecodeScope
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.target import Target
 
 from tests.benchmarks import work
 from tests.benchmarks.contenders.messages import message_of

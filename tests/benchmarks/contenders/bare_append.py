@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import sabir
-from sabir.messages import Message
+from sabir.vocabulary.messages import Message
 
 from tests.benchmarks import work
 from tests.benchmarks.contenders.doing import Growing

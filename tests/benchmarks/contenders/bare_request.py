@@ -12,7 +12,7 @@ import nats
 import sabir
 from nats.aio.msg import Msg
 from pydantic_core import from_json
-from sabir.messages import new_ids
+from sabir.vocabulary.messages import new_ids
 from sabir_distributed.envelopes import Answered, Request, encode
 
 from tests.benchmarks import work

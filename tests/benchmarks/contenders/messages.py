@@ -1,7 +1,7 @@
 """The conversation's entries as sabir's messages; core alone is needed."""
 
 import sabir
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload
 
 from tests.benchmarks import work
 from tests.benchmarks.work import Entry

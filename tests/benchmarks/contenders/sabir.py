@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx2
 import sabir
-from sabir.contracts import WireRequest
-from sabir.messages import Message
+from sabir.contract.protocols import WireRequest
+from sabir.vocabulary.messages import Message
 
 from tests.benchmarks import work
 from tests.benchmarks.contenders.agents import agents_messages, messages_of

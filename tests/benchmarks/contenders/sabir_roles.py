@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from sabir.messages import Message
+from sabir.vocabulary.messages import Message
 from sabir_roles import MessageManager
 
 from tests.benchmarks import work

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import sabir
-from sabir.contracts import WireRequest
-from sabir.inprocess import Served
+from sabir.authoring.inprocess import Served
+from sabir.contract.protocols import WireRequest
 from sabir_runtime.evaluate import evaluate, evaluate_sync
 from sabir_runtime.outcomes import ConversationNotFound
 from sabir_runtime.prompt import Prompt

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.adapter import ModelAdapter
-from sabir.contracts import WireRequest
-from sabir.inprocess import Served
+from sabir.authoring.inprocess import Served
+from sabir.calling.adapter import ModelAdapter
+from sabir.contract.protocols import WireRequest
 from sabir_runtime.evaluate import evaluate, evaluate_sync
 from sabir_runtime.prompt import Prompt
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import sabir
-from sabir.adapter import ModelAdapter
-from sabir.contracts import Access, WireRequest
-from sabir.inprocess import InProcessConnection, Served
+from sabir.authoring.inprocess import InProcessConnection, Served
+from sabir.calling.adapter import ModelAdapter
+from sabir.contract.protocols import Access, WireRequest
 
 MODELS: Mapping[str, str] = {
     "openai.chat": "gpt-5",

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from sabir.contracts import Access, Connection
+from sabir.contract.protocols import Access, Connection
+from sabir.contract.scope import IdentifierRule, Tables
 from sabir.errors import CredentialsMissing
-from sabir.scope import IdentifierRule, ModelInfo, Tables
+from sabir.vocabulary.target import ModelInfo
 
 from tests.testing.broken.eager import SDK, Eager
 from tests.testing.harness import Breakage, Delegate

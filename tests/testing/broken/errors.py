@@ -15,7 +15,7 @@ from sabir import (
     ResponseInvalid,
     ServerFailed,
 )
-from sabir.scope import DecodeScope
+from sabir.contract.scope import DecodeScope
 from sabir_testing.refusals import NO_ANSWERS, PAGE, REFUSALS
 
 from tests.testing.harness import Breakage, Delegate

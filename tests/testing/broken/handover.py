@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sabir.messages import Origin
-from sabir.scope import Entry, LossLog, Turn, TurnScope
+from sabir.contract.scope import Entry, LossLog, Turn, TurnScope
+from sabir.vocabulary.messages import Origin
 from sabir_testing.families.handover import TOY_WIRES
 from sabir_testing.recorded_histories import ENDPOINT, source_dialects
 

@@ -10,13 +10,12 @@ from email.utils import parsedate_to_datetime
 from itertools import count
 from typing import Any
 
-from sabir.decoded import DecodedHistory
+from sabir.contract.protocols import DecodedHistory
+from sabir.contract.scope import DecodeScope, Entry, LossLog, RequestScope, Splice, Turn, TurnScope
 from sabir.errors import CallError
-from sabir.events import ReplyEnd, ReplyStart
-from sabir.fold import ReplyBuilder
-from sabir.messages import Message, Origin
-from sabir.reply import Reply
-from sabir.scope import DecodeScope, Entry, LossLog, RequestScope, Splice, Turn, TurnScope
+from sabir.reading.fold import ReplyBuilder
+from sabir.vocabulary.messages import Message, Origin
+from sabir.vocabulary.reply import Reply, ReplyEnd, ReplyStart
 from sabir_testing.base import Suite
 
 from tests.testing.harness import Breakage, Delegate

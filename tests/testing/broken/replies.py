@@ -8,13 +8,13 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from sabir import Loss, Message, Reply, ReplyEnd, Usage
-from sabir.contracts import WireRequest
-from sabir.events import BlockEnd, BlockStart, StreamEvent
-from sabir.fold import Fold
-from sabir.messages import PartsPayload
-from sabir.parts import TextPart
-from sabir.scope import DecodeScope
-from sabir.sse import ServerEvent
+from sabir.contract.framing import ServerEvent
+from sabir.contract.protocols import WireRequest
+from sabir.contract.scope import DecodeScope
+from sabir.reading.fold import Fold
+from sabir.vocabulary.messages import PartsPayload
+from sabir.vocabulary.parts import TextPart
+from sabir.vocabulary.reply import BlockEnd, BlockStart, StreamEvent
 from sabir_testing.questions import ANSWERED
 
 from tests.testing.harness import TEMPLATE, Breakage, Delegate

@@ -12,11 +12,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sabir.media import MediaRule, form_of
-from sabir.messages import Message
-from sabir.parts import MediaPart, TextPart
-from sabir.scope import ModelInfo, RequestScope, Tables, Turn
-from sabir.values import FrozenDict
+from sabir.base.values import FrozenDict
+from sabir.contract.scope import RequestScope, Tables, Turn
+from sabir.vocabulary.media import MediaRule, form_of
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.parts import MediaPart, TextPart
+from sabir.vocabulary.target import ModelInfo
 from sabir_testing.capabilities import FORMS, MODALITIES
 
 from tests.testing.harness import Breakage, Delegate

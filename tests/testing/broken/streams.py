@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, ResponseInvalid, StreamEvent
-from sabir.scope import DecodeScope
-from sabir.sse import ServerEvent
+from sabir.contract.framing import ServerEvent
+from sabir.contract.scope import DecodeScope
 from sabir_acme.stream import ChatDecoder
 
 from tests.testing.harness import Breakage, Delegate

@@ -17,8 +17,9 @@ from weakref import WeakSet, finalize
 
 from pydantic import SecretStr
 
-from sabir.contracts import Access, ApiKey
-from sabir.errors import CredentialsMissing, SettingsInvalid
+from sabir.base.errors import SettingsInvalid
+from sabir.base.failures import CredentialsMissing
+from sabir.contract.protocols import Access, ApiKey
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop

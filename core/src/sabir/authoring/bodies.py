@@ -10,11 +10,13 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, NoReturn
 
-from sabir.errors import NotJSON, ResponseInvalid
-from sabir.models import assemble
-from sabir.reply import Usage
-from sabir.scope import DecodeScope, Target
-from sabir.values import JSONValue, decode_json, encode_json, parse_json
+from sabir.base.errors import NotJSON
+from sabir.base.failures import ResponseInvalid
+from sabir.base.models import assemble
+from sabir.base.values import JSONValue, decode_json, encode_json, parse_json
+from sabir.contract.scope import DecodeScope
+from sabir.vocabulary.reply import Usage
+from sabir.vocabulary.target import Target
 
 Fields = Mapping[str, Any]
 """A JSON object of the wire; what its fields hold is not trusted, hence Any."""

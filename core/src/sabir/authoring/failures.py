@@ -12,8 +12,9 @@ from email.utils import parsedate_to_datetime
 from typing import NamedTuple, TypeAlias
 
 from sabir import errors
-from sabir.errors import CallError, NotJSON, one_line
-from sabir.values import JSONValue, decode_json
+from sabir.base.errors import NotJSON, one_line
+from sabir.base.failures import CallError
+from sabir.base.values import JSONValue, decode_json
 
 Words: TypeAlias = Sequence[tuple[re.Pattern[str], type[CallError]]]
 """Words of an error's message, and what they make it; the first match counts."""

@@ -17,17 +17,18 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from sabir.authoring.bodies import Fields, fields, read_object, text
-from sabir.decoded import DecodedHistory
-from sabir.errors import HistoryInvalid, OptionInvalid, ResponseInvalid, one_line
-from sabir.hints import Sections
-from sabir.losses import LossKind
-from sabir.media import Modality, sniff_mime
-from sabir.messages import Message, OptionResultPayload, PartsPayload
-from sabir.options import Option
-from sabir.parts import KnownPart, MediaPart, TextPart
-from sabir.scope import DecodeScope, LossLog
-from sabir.settings import ResponseFormat, Settings
-from sabir.values import JSONValue
+from sabir.base.errors import HistoryInvalid, OptionInvalid, one_line
+from sabir.base.failures import ResponseInvalid
+from sabir.base.losses import LossKind
+from sabir.base.values import JSONValue
+from sabir.contract.protocols import DecodedHistory
+from sabir.contract.scope import DecodeScope, LossLog
+from sabir.options.option import Option
+from sabir.vocabulary.hints import Sections
+from sabir.vocabulary.media import Modality, sniff_mime
+from sabir.vocabulary.messages import Message, OptionResultPayload, PartsPayload
+from sabir.vocabulary.parts import KnownPart, MediaPart, TextPart
+from sabir.vocabulary.settings import ResponseFormat, Settings
 
 Expected = TypeVar("Expected", str, dict[str, Any], list[Any])
 

@@ -22,8 +22,8 @@ from typing import Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 from pydantic import SecretStr
 
 from sabir.authoring.access import AsyncHTTPAnswer, Client, Clients, HTTPAnswer, KeySource, read_base_url
-from sabir.contracts import WireRequest
-from sabir.errors import ProviderBroken
+from sabir.base.errors import ProviderBroken
+from sabir.contract.protocols import WireRequest
 
 SyncSDK = TypeVar("SyncSDK")
 AsyncSDK = TypeVar("AsyncSDK")

@@ -15,7 +15,7 @@ from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-from sabir.errors import one_line
+from sabir.base.errors import one_line
 
 from sabir_actors import data as typed
 from sabir_actors.errors import ActorError, ErrorCode

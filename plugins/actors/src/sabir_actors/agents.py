@@ -16,8 +16,9 @@ import sabir
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from sabir import Message as ModelMessage
 from sabir import Option, SabirError, Settings, SettingsInvalid, Usage
-from sabir.arguments import describe
-from sabir.errors import CallError, OutputInvalid, OutputTruncated, PluginError, one_line
+from sabir.base.errors import one_line
+from sabir.base.models import describe
+from sabir.errors import CallError, OutputInvalid, OutputTruncated, PluginError
 from sabir_runtime import Event, Prompt, PromptResponse, evaluate
 from sabir_session import InnerMessage, RecordingFailed, Session, enable_inner_message_recording
 

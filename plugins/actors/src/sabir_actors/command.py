@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import sabir
-from sabir.errors import SettingsInvalid, one_line, printable
+from sabir.base.errors import one_line, printable
+from sabir.errors import SettingsInvalid
 from sabir_session import SQLiteStore, Store
 
 from sabir_actors.client import ThreadClient

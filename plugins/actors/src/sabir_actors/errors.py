@@ -5,8 +5,9 @@ Each code says who can mend it: the sender of a message, time, or nobody.
 
 from enum import StrEnum
 
-from sabir.errors import SabirError, one_line
-from sabir.values import encode_json
+from sabir.base.errors import one_line
+from sabir.base.values import encode_json
+from sabir.errors import SabirError
 
 
 class ErrorCode(StrEnum):

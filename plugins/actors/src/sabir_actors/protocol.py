@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, Typ
 from uuid import uuid4
 
 from pydantic import BaseModel, Field, PlainSerializer, PlainValidator, ValidationError, WithJsonSchema, model_validator
-from sabir.arguments import describe
-from sabir.errors import one_line
-from sabir.models import Frozen
-from sabir.parts import Text
-from sabir.values import FrozenDict, encode_json, object_view
+from sabir.base.errors import one_line
+from sabir.base.models import Frozen, describe
+from sabir.base.values import FrozenDict, encode_json, object_view
+from sabir.vocabulary.parts import Text
 
 from sabir_actors import data as typed
 from sabir_actors.errors import ActorError, ErrorCode

@@ -12,7 +12,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from sabir.errors import SabirError, one_line
+from sabir.base.errors import one_line
+from sabir.errors import SabirError
 from sabir_session import JournalInvalid, PositionTaken, RecordingFailed, SessionError
 
 from sabir_actors.actor import Actor, logger

@@ -14,7 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
-from sabir.errors import one_line
+from sabir.base.errors import one_line
 
 from sabir_actors import data as typed
 from sabir_actors.actor import Actor, Handled, logger

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict, Unpack
 
 from sabir import Adapter, Option, Settings
 from sabir import adapter as make_adapter
-from sabir.errors import one_line
-from sabir.options import OptionLike, as_options
+from sabir.base.errors import one_line
+from sabir.options.option import OptionLike, as_options
 from sabir_runtime import Event
 from sabir_session import Store
 

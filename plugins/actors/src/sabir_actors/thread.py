@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import UUID, uuid5
 
-from sabir.errors import one_line
+from sabir.base.errors import one_line
 from sabir_session import (
     JournalInvalid,
     PositionTaken,

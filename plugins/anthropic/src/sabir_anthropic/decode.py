@@ -12,15 +12,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from sabir.authoring.bodies import Fields, fields, first_count, items, left_over, read_object, text, usage_of, without
+from sabir.base.losses import Loss
+from sabir.base.values import JSONValue
+from sabir.contract.scope import DecodeScope
 from sabir.errors import ResponseInvalid
-from sabir.events import ReplyEnd
-from sabir.fold import ReplyBuilder, decode_call
-from sabir.losses import Loss
-from sabir.messages import OptionCallPayload, Origin
-from sabir.parts import Citation, KnownPart, OpaquePart, ReasoningPart, TextPart
-from sabir.reply import FinishReason, Reply, Usage
-from sabir.scope import DecodeScope
-from sabir.values import JSONValue
+from sabir.reading.fold import ReplyBuilder, decode_call
+from sabir.vocabulary.messages import OptionCallPayload, Origin
+from sabir.vocabulary.parts import Citation, KnownPart, OpaquePart, ReasoningPart, TextPart
+from sabir.vocabulary.reply import FinishReason, Reply, ReplyEnd, Usage
 
 from sabir_anthropic.errors import report
 

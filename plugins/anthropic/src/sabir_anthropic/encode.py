@@ -12,11 +12,11 @@ from typing import Any
 
 from sabir.authoring.bodies import Fields, fields, text
 from sabir.authoring.leaves import arguments_value, error_text, hints_of, lose, result_text, stand_in, state_of
-from sabir.media import data_url_base64, data_url_bytes, form_of, split_provider_file
-from sabir.messages import OptionCallPayload, OptionResultPayload
-from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
-from sabir.scope import Entry, LossLog, Side, Turn, TurnScope
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
+from sabir.contract.scope import Entry, LossLog, Side, Turn, TurnScope
+from sabir.vocabulary.media import data_url_base64, data_url_bytes, form_of, split_provider_file
+from sabir.vocabulary.messages import OptionCallPayload, OptionResultPayload
+from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
 
 Item = dict[str, Any]
 """A message or a content block: a JSON object of the wire."""

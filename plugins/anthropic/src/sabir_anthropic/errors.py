@@ -21,6 +21,7 @@ from sabir.authoring.failures import (
     translate_raised,
     unwrapped,
 )
+from sabir.base.values import JSONValue
 from sabir.errors import (
     AuthenticationFailed,
     CallError,
@@ -37,7 +38,6 @@ from sabir.errors import (
     ServerFailed,
     Unavailable,
 )
-from sabir.values import JSONValue
 
 _TYPES: Mapping[str, type[CallError]] = {
     "invalid_request_error": InvalidRequest,

@@ -28,13 +28,14 @@ from sabir.authoring.stored import (
     read_request,
     read_text,
 )
-from sabir.decoded import DecodedHistory
-from sabir.errors import HistoryInvalid, one_line
-from sabir.hints import Sections
-from sabir.messages import OptionResultPayload
-from sabir.parts import KnownPart, MediaPart, TextPart
-from sabir.scope import DecodeScope
-from sabir.values import JSONValue
+from sabir.base.errors import one_line
+from sabir.base.values import JSONValue
+from sabir.contract.protocols import DecodedHistory
+from sabir.contract.scope import DecodeScope
+from sabir.errors import HistoryInvalid
+from sabir.vocabulary.hints import Sections
+from sabir.vocabulary.messages import OptionResultPayload
+from sabir.vocabulary.parts import KnownPart, MediaPart, TextPart
 
 from sabir_anthropic.decode import Block, build, decode_block, opaque_block
 from sabir_anthropic.encode import TOLD

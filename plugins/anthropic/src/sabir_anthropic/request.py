@@ -11,13 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sabir.authoring.bodies import Fields, fields, first_count, without
-from sabir.authoring.leaves import hints_of
-from sabir.authoring.vendor import not_offered, read_vendor, take_setting
-from sabir.losses import LossKind
-from sabir.parts import KnownPart
-from sabir.scope import RequestScope, Splice
-from sabir.settings import ResponseFormat
-from sabir.values import JSONValue, encode_json
+from sabir.authoring.leaves import hints_of, not_offered, read_vendor, take_setting
+from sabir.base.losses import LossKind
+from sabir.base.values import JSONValue, encode_json
+from sabir.contract.scope import RequestScope, Splice
+from sabir.vocabulary.parts import KnownPart
+from sabir.vocabulary.settings import ResponseFormat
 
 from sabir_anthropic.encode import WHITE_END, encode_system
 from sabir_anthropic.limits import BEYOND_CONTEXT, answer_limit

@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sabir.authoring.bodies import Fields, fields, items, read_object, text, without
+from sabir.base.values import decode_json
+from sabir.contract.framing import ServerEvent
+from sabir.contract.scope import DecodeScope
 from sabir.errors import NotJSON, ResponseInvalid
-from sabir.events import BlockEnd, BlockKind, BlockStart, ReplyStart, StreamEvent, block_delta
-from sabir.scope import DecodeScope
-from sabir.sse import ServerEvent
-from sabir.values import decode_json
+from sabir.vocabulary.reply import BlockEnd, BlockKind, BlockStart, ReplyStart, StreamEvent, block_delta
 
 from sabir_anthropic.decode import REASONING, decode_block, origin_of, raise_reported, reply_end
 

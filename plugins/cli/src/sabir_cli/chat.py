@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import sabir
 from cyclopts import Parameter
-from sabir.errors import one_line
+from sabir.base.errors import one_line
 
 from sabir_cli.exits import Exit, UsageError
 from sabir_cli.inputs import (

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 import sabir
 from cyclopts import App, Parameter
-from sabir.errors import blaming, described
-from sabir.registry import load, load_beside
+from sabir.base.errors import blaming, described
+from sabir.discovery.points import load, load_beside
 
 from sabir_cli.output import Output
 

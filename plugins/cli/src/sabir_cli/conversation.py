@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import sabir
-from sabir.errors import one_line
-from sabir.signatures import is_asynchronous
+from sabir.base.errors import one_line
+from sabir.options.signatures import is_asynchronous
 
 from sabir_cli.output import Output
 

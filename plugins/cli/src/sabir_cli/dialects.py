@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sabir
-from sabir.contracts import Dialect
-from sabir.errors import PluginError, blaming
-from sabir.scope import Tables
+from sabir.base.errors import blaming
+from sabir.contract.protocols import Dialect
+from sabir.contract.scope import Tables
+from sabir.errors import PluginError
 
 SIDES = ("system", "user", "assistant", "results")
 

@@ -10,7 +10,7 @@ from cyclopts import CycloptsError, UnusedCliTokensError
 from cyclopts.completion import ShellDetectionError
 from pydantic import ValidationError
 from sabir import CallError, OutputError, PluginError, RenderingRefused, SabirError
-from sabir.arguments import describe
+from sabir.base.models import describe
 
 DEBUG_VARIABLE = "SABIR_DEBUG"
 """Set it, and faults of a program show their traceback."""

@@ -14,8 +14,8 @@ from typing import Annotated, NamedTuple
 
 import sabir
 from cyclopts import Parameter
-from sabir.errors import one_line
-from sabir.losses import refuse
+from sabir.base.errors import one_line
+from sabir.base.losses import refuse
 
 from sabir_cli.dialects import spoken_dialects
 from sabir_cli.exits import Exit, UsageError

@@ -13,8 +13,8 @@ from typing import Annotated, Any, TypeAlias
 
 import sabir
 from cyclopts import Parameter
-from sabir.errors import described, one_line
-from sabir.options import as_options
+from sabir.base.errors import described, one_line
+from sabir.options.option import as_options
 
 from sabir_cli.exits import UsageError
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sabir
-from sabir.closing import SyncClosing
+from sabir.calling.stream import SyncClosing
 from sabir_runtime import follow_up, unfinished_evaluations
 from sabir_session import (
     Session,

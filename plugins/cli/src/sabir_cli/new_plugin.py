@@ -19,7 +19,7 @@ import sabir
 from cyclopts import Parameter
 from rich.text import Text
 from sabir.authoring.access import read_endpoint
-from sabir.contracts import Access
+from sabir.contract.protocols import Access
 
 from sabir_cli.exits import Exit, UsageError
 from sabir_cli.inputs import JSONFlag

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from rich.console import Console, RenderableType
 from rich.text import Text
 from sabir import Loss
-from sabir.errors import one_line, printable
+from sabir.base.errors import one_line, printable
 
 LOSS_STYLES = {
     "dropped": "red", "downgraded": "yellow", "relocated": "cyan",

@@ -9,9 +9,8 @@ from typing import Annotated
 import sabir
 from cyclopts import Parameter
 from pydantic import ValidationError
-from sabir.arguments import describe
-from sabir.models import load_as
-from sabir.values import decode_json
+from sabir.base.models import describe, load_as
+from sabir.base.values import decode_json
 
 from sabir_cli.bodies import View, show
 from sabir_cli.exits import Exit

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
 from sabir import DecodedHistory, HistoryInvalid
-from sabir.errors import one_line
-from sabir.values import JSONValue
+from sabir.base.errors import one_line
+from sabir.base.values import JSONValue
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _BYTES = "surrogateescape"

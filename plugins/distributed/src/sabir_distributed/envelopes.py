@@ -21,10 +21,9 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 from sabir import Message
-from sabir.arguments import describe
-from sabir.errors import one_line
-from sabir.models import AtRest, assemble, load_as
-from sabir.values import parse_json
+from sabir.base.errors import one_line
+from sabir.base.models import AtRest, assemble, describe, load_as
+from sabir.base.values import parse_json
 from sabir_runtime.failures import Failure
 
 from sabir_distributed.errors import EnvelopeInvalid

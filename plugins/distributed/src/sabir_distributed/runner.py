@@ -10,9 +10,9 @@ PolicyFailed that names it (RN-31).
 import asyncio
 
 from sabir import SabirError
-from sabir.closing import AsyncClosing
-from sabir.messages import new_ids
-from sabir.models import assemble
+from sabir.base.models import assemble
+from sabir.calling.stream import AsyncClosing
+from sabir.vocabulary.messages import new_ids
 from sabir_runtime import Batch, BoundCall, PolicyInvalid, Runner, RuntimeFault, UnknownOption, depth
 
 from sabir_distributed.connection import Target, shown

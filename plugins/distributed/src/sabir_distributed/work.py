@@ -7,7 +7,7 @@ Request ──arguments, options──▶ bound policy ──batch──▶ Answ
 import asyncio
 from dataclasses import dataclass, field
 
-from sabir.models import assemble
+from sabir.base.models import assemble
 from sabir_runtime import (
     Batch,
     BoundCall,

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sabir import Message
-from sabir.errors import SettingsInvalid, printable
-from sabir.history import loads
+from sabir.base.errors import printable
+from sabir.errors import SettingsInvalid
+from sabir.vocabulary.history import loads
 
 from sabir_durable.views import RunDetails, RunState, RunSummary, one_line_kept
 

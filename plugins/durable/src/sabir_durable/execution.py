@@ -22,7 +22,7 @@ from functools import partial
 from typing import NoReturn, ParamSpec, Protocol, TypeVar
 
 from sabir import Message
-from sabir.answers import unanswered
+from sabir.options.answers import unanswered
 from sabir_runtime import paths
 from sabir_runtime.batches import answer_batch, lanes_of
 from sabir_runtime.bound import BoundCall

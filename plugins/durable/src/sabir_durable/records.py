@@ -18,10 +18,10 @@ from itertools import zip_longest
 from typing import Any
 
 from sabir import Message
-from sabir.errors import one_line
-from sabir.history import dumps, dumps_lines, loads
-from sabir.models import load_as
-from sabir.values import parse_json
+from sabir.base.errors import one_line
+from sabir.base.models import load_as
+from sabir.base.values import parse_json
+from sabir.vocabulary.history import dumps, dumps_lines, loads
 from sabir_runtime.bound import BoundCall
 from sabir_runtime.failures import Failure, PolicyFailed, failure_of
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from sabir import Message
-from sabir.closing import AsyncClosing
+from sabir.calling.stream import AsyncClosing
 from sabir.errors import SettingsInvalid
 from sabir_runtime import paths
 from sabir_runtime.bound import BoundCall, BoundPolicy

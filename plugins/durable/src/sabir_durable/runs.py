@@ -21,9 +21,9 @@ from uuid import uuid4
 
 import sabir
 from sabir import Message
-from sabir.closing import SyncClosing
-from sabir.constructors import as_messages
+from sabir.calling.stream import SyncClosing
 from sabir.errors import SettingsInvalid
+from sabir.vocabulary.constructors import as_messages
 from sqlalchemy import Connection, Engine
 
 from sabir_durable.errors import DurableFault, RunConflict

@@ -10,7 +10,7 @@ Everything is plain text and numbers, so that a database shell shows it. Times a
 
 from pathlib import Path
 
-from sabir.errors import one_line
+from sabir.base.errors import one_line
 from sabir_session.failures import REMEDY_OF_DAMAGE
 from sqlalchemy import (
     Column,

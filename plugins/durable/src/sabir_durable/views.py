@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from sabir import Message
-from sabir.errors import one_line
-from sabir.history import loads
-from sabir.models import Frozen
+from sabir.base.errors import one_line
+from sabir.base.models import Frozen
+from sabir.vocabulary.history import loads
 
 if TYPE_CHECKING:
     from sabir_durable.ledger import Call

@@ -11,18 +11,28 @@ from collections.abc import Iterator, Mapping
 
 from sabir.authoring.bodies import CountsNoTokens, left_over
 from sabir.authoring.failures import Failure, kind_of_status, refusal, reported
-from sabir.decoded import DecodedHistory
+from sabir.base.values import JSONValue
+from sabir.contract.framing import ServerEvent
+from sabir.contract.protocols import DecodedHistory
+from sabir.contract.scope import DecodeScope, Entry, LossLog, RequestScope, Tables, Turn, TurnScope
 from sabir.errors import CallError, HistoryInvalid, SettingsInvalid
-from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.fold import Fold, decode_call
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
-from sabir.options import Option
-from sabir.parts import TextPart
-from sabir.reply import FinishReason, Reply, Usage
-from sabir.scope import DecodeScope, Entry, LossLog, RequestScope, Tables, Target, Turn, TurnScope
-from sabir.settings import WIRE_SETTINGS, Settings
-from sabir.sse import ServerEvent
-from sabir.values import JSONValue
+from sabir.options.option import Option
+from sabir.reading.fold import Fold, decode_call
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
+from sabir.vocabulary.parts import TextPart
+from sabir.vocabulary.reply import (
+    BlockDelta,
+    BlockEnd,
+    BlockStart,
+    FinishReason,
+    Reply,
+    ReplyEnd,
+    ReplyStart,
+    StreamEvent,
+    Usage,
+)
+from sabir.vocabulary.settings import WIRE_SETTINGS, Settings
+from sabir.vocabulary.target import Target
 
 FINISH_REASONS: Mapping[str, FinishReason] = {"done": "stop", "call": "option_calls", "limit": "length"}
 KNOWN_FIELDS = {"model", "options", "settings", "messages"}

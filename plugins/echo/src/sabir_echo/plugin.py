@@ -7,10 +7,10 @@ was.
 import json
 import re
 
-from sabir.contracts import Access, Provider, WireRequest
-from sabir.inprocess import InProcessConnection, Served
-from sabir.scope import ModelInfo
-from sabir.values import JSONValue
+from sabir.authoring.inprocess import InProcessConnection, Served
+from sabir.base.values import JSONValue
+from sabir.contract.protocols import Access, Provider, WireRequest
+from sabir.vocabulary.target import ModelInfo
 
 from sabir_echo.dialect import PlainDialect
 

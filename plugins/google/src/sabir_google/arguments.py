@@ -15,9 +15,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from sabir.authoring.bodies import Fields, fields, items, text, without
-from sabir.errors import ResponseInvalid, one_line
-from sabir.scope import DecodeScope
-from sabir.values import JSONValue
+from sabir.base.errors import one_line
+from sabir.base.values import JSONValue
+from sabir.contract.scope import DecodeScope
+from sabir.errors import ResponseInvalid
 
 Path: TypeAlias = tuple[str | int, ...]
 """The steps from the arguments to a value: the names of fields, the places in arrays."""

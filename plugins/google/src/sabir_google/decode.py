@@ -16,15 +16,14 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import ValidationError
 from sabir.authoring.bodies import Fields, fields, first_count, items, left_over, read_object, text, usage_of, without
+from sabir.base.values import JSONValue, decode_json
+from sabir.contract.scope import DecodeScope
 from sabir.errors import NotJSON, ResponseInvalid
-from sabir.events import ReplyEnd
-from sabir.fold import ReplyBuilder, decode_call
-from sabir.media import Modality, spelled_for_url
-from sabir.messages import OptionCallPayload, Origin
-from sabir.parts import Citation, KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
-from sabir.reply import Alternative, FinishReason, Reply, Usage
-from sabir.scope import DecodeScope
-from sabir.values import JSONValue, decode_json
+from sabir.reading.fold import ReplyBuilder, decode_call
+from sabir.vocabulary.media import Modality, spelled_for_url
+from sabir.vocabulary.messages import OptionCallPayload, Origin
+from sabir.vocabulary.parts import Citation, KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
+from sabir.vocabulary.reply import Alternative, FinishReason, Reply, ReplyEnd, Usage
 
 from sabir_google.arguments import join_calls
 from sabir_google.errors import report

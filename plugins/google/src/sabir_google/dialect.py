@@ -13,13 +13,13 @@ from typing import get_args
 from urllib.parse import quote, unquote
 
 from sabir.authoring.bodies import read_count
-from sabir.contracts import Decoder
-from sabir.decoded import DecodedHistory
+from sabir.base.values import JSONValue
+from sabir.contract.protocols import DecodedHistory, Decoder
+from sabir.contract.scope import DecodeScope, IdentifierRule, RequestScope, Tables
 from sabir.errors import CallError
-from sabir.media import MediaRule, Modality
-from sabir.reply import Reply
-from sabir.scope import DecodeScope, IdentifierRule, RequestScope, Tables, Target
-from sabir.values import JSONValue
+from sabir.vocabulary.media import MediaRule, Modality
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.target import Target
 
 from sabir_google.decode import NAME, decode
 from sabir_google.encode import encode_turn

@@ -22,7 +22,9 @@ from typing import Any
 
 from sabir.authoring.bodies import Fields, fields
 from sabir.authoring.leaves import arguments_value, hints_of, lose, result_text, result_value, stand_in, state_of
-from sabir.media import (
+from sabir.base.values import JSONValue
+from sabir.contract.scope import Entry, LossLog, Turn, TurnScope
+from sabir.vocabulary.media import (
     DEFAULT_MIMES,
     data_url_base64,
     data_url_type,
@@ -32,10 +34,8 @@ from sabir.media import (
     split_provider_file,
     type_parameters,
 )
-from sabir.messages import OptionCallPayload, OptionResultPayload
-from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.scope import Entry, LossLog, Turn, TurnScope
-from sabir.values import JSONValue
+from sabir.vocabulary.messages import OptionCallPayload, OptionResultPayload
+from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 
 from sabir_google.settings import camel, spelled
 

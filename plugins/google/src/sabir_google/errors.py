@@ -24,6 +24,7 @@ from sabir.authoring.failures import (
     retry_after,
     translate_raised,
 )
+from sabir.base.values import JSONValue, decode_json
 from sabir.errors import (
     AuthenticationFailed,
     CallError,
@@ -40,7 +41,6 @@ from sabir.errors import (
     ServerFailed,
     Unavailable,
 )
-from sabir.values import JSONValue, decode_json
 
 _STATUSES: Mapping[str, type[CallError]] = {
     "ABORTED": Unavailable,

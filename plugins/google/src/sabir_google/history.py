@@ -15,16 +15,17 @@ from typing import Any
 from pydantic import ValidationError
 from sabir.authoring.bodies import Fields, fields, items, text, without
 from sabir.authoring.stored import History, expect, expect_name, listed, medium, read_hints, read_request
-from sabir.decoded import DecodedHistory
-from sabir.errors import HistoryInvalid, ResponseInvalid, one_line
-from sabir.fold import ReplyBuilder
-from sabir.hints import Sections
-from sabir.media import spelled_for_url
-from sabir.messages import OptionCallPayload, OptionResultPayload
-from sabir.models import Frozen
-from sabir.parts import KnownPart, MediaPart, OpaquePart, TextPart
-from sabir.scope import DecodeScope
-from sabir.values import JSONValue, encode_json
+from sabir.base.errors import one_line
+from sabir.base.models import Frozen
+from sabir.base.values import JSONValue, encode_json
+from sabir.contract.protocols import DecodedHistory
+from sabir.contract.scope import DecodeScope
+from sabir.errors import HistoryInvalid, ResponseInvalid
+from sabir.reading.fold import ReplyBuilder
+from sabir.vocabulary.hints import Sections
+from sabir.vocabulary.media import spelled_for_url
+from sabir.vocabulary.messages import OptionCallPayload, OptionResultPayload
+from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, TextPart
 
 from sabir_google.arguments import join_calls
 from sabir_google.decode import NAME, modality_of, part_block

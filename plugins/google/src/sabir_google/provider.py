@@ -30,11 +30,11 @@ from sabir.authoring.access import (
     first_variable,
     read_endpoint,
 )
+from sabir.authoring.catalogue import read_models
 from sabir.authoring.transport import Kept, Library, OwnConnection, kept, send
-from sabir.catalogue import read_models
-from sabir.contracts import SABIR_API, Access, Dialect, WireRequest
+from sabir.contract.protocols import SABIR_API, Access, Dialect, WireRequest
 from sabir.errors import CallError, SettingsInvalid
-from sabir.scope import ModelInfo
+from sabir.vocabulary.target import ModelInfo
 
 from sabir_google.errors import translate
 from sabir_google.services import VERTEX, VERTEX_URL

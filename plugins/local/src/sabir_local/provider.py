@@ -13,10 +13,10 @@ from importlib.resources import files
 from threading import Lock
 
 from sabir.authoring.access import KeySource
-from sabir.catalogue import read_models
-from sabir.contracts import SABIR_API, Access, AsyncWireResponse, Dialect, WireRequest, WireResponse
+from sabir.authoring.catalogue import read_models
+from sabir.contract.protocols import SABIR_API, Access, AsyncWireResponse, Dialect, WireRequest, WireResponse
 from sabir.errors import SabirError, SettingsInvalid
-from sabir.scope import ModelInfo
+from sabir.vocabulary.target import ModelInfo
 from sabir_openai.provider import SDKConnection
 
 from sabir_local.dialect import LOCAL_CHAT

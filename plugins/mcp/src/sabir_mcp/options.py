@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from sabir import Option, OptionInvalid, SettingsInvalid
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
 
 from sabir_mcp.connection import Connection, reason_of
 from sabir_mcp.contents import ResultPart, returned_by

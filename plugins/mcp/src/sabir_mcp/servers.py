@@ -16,7 +16,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from urllib.parse import urlsplit
 
-from sabir.errors import SettingsInvalid, one_line
+from sabir.base.errors import one_line
+from sabir.errors import SettingsInvalid
 
 if TYPE_CHECKING:
     from mcp import Client, ClientSession, StdioServerParameters

@@ -6,7 +6,7 @@ from contextlib import aclosing, closing
 from functools import cached_property
 
 import httpx2
-from sabir.contracts import FetchedMedia
+from sabir.contract.protocols import FetchedMedia
 from sabir.errors import SettingsInvalid
 
 from sabir_media.journey import FAILURES, Walk, journey

@@ -10,13 +10,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from sabir.contracts import Decoder
-from sabir.decoded import DecodedHistory
+from sabir.base.values import JSONValue
+from sabir.contract.protocols import DecodedHistory, Decoder
+from sabir.contract.scope import DecodeScope, IdentifierRule, RequestScope, Tables
 from sabir.errors import CallError, ResponseInvalid
-from sabir.media import MediaRule
-from sabir.reply import Reply
-from sabir.scope import DecodeScope, IdentifierRule, RequestScope, Tables, Target
-from sabir.values import JSONValue
+from sabir.vocabulary.media import MediaRule
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.target import Target
 
 from sabir_openai.chat_decode import decode
 from sabir_openai.chat_encode import encode_turn

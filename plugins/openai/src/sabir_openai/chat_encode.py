@@ -11,11 +11,11 @@ from typing import Any
 
 from sabir.authoring.bodies import fields, items, text, without
 from sabir.authoring.leaves import arguments_text, error_text, hints_of, lose, result_text, stand_in, state_of
-from sabir.media import form_of
-from sabir.messages import OptionCallPayload, OptionResultPayload
-from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
-from sabir.scope import Entry, LossLog, Side, Turn, TurnScope
-from sabir.values import JSONValue, freeze
+from sabir.base.values import JSONValue, freeze
+from sabir.contract.scope import Entry, LossLog, Side, Turn, TurnScope
+from sabir.vocabulary.media import form_of
+from sabir.vocabulary.messages import OptionCallPayload, OptionResultPayload
+from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
 
 from sabir_openai.media import base64_url, file_id, file_name, sound
 

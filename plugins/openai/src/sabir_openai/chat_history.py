@@ -24,13 +24,14 @@ from sabir.authoring.stored import (
     read_request,
     read_text,
 )
-from sabir.decoded import DecodedHistory
-from sabir.errors import HistoryInvalid, one_line
-from sabir.fold import ReplyBuilder
-from sabir.messages import OptionCallPayload
-from sabir.parts import KnownPart, MediaPart, OpaquePart
-from sabir.scope import DecodeScope
-from sabir.values import JSONValue
+from sabir.base.errors import one_line
+from sabir.base.values import JSONValue
+from sabir.contract.protocols import DecodedHistory
+from sabir.contract.scope import DecodeScope
+from sabir.errors import HistoryInvalid
+from sabir.reading.fold import ReplyBuilder
+from sabir.vocabulary.messages import OptionCallPayload
+from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart
 
 from sabir_openai.chat_decode import message_blocks
 from sabir_openai.history import RequestHistory, read_streaming

@@ -7,12 +7,11 @@ options ──▶ tools        vendor settings ──▶ as they are, last
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from sabir.authoring.leaves import hints_of
-from sabir.authoring.vendor import not_offered, read_vendor, refuse_setting, take_setting
-from sabir.identifiers import derive, is_valid
-from sabir.scope import IdentifierRule, RequestScope
-from sabir.settings import ResponseFormat
-from sabir.values import JSONValue
+from sabir.authoring.leaves import hints_of, not_offered, read_vendor, refuse_setting, take_setting
+from sabir.base.values import JSONValue
+from sabir.contract.scope import IdentifierRule, RequestScope
+from sabir.rendering.turns import derive, is_valid
+from sabir.vocabulary.settings import ResponseFormat
 
 from sabir_openai.schema import StrictSchema, as_object, make_strict
 from sabir_openai.settings import ChatSettings

@@ -15,11 +15,11 @@ from typing import Any
 from uuid import uuid4
 
 from sabir.authoring.bodies import Fields, fields, items, left_over, read_object, text
-from sabir.events import BlockEnd, BlockKind, BlockStart, ReplyEnd, ReplyStart, StreamEvent, block_delta
-from sabir.messages import OptionCallPayload
-from sabir.scope import DecodeScope
-from sabir.sse import ServerEvent
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
+from sabir.contract.framing import ServerEvent
+from sabir.contract.scope import DecodeScope
+from sabir.vocabulary.messages import OptionCallPayload
+from sabir.vocabulary.reply import BlockEnd, BlockKind, BlockStart, ReplyEnd, ReplyStart, StreamEvent, block_delta
 
 from sabir_openai.chat_decode import (
     CALLS,

@@ -22,6 +22,7 @@ from sabir.authoring.failures import (
     translate_raised,
     unwrapped,
 )
+from sabir.base.values import JSONValue
 from sabir.errors import (
     AuthenticationFailed,
     CallError,
@@ -35,7 +36,6 @@ from sabir.errors import (
     RateLimited,
     ServerFailed,
 )
-from sabir.values import JSONValue
 
 _CODES: Mapping[str, type[CallError]] = {
     "context_length_exceeded": ContextTooLong,

@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import BaseModel
 from sabir.authoring.bodies import Fields, fields, text, without
 from sabir.authoring.stored import History, Leaf, read_hints
-from sabir.hints import with_hints
-from sabir.parts import KnownPart
-from sabir.values import JSONValue, encode_json
+from sabir.base.values import JSONValue, encode_json
+from sabir.vocabulary.hints import with_hints
+from sabir.vocabulary.parts import KnownPart
 
 from sabir_openai.schema import make_strict
 from sabir_openai.settings import FileHints, ImageHints, MediaHints

@@ -27,12 +27,12 @@ from sabir.authoring.access import (
     read_endpoint,
     url_of_client,
 )
+from sabir.authoring.catalogue import read_models
 from sabir.authoring.transport import Library, OwnConnection
-from sabir.catalogue import read_models
-from sabir.contracts import SABIR_API, Access, WireRequest
+from sabir.base.models import Frozen
+from sabir.contract.protocols import SABIR_API, Access, WireRequest
 from sabir.errors import CallError
-from sabir.models import Frozen
-from sabir.scope import ModelInfo
+from sabir.vocabulary.target import ModelInfo
 
 from sabir_openai.dialect import variant
 from sabir_openai.errors import translate
@@ -40,7 +40,7 @@ from sabir_openai.errors import translate
 if TYPE_CHECKING:
     import httpx2
     import openai
-    from sabir.contracts import Dialect
+    from sabir.contract.protocols import Dialect
 
 COMPATIBLE = frozenset({"max_tokens", "system_role"})
 """What is assumed of an endpoint that the user names by `base_url` alone and that is not a vendor's of these models."""

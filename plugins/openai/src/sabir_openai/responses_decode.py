@@ -15,15 +15,14 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import ValidationError
 from sabir.authoring.bodies import Fields, fields, items, left_over, read_object, text, without
+from sabir.base.losses import Loss
+from sabir.base.values import JSONValue
+from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, ResponseInvalid
-from sabir.events import ReplyEnd
-from sabir.fold import ReplyBuilder, decode_call
-from sabir.losses import Loss
-from sabir.messages import OptionCallPayload, Origin
-from sabir.parts import Citation, KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.reply import FinishReason, Reply
-from sabir.scope import DecodeScope
-from sabir.values import JSONValue
+from sabir.reading.fold import ReplyBuilder, decode_call
+from sabir.vocabulary.messages import OptionCallPayload, Origin
+from sabir.vocabulary.parts import Citation, KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
+from sabir.vocabulary.reply import FinishReason, Reply, ReplyEnd
 
 from sabir_openai.errors import report
 from sabir_openai.usage import read_usage

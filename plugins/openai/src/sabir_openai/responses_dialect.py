@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sabir.authoring.bodies import read_count
-from sabir.contracts import Decoder
-from sabir.decoded import DecodedHistory
+from sabir.base.values import JSONValue
+from sabir.contract.protocols import DecodedHistory, Decoder
+from sabir.contract.scope import DecodeScope, IdentifierRule, RequestScope, Tables
 from sabir.errors import CallError
-from sabir.media import MediaRule
-from sabir.reply import Reply
-from sabir.scope import DecodeScope, IdentifierRule, RequestScope, Tables, Target
-from sabir.values import JSONValue
+from sabir.vocabulary.media import MediaRule
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.target import Target
 
 from sabir_openai.errors import decode_error
 from sabir_openai.media import IMAGES

@@ -14,11 +14,11 @@ from typing import Any
 
 from sabir.authoring.bodies import Fields, fields, items, text, without
 from sabir.authoring.leaves import error_text, hints_of, lose, result_text, stand_in, state_of
-from sabir.media import data_url_base64, form_of
-from sabir.messages import OptionCallPayload, OptionResultPayload
-from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.scope import Entry, LossLog, Side, Turn, TurnScope
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
+from sabir.contract.scope import Entry, LossLog, Side, Turn, TurnScope
+from sabir.vocabulary.media import data_url_base64, form_of
+from sabir.vocabulary.messages import OptionCallPayload, OptionResultPayload
+from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 
 from sabir_openai.chat_encode import call_arguments
 from sabir_openai.media import base64_url, file_id, file_name

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from sabir.authoring.bodies import Fields, fields, items, read_object, text, without
-from sabir.events import BlockEnd, BlockKind, BlockStart, ReplyStart, StreamEvent, block_delta
-from sabir.fold import decode_call
-from sabir.messages import OptionCallPayload
-from sabir.parts import ReasoningPart, RefusalPart, TextPart
-from sabir.scope import DecodeScope
-from sabir.sse import ServerEvent
+from sabir.contract.framing import ServerEvent
+from sabir.contract.scope import DecodeScope
+from sabir.reading.fold import decode_call
+from sabir.vocabulary.messages import OptionCallPayload
+from sabir.vocabulary.parts import ReasoningPart, RefusalPart, TextPart
+from sabir.vocabulary.reply import BlockEnd, BlockKind, BlockStart, ReplyStart, StreamEvent, block_delta
 
 from sabir_openai.responses_decode import PARAGRAPH, Block, item_blocks, origin_of, raise_reported, reply_end
 

@@ -4,8 +4,8 @@ usage ──read_usage──▶ Usage         the figures of both dialects, verb
 """
 
 from sabir.authoring.bodies import fields, first_count, usage_of
-from sabir.reply import Usage
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
+from sabir.vocabulary.reply import Usage
 
 
 def read_usage(figures: JSONValue) -> Usage:

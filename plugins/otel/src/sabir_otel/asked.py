@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any
 
-from sabir.decoded import DecodedHistory
+from sabir.calling.pure import dialect
+from sabir.contract.protocols import DecodedHistory, Rendering
 from sabir.errors import SabirError
-from sabir.pure import dialect
-from sabir.rendering import Rendering
-from sabir.settings import Settings
+from sabir.vocabulary.settings import Settings
 
 from sabir_otel import conventions
 from sabir_otel.contents import definitions, input_messages, message_parts

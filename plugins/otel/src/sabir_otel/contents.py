@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from sabir.errors import SettingsInvalid
-from sabir.messages import Message
-from sabir.options import Option
-from sabir.parts import MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
-from sabir.reply import FinishReason, Reply
+from sabir.options.option import Option
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.parts import MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
+from sabir.vocabulary.reply import FinishReason, Reply
 
 from sabir_otel.conventions import FINISH_REASONS
 

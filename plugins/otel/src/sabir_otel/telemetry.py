@@ -33,11 +33,12 @@ from opentelemetry.trace import (
     get_tracer,
     set_span_in_context,
 )
-from sabir.errors import CallError, StreamBroken, one_line
-from sabir.hookspecs import hookimpl
-from sabir.losses import KINDS, Loss
-from sabir.rendering import Rendering
-from sabir.reply import Reply, Usage
+from sabir.base.errors import one_line
+from sabir.base.losses import KINDS, Loss
+from sabir.contract.protocols import Rendering
+from sabir.errors import CallError, StreamBroken
+from sabir.hooks.specs import hookimpl
+from sabir.vocabulary.reply import Reply, Usage
 
 from sabir_otel import conventions
 from sabir_otel.asked import Attributes, asked_contents, asked_settings

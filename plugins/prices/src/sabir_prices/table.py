@@ -14,10 +14,10 @@ from decimal import Decimal
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from sabir.base.models import Frozen
+from sabir.base.values import JSONValue
 from sabir.errors import SettingsInvalid
-from sabir.models import Frozen
-from sabir.reply import Usage
-from sabir.values import JSONValue
+from sabir.vocabulary.reply import Usage
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, PriceCalculation, Provider

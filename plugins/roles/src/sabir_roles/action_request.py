@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from jinja2 import Template
-from sabir.builders import name_kind
+from sabir.vocabulary.constructors import name_kind
 
 from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.content import plain

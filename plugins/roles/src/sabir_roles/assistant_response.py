@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 from jinja2 import Template
 from pydantic import BaseModel
-from sabir.errors import one_line
-from sabir.reply import Reply
-from sabir.values import encode_json
+from sabir.base.errors import one_line
+from sabir.base.values import encode_json
+from sabir.vocabulary.reply import Reply
 
 from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.content import plain

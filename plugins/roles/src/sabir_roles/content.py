@@ -11,8 +11,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, SupportsIndex, TypeAlias
 
+from sabir.base.values import DEEPEST, encode_json
 from sabir.errors import NotJSON
-from sabir.values import DEEPEST, encode_json
 
 from sabir_roles.errors import RoleError
 

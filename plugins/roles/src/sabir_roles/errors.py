@@ -3,8 +3,9 @@
 from typing import NoReturn
 
 from pydantic import ValidationError
-from sabir.arguments import describe
-from sabir.errors import SabirError, one_line
+from sabir.base.errors import one_line
+from sabir.base.models import describe
+from sabir.errors import SabirError
 
 
 class RoleError(SabirError, ValueError):

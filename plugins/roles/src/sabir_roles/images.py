@@ -5,9 +5,9 @@ import binascii
 import re
 from collections.abc import Sequence
 
-from sabir.builders import name_kind
 from sabir.errors import MediaRefused
-from sabir.media import DEFAULT_MIMES, SCHEMES, check_url, make_data_url, scheme_of, shorten, sniff_mime
+from sabir.vocabulary.constructors import name_kind
+from sabir.vocabulary.media import DEFAULT_MIMES, SCHEMES, check_url, make_data_url, scheme_of, shorten, sniff_mime
 
 from sabir_roles.errors import RoleError
 

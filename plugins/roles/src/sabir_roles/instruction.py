@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, TypedDic
 
 from jinja2 import Template
 from pydantic import BaseModel, PrivateAttr, PydanticUserError
-from sabir.builders import name_kind
-from sabir.errors import one_line
-from sabir.settings import Settings
+from sabir.base.errors import one_line
+from sabir.vocabulary.constructors import name_kind
+from sabir.vocabulary.settings import Settings
 
 from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.content import plain

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from jinja2 import Template
-from sabir.builders import name_kind
+from sabir.vocabulary.constructors import name_kind
 
 from sabir_roles.action_request import ActionRequest
 from sabir_roles.action_response import ActionResponse

@@ -6,10 +6,10 @@ from typing import Any
 
 import sabir
 from pydantic import Field
-from sabir.errors import one_line
-from sabir.messages import Message
-from sabir.models import Frozen
-from sabir.values import FrozenDict, JSONObjectDocumentField, object_view
+from sabir.base.errors import one_line
+from sabir.base.models import Frozen
+from sabir.base.values import FrozenDict, JSONObjectDocumentField, object_view
+from sabir.vocabulary.messages import Message
 
 from sabir_roles.errors import RoleError
 

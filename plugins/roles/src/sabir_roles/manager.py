@@ -13,10 +13,10 @@ from copy import deepcopy
 from threading import RLock
 from typing import Any, TypeVar, Unpack
 
-from sabir.builders import name_kind
-from sabir.losses import Loss
-from sabir.messages import Message
-from sabir.reply import Reply
+from sabir.base.losses import Loss
+from sabir.vocabulary.constructors import name_kind
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.reply import Reply
 
 from sabir_roles.action_request import ActionRequest
 from sabir_roles.action_response import ActionResponse

@@ -16,10 +16,11 @@ from weakref import WeakSet
 
 from jinja2 import Template
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_serializer, field_validator
-from sabir.builders import name_kind
-from sabir.errors import SabirError, one_line
-from sabir.losses import Loss
-from sabir.messages import Message
+from sabir.base.errors import one_line
+from sabir.base.losses import Loss
+from sabir.errors import SabirError
+from sabir.vocabulary.constructors import name_kind
+from sabir.vocabulary.messages import Message
 
 from sabir_roles.base import MessageFlag, MessageRole, SenderRecipient, validate_sender_recipient, word_of
 from sabir_roles.content import Watcher, copied, hold, plain

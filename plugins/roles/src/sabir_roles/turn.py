@@ -15,16 +15,16 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
 import sabir
-from sabir.calls import CallArguments
-from sabir.settings import Settings
+from sabir.calling.calls import CallArguments
+from sabir.vocabulary.settings import Settings
 
 if TYPE_CHECKING:
-    from sabir.calls import Adapter
-    from sabir.losses import Loss
-    from sabir.messages import Message
-    from sabir.options import OptionLike
-    from sabir.reply import Reply
-    from sabir.stream import ReplyStream, SyncReplyStream
+    from sabir.base.losses import Loss
+    from sabir.calling.calls import Adapter
+    from sabir.calling.stream import ReplyStream, SyncReplyStream
+    from sabir.options.option import OptionLike
+    from sabir.vocabulary.messages import Message
+    from sabir.vocabulary.reply import Reply
 
     from sabir_roles.action_response import ActionResponse
     from sabir_roles.instruction import Instruction

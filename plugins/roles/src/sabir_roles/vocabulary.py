@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import BaseModel
-from sabir.builders import build
-from sabir.hints import SHARED
-from sabir.losses import Loss, LossKind
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload, RoleHint, new_ids
-from sabir.pairing import side_of
-from sabir.parts import MediaPart, Part, TextPart
-from sabir.values import encode_json
+from sabir.base.losses import Loss, LossKind
+from sabir.base.models import build
+from sabir.base.values import encode_json
+from sabir.rendering.pairing import side_of
+from sabir.vocabulary.hints import SHARED
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload, RoleHint, new_ids
+from sabir.vocabulary.parts import MediaPart, Part, TextPart
 
 from sabir_roles.action_request import ActionRequest
 from sabir_roles.action_response import ActionResponse

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sabir import Message, OptionResultBuilder, SettingsInvalid
-from sabir.errors import one_line
-from sabir.messages import OptionCall
-from sabir.values import JSONValue, encode_json
+from sabir.base.errors import one_line
+from sabir.base.values import JSONValue, encode_json
+from sabir.vocabulary.messages import OptionCall
 
 Word: TypeAlias = Literal["allow", "deny", "wait"]
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from sabir import Message
-from sabir.answers import unanswered
+from sabir.options.answers import unanswered
 
 from sabir_runtime import paths
 from sabir_runtime.policies import Batch

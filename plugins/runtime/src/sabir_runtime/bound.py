@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sabir import RUNTIME, Message, Option, answer
-from sabir.constructors import as_messages
-from sabir.messages import RESERVED
-from sabir.provided import values_of
+from sabir.options.signatures import values_of
+from sabir.vocabulary.constructors import as_messages
+from sabir.vocabulary.messages import RESERVED
 
 from sabir_runtime.depth import checked, deeper, heard
 from sabir_runtime.errors import CallsTooDeep, PolicyInvalid

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from sabir import Reply
 from sabir.errors import SettingsInvalid
-from sabir.messages import OptionCall
+from sabir.vocabulary.messages import OptionCall
 
 from sabir_runtime.outcomes import BudgetExhausted
 

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sabir import Option
-from sabir.closing import AsyncClosing
+from sabir.calling.stream import AsyncClosing
 
 from sabir_runtime.bound import BoundPolicy
 from sabir_runtime.errors import UnknownOption

@@ -12,7 +12,7 @@ from itertools import count
 from typing import NamedTuple, cast
 
 from sabir import Message, Reply
-from sabir.messages import OptionCall
+from sabir.vocabulary.messages import OptionCall
 from sabir_session import InnerMessage
 
 from sabir_runtime.records import Clerk, Heading, messages_of, reply_of

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 import sabir
 from sabir import Adapter, Message, Option, Reply, SettingsInvalid
-from sabir.calls import CallArguments
-from sabir.messages import OptionCall
-from sabir.signatures import is_asynchronous
-from sabir.threads import Threads
+from sabir.calling.calls import CallArguments
+from sabir.options.signatures import is_asynchronous
+from sabir.options.threads import Threads
+from sabir.vocabulary.messages import OptionCall
 from sabir_session import InnerMessage, Session
 
 from sabir_runtime.approval import Approve, Decision, as_decision

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Generic, TypedDict, Unpack, cast
 
 from sabir import Adapter, Option, OptionInvalid, Settings, SettingsInvalid
-from sabir.calls import CallArguments
-from sabir.execution import check_runs
-from sabir.losses import Strict
-from sabir.misnamed import refuse_misnamed
-from sabir.options import OptionLike, as_options
+from sabir.base.losses import Strict
+from sabir.calling.calls import CallArguments
+from sabir.options.execution import check_runs
+from sabir.options.option import OptionLike, as_options
+from sabir.vocabulary.settings import refuse_misnamed
 from sabir_session import Session, enable_inner_message_recording
 
 from sabir_runtime.approval import Approve

@@ -12,7 +12,7 @@ from itertools import groupby
 from uuid import uuid4
 
 from sabir import Message
-from sabir.constructors import as_messages
+from sabir.vocabulary.constructors import as_messages
 from sabir_session import (
     InnerMessage,
     Session,

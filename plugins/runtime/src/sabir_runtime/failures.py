@@ -20,11 +20,11 @@ from types import NoneType
 from typing import TypeAlias, TypeGuard
 
 from sabir import OptionFailed
+from sabir.base.models import AtRest
+from sabir.base.values import encode_json
 from sabir.errors import NotJSON
-from sabir.execution import is_retryable, text_of
-from sabir.models import AtRest
-from sabir.parts import NonEmpty
-from sabir.values import encode_json
+from sabir.options.execution import is_retryable, text_of
+from sabir.vocabulary.parts import NonEmpty
 
 from sabir_runtime.errors import CallsTooDeep, LoopLimit, PolicyInvalid, RuntimeFault, UnknownOption
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import sabir
 from sabir import Message, Option
-from sabir.errors import one_line
+from sabir.base.errors import one_line
 
 from sabir_runtime.policies import AnyPolicy
 from sabir_runtime.threads import called

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import sabir
 from sabir import Adapter, Message, Settings
-from sabir.answers import unanswered
-from sabir.closing import AsyncClosing
-from sabir.losses import Strict
-from sabir.registry import split_model
+from sabir.base.losses import Strict
+from sabir.calling.stream import AsyncClosing
+from sabir.discovery.registry import split_model
+from sabir.options.answers import unanswered
 
 if TYPE_CHECKING:
     from sabir_runtime.contexts import BaseContext

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from typing import Generic, TypeVar, Unpack
 
 from sabir import Adapter
-from sabir.misnamed import refuse_misnamed
+from sabir.vocabulary.settings import refuse_misnamed
 from sabir_session import Session
 
 from sabir_runtime.evaluate import EvaluateArguments, EvaluationArguments, evaluate, evaluate_sync

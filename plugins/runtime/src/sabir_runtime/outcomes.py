@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from sabir import SabirError
-from sabir.messages import OptionCall
+from sabir.vocabulary.messages import OptionCall
 
 if TYPE_CHECKING:
     from sabir_runtime.response import PromptResponse

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Generic, TypeAlias
 import sabir
 from pydantic import TypeAdapter
 from sabir import Message, ResponseFormat, Settings
-from sabir.calls import Messages
-from sabir.constructors import Content, as_messages
+from sabir.calling.calls import Messages
+from sabir.vocabulary.constructors import Content, as_messages
 
 if TYPE_CHECKING:  # at run time, a default of a type variable is Python 3.13's
     from typing_extensions import TypeVar

@@ -16,7 +16,7 @@ from collections.abc import Collection, Generator
 from typing import NamedTuple, TypeAlias
 
 from sabir import Message, Reply
-from sabir.messages import OptionCall
+from sabir.vocabulary.messages import OptionCall
 from sabir_session import InnerMessage
 
 from sabir_runtime.approval import ALLOWED, Decision, denial, with_arguments

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from sabir.threads import in_thread
+from sabir.options.threads import in_thread
 
 Given = TypeVar("Given")
 Answer = TypeVar("Answer")

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Unpack
 
 from sabir import Adapter, Rendering, Reply, ReplyStream, SyncReplyStream, Target
-from sabir.calls import CallArguments, Messages
-from sabir.drive import Performer, SyncPerformer
-from sabir.exchange import Script
-from sabir.relay import Relay, SyncRelay, way_along
+from sabir.calling.calls import CallArguments, Messages
+from sabir.calling.drive import Performer, SyncPerformer
+from sabir.calling.exchange import Script
+from sabir.calling.relay import Relay, SyncRelay, way_along
 
 from sabir_runtime.budgets import Budget, Spending
 

@@ -12,10 +12,9 @@ from typing import Any, Generic, TypeVar, cast
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError
-from sabir.arguments import describe
-from sabir.errors import one_line
-from sabir.models import AtRest, load_as
-from sabir.values import parse_json
+from sabir.base.errors import one_line
+from sabir.base.models import AtRest, describe, load_as
+from sabir.base.values import parse_json
 
 Item = TypeVar("Item")
 

@@ -8,7 +8,7 @@ Codes are SQLite's (https://sqlite.org/rescode.html) and Postgres's SQLSTATEs.
 import sqlite3
 from urllib.parse import quote
 
-from sabir.errors import one_line
+from sabir.base.errors import one_line
 
 REMEDY_OF_DAMAGE = "put back a copy of the store, or give another one"
 _ROOM = "make room on its disk, and do it again"

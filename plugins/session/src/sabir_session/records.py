@@ -17,9 +17,9 @@ from uuid import UUID, uuid4
 
 from pydantic import AfterValidator, AwareDatetime, Field
 from sabir import Message, Usage
-from sabir.models import AtRest, assemble
-from sabir.parts import NonEmpty, Text
-from sabir.reply import FinishReason
+from sabir.base.models import AtRest, assemble
+from sabir.vocabulary.parts import NonEmpty, Text
+from sabir.vocabulary.reply import FinishReason
 
 Role: TypeAlias = Literal["system", "assistant", "user", "tool"]
 CallStatus: TypeAlias = Literal["pending", "completed", "failed"]

@@ -15,10 +15,9 @@ from typing import Any, Literal, NoReturn
 
 from pydantic import Field, ValidationError
 from pydantic_core import to_json
-from sabir.arguments import describe
-from sabir.errors import one_line
-from sabir.models import AtRest, load_as
-from sabir.parts import NonEmpty, Text
+from sabir.base.errors import one_line
+from sabir.base.models import AtRest, describe, load_as
+from sabir.vocabulary.parts import NonEmpty, Text
 
 from sabir_session.errors import SnapshotRestoreError
 from sabir_session.records import UTCDatetime

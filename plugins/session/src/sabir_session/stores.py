@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager, contextmanager
 from threading import RLock
 from typing import Any, NamedTuple, Protocol
 
-from sabir.closing import SyncClosing
-from sabir.errors import one_line
+from sabir.base.errors import one_line
+from sabir.calling.stream import SyncClosing
 
 from sabir_session import failures, layout
 from sabir_session.errors import (

@@ -16,8 +16,8 @@ from typing import ClassVar, TypeVar
 
 import pytest
 import sabir
-from sabir.settings import Settings
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
+from sabir.vocabulary.settings import Settings
 
 from sabir_testing.capabilities import CAPABILITIES, Grade
 from sabir_testing.leaks import Allowed

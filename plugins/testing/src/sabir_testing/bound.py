@@ -7,10 +7,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from sabir.losses import Loss
-from sabir.messages import Message
-from sabir.models import load_as
-from sabir.values import JSONValue
+from sabir.base.losses import Loss
+from sabir.base.models import load_as
+from sabir.base.values import JSONValue
+from sabir.vocabulary.messages import Message
 
 from sabir_testing.marks import strings
 

@@ -13,9 +13,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sabir.losses import Loss
-from sabir.messages import Message
-from sabir.rendering import Rendering
+from sabir.base.losses import Loss
+from sabir.contract.protocols import Rendering
+from sabir.vocabulary.messages import Message
 
 WIDTH = 100
 MOST_LINES = 40

@@ -19,10 +19,10 @@ from weakref import WeakKeyDictionary
 import pytest
 import sabir
 from sabir.errors import RenderingRefused, SabirError
-from sabir.messages import Message, PartsPayload
-from sabir.parts import ReasoningPart, TextPart
-from sabir.reply import Reply
-from sabir.settings import Settings
+from sabir.vocabulary.messages import Message, PartsPayload
+from sabir.vocabulary.parts import ReasoningPart, TextPart
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.settings import Settings
 
 from sabir_testing.base import Suite
 from sabir_testing.broken import Broken, expect

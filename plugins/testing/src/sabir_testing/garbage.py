@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import strategies as st
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
 
 from sabir_testing.documents import Place
 from sabir_testing.histories import Strategy, json_values, texts

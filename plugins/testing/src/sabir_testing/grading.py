@@ -7,12 +7,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sabir.base.losses import Loss, refuse
+from sabir.base.values import JSONValue
+from sabir.contract.protocols import Rendering
 from sabir.errors import RenderingRefused
-from sabir.losses import Loss, refuse
-from sabir.messages import Message
-from sabir.rendering import Rendering
-from sabir.settings import NEVER_READ
-from sabir.values import JSONValue
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.settings import NEVER_READ
 
 from sabir_testing.broken import Broken
 from sabir_testing.capabilities import DOWNGRADED, FULL, REFUSED, Grade

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload, RoleHint
-from sabir.parts import Citation, MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
-from sabir.scope import Target
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload, RoleHint
+from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
+from sabir.vocabulary.target import Target
 
 from sabir_testing.samples import JSON_KINDS, WIRE_KEYS
 

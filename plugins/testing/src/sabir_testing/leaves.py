@@ -6,8 +6,8 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from sabir.sse import ServerEventReader
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
+from sabir.contract.framing import ServerEventReader
 
 from sabir_testing.cassettes import RecordedExchange
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
-from sabir.losses import Loss
-from sabir.messages import Message
-from sabir.values import JSONValue
+from sabir.base.losses import Loss
+from sabir.base.values import JSONValue
+from sabir.vocabulary.messages import Message
 
 Place = tuple[int, ...]
 """Positions in arrays, from the outermost inwards; what stands in one object has no order."""

@@ -10,13 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sabir.contracts import Dialect
-from sabir.incoming import StreamState
-from sabir.messages import Message
-from sabir.parts import Part
-from sabir.reply import Reply
-from sabir.scope import DecodeScope
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
+from sabir.contract.protocols import Dialect
+from sabir.contract.scope import DecodeScope
+from sabir.reading.incoming import StreamState
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.parts import Part
+from sabir.vocabulary.reply import Reply
 
 from sabir_testing.subject import Subject
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sabir.identifiers import Identifiers
-from sabir.messages import Message
-from sabir.pairing import Block, Pairing, Waiting
-from sabir.rendering import Rendering
-from sabir.scope import Tables
+from sabir.contract.protocols import Rendering
+from sabir.contract.scope import Tables
+from sabir.rendering.pairing import Block, Pairing, Waiting
+from sabir.rendering.turns import Identifiers
+from sabir.vocabulary.messages import Message
 
 from sabir_testing.broken import Broken
 from sabir_testing.marks import Marked, Place, messages, places, strings

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from sabir.contracts import Decoder
+from sabir.contract.framing import ServerEvent, ServerEventReader
+from sabir.contract.protocols import Decoder
+from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError
-from sabir.events import BlockDelta, BlockEnd, BlockStart, StreamEvent
-from sabir.incoming import StreamState
-from sabir.reply import Reply
-from sabir.scope import DecodeScope
-from sabir.sse import ServerEvent, ServerEventReader
+from sabir.reading.incoming import StreamState
+from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, StreamEvent
 
 from sabir_testing.broken import Broken
 from sabir_testing.exchanges import STREAMED, Service

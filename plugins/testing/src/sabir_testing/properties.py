@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis.errors import HypothesisException
 from hypothesis.strategies import SearchStrategy
-from sabir.messages import Message
+from sabir.vocabulary.messages import Message
 
 from sabir_testing.broken import Broken
 from sabir_testing.subject import Subject

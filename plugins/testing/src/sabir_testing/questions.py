@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import sabir
 from pydantic import BaseModel, ValidationError
 from sabir.errors import CallError
-from sabir.messages import Message, PartsPayload
-from sabir.options import Option
-from sabir.parts import TextPart
-from sabir.reply import Reply
-from sabir.settings import RetryPolicy, Settings
+from sabir.options.option import Option
+from sabir.vocabulary.messages import Message, PartsPayload
+from sabir.vocabulary.parts import TextPart
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.settings import RetryPolicy, Settings
 
 from sabir_testing.broken import Broken, expect
 

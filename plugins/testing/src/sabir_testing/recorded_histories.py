@@ -13,8 +13,8 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-from sabir.history import loads
-from sabir.messages import Message
+from sabir.vocabulary.history import loads
+from sabir.vocabulary.messages import Message
 
 FOLDER = "recorded"
 ENDPOINT = "https://recorded.invalid"

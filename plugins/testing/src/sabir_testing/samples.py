@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import sabir
-from sabir.media import Modality
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
-from sabir.parts import KnownPart, MediaPart, TextPart
-from sabir.settings import ResponseFormat, Settings
+from sabir.vocabulary.media import Modality
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
+from sabir.vocabulary.parts import KnownPart, MediaPart, TextPart
+from sabir.vocabulary.settings import ResponseFormat, Settings
 
 GRAY = (
     "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAgGBgcGBQgHBwcJCQgKDBQNDAsLDBkSEw8UHRofHh0aHBwgJC4nICIsIxwcKDcpLDAxNDQ0Hyc5"

@@ -12,19 +12,17 @@ once.
 
 from typing import TypedDict, Unpack
 
-from sabir.adapter import ModelAdapter
-from sabir.calls import CallArguments, Messages
-from sabir.constructors import as_messages
-from sabir.contracts import Access, Dialect
+from sabir.base.losses import Strict, strict_kinds
+from sabir.calling.adapter import ModelAdapter
+from sabir.calling.calls import CallArguments, Messages
+from sabir.calling.stream import ReplyStream, SyncReplyStream
+from sabir.contract.protocols import Access, Dialect, Rendering
+from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError
-from sabir.losses import Strict, strict_kinds
-from sabir.misnamed import refuse_misnamed
-from sabir.options import as_options
-from sabir.rendering import Rendering
-from sabir.reply import Reply
-from sabir.scope import DecodeScope
-from sabir.settings import RetryPolicy, Settings
-from sabir.stream import ReplyStream, SyncReplyStream
+from sabir.options.option import as_options
+from sabir.vocabulary.constructors import as_messages
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.settings import RetryPolicy, Settings, refuse_misnamed
 
 from sabir_testing.scripted_answers import (
     Answer,

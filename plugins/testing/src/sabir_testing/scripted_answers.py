@@ -18,11 +18,12 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from pydantic import BaseModel
-from sabir.errors import CallError, ConnectionFailed, SettingsInvalid, one_line
-from sabir.models import Frozen
-from sabir.parts import KnownPart, ReasoningPart, RefusalPart, TextPart
-from sabir.reply import FinishReason, Usage
-from sabir.values import JSONValue, encode_json
+from sabir.base.errors import one_line
+from sabir.base.models import Frozen
+from sabir.base.values import JSONValue, encode_json
+from sabir.errors import CallError, ConnectionFailed, SettingsInvalid
+from sabir.vocabulary.parts import KnownPart, ReasoningPart, RefusalPart, TextPart
+from sabir.vocabulary.reply import FinishReason, Usage
 
 from sabir_testing.scripted_gate import Gate, Wait
 from sabir_testing.scripted_sent import Sent

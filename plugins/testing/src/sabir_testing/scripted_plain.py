@@ -9,15 +9,16 @@ import json
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from sabir.decoded import DecodedHistory
+from sabir.base.values import JSONValue
+from sabir.contract.protocols import DecodedHistory
+from sabir.contract.scope import DecodeScope, Entry, LossLog, RequestScope, Side, Tables, Turn, TurnScope
 from sabir.errors import SettingsInvalid
-from sabir.fold import decode_call
-from sabir.media import MediaRule, Modality
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
-from sabir.options import Option
-from sabir.scope import DecodeScope, Entry, LossLog, RequestScope, Side, Tables, Target, Turn, TurnScope
-from sabir.settings import WIRE_SETTINGS, Settings
-from sabir.values import JSONValue
+from sabir.options.option import Option
+from sabir.reading.fold import decode_call
+from sabir.vocabulary.media import MediaRule, Modality
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
+from sabir.vocabulary.settings import WIRE_SETTINGS, Settings
+from sabir.vocabulary.target import Target
 
 from sabir_testing.scripted_wire import AnswerHalf
 

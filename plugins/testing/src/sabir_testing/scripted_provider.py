@@ -7,11 +7,11 @@ So losses, `strict`, vendor settings and the errors of all of these are what the
 
 from collections.abc import Mapping, Sequence
 
-from sabir import registry
-from sabir.contracts import SABIR_API, Access, Dialect, Provider
-from sabir.decoded import DecodedHistory
-from sabir.scope import DecodeScope, LossLog, ModelInfo, RequestScope, Tables, Target, Turn, TurnScope
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
+from sabir.contract.protocols import SABIR_API, Access, DecodedHistory, Dialect, Provider
+from sabir.contract.scope import DecodeScope, LossLog, RequestScope, Tables, Turn, TurnScope
+from sabir.discovery.registry import default_registry
+from sabir.vocabulary.target import ModelInfo, Target
 
 from sabir_testing.scripted_plain import NAME, PlainDialect
 from sabir_testing.scripted_wire import AnswerHalf, ScriptedConnection
@@ -111,6 +111,6 @@ def stand_in(model: str, connection: ScriptedConnection) -> tuple[ScriptedProvid
     if provider_name == NAME:
         plain = ScriptedProvider(None, connection)
         return plain, plain.dialect("plain"), model_name
-    name = registry.split_model(model)
-    provider = ScriptedProvider(registry.provider(name.provider), connection)
+    name = default_registry.split_model(model)
+    provider = ScriptedProvider(default_registry.provider(name.provider), connection)
     return provider, provider.dialect(name.dialect or provider.dialects[0]), name.model

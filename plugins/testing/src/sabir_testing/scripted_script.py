@@ -5,12 +5,11 @@ from itertools import count
 from threading import Lock
 from typing import NamedTuple
 
-from sabir.contracts import WireRequest
+from sabir.contract.protocols import Rendering, WireRequest
 from sabir.errors import SettingsInvalid
-from sabir.messages import Message
-from sabir.options import Option
-from sabir.rendering import Rendering
-from sabir.settings import Settings
+from sabir.options.option import Option
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.settings import Settings
 
 from sabir_testing.scripted_answers import Always, Answer, Function, Scriptable, as_answer, described
 from sabir_testing.scripted_gate import ScriptMismatch

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from sabir.errors import one_line
-from sabir.messages import Message, OptionResultPayload
-from sabir.options import Option
-from sabir.rendering import Rendering
-from sabir.settings import Settings
+from sabir.base.errors import one_line
+from sabir.contract.protocols import Rendering
+from sabir.options.option import Option
+from sabir.vocabulary.messages import Message, OptionResultPayload
+from sabir.vocabulary.settings import Settings
 
 SHOWN_CHARACTERS = 80
 """How much of a request's text is shown in one line."""

@@ -12,16 +12,16 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from sabir.authoring.bodies import CountsNoTokens
-from sabir.contracts import WireRequest
+from sabir.base.values import FrozenDict
+from sabir.contract.framing import ServerEvent, ServerEventReader
+from sabir.contract.protocols import WireRequest
+from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, SabirError, ServerFailed
-from sabir.events import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.fold import Fold, decode_call
-from sabir.messages import OptionCallPayload
-from sabir.parts import KnownPart
-from sabir.reply import Reply, Usage
-from sabir.scope import DecodeScope, Target
-from sabir.sse import ServerEvent, ServerEventReader
-from sabir.values import FrozenDict
+from sabir.reading.fold import Fold, decode_call
+from sabir.vocabulary.messages import OptionCallPayload
+from sabir.vocabulary.parts import KnownPart
+from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, StreamEvent, Usage
+from sabir.vocabulary.target import Target
 
 from sabir_testing.scripted_answers import Answer, Chosen
 from sabir_testing.scripted_gate import Sleep, Wait

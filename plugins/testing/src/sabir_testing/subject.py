@@ -10,14 +10,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import sabir
-from sabir.contracts import Access, Connection, Dialect, Provider
+from sabir.base.values import JSONValue
+from sabir.contract.protocols import Access, Connection, Dialect, Provider, Rendering
+from sabir.contract.scope import DecodeScope, Tables
 from sabir.errors import RenderingRefused
-from sabir.messages import Message
-from sabir.options import Option
-from sabir.rendering import Renderer, Rendering
-from sabir.scope import DecodeScope, Tables, Target
-from sabir.settings import Settings
-from sabir.values import JSONValue
+from sabir.options.option import Option
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.settings import Settings
+from sabir.vocabulary.target import Target
 
 from sabir_testing.broken import Broken
 from sabir_testing.capabilities import CAPABILITIES, UNKNOWN, Grade

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
-from sabir.contracts import Access, ApiKey, Connection
+from sabir.contract.protocols import Access, ApiKey, Connection
 from sabir.errors import CredentialsMissing, SettingsInvalid
 
 from sabir_testing.base import Suite

@@ -11,9 +11,10 @@ from importlib.util import find_spec
 from itertools import pairwise
 
 import sabir
-from sabir.contracts import Access
-from sabir.scope import FEATURES, IdentifierRule
-from sabir.settings import WIRE_SETTINGS
+from sabir.contract.protocols import Access
+from sabir.contract.scope import IdentifierRule
+from sabir.vocabulary.settings import WIRE_SETTINGS
+from sabir.vocabulary.target import FEATURES
 
 from sabir_testing.base import Suite
 from sabir_testing.broken import Broken, expect

@@ -5,13 +5,12 @@ import warnings
 from collections.abc import Sequence
 
 from hypothesis import strategies as st
+from sabir.base.values import JSONValue
+from sabir.calling.pure import PureDialect
 from sabir.errors import CallError, HistoryInvalid, SabirError
-from sabir.history import dumps, loads
-from sabir.incoming import StreamState
-from sabir.mending import mend
-from sabir.messages import Message
-from sabir.pure import PureDialect
-from sabir.values import JSONValue
+from sabir.reading.incoming import StreamState, mend
+from sabir.vocabulary.history import dumps, loads
+from sabir.vocabulary.messages import Message
 
 from sabir_testing.base import Suite
 from sabir_testing.broken import Broken, describe_message, expect

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import pytest
+from sabir.base.values import JSONValue
 from sabir.errors import CallError, ResponseInvalid
-from sabir.values import JSONValue
 
 from sabir_testing.broken import Broken, expect
 from sabir_testing.exchanges import WHOLE, Answered, Service

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import pytest
 import sabir
-from sabir.contracts import Access, Dialect
-from sabir.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
-from sabir.parts import OpaquePart, ReasoningPart, TextPart
-from sabir.rendering import Renderer, Rendering
-from sabir.scope import Target
+from sabir.contract.protocols import Access, Dialect, Rendering
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.vocabulary.parts import OpaquePart, ReasoningPart, TextPart
+from sabir.vocabulary.target import Target
 
 from sabir_testing.base import Suite
 from sabir_testing.bound import bound_in, bound_texts, untold, without_bound

@@ -7,11 +7,12 @@ from weakref import WeakKeyDictionary
 
 import sabir
 from hypothesis import strategies as st
+from sabir.base.losses import Loss
+from sabir.contract.protocols import Rendering
 from sabir.errors import RenderingRefused
-from sabir.losses import Loss
-from sabir.messages import Message
-from sabir.rendering import Renderer, Rendering
-from sabir.settings import WIRE_SETTINGS, Settings
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.settings import WIRE_SETTINGS, Settings
 
 from sabir_testing.base import Suite
 from sabir_testing.broken import Broken, expect

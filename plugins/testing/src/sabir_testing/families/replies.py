@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import pytest
 import sabir
-from sabir.messages import Message
-from sabir.reply import Reply
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.reply import Reply
 
 from sabir_testing.broken import Broken, expect
 from sabir_testing.capabilities import FULL

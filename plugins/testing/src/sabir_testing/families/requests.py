@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 import sabir
+from sabir.contract.protocols import Rendering
 from sabir.errors import SabirError, SettingsInvalid
-from sabir.media import Modality
-from sabir.messages import Message
-from sabir.options import Option
-from sabir.rendering import Rendering
-from sabir.settings import WIRE_SETTINGS, Settings
+from sabir.options.option import Option
+from sabir.vocabulary.media import Modality
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.settings import WIRE_SETTINGS, Settings
 
 from sabir_testing.base import Suite
 from sabir_testing.broken import Broken, expect

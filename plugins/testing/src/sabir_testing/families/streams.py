@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from itertools import zip_longest
 from typing import ClassVar
 
-from sabir.events import BlockDelta, ReplyEnd, ReplyStart, StreamEvent
-from sabir.sse import ServerEvent
+from sabir.contract.framing import ServerEvent
+from sabir.vocabulary.reply import BlockDelta, ReplyEnd, ReplyStart, StreamEvent
 
 from sabir_testing.broken import Broken, expect
 from sabir_testing.exchanges import Answered, Service

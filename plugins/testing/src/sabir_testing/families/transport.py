@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
-from sabir.contracts import Connection, WireRequest
+from sabir.contract.protocols import Connection, WireRequest
 from sabir.errors import (
     CallError,
     CallTimedOut,

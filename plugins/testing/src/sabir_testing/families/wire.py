@@ -18,9 +18,9 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import pytest
 import sabir
-from sabir.contracts import Access, AsyncWireResponse, Connection, WireRequest, WireResponse
+from sabir.contract.protocols import Access, AsyncWireResponse, Connection, WireRequest, WireResponse
 from sabir.errors import SabirError
-from sabir.settings import RetryPolicy, Settings
+from sabir.vocabulary.settings import RetryPolicy, Settings
 
 from sabir_testing.broken import Broken, expect
 from sabir_testing.loopback import Asked, Server

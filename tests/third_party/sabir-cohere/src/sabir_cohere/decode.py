@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from sabir.authoring.bodies import Fields, fields, first_count, items, left_over, read_object, text, without
+from sabir.base.values import JSONValue
+from sabir.contract.scope import DecodeScope
 from sabir.errors import ResponseInvalid
-from sabir.fold import ReplyBuilder, decode_call
-from sabir.messages import OptionCallPayload
-from sabir.parts import Citation, KnownPart, OpaquePart, ReasoningPart, TextPart
-from sabir.reply import FinishReason, Reply, Usage
-from sabir.scope import DecodeScope
-from sabir.values import JSONValue
+from sabir.reading.fold import ReplyBuilder, decode_call
+from sabir.vocabulary.messages import OptionCallPayload
+from sabir.vocabulary.parts import Citation, KnownPart, OpaquePart, ReasoningPart, TextPart
+from sabir.vocabulary.reply import FinishReason, Reply, Usage
 
 from sabir_cohere.errors import report
 

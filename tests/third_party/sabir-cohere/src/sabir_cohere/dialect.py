@@ -11,9 +11,10 @@ from collections.abc import Mapping
 
 from sabir.authoring.bodies import CountsNoTokens
 from sabir.authoring.stored import ReadsNoRequests
-from sabir.media import MediaRule
-from sabir.scope import IdentifierRule, Tables, Target
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
+from sabir.contract.scope import IdentifierRule, Tables
+from sabir.vocabulary.media import MediaRule
+from sabir.vocabulary.target import Target
 
 from sabir_cohere.decode import decode
 from sabir_cohere.encode import encode_request, encode_turn

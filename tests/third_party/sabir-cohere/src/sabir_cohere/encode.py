@@ -8,15 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sabir.authoring.bodies import fields, items, without
-from sabir.authoring.leaves import arguments_text, error_text, lose, result_text
-from sabir.authoring.vendor import name_choice, read_vendor, take_setting
-from sabir.media import data_url_base64, form_of
-from sabir.models import Frozen
-from sabir.options import Option
-from sabir.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
-from sabir.scope import Entry, LossLog, RequestScope, Turn, TurnScope
-from sabir.settings import ResponseFormat
-from sabir.values import FrozenDict, JSONValue
+from sabir.authoring.leaves import arguments_text, error_text, lose, name_choice, read_vendor, result_text, take_setting
+from sabir.base.models import Frozen
+from sabir.base.values import FrozenDict, JSONValue
+from sabir.contract.scope import Entry, LossLog, RequestScope, Turn, TurnScope
+from sabir.options.option import Option
+from sabir.vocabulary.media import data_url_base64, form_of
+from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
+from sabir.vocabulary.settings import ResponseFormat
 
 Wire = dict[str, Any]
 """A JSON object of the wire."""

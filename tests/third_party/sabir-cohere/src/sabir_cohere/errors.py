@@ -8,9 +8,9 @@ The vendor has no codes. Errors of the HTTP client need no table of this wire: `
 from collections.abc import Mapping
 
 from sabir.authoring.failures import Failure, compile_words, kind_of_status, kind_of_words, refusal, reported
+from sabir.base.values import JSONValue
+from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, ConnectionFailed, ContentFiltered, ContextTooLong, InvalidRequest, QuotaExceeded
-from sabir.scope import DecodeScope
-from sabir.values import JSONValue
 
 _STATUSES: Mapping[int, type[CallError]] = {498: ContentFiltered, 499: ConnectionFailed}
 """Statuses of this vendor alone: a text holds a token that is not allowed; the request was cancelled."""

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from sabir.authoring.bodies import Fields, fields, first_count, read_object, text
-from sabir.events import BlockDelta, BlockEnd, BlockKind, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.fold import decode_call
-from sabir.scope import DecodeScope
-from sabir.sse import ServerEvent
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
+from sabir.contract.framing import ServerEvent
+from sabir.contract.scope import DecodeScope
+from sabir.reading.fold import decode_call
+from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockKind, BlockStart, ReplyEnd, ReplyStart, StreamEvent
 
 from sabir_cohere.decode import CALLS, CONTENT, PLAN, read_blocks, read_ending
 from sabir_cohere.errors import report

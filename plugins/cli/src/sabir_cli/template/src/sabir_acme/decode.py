@@ -13,12 +13,12 @@ from typing import Any
 from sabir import OpaquePart, OptionCallPayload, ReasoningPart, RefusalPart, Reply, ResponseInvalid, TextPart, Usage
 from sabir.authoring.bodies import Fields, fields, first_count, left_over, read_object, text
 from sabir.authoring.stored import data_url, medium
-from sabir.fold import ReplyBuilder, decode_call
-from sabir.media import Modality
-from sabir.parts import KnownPart
-from sabir.reply import FinishReason
-from sabir.scope import DecodeScope
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
+from sabir.contract.scope import DecodeScope
+from sabir.reading.fold import ReplyBuilder, decode_call
+from sabir.vocabulary.media import Modality
+from sabir.vocabulary.parts import KnownPart
+from sabir.vocabulary.reply import FinishReason
 
 from sabir_acme.errors import report
 

@@ -10,9 +10,10 @@ names are left out, ids and names that a rule does not take are rewritten, each 
 from collections.abc import Mapping
 
 from sabir.authoring.bodies import read_count
-from sabir.media import MediaRule
-from sabir.scope import IdentifierRule, Tables, Target
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
+from sabir.contract.scope import IdentifierRule, Tables
+from sabir.vocabulary.media import MediaRule
+from sabir.vocabulary.target import Target
 
 from sabir_acme.decode import decode
 from sabir_acme.encode import encode_request, encode_turn
@@ -35,7 +36,7 @@ TABLES = Tables(
     later_system="user",
     reasoning="with_state",
 )
-"""Every field of Tables is explained where it is defined, in sabir.scope."""
+"""Every field of Tables is explained where it is defined, in sabir.authoring."""
 
 
 class ChatDialect:

@@ -12,13 +12,12 @@ from typing import Any
 
 from sabir import MediaPart, OpaquePart
 from sabir.authoring.bodies import fields
-from sabir.authoring.leaves import arguments_text, result_text
+from sabir.authoring.leaves import arguments_text, name_choice, read_vendor, result_text, take_setting
 from sabir.authoring.stored import CHOICES
-from sabir.authoring.vendor import name_choice, read_vendor, take_setting
-from sabir.media import data_url_base64, form_of
-from sabir.parts import KnownPart
-from sabir.scope import Entry, LossLog, RequestScope, Turn, TurnScope
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
+from sabir.contract.scope import Entry, LossLog, RequestScope, Turn, TurnScope
+from sabir.vocabulary.media import data_url_base64, form_of
+from sabir.vocabulary.parts import KnownPart
 
 from sabir_acme.settings import AcmeSettings
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from sabir import CallError, ContentFiltered, ContextTooLong, Overloaded, QuotaExceeded, RateLimited
 from sabir.authoring.failures import Failure, kind_of_status, refusal, reported
-from sabir.scope import DecodeScope
-from sabir.values import JSONValue
+from sabir.base.values import JSONValue
+from sabir.contract.scope import DecodeScope
 
 CODES: Mapping[str, type[CallError]] = {
     "too_long": ContextTooLong,

@@ -11,8 +11,8 @@ from typing import Any
 from sabir import DecodedHistory, HistoryInvalid, OptionResultPayload, TextPart
 from sabir.authoring.bodies import fields, left_over, text
 from sabir.authoring.stored import History, expect, expect_name, listed, read_request
-from sabir.fold import ReplyBuilder
-from sabir.scope import DecodeScope
+from sabir.contract.scope import DecodeScope
+from sabir.reading.fold import ReplyBuilder
 
 from sabir_acme.decode import read_block, read_part
 from sabir_acme.encode import SETTINGS

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from sabir import CallError, ModelInfo
 from sabir.authoring import access as reach
 from sabir.authoring.access import AsyncHTTPAnswer, HTTPAnswer
+from sabir.authoring.catalogue import read_models
 from sabir.authoring.failures import translate_raised
-from sabir.catalogue import read_models
-from sabir.contracts import Access, WireRequest
+from sabir.contract.protocols import Access, WireRequest
 
 from sabir_acme.dialect import ChatDialect
 

@@ -6,7 +6,7 @@ can still be sent as `extra_body`.
 
 from typing import Literal
 
-from sabir.models import Frozen
+from sabir.base.models import Frozen
 
 
 class AcmeSettings(Frozen):

@@ -12,9 +12,9 @@ from typing import Any
 
 from sabir import BlockDelta, BlockEnd, BlockStart, OptionCallPayload, ReplyEnd, ReplyStart, StreamEvent
 from sabir.authoring.bodies import Fields, read_object, text, without
-from sabir.events import BlockKind
-from sabir.scope import DecodeScope
-from sabir.sse import ServerEvent
+from sabir.contract.framing import ServerEvent
+from sabir.contract.scope import DecodeScope
+from sabir.vocabulary.reply import BlockKind
 
 from sabir_acme.decode import read_block, read_end
 from sabir_acme.errors import report

@@ -1,0 +1,260 @@
+"""The two bases of sabir's data: frozen models, and frozen models that keep what a newer writer added.
+
+Law 11, deep immutability: no attribute, item or nested value of a model can be changed; a changed copy
+is made by `model_copy(update=...)`, which validates. Construction is strict everywhere.
+
+    given ──construct, validate──▶ model           unknown fields are errors
+    stored ──load_as──▶ model                      unknown fields are kept verbatim, and written back
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, ValidationInfo
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
+
+from sabir.base.errors import BuilderError, NotJSON, one_line
+from sabir.base.values import FrozenDict, JSONValue, encode_json, object_view
+
+_LOADING: dict[str, Any] = {"sabir": "loading"}
+"""The validation context under which unknown part kinds are kept."""
+
+_CONSTRUCTING: dict[str, Any] = {"sabir": "constructing"}
+"""The validation context of a constructor, which is strict whatever the data says of itself."""
+
+Loaded = TypeVar("Loaded")
+Made = TypeVar("Made", bound="Frozen")
+_SLOTS = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+_set_values, _set_given, _set_extra, _set_private = (vars(BaseModel)[slot].__set__ for slot in _SLOTS)
+
+
+def _made_already(value: object) -> TypeError:
+    return TypeError(f"{type(value).__name__} is immutable; make a changed copy with model_copy(update=…) instead")
+
+
+def is_loading(info: ValidationInfo) -> bool:
+    """Whether a validation runs on behalf of a loader rather than a constructor."""
+    return info.context is _LOADING
+
+
+def is_constructing(info: ValidationInfo) -> bool:
+    """Whether a validation runs on behalf of a constructor of ours."""
+    return info.context is _CONSTRUCTING
+
+
+def load_as(validate: Callable[..., Loaded], stored: JSONValue) -> Loaded:
+    """What was stored, as `validate` of a model or a TypeAdapter makes it; unknown fields and part kinds are kept.
+
+    Raises pydantic.ValidationError, also for an unknown field of what is not kept at rest, and for one that is no JSON.
+    """
+    loaded = validate(stored, context=_LOADING, extra="allow")
+    for model in _models(loaded):
+        unknown = model.__pydantic_extra__
+        _set_extra(model, _kept(model, unknown) if unknown else None)
+    return loaded
+
+
+def assemble(kind: type[Made], values: dict[str, Any], given: set[str]) -> Made:
+    """What the constructor makes of values that are known to be valid, in a third of the time: nothing is looked at.
+
+    `values` are all fields, by their own names and in their order; `given` those that a constructor would be given.
+    """
+    made = object.__new__(kind)
+    _set_values(made, values)
+    _set_given(made, given)
+    _set_extra(made, None)
+    _set_private(made, None)
+    return made
+
+
+def _kept(model: "Frozen", unknown: dict[str, Any]) -> FrozenDict:
+    """The unknown fields of a model at rest, immutable."""
+    kind = type(model).__name__
+    if not isinstance(model, AtRest):
+        refused = [InitErrorDetails(type="extra_forbidden", loc=(kind, name), input=unknown) for name in unknown]
+        raise ValidationError.from_exception_data(kind, refused)
+    try:
+        return object_view(encode_json(unknown))
+    except NotJSON as error:
+        refusal = InitErrorDetails(type="value_error", loc=(kind,), input=unknown, ctx={"error": error})
+        raise ValidationError.from_exception_data(kind, [refusal]) from None
+
+
+def _models(value: object) -> Iterator["Frozen"]:
+    """Every model that a value is made of, the inner ones first."""
+    within: Iterable[object] = vars(value).values() if isinstance(value, Frozen) else (value,)
+    for held in within:
+        for item in held if isinstance(held, tuple | list) else (held,):
+            if isinstance(item, Frozen):
+                yield from _models(item)
+    if isinstance(value, Frozen):
+        yield value
+
+
+def _named(error: ValidationError, validate: Callable[..., object], given: object, **settings: Any) -> ValidationError:
+    """The error; where only unknown fields of models at rest are wrong, one that names the known ones.
+
+    What was given is validated again with its unknown fields: pydantic's error knows their places, not their models.
+    """
+    refused = error.errors(include_url=False, include_input=False, include_context=False)
+    places = dict.fromkeys(each["loc"][:-1] for each in refused if each["type"] == "extra_forbidden")
+    if not places:
+        return error
+    try:
+        made = validate(given, **{**settings, "extra": "allow"})
+    except ValidationError:
+        return error
+    unknown = [model for model in _models(made) if model.__pydantic_extra__]
+    if len(places) != len(unknown) or not all(isinstance(model, AtRest) for model in unknown):
+        return error
+    details = [
+        InitErrorDetails(type=_unknown_fields(model), loc=place, input=model.__pydantic_extra__)
+        for place, model in zip(places, unknown, strict=True)
+    ]
+    return ValidationError.from_exception_data(error.title, details)
+
+
+def _unknown_fields(model: "Frozen") -> PydanticCustomError:
+    unknown = ", ".join(repr(name) for name in model.__pydantic_extra__ or ())
+    fields = ", ".join(field.alias or name for name, field in type(model).model_fields.items())
+    words = f"{type(model).__name__} has no field {unknown}; its fields are {fields}"
+    return PydanticCustomError("extra_forbidden", "{words}", {"words": words})
+
+
+class Frozen(BaseModel):
+    """A deeply immutable value; unknown fields are errors.
+
+    Its validators are built at their first use, under pydantic's own lock: a program pays for the models that it makes.
+    """
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        serialize_by_alias=True,
+        ser_json_bytes="utf8",
+        val_json_bytes="utf8",
+        defer_build=True,
+    )
+
+    if not TYPE_CHECKING:  # a checker that saw these would let any attribute be set
+
+        def __init__(self, /, **fields: Any) -> None:
+            """Make it, once: a second call on a made instance is a TypeError."""
+            if self.__dict__:
+                raise _made_already(self)
+            try:
+                self.__pydantic_validator__.validate_python(fields, self_instance=self, context=_CONSTRUCTING)
+            except ValidationError as error:
+                raise _named(error, self.__pydantic_validator__.validate_python, fields) from None
+
+        # pydantic's own mark: validation of nested values goes past this method, as it does past BaseModel's.
+        __init__.__pydantic_base_init__ = True
+
+        @classmethod
+        def model_validate(cls, obj: Any, **settings: Any) -> Self:
+            """The model that `obj` describes; pydantic.ValidationError in the constructor's words."""
+            try:
+                return super().model_validate(obj, **settings)
+            except ValidationError as error:
+                raise _named(error, super().model_validate, obj, **settings) from None
+
+        @classmethod
+        def model_validate_json(cls, json_data: str | bytes | bytearray, **settings: Any) -> Self:
+            """The model that a JSON text describes; pydantic.ValidationError in the constructor's words."""
+            try:
+                return super().model_validate_json(json_data, **settings)
+            except ValidationError as error:
+                raise _named(error, super().model_validate_json, json_data, **settings) from None
+
+        def __setstate__(self, state: dict[Any, Any]) -> None:
+            """Unpickle, into a new instance only."""
+            if self.__dict__:
+                raise _made_already(self)
+            super().__setstate__(state)
+
+        def __setattr__(self, name: str, *_value: object) -> NoReturn:
+            """Refuse; pydantic itself lets cached properties and underscored names of a frozen model be set."""
+            refusal = InitErrorDetails(type="frozen_instance", loc=(name,), input=None)
+            raise ValidationError.from_exception_data(type(self).__name__, [refusal])
+
+        __delattr__ = __setattr__
+
+    # The parameter's type is pydantic's own.
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with the given fields changed; the result is validated (pydantic.ValidationError)."""
+        if not update:
+            return super().model_copy(deep=deep)
+        aliases = {name: field.alias or name for name, field in type(self).model_fields.items()}
+        renamed = {aliases.get(name, name): value for name, value in update.items()}
+        changed = type(self)(**{**{alias: getattr(self, name) for name, alias in aliases.items()}, **renamed})
+        given = (name for name, alias in aliases.items() if alias in renamed)
+        _set_given(changed, self.__pydantic_fields_set__.union(given))
+        _set_extra(changed, self.__pydantic_extra__)
+        return changed
+
+
+class OneOfSeveral:
+    """Beside a union of models: each is written by its own class, for which pydantic would look among all of them.
+
+    What is written is the same; a message of one part takes 3/5 of the time.
+    """
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """pydantic's schema, whose serializer asks the value itself."""
+        schema: CoreSchema = {**handler(source), "serialization": {"type": "any"}}
+        return schema
+
+
+class AtRest(Frozen):
+    """A frozen value that is stored: what a newer writer added to it survives a load and a save."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """pydantic's schema; its validator forbids unknown fields, its serializer writes those that were loaded."""
+        schema = handler(source)
+        found: Any = schema
+        while found["type"] != "model":
+            found = found["schema"]
+        if "serialization" not in found:
+            writing = {"type": "model", "cls": cls, "schema": {**found["schema"]}, "config": found["config"]}
+            found["serialization"] = writing
+            found["schema"]["extra_behavior"] = "forbid"
+        return schema
+
+
+_MESSAGES = {"string_unicode": "holds a lone surrogate, half of a character; replace it"}
+"""What pydantic says in words of its own making → the same in plain ones, by its type of error."""
+
+
+def describe(error: ValidationError) -> str:
+    """A validation error in one line: each place with what is wrong there."""
+    misfits = []
+    for each in error.errors(include_url=False, include_input=False, include_context=False):
+        place = ".".join(str(step) for step in each["loc"])
+        message = _MESSAGES.get(each["type"], each["msg"])
+        misfits.append(f"{place}: {message}" if place else message)
+    return "; ".join(misfits)
+
+
+def build(kind: type[Made], name: str = "", /, **fields: Any) -> Made:
+    """A model with those fields; BuilderError in one line where they do not fit, a lone surrogate included.
+
+    `name` is what the error calls it: the class unless given.
+    """
+    try:
+        return kind(**fields)
+    except ValidationError as error:
+        raise BuilderError(f"no {name or kind.__name__}: {one_line(describe(error))}") from None
+
+
+class PlainSchema(GenerateJsonSchema):
+    """JSON schemas without titles made of field names, which tell a model nothing."""
+
+    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 (pydantic's own attribute)
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # the parameter's type is pydantic's own
+        """Never; pydantic asks for each field."""
+        return False

@@ -1,0 +1,266 @@
+"""JSON values that cannot change.
+
+A value is held as text and seen through an immutable view, made anew at each access: it refuses every change of its own
+accord, and what `dict.update(view, …)` does to it all the same reaches that view alone.
+
+    given value ──encode──▶ JSONText (compact; keys sorted for values, kept for documents)
+    JSONText ──view──▶ str, int, float, bool, None, FrozenList, FrozenDict
+
+Values (`arguments`, `result`) are canonical: equal values have equal text. Documents (a provider's own
+block, a schema) keep the order of their keys. Non-finite numbers and lone surrogates are refused (D-01), and so is
+what is nested deeper than 100 levels: a view of it could not be made.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
+from typing import Annotated, Any, NoReturn, Self, TypeAlias
+
+from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic_core import from_json, to_jsonable_python
+
+from sabir.base.errors import NotJSON, one_line
+
+JSONValue: TypeAlias = Any
+"""Any JSON value: its type is known only to whoever made it, hence `Any`."""
+
+DEEPEST = 100
+"""Levels of arrays and objects that a value may have."""
+DEEPEST_TEXT = 120
+"""Levels that a text may have: a body wraps values of the deepest kind in some levels of its own."""
+
+_SHALLOW = 2 * DEEPEST
+"""A text of so many characters is not nested deeper."""
+
+_SHOWN = 200
+"""How much of a text is looked at to show its beginning."""
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
+_NO_BRACKETS = re.compile(r"[^\[\]]++")
+_ONE_KIND = str.maketrans("{}", "[]")
+
+
+def _refuse(self: object, *_: object, **__: object) -> NoReturn:
+    raise TypeError(f"{type(self).__name__} is immutable; make a changed copy instead")
+
+
+class _View:
+    """What both immutable containers share. `__new__` fills them, so that a second `__init__` finds nothing to do."""
+
+    __slots__ = ()
+
+    def __init__(self, items: object = ()) -> None:
+        """Do nothing; `__new__` has put the items in."""
+
+    __setitem__ = __delitem__ = clear = pop = _refuse
+
+    def __copy__(self) -> Self:
+        """Itself: there is nothing to copy for."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Itself: there is nothing to copy for."""
+        return self
+
+
+class FrozenDict(_View, dict[str, Any]):
+    """A JSON object that refuses every change; it compares equal to the same plain dict."""
+
+    __slots__ = ()
+
+    def __new__(cls, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> Self:
+        """A new one that holds the items."""
+        view = super().__new__(cls)
+        dict.update(view, items)
+        return view
+
+    __ior__ = popitem = setdefault = update = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        """Equal objects hash alike."""
+        return hash(frozenset(self.items()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by way of a plain dict."""
+        return freeze, (dict(self),)
+
+
+class FrozenList(_View, list[Any]):
+    """A JSON array that refuses every change; it compares equal to the same plain list."""
+
+    __slots__ = ()
+
+    def __new__(cls, items: Iterable[Any] = ()) -> Self:
+        """A new one that holds the items."""
+        view = super().__new__(cls)
+        list.extend(view, items)
+        return view
+
+    __iadd__ = __imul__ = append = extend = insert = remove = reverse = sort = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        """Equal arrays hash alike."""
+        return hash(tuple(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by way of a plain list."""
+        return freeze, (list(self),)
+
+
+def freeze(value: JSONValue) -> JSONValue:
+    """The immutable view of a JSON value; a view is returned as it is."""
+    # Loops, where comprehensions would put more frames on the stack for each level.
+    if type(value) is dict:
+        fields = {}
+        for key, item in value.items():
+            fields[key] = freeze(item)
+        return FrozenDict(fields)
+    if type(value) is list or type(value) is tuple:
+        items = []
+        for item in value:
+            items.append(freeze(item))
+        return FrozenList(items)
+    return value
+
+
+class JSONText(str):
+    """JSON text of one value. A plain `str` in its place is the JSON string of those characters."""
+
+    __slots__ = ()
+
+    def view(self) -> JSONValue:
+        """The immutable view of the value."""
+        return freeze(from_json(self))
+
+
+def object_view(text: JSONText) -> FrozenDict:
+    """The immutable view of a JSON object."""
+    view: FrozenDict = text.view()
+    return view
+
+
+_Encoder: TypeAlias = Callable[[JSONValue, bool], Iterable[str]]
+"""Takes a value; gives the pieces of its text."""
+
+
+def _encoder(*, sort_keys: bool) -> _Encoder:
+    """json.dumps with one encoder for all calls, which looks for no loops: a loop is too deep."""
+    if c_make_encoder is None:  # an interpreter without json's encoder in C
+        return json.JSONEncoder(**_WRITING, sort_keys=sort_keys, check_circular=False).iterencode
+    default = json.JSONEncoder().default
+    encode: _Encoder = c_make_encoder(None, default, encode_basestring, None, ":", ",", sort_keys, False, False)
+    return encode
+
+
+_WRITING: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
+_AS_GIVEN, _SORTED = _encoder(sort_keys=False), _encoder(sort_keys=True)
+
+
+def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
+    """Compact JSON text of a value; pydantic models, dates, bytes, tuples, sets become JSON first.
+
+    Raises NotJSON in one line for what JSON cannot hold.
+    """
+    if type(value) is JSONText:
+        return value
+    encode = _SORTED if sort_keys else _AS_GIVEN
+    try:
+        try:
+            text = "".join(encode(value, False))
+        except TypeError:
+            text = "".join(encode(to_jsonable_python(value, inf_nan_mode="constants"), False))
+        if not text.isascii():
+            text.encode()
+        if len(text) > _SHALLOW and _is_deeper(text, DEEPEST):
+            raise RecursionError
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NotJSON(f"{_shorten(value)} is no JSON value: {_reason(error, DEEPEST)}") from None
+    return JSONText(text)
+
+
+def _is_deeper(text: str, levels: int) -> bool:
+    """Whether JSON text is nested deeper: each round takes the innermost brackets away."""
+    if text.count("[") + text.count("{") <= levels:
+        return False
+    brackets = _NO_BRACKETS.sub("", _STRING.sub("", text).translate(_ONE_KIND))
+    for _ in range(levels):
+        brackets = brackets.replace("[]", "")
+    return bool(brackets)
+
+
+def _reason(error: Exception, levels: int) -> str:
+    if isinstance(error, RecursionError):
+        return f"it is nested deeper than {levels} levels"
+    if isinstance(error, UnicodeEncodeError):
+        return f"lone surrogate U+{ord(error.object[error.start]):04X}"
+    if "Out of range float" in str(error):
+        return "numbers must be finite"
+    return str(error).split("\n")[0] or type(error).__name__
+
+
+def _shorten(value: object) -> str:
+    if isinstance(value, str | bytes):
+        value = value[:_SHOWN]
+    try:
+        return one_line(ascii(value), 60)
+    except Exception:  # a value too deep to be shown, or one whose own repr fails
+        return f"a value of type {type(value).__name__}"
+
+
+def parse_json(text: str | bytes) -> JSONValue:
+    """What decode_json gives, for a text of valid Unicode; ValueError for any other.
+
+    A number beyond all floats is infinite here: `encode_json`, through which all values of models go, refuses it, as it
+    refuses what is too deep.
+    """
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except TypeError as error:  # a str that holds half a character
+        raise ValueError(str(error)) from None
+
+
+def decode_json(text: str | bytes) -> JSONValue:
+    """Parse strict JSON text into plain Python values; NotJSON for anything else, non-finite numbers included."""
+    try:
+        decoded = text if isinstance(text, str) else text.decode(json.detect_encoding(text), "surrogatepass")
+        value = DECODER.decode(decoded)
+        if _is_deeper(decoded, DEEPEST_TEXT):
+            raise RecursionError
+    except (ValueError, RecursionError) as error:
+        raise NotJSON(f"{_shorten(text)} is no JSON text: {_reason(error, DEEPEST_TEXT)}") from None
+    return value
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no finite number")
+    return number
+
+
+DECODER = json.JSONDecoder(parse_constant=_finite, parse_float=_finite)
+"""Decodes strict JSON; ValueError for a number that is not finite."""
+
+
+def _encode_object(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
+    text = encode_json(value, sort_keys=sort_keys)
+    if not text.startswith("{"):
+        raise ValueError(f"expected a JSON object, got {_shorten(value)}")
+    return text
+
+
+_as_json = PlainSerializer(lambda text: None if text is None else from_json(text), return_type=Any)
+
+_value, _object = partial(encode_json, sort_keys=True), partial(_encode_object, sort_keys=True)
+_any_schema, _object_schema = WithJsonSchema({}), WithJsonSchema({"type": "object"})
+
+JSONValueField = Annotated[Any, PlainValidator(_value), _as_json, _any_schema]
+"""Takes any JSON value (hence Any), held as canonical JSONText."""
+JSONObjectField = Annotated[Any, PlainValidator(_object), _as_json, _object_schema]
+"""Takes a JSON object, held as canonical JSONText."""
+JSONDocumentField = Annotated[Any, PlainValidator(encode_json), _as_json, _any_schema]
+"""Takes any JSON value, held as JSONText with its keys in the order given."""
+JSONObjectDocumentField = Annotated[Any, PlainValidator(_encode_object), _as_json, _object_schema]
+"""Takes a JSON object, held as JSONText with its keys in the order given."""

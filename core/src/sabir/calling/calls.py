@@ -1,0 +1,126 @@
+"""What a call takes, how that is checked, and the Protocol of whatever takes calls.
+
+class Cached:                                   # a wrapper is an Adapter around an Adapter
+    async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply: ...
+
+settings={"seed": 1}           ──▶ SettingsInvalid: … write sabir.Settings(…)
+Settings(vendor={"acem": …})   ──▶ SettingsInvalid: … did you mean 'acme'?
+api_key=123                    ──▶ SettingsInvalid: … give a string, or a plain function that returns one
+speaks_as="runtime"            ──▶ SettingsInvalid: … give speaks_as= another
+"""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Protocol, TypeAlias, TypedDict, Unpack
+
+from sabir.base.errors import SettingsInvalid
+from sabir.base.losses import Strict
+from sabir.calling.stream import ReplyStream, SyncReplyStream
+from sabir.contract.protocols import ApiKey, Rendering
+from sabir.discovery.registry import default_registry as registry
+from sabir.options.option import OptionLike
+from sabir.options.signatures import is_asynchronous
+from sabir.vocabulary.messages import RESERVED, RUNTIME, Message
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.settings import Settings
+from sabir.vocabulary.target import Target
+
+Messages: TypeAlias = str | Message | Sequence[Message]
+"""What a call takes: a text of the user, one message, or a conversation."""
+
+
+class CallArguments(TypedDict, total=False):
+    """How a call is made, all of it optional; wrappers take and pass it on as `**how: Unpack[CallArguments]`.
+
+    `options` are offered to the model: options, typed functions or pydantic models. `settings` are laid over the
+    adapter's. `strict` names the kinds of loss that refuse the rendering (True: dropped and downgraded); left out or
+    None, the adapter's counts.
+    """
+
+    options: Iterable[OptionLike]
+    settings: Settings | None
+    strict: Strict | None
+
+
+class Adapter(Protocol):
+    """What a conversation needs; whoever wraps one to cache, redact, limit or fall back offers the same."""
+
+    @property
+    def target(self) -> Target:
+        """Where renderings go: provider, dialect, model, endpoint."""
+
+    def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
+        """The request and its losses, without key and network."""
+
+    async def send(self, rendering: Rendering) -> Reply:
+        """Send a rendering as it is."""
+
+    def send_sync(self, rendering: Rendering) -> Reply:
+        """As `send`, waiting."""
+
+    async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
+        """Render and send."""
+
+    def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
+        """As `complete`, waiting."""
+
+    def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
+        """Render and send; the reply as it comes."""
+
+    def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
+        """As `stream`, waiting."""
+
+    async def aclose(self) -> None:
+        """Close every client that the adapter made."""
+
+    def close(self) -> None:
+        """Close the client of the waiting methods."""
+
+
+LIKENESS = 0.8
+"""From which likeness on (0 … 1, as difflib counts it) a name is taken for another one misspelt."""
+
+
+def checked_settings(settings: Settings | None, provider: str) -> Settings | None:
+    """The settings; SettingsInvalid for another type, and for a vendor section whose name is a provider's misspelt.
+
+    Installed providers are known by name without loading them. A section for one that is not installed, and whose name
+    is unlike all of theirs, passes: the same settings may serve machines with other plugins.
+    """
+    if settings is None:
+        return None
+    if not isinstance(settings, Settings):
+        raise SettingsInvalid(f"settings is of type {type(settings).__name__}; write sabir.Settings(…)")
+    for name in settings.vendor:
+        meant = None if name == provider else _meant(name, (provider, *registry.names()))
+        if meant is not None and not registry.knows(name):
+            raise SettingsInvalid(
+                f"Settings(vendor=…) has a section for {name!r}, which is no provider; did you mean {meant!r}?"
+            )
+    return settings
+
+
+def checked_policy(speaks_as: str) -> str:
+    """The policy that an adapter speaks for; SettingsInvalid for the one that is nobody's (PJ-06)."""
+    if speaks_as == RUNTIME:
+        raise SettingsInvalid(f"{RESERVED}; give speaks_as= another, for example 'llm'")
+    return speaks_as
+
+
+@lru_cache(maxsize=256)
+def _meant(name: str, known: tuple[str, ...]) -> str | None:
+    """The provider whose name is nearly this one; None where it is a provider's, or unlike all."""
+    if name in known:
+        return None
+    return next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=LIKENESS)), None)
+
+
+def checked_key(api_key: ApiKey | None) -> ApiKey | None:
+    """The key; SettingsInvalid for what is neither a string nor a plain function."""
+    remedy = "give a string, or a plain function that returns one"
+    if callable(api_key) and is_asynchronous(api_key):
+        raise SettingsInvalid(f"api_key is a coroutine function; {remedy}")
+    if api_key is not None and not isinstance(api_key, str) and not callable(api_key):
+        raise SettingsInvalid(f"api_key is of type {type(api_key).__name__}; {remedy}")
+    return api_key

@@ -1,0 +1,276 @@
+"""One call to a provider as a script without I/O: it says what to do next and is told what came of it.
+
+    script ── Open · Next · Close · Pause · Failed ──▶ driver ──▶ Connection
+       ▲                                                        │
+       └────────── Head, bytes or None; or an error ◀───────────┘     Emit hands an event of a stream to the user
+
+Retries happen here and nowhere else, by the RetryPolicy, and never after a stream's first event was handed out.
+The open response belongs to the driver; a script closes it when it ends and before it retries, the driver when
+anything else ends it.
+"""
+
+from codecs import BOM_UTF8
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
+from io import BytesIO
+from typing import Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
+
+from sabir.base.failures import CallError, ResponseInvalid, ServerFailed
+from sabir.base.losses import Loss
+from sabir.contract.protocols import Dialect, TokenCount, WireRequest
+from sabir.contract.scope import DecodeScope
+from sabir.reading.incoming import (
+    BOUNDS,
+    StreamState,
+    finished,
+    labelled,
+    mend,
+    raise_unreadable,
+    redirected,
+    shown,
+    too_long,
+)
+from sabir.vocabulary.reply import Reply, StreamEvent
+from sabir.vocabulary.settings import Bounds, RetryPolicy
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-correlation-id")
+"""Response headers that hold the provider's id of a request; the first found counts."""
+LEAST_JITTER = 0.5
+"""The least that a delay of the policy's own is scaled by, so that many callers do not come back at once."""
+
+
+class Open(NamedTuple):
+    """Send the request, for the attempt of that number (from 1); the answer is a Head."""
+
+    request: WireRequest
+    attempt: int = 1
+
+
+class Next(NamedTuple):
+    """Read what comes next of what is open, a response's bytes or another stream's event; None at its end.
+
+    `had_event` says that what was read last ended an event.
+    """
+
+    had_event: bool = False
+
+
+_NEXT, _AFTER_AN_EVENT = Next(), Next(had_event=True)
+
+
+class Close(NamedTuple):
+    """Close the open response."""
+
+
+class Pause(NamedTuple):
+    """Wait a random time between two numbers of seconds; the answer is Late where the call's would be over."""
+
+    shortest: float
+    longest: float
+
+
+class Failed(NamedTuple):
+    """Tell who watches that an attempt failed."""
+
+    error: CallError
+    attempt: int
+
+
+class Emit(NamedTuple):
+    """Hand one event of a stream to the user; go on when he asks for the next."""
+
+    event: StreamEvent
+
+
+class Head(NamedTuple):
+    """A response's status and headers (names in lower case)."""
+
+    status: int
+    headers: Mapping[str, str]
+
+
+class Late(NamedTuple):
+    """There is no time for a pause; it was not begun."""
+
+
+Action: TypeAlias = Open | Next | Close | Pause | Failed | Emit
+Outcome: TypeAlias = Head | bytes | StreamEvent | Late | None
+Script: TypeAlias = Generator[Action, Outcome, Result]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What a script needs to know: the bytes to send, who reads the answer, and when to send again."""
+
+    request: WireRequest
+    dialect: Dialect
+    scope: DecodeScope
+    retries: RetryPolicy
+    losses: tuple[Loss, ...] = ()
+    """The rendering's losses; they come first in the reply's."""
+    bounds: Bounds = BOUNDS
+
+
+def _repeated(
+    once: Callable[Concatenate[Exchange, int, Given], Script[Result]],
+) -> Callable[Concatenate[Exchange, Given], Script[Result]]:
+    """The script of a call: `once` makes the attempt of a number; another follows where the policy says so."""
+
+    @wraps(once)
+    def script(exchange: Exchange, /, *given: Given.args, **named: Given.kwargs) -> Script[Result]:
+        attempt = 1
+        while True:
+            try:
+                result = yield from once(exchange, attempt, *given, **named)
+                yield Close()
+                return result
+            except CallError as error:
+                labelled(error, exchange.scope).losses = exchange.losses
+                yield Failed(error, attempt)
+                yield Close()
+                longest = exchange.retries.delay(attempt, error)
+                if longest is None:
+                    raise
+                shortest = exchange.retries.delay(attempt, error, LEAST_JITTER) or 0.0
+                if isinstance((yield Pause(shortest, longest)), Late):
+                    raise
+            attempt += 1
+
+    return script
+
+
+@_repeated
+def call_script(exchange: Exchange, attempt: int) -> Script[Reply]:
+    """A call whose answer comes at once."""
+    scope = yield from _opened(exchange, attempt)
+    return (yield from _whole(exchange, scope, attempt))
+
+
+@_repeated
+def count_script(exchange: Exchange, attempt: int) -> Script[TokenCount]:
+    """A call that asks how many tokens a request has."""
+    scope = yield from _opened(exchange, attempt)
+    body, _ = yield from _whole_body(exchange, scope)
+    try:
+        return TokenCount(input_tokens=exchange.dialect.decode_count(body), estimated=False)
+    except Exception as error:
+        raise_unreadable(scope, body, error)
+
+
+@_repeated
+def folded_script(exchange: Exchange, attempt: int) -> Script[Reply]:
+    """A call whose answer comes as a stream that nobody reads: one that an error breaks off is sent again, as any call.
+
+    An endpoint that knows no streams may answer at once: an answer that begins as JSON is read as that of a call.
+    """
+    scope = yield from _opened(exchange, attempt)
+    begun, came = b"", 0
+    while BOM_UTF8.startswith(begun) and (chunk := (yield _NEXT)) is not None:
+        assert isinstance(chunk, bytes)
+        begun, came = (begun + chunk).lstrip(), came + len(chunk)
+        if came > exchange.bounds.body_bytes:
+            raise too_long(scope, "a body", exchange.bounds, "body_bytes")
+    if begun.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
+        return (yield from _whole(exchange, scope, attempt, begun))
+    state = StreamState(exchange.dialect, scope)
+    state.mute()
+    state.begin(scope, attempt, exchange.losses, exchange.bounds)
+    return (yield from _streamed(exchange, state, scope, begun))
+
+
+@_repeated
+def stream_script(exchange: Exchange, attempt: int, state: StreamState) -> Script[Reply]:
+    """A call whose answer comes as a stream; `state` shows how far it is."""
+    state.begin(exchange.scope, attempt, exchange.losses, exchange.bounds)
+    scope = yield from _opened(exchange, attempt)
+    state.begin(scope, attempt, exchange.losses, exchange.bounds)
+    try:
+        return (yield from _streamed(exchange, state, scope))
+    except CallError as error:
+        failure = state.failure(labelled(error, scope))
+        if failure is error:
+            raise
+        raise failure from error
+
+
+def _streamed(exchange: Exchange, state: StreamState, scope: DecodeScope, begun: bytes = b"") -> Script[Reply]:
+    """The reply of an open stream, of which some bytes have come; its events are emitted."""
+    bounds, came = exchange.bounds, 0
+    chunk: Outcome = begun or (yield _NEXT)
+    while chunk is not None:
+        assert isinstance(chunk, bytes)
+        for event in state.feed(chunk):
+            yield Emit(event)
+        came += len(chunk)
+        if came > bounds.body_bytes:
+            raise too_long(scope, "a stream", bounds, "body_bytes")
+        if state.ended:
+            break  # what follows the terminal marker is not waited for: a server may keep its connection open
+        chunk = yield _AFTER_AN_EVENT if state.had_event else _NEXT
+    for event in state.close():
+        yield Emit(event)
+    return state.reply()
+
+
+def _whole(exchange: Exchange, scope: DecodeScope, attempt: int, begun: bytes = b"") -> Script[Reply]:
+    """The reply of an open response that is read whole, of which some bytes have come."""
+    body, was_broken = yield from _whole_body(exchange, scope, begun)
+    try:
+        reply = exchange.dialect.decode(body, scope)
+        return finished(reply, exchange.losses, attempt, was_broken=was_broken)
+    except Exception as error:
+        raise_unreadable(scope, body, error)
+
+
+def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
+    """Send; the scope of what was answered. Raises what a status of 300 and above stands for."""
+    head = yield Open(exchange.request, attempt)
+    assert isinstance(head, Head)
+    request_id = next(filter(None, map(head.headers.get, REQUEST_ID_HEADERS)), None)
+    scope = replace(exchange.scope, request_id=request_id) if request_id else exchange.scope
+    if head.status < 300:
+        return scope
+    if head.status < 400:
+        raise labelled(redirected(scope, head.status, head.headers.get("location", "")), scope, head.status)
+    try:
+        body = yield from _body(exchange.bounds.error_bytes)
+    except CallError:
+        body = b""  # the status says enough
+    yield Close()  # it holds bytes of its own, beside those that are to be read
+    raise labelled(_refusal(exchange.dialect, head, mend(body)[0], scope), scope, head.status)
+
+
+def _whole_body(exchange: Exchange, scope: DecodeScope, begun: bytes = b"") -> Script[tuple[bytes, bool]]:
+    """The body as valid Unicode, and whether it was not; ResponseInvalid for one that is too long."""
+    bounds = exchange.bounds
+    body = yield from _body(bounds.body_bytes, begun)
+    if len(body) > bounds.body_bytes:
+        raise too_long(scope, "a body", bounds, "body_bytes")
+    return mend(body)
+
+
+def _body(most: int, begun: bytes = b"") -> Script[bytes]:
+    """The body, of which some bytes have come; of more than `most` bytes the first `most` and one."""
+    body = BytesIO()
+    body.write(begun)
+    while body.tell() <= most and (chunk := (yield _NEXT)) is not None:
+        assert isinstance(chunk, bytes)
+        body.write(chunk)
+    body.truncate(most + 1)
+    return body.getvalue()
+
+
+def _refusal(dialect: Dialect, head: Head, body: bytes, scope: DecodeScope) -> CallError:
+    try:
+        return dialect.decode_error(head.status, head.headers, body, scope.target.provider)
+    except CallError as error:
+        return error
+    except Exception as unexpected:
+        kind = ServerFailed if head.status >= 500 else ResponseInvalid
+        failed = kind(f"{scope.target} answered {head.status} with {shown(body)}, which its dialect cannot read")
+        failed.__cause__ = unexpected
+        return failed

@@ -1,0 +1,263 @@
+"""An adapter over adapters: where a provider is down, the conversation goes on with another.
+
+    llm = sabir.fallback("acme:large", "other:large")
+    llm.complete ──▶ acme:large ── Overloaded ──▶ other:large ──▶ reply        reply.passed: what acme:large said
+
+A member's own retries come first: it is passed over for what they could not mend. The same conversation is rendered for
+each member; what that loses, and whom it was lost for, is in the reply. Whom to ask next is said in `relay`.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import AsyncExitStack, ExitStack
+from functools import partial
+from typing import Never, Protocol, Unpack, runtime_checkable
+
+from sabir.base.errors import Misnamed, SabirError, SettingsInvalid
+from sabir.base.failures import (
+    CallTimedOut,
+    ConnectionFailed,
+    Overloaded,
+    QuotaExceeded,
+    RateLimited,
+    ResponseInvalid,
+    ServerFailed,
+    Unavailable,
+)
+from sabir.base.losses import RenderingRefused, Strict
+from sabir.calling.adapter import adapter
+from sabir.calling.calls import Adapter, CallArguments, Messages
+from sabir.calling.relay import Kinds, Relay, SyncRelay, awaited, told, way_along
+from sabir.calling.stream import AsyncClosing, ReplyStream, SyncClosing, SyncReplyStream
+from sabir.contract.protocols import Fetcher, Rendering, TokenCount
+from sabir.options.option import as_options
+from sabir.vocabulary.constructors import as_messages
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.reply import NoneAnswered, Reply
+from sabir.vocabulary.settings import Settings, refuse_misnamed
+from sabir.vocabulary.target import Target
+
+MOVES_ON: frozenset[type[SabirError]] = frozenset({
+    RateLimited, QuotaExceeded, Overloaded, Unavailable, ServerFailed, ConnectionFailed, CallTimedOut, ResponseInvalid,
+    RenderingRefused, NoneAnswered,
+})  # fmt: skip
+"""The errors for which a fallback asks its next member: the provider is busy, down, out of reach or out of credit, gave
+no answer, or cannot take the conversation. What is wrong with the program or the request is raised at once: a missing
+or wrong key, a model that is not known, an invalid request, one that is too long or that a filter rejects."""
+
+_CALL = ("options", "settings", "strict")
+_FACTORY = ("speaks_as", "settings", "strict", "fetcher", "moves_on_for")
+_OF_ONE = ("api_key", "base_url", "client", "model_info")
+
+
+@runtime_checkable
+class _Counting(Protocol):
+    async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount: ...
+
+    def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount: ...
+
+
+class FallbackAdapter(AsyncClosing, SyncClosing):
+    """Several adapters as one; made by `sabir.fallback`, which says when the next is asked.
+
+    Its methods raise what their members raise. Where no member answered, NoneAnswered names each and what it said;
+    where `strict` made all refuse, RenderingRefused does. It holds no state of a call: threads and tasks may share it.
+    """
+
+    def __init__(self, members: Sequence[Adapter], made: Sequence[Adapter], kinds: Kinds, speaks_as: str) -> None:
+        self._members = tuple(members)
+        self._made = tuple(made)
+        self._kinds = kinds
+        self._refusals: Kinds = (RenderingRefused,) if issubclass(RenderingRefused, kinds) else ()
+        self._speaks_as = speaks_as
+
+    @property
+    def target(self) -> Target:
+        """The first member's."""
+        return self._members[0].target
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """Where renderings may go, in the order in which members are asked."""
+        return tuple(target for member in self._members for target in _targets(member))
+
+    @property
+    def members(self) -> tuple[Adapter, ...]:
+        """The adapters, in the order in which they are asked."""
+        return self._members
+
+    @property
+    def speaks_as(self) -> str:
+        """The policy on whose behalf the members speak."""
+        return self._speaks_as
+
+    def __repr__(self) -> str:
+        """Without secrets."""
+        return f"FallbackAdapter({', '.join(repr(str(member.target)) for member in self._members)})"
+
+    def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
+        """The request of the first member, or of the first that does not refuse it; pure, as the members' own."""
+        listed, given = _prepared("render", messages, how)
+        return next(way_along(self._members, self._refusals, lambda member: member.render(listed, **given))).got
+
+    async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
+        """Render and send, by one member after the other; `reply.passed` tells who did not answer."""
+        listed, given = _prepared("complete", messages, how)
+        way = way_along(self._members, self._kinds, lambda member: member.complete(listed, **given))
+        return told(*await awaited(way))
+
+    def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
+        """As `complete`, waiting."""
+        listed, given = _prepared("complete_sync", messages, how)
+        way = way_along(self._members, self._kinds, lambda member: member.complete_sync(listed, **given))
+        return told(*next(way))
+
+    async def send(self, rendering: Rendering) -> Reply:
+        """Send a rendering as it is, by the member that it was made for, which has no substitute here.
+
+        SettingsInvalid for a rendering that was made for none of them.
+        """
+        return await self._addressed(rendering).send(rendering)
+
+    def send_sync(self, rendering: Rendering) -> Reply:
+        """As `send`, waiting."""
+        return self._addressed(rendering).send_sync(rendering)
+
+    def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
+        """The reply as it comes, of the first member that sends an event; a rendering is streamed as `send` sends it.
+
+        What all members refuse is refused here, the requests go out later.
+        """
+        if isinstance(messages, Rendering):
+            return self._addressed(messages).stream(messages, **how)
+        listed, given = _prepared("stream", messages, how)
+        relay = Relay(way_along(self._members, self._kinds, lambda member: member.stream(listed, **given)))
+        return ReplyStream(relay, relay.start)
+
+    def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
+        """As `stream`, waiting."""
+        if isinstance(messages, Rendering):
+            return self._addressed(messages).stream_sync(messages, **how)
+        listed, given = _prepared("stream_sync", messages, how)
+        relay = SyncRelay(way_along(self._members, self._kinds, lambda member: member.stream_sync(listed, **given)))
+        return SyncReplyStream(relay, relay.start)
+
+    async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
+        """The input tokens of what `render` renders, for its target; an error of that count is raised as it is.
+
+        Another member's count would be of another model's tokens. SettingsInvalid for a member that counts none.
+        """
+        listed, given = _prepared("count_tokens", messages, how)
+        way = way_along(self._members, self._refusals, lambda member: _counting(member).count_tokens(listed, **given))
+        return (await awaited(way)).got
+
+    def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
+        """As `count_tokens`, waiting."""
+        listed, given = _prepared("count_tokens_sync", messages, how)
+        way = way_along(
+            self._members, self._refusals, lambda member: _counting(member).count_tokens_sync(listed, **given)
+        )
+        return next(way).got
+
+    async def aclose(self) -> None:
+        """Close the members that were made from strings; adapters that were given stay open."""
+        async with AsyncExitStack() as closing:
+            for member in self._made:
+                closing.push_async_callback(member.aclose)
+
+    def close(self) -> None:
+        """As `aclose`, for those who only used the waiting methods."""
+        with ExitStack() as closing:
+            for member in self._made:
+                closing.callback(member.close)
+
+    def _addressed(self, rendering: Rendering) -> Adapter:
+        for member in self._members:
+            if rendering.target in _targets(member):
+                return member
+        known = ", ".join(f"{target} ({target.dialect})" for target in self.targets)
+        made_for = f"{rendering.target} ({rendering.target.dialect})"
+        raise SettingsInvalid(f"the rendering is for {made_for}, the members are {known}; render it with this fallback")
+
+
+def _targets(member: Adapter) -> tuple[Target, ...]:
+    return member.targets if isinstance(member, FallbackAdapter) else (member.target,)
+
+
+def _counting(member: Adapter) -> _Counting:
+    if isinstance(member, _Counting):
+        return member
+    raise SettingsInvalid(f"the adapter of {member.target} counts no tokens; ask one that sabir.adapter made")
+
+
+def _prepared(function: str, messages: Messages, how: CallArguments) -> tuple[list[Message], CallArguments]:
+    """What all members are given alike: the same messages under the same ids, and options that may be read again."""
+    refuse_misnamed(function, how, _CALL)
+    listed = as_messages(messages)
+    if "options" in how:
+        how = {**how, "options": as_options(how["options"] or ())}
+    return listed, how
+
+
+def fallback(
+    *members: str | Adapter,
+    speaks_as: str = "llm",
+    settings: Settings | None = None,
+    strict: Strict = False,
+    fetcher: Fetcher | None = None,
+    moves_on_for: Collection[type[SabirError]] | None = None,
+    **misnamed: Never,
+) -> FallbackAdapter:
+    """An adapter that asks its members in their order, until one answers; each a `provider:model` or an adapter.
+
+    A member's own retries come first (`Settings.retries`). `moves_on_for` names the errors after which the next is
+    asked (subclasses included); by default those of MOVES_ON. All others are raised at once. A stream moves on only
+    before its first event. A member whose rendering is refused, by `strict` or because nothing of the conversation
+    is left for it, is passed over like one that is down: whoever would rather have an error than a loss asks for a
+    member that loses nothing. Whether that is the first member or a later one makes no difference. It is an error
+    only where no member can take it.
+
+    `speaks_as`, `settings`, `strict` and `fetcher` hold for the members named by strings; a given adapter keeps its
+    own, and is for its owner to close. A key or an endpoint belongs to one provider: give `sabir.adapter(…)` with it.
+
+    Raises SettingsInvalid for less than two members, for members that speak as different policies, and for what no
+    member uses; else what `sabir.adapter` raises.
+    """
+    for name in misnamed:
+        if name in _OF_ONE:
+            remedy = f"give sabir.adapter('provider:model', {name}=…) in place of that member's name"
+            raise Misnamed(f"fallback() takes no `{name}`, which belongs to one provider; {remedy}")
+    refuse_misnamed("fallback", misnamed, _FACTORY)
+    for number, candidate in enumerate(members, 1):
+        _check_member(candidate, number)
+    if len(members) < 2:
+        raise SettingsInvalid(f"a fallback has two members or more, {len(members)} given; add another 'provider:model'")
+    kinds = _checked_kinds(MOVES_ON if moves_on_for is None else moves_on_for)
+    make = partial(adapter, speaks_as=speaks_as, settings=settings, strict=strict, fetcher=fetcher)
+    adapters: list[Adapter] = [make(member) if isinstance(member, str) else member for member in members]
+    made = [each for each, member in zip(adapters, members, strict=True) if isinstance(member, str)]
+    unused = [name for name, value in make.keywords.items() if value not in ("llm", None, False)]
+    if unused and not made:
+        raise SettingsInvalid(f"{', '.join(unused)}: no member is named by a string; give it to each sabir.adapter(…)")
+    return FallbackAdapter(adapters, made, kinds, _one_voice(adapters))
+
+
+def _check_member(member: object, number: int) -> None:
+    if not isinstance(member, str) and (isinstance(member, type) or not callable(getattr(member, "complete", None))):
+        remedy = "give 'provider:model' or an adapter, each as an argument of its own"
+        raise SettingsInvalid(f"member {number} of the fallback is of type {type(member).__name__}; {remedy}")
+
+
+def _checked_kinds(moves_on_for: object) -> Kinds:
+    if isinstance(moves_on_for, Iterable):
+        kinds = tuple(moves_on_for)
+        if all(isinstance(kind, type) and issubclass(kind, SabirError) for kind in kinds):
+            return kinds
+    raise SettingsInvalid(f"moves_on_for is {moves_on_for!r}; give sabir's error classes, as {{sabir.Overloaded}}")
+
+
+def _one_voice(members: Sequence[Adapter]) -> str:
+    """The policy that all members speak for; one that is not told is taken to be the others'."""
+    voices = {voice for member in members if isinstance(voice := getattr(member, "speaks_as", None), str)}
+    if len(voices) > 1:
+        raise SettingsInvalid(f"the members speak as {', '.join(sorted(voices))}; give all of them one speaks_as=")
+    return next(iter(voices), "llm")

@@ -1,0 +1,166 @@
+"""The pure half: a dialect by its name, without endpoint, key, client or network.
+
+sabir.dialect("acme.wire") ── render(messages) ─▶ Rendering
+                           ── decode(body) ─────▶ Reply
+                           ── decoder() ────────▶ feed(event), close()
+                           ── decode_history(request) ─▶ DecodedHistory
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Never
+
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from sabir.base.errors import DialectMissing, HistoryInvalid, one_line
+from sabir.base.failures import ResponseInvalid
+from sabir.base.losses import Loss, Strict, refuse
+from sabir.calling.calls import checked_policy, checked_settings
+from sabir.contract.framing import ServerEvent
+from sabir.contract.protocols import Access, DecodedHistory, Decoder, Dialect, Rendering
+from sabir.contract.scope import DecodeScope
+from sabir.discovery.registry import default_registry as registry
+from sabir.options.option import OptionLike, as_options
+from sabir.reading.incoming import finished, mend, raise_unreadable, shown
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.constructors import as_messages
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.reply import Reply, StreamEvent
+from sabir.vocabulary.settings import Settings, refuse_misnamed
+from sabir.vocabulary.target import Target, find_model
+
+_RENDER = ("model", "options", "settings", "strict", "speaks_as")
+
+
+class PureDialect:
+    """A dialect as its own provider speaks it; keeps no state between calls."""
+
+    def __init__(self, dialect: Dialect, target: Target) -> None:
+        self.dialect = dialect
+        """What the plugin implements."""
+        self.target = target
+
+    def __repr__(self) -> str:
+        return f"<dialect {self.dialect.name}>"
+
+    def render(
+        self,
+        messages: str | Message | Iterable[Message],
+        *,
+        model: str = "",
+        options: Iterable[OptionLike] = (),
+        settings: Settings | None = None,
+        strict: Strict = False,
+        speaks_as: str = "llm",
+        **misnamed: Never,
+    ) -> Rendering:
+        """The request for a model's endpoint.
+
+        Raises RenderingRefused for losses that `strict` names, SettingsInvalid for what are no settings, Misnamed for
+        another library's argument.
+        """
+        refuse_misnamed("render", misnamed, _RENDER)
+        settings = checked_settings(settings, self.target.provider)
+        target = self.target.model_copy(update={"model": model})
+        info = find_model(registry.models(target.provider), model, self.dialect.family(model))
+        renderer = Renderer(self.dialect, target, speaks_as=checked_policy(speaks_as), model_info=info)
+        rendering = renderer.render(as_messages(messages), as_options(options), settings)
+        refuse(rendering.losses, strict, str(target))
+        return rendering
+
+    def decode(self, body: str | bytes, *, policy: str = "llm") -> Reply:
+        """A stored response → reply; ResponseInvalid, or the CallError that the body reports."""
+        scope = self._scope(policy)
+        text = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
+        _check_type(text, bytes, scope, "decode takes a response's JSON as str or bytes; give its text, not the object")
+        mended, was_broken = mend(text)
+        try:
+            return finished(self.dialect.decode(mended, scope), (), 1, was_broken=was_broken)
+        except Exception as error:
+            raise_unreadable(scope, mended, error)
+
+    def decoder(self, *, policy: str = "llm") -> Decoder:
+        """A decoder for one stored or live stream: `feed(ServerEvent(data, event))`, then `close()`.
+
+        Both raise ResponseInvalid, or the CallError that the stream reports.
+        """
+        scope = self._scope(policy)
+        return _CheckedDecoder(self.dialect.decoder(scope), scope)
+
+    def decode_history(self, body: str | bytes | Mapping[str, Any], *, policy: str = "llm") -> DecodedHistory:
+        """A stored request, as JSON text or as the mapping that an SDK was given, as sabir's own data.
+
+        The assistant's messages become those of `policy`. What only a vendor says is in the settings, what has no
+        place at all in the losses. Raises HistoryInvalid, in one line, for what is no request of this dialect.
+        """
+        scope = self._scope(policy)
+        mended, was_broken = mend(_request_bytes(body))
+        try:
+            history = self.dialect.decode_history(mended, scope)
+        except HistoryInvalid as error:
+            raise HistoryInvalid(one_line(f"this is no request of {self.dialect.name}: {error}")) from None
+        except Exception as error:
+            reason = one_line(f"{type(error).__name__}: {error}", 160)
+            raise HistoryInvalid(f"this is no request of {self.dialect.name}, {shown(mended)}: {reason}") from error
+        if not was_broken:
+            return history
+        loss = Loss(kind="rewritten", path="request", reason="it holds broken Unicode; U+FFFD stands for it")
+        return history.model_copy(update={"losses": (loss, *history.losses)})
+
+    def _scope(self, policy: str) -> DecodeScope:
+        return DecodeScope(self.target, policy=checked_policy(policy))
+
+
+class _CheckedDecoder:
+    """A dialect's decoder, whose every failure is a CallError."""
+
+    def __init__(self, decoder: Decoder, scope: DecodeScope) -> None:
+        self._decoder = decoder
+        self._scope = scope
+
+    def feed(self, event: ServerEvent) -> list[StreamEvent]:
+        """As Decoder.feed."""
+        _check_type(event, ServerEvent, self._scope, "feed takes a ServerEvent(data, event); make one of each event")
+        try:
+            return list(self._decoder.feed(event))
+        except Exception as error:
+            raise_unreadable(self._scope, event.data, error)
+
+    def close(self) -> list[StreamEvent]:
+        """As Decoder.close."""
+        try:
+            return list(self._decoder.close())
+        except Exception as error:
+            raise_unreadable(self._scope, "", error)
+
+
+def _check_type(given: object, expected: type, scope: DecodeScope, remedy: str) -> None:
+    if not isinstance(given, expected):
+        message = f"{scope.target.dialect} was given a value of type {type(given).__name__}; {remedy}"
+        raise ResponseInvalid(message, provider=scope.target.provider)
+
+
+def _request_bytes(body: str | bytes | Mapping[str, Any]) -> bytes:
+    """A request's JSON text; of a mapping it may hold what an SDK takes, pydantic models included."""
+    if isinstance(body, bytes):
+        return body
+    if isinstance(body, str):
+        return body.encode("utf-8", "surrogatepass")
+    if not isinstance(body, Mapping):
+        raise HistoryInvalid(f"a request is JSON text or a mapping, not of type {type(body).__name__}; give the whole")
+    try:
+        return json.dumps(dict(body), allow_nan=False, default=to_jsonable_python).encode()
+    except (PydanticSerializationError, TypeError, ValueError, RecursionError) as error:
+        raise HistoryInvalid(one_line(f"the request is no JSON: {error}; give what was sent")) from None
+
+
+def dialect(name: str) -> PureDialect:
+    """The dialect of that full name, `provider.dialect`; ProviderMissing or DialectMissing say what there is."""
+    provider_name, _, short_name = name.partition(".")
+    provider = registry.provider(provider_name)
+    if short_name not in provider.dialects:
+        spoken = ", ".join(f"{provider_name}.{short}" for short in provider.dialects)
+        raise DialectMissing(f"{name!r} is no dialect; {provider_name} speaks {spoken}")
+    found = provider.dialect(short_name)
+    target = Target(provider=provider_name, dialect=found.name, endpoint=provider.endpoint(Access()))
+    return PureDialect(found, target)

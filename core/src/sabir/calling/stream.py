@@ -1,0 +1,237 @@
+"""A reply as it comes, for an event loop and for waiting: two thin classes over one state.
+
+    async with llm.stream(chat) as stream:          with llm.stream_sync(chat) as stream:
+        async for text in stream.text: ...              for text in stream.text: ...
+        reply = await stream.reply()                    reply = stream.reply()
+
+The request goes out when the first event is asked for. Leaving the block closes the connection, as does a
+cancellation; a stream that is read to its end closes itself, so that `await stream.reply()` needs no block.
+"""
+
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from threading import Lock
+from typing import Generic, Protocol, Self, TypeAlias, TypeVar
+
+from sabir.base.errors import SettingsInvalid
+from sabir.calling.drive import Performer, SyncPerformer, drive, drive_sync
+from sabir.calling.exchange import Emit, Script
+from sabir.vocabulary.reply import Reply, StreamBroken, StreamEvent
+
+StartSync: TypeAlias = Callable[[], tuple[Script[Reply], SyncPerformer]]
+"""Makes ready to send: the script to drive, and the wire to drive it on."""
+Start: TypeAlias = Callable[[], Awaitable[tuple[Script[Reply], Performer]]]
+SomeStart = TypeVar("SomeStart", Start, StartSync)
+SomeWire = TypeVar("SomeWire", Performer, SyncPerformer)
+
+
+class SyncClosing:
+    """Something that a `with` block closes."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close it."""
+
+    def __enter__(self) -> Self:
+        """The thing itself; nothing is done yet."""
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Close it."""
+        self.close()
+
+
+class AsyncClosing:
+    """Something that an `async with` block closes."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close it."""
+
+    async def __aenter__(self) -> Self:
+        """The thing itself; nothing is done yet."""
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        """Close it."""
+        await self.aclose()
+
+
+class Streamed(Protocol):
+    """What has come of a stream."""
+
+    @property
+    def partial(self) -> Reply:
+        """What has arrived so far; the whole reply after its end."""
+
+    def mute(self) -> None:
+        """Give no more events: whoever reads wants the reply alone."""
+
+    def left(self) -> StreamBroken:
+        """The error of one who asks for more after leaving the stream."""
+
+    def text_of(self, event: StreamEvent) -> str:
+        """The characters by which an event lengthens the reply's text; "" where it does not."""
+
+
+class _Stream(Generic[SomeStart, SomeWire]):
+    """How far a stream is: not begun, running, whole, failed or left. Whoever waits for an event has the turn."""
+
+    def __init__(self, state: Streamed, start: SomeStart) -> None:
+        self._state = state
+        self._start: SomeStart = start
+        self._running: tuple[Script[Reply], SomeWire] | None = None
+        self._reply: Reply | None = None
+        self._error: Exception | None = None
+        self._turn = Lock()
+
+    @property
+    def partial(self) -> Reply:
+        """What has arrived so far; an unfinished option call is no message but a loss (see `Fold.partial`)."""
+        return self._reply or self._state.partial
+
+    def _begin(self) -> bool:
+        """Take the turn, or say that every event was read.
+
+        Raises what ended the stream before its time, and SettingsInvalid while another has the turn.
+        """
+        if not self._turn.acquire(blocking=False):
+            raise SettingsInvalid("this stream has a reader who waits for its next event; read it once, from one place")
+        if self._reply is None and self._error is None:
+            return True
+        self._turn.release()
+        if self._error is not None:
+            raise self._error
+        return False
+
+    def _mute(self) -> None:
+        """Let no more events come, only the end."""
+        if self._begin():
+            self._state.mute()
+            self._turn.release()
+
+    def _stop(self, error: BaseException | None = None) -> SomeWire | None:
+        """Let nothing more come, because of an error or because the reader left; the wire that is to be closed."""
+        running, self._running = self._running, None
+        if self._reply is None and self._error is None:
+            self._error = error if isinstance(error, Exception) else self._state.left()
+        if running is None:
+            return None
+        running[0].close()
+        return running[1]
+
+
+class ReplyStream(_Stream[Start, Performer], AsyncClosing):
+    """An asynchronous iterator of a reply's events, and a context manager that closes the connection.
+
+    Errors of the call are raised where an event is asked for: CallError before the first event, afterwards
+    StreamBroken, which carries what had arrived. It has one reader at a time: SettingsInvalid for a second.
+    """
+
+    def __aiter__(self) -> AsyncIterator[StreamEvent]:
+        """The events that have not been read yet."""
+        return self
+
+    async def __anext__(self) -> StreamEvent:
+        """The next event."""
+        if not self._begin():
+            raise StopAsyncIteration
+        try:
+            self._running = self._running or await self._start()
+            step = await drive(*self._running)
+            if isinstance(step, Emit):
+                return step.event
+            self._reply, self._running = step.result, None
+        except BaseException as error:
+            self._stop(error)
+            raise
+        finally:
+            self._turn.release()
+        raise StopAsyncIteration
+
+    @property
+    def text(self) -> AsyncIterator[str]:
+        """The reply's text as it comes; other events are passed over."""
+        return _Texts(self, self._state.text_of)
+
+    async def reply(self) -> Reply:
+        """The whole reply, after reading what is left of it."""
+        self._mute()
+        async for _ in self:
+            pass
+        assert self._reply is not None
+        return self._reply
+
+    async def aclose(self) -> None:
+        """Close the connection; what has not been read stays unread."""
+        wire = self._stop()
+        if wire is not None:
+            await wire.close()
+
+
+class _Texts:
+    """The texts of a stream. No generator, so that leaving it half-way leaves nothing behind."""
+
+    def __init__(self, events: AsyncIterator[StreamEvent], text_of: Callable[[StreamEvent], str]) -> None:
+        self._events = events
+        self._text_of = text_of
+
+    def __aiter__(self) -> AsyncIterator[str]:
+        return self
+
+    async def __anext__(self) -> str:
+        while not (text := self._text_of(await anext(self._events))):
+            pass
+        return text
+
+
+class SyncReplyStream(_Stream[StartSync, SyncPerformer], SyncClosing):
+    """An iterator of a reply's events, and a context manager that closes the connection; waits for each event.
+
+    It needs no event loop and disturbs none that runs. Errors are those of ReplyStream.
+    """
+
+    def __iter__(self) -> Iterator[StreamEvent]:
+        """The events that have not been read yet."""
+        return self
+
+    def __next__(self) -> StreamEvent:
+        """The next event."""
+        if not self._begin():
+            raise StopIteration
+        try:
+            self._running = self._running or self._start()
+            step = drive_sync(*self._running)
+            if isinstance(step, Emit):
+                return step.event
+            self._reply, self._running = step.result, None
+        except BaseException as error:
+            self._stop(error)
+            raise
+        finally:
+            self._turn.release()
+        raise StopIteration
+
+    @property
+    def text(self) -> Iterator[str]:
+        """The reply's text as it comes; other events are passed over."""
+        return filter(None, map(self._state.text_of, self))
+
+    def reply(self) -> Reply:
+        """The whole reply, after reading what is left of it."""
+        self._mute()
+        for _ in self:
+            pass
+        assert self._reply is not None
+        return self._reply
+
+    def close(self) -> None:
+        """Close the connection; what has not been read stays unread."""
+        wire = self._stop()
+        if wire is not None:
+            wire.close()
+
+
+def state_of(stream: ReplyStream | SyncReplyStream) -> Streamed:
+    """What has come of a stream, for whoever hands its events on."""
+    return stream._state

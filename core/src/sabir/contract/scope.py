@@ -1,0 +1,231 @@
+"""What encoders and decoders are told, and what they are given to encode.
+
+Turn = side + entries          Entry = message + pieces (what this wire takes of it) + wire id + wire name
+TurnScope    for a turn        equal scopes and equal turns give equal bytes
+RequestScope for the rest      settings, options, hoisted system turns
+DecodeScope  for an answer     who answered, for which policy, under which option names
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from pydantic import BaseModel
+
+from sabir.base.losses import Loss, LossKind
+from sabir.base.models import assemble
+from sabir.base.values import FrozenDict, JSONValue
+from sabir.vocabulary.media import MediaRule, Modality
+from sabir.vocabulary.messages import Message, Origin
+from sabir.vocabulary.parts import KnownPart
+from sabir.vocabulary.settings import SettingsReader, UnsupportedMedia
+from sabir.vocabulary.target import ModelInfo, Target
+
+if TYPE_CHECKING:
+    from sabir.options.option import Option
+
+Side: TypeAlias = Literal["system", "user", "assistant", "results"]
+"""Whose turn it is, as a wire sees it; results always follow the assistant turn whose calls they answer."""
+
+
+new_tuple = tuple.__new__
+"""Makes a named tuple of all its values, without the function in Python that a call of its class goes through.
+
+The number of values is not checked.
+"""
+
+
+class Entry(NamedTuple):
+    """One message of a turn, with what is left of it for this wire."""
+
+    message: Message
+    pieces: tuple[KnownPart, ...] = ()
+    """Parts that the target takes as they are, in order; unsupported ones are already replaced or reported."""
+    wire_id: str = ""
+    """A call's or result's id within the dialect's characters and length."""
+    wire_name: str = ""
+    """A call's or result's option name within the dialect's characters and length."""
+    keeps_state: bool = False
+    """Whether the message came from this very target and is said as its own, so that its state goes back."""
+    call: "Entry | None" = None
+    """For a result, the entry of its call."""
+
+
+class Turn(NamedTuple):
+    """Neighbouring messages of one side; results are in the order of their calls.
+
+    A turn of which nothing is left is none, so that any side but results may follow any other. Where a wire forbids
+    that, `encode_turn` puts a short item of the missing side before the turn's own (loss: synthesized).
+    """
+
+    side: Side
+    entries: tuple[Entry, ...]
+    follows: Side | None = None
+    """The side of the turn before it that came to an item; None where there is none but hoisted ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifierRule:
+    """Which identifiers a wire takes: expressions for one character and for the first, and the longest length."""
+
+    characters: str = r"[A-Za-z0-9_-]"
+    longest: int = 64
+    first: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What a dialect takes, as data; core decides by it, before any leaf function runs.
+
+    `media` maps (side, modality) to a rule; a missing row means that this side never takes that modality; the row
+    ("results", …) is for option results. `native` maps a side to the part kinds that its leaf functions encode
+    besides text and media: "reasoning", "refusal", "opaque". `citations` says whether a text part's citations go
+    back to their maker, `reasoning` whether reasoning goes back without state too. `option_hints` is a strict, frozen
+    model of the vendor hints that an option may have. `variants` maps a quirk to the tables that hold instead at
+    endpoints of that quirk.
+
+    A system turn that is not leading renders as user where `later_system` is "user"; where it is "after_user", one
+    that ends the user's side stands for itself, and another renders as user. `unfinished_pairs` says whether an opaque
+    part that opens a pair may end a request without its other half, as where a provider paused in mid-turn.
+    """
+
+    media: Mapping[tuple[Side, Modality], MediaRule]
+    native: Mapping[Side, frozenset[str]] = field(default_factory=dict)
+    call_ids: IdentifierRule = IdentifierRule()
+    option_names: IdentifierRule = IdentifierRule()
+    citations: Literal["native", "dropped"] = "dropped"
+    leading_system: Literal["inline", "hoisted"] = "inline"
+    later_system: Literal["inline", "user", "after_user"] = "inline"
+    reasoning: Literal["any", "with_state"] = "any"
+    option_hints: type[BaseModel] | None = None
+    unfinished_pairs: Literal["dropped", "kept_at_the_end"] = "dropped"
+    variants: Mapping[str, "Tables"] = field(default_factory=dict)
+
+    def at(self, quirks: frozenset[str], info: ModelInfo) -> "Tables":
+        """The tables that hold for a model at an endpoint of these quirks."""
+        found = next((self.variants[quirk] for quirk in sorted(quirks) if quirk in self.variants), self)
+        if "later_system" in info.rejects and found.later_system != "user":
+            found = replace(found, later_system="user")
+        return found
+
+
+class LossLog:
+    """Where encoders write down what the target cannot take."""
+
+    __slots__ = ("losses",)
+
+    def __init__(self) -> None:
+        self.losses: list[Loss] = []
+
+    def add(self, kind: LossKind, reason: str, *, message: Message | None = None, path: str = "") -> None:
+        """Write down one loss."""
+        self.losses.append(Loss(kind=kind, message_id=message.id if message else "", path=path, reason=reason))
+
+
+@dataclass(frozen=True, slots=True)
+class TurnScope:
+    """All that the encoding of a turn may depend on besides the turn itself."""
+
+    target: Target
+    tables: Tables
+    speaks_as: str = "llm"
+    family: str = ""
+    model_info: ModelInfo = ModelInfo(prefix="")
+    media_labels: bool = False
+    unsupported_media: UnsupportedMedia = "placeholder"
+    quirks: frozenset[str] = frozenset()
+    """Deviations of this endpoint from the dialect, by names that the dialect defines."""
+    declared_names: tuple[str, ...] = ()
+    """Names of offered options that the wire cannot take as they are."""
+
+
+Place: TypeAlias = Literal["closed", "end"]
+"""Where a splice goes: at the end of the closed prefix, or of all messages."""
+
+
+class Splice(NamedTuple):
+    """Bytes to put into the messages as they are joined: markers that the kept prefix does not hold.
+
+    They go before the last `before`, which is never empty, of the closed prefix (`at="closed"`) or of all messages
+    (`at="end"`), which must end with it. Where they do not, or a splice is there already, it is a loss of that path.
+    """
+
+    at: Place
+    before: bytes
+    text: bytes
+    path: str
+
+
+@dataclass(slots=True)
+class RequestScope:
+    """What the rest of a request is made of: everything but the turns."""
+
+    target: Target
+    settings: SettingsReader
+    options: tuple["Option", ...]
+    option_names: Mapping[str, str]
+    """Option name → the name on this wire, for every option offered."""
+    system: tuple[Turn, ...]
+    """The leading system turns, where the dialect hoists them; else empty."""
+    vendor: FrozenDict
+    """The settings under this provider's own name."""
+    losses: LossLog
+    model_info: ModelInfo = ModelInfo(prefix="")
+    quirks: frozenset[str] = frozenset()
+    last_side: Side | None = None
+    """The side of the last turn that came to an item."""
+    ending: Turn | None = None
+    """What `last_turn` shows."""
+    history: Sequence[Message] = ()
+    """What `messages` shows."""
+    saw_history: bool = False
+    """Whether one of these was looked at: a head that depends on it is made anew for each request."""
+    splices: list[Splice] = field(default_factory=list)
+    """Markers to be put between the messages' bytes; the dialect adds to it."""
+    closing: list[JSONValue] = field(default_factory=list)
+    """Wire items to be sent after all turns; the dialect adds to it what no later request holds at that place."""
+    headers: dict[str, str] = field(default_factory=dict)
+    """Headers that the request needs beside its body; the dialect adds to it, and `extra_headers` come on top."""
+    only_as_stream: bool = False
+    """Set by the dialect where the answer may take too long to come at once: it is streamed, whoever asks."""
+
+    @property
+    def last_turn(self) -> Turn | None:
+        """The last turn itself, where it is not within the closed prefix: whether a provider paused in it shows."""
+        self.saw_history = True
+        return self.ending
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """All messages that were given: whether the server holds some of them shows."""
+        self.saw_history = True
+        return self.history
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeScope:
+    """Who answered, on behalf of which policy, and which options stand behind the wire's names."""
+
+    target: Target
+    policy: str = "llm"
+    option_names: Mapping[str, str] = field(default_factory=dict)
+    """Name on the wire → option name, where they differ."""
+    request_id: str | None = None
+
+    def origin(self, model: str | None = None, response_id: str | None = None) -> Origin:
+        """The origin of what this scope decodes; `model` is the name that the response gives.
+
+        A deployment or an alias answers under another name than it was asked under. The name asked for counts, as it
+        is the one that a later request will have.
+        """
+        target = self.target
+        values: dict[str, Any] = {
+            "provider": target.provider,
+            "dialect": target.dialect,
+            "endpoint": target.endpoint,
+            "model": target.model or model or "",
+            "reported_model": model if target.model and model != target.model else None,
+            "response_id": response_id,
+        }
+        is_plain = (model or "").isascii() and (response_id or "").isascii()
+        return assemble(Origin, values, set(values)) if is_plain else Origin(**values)

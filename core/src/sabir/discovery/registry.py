@@ -1,0 +1,265 @@
+"""Providers and commands by name: those that are installed, and those that were registered at run time.
+
+    entry points ──provider(name)──▶ loaded, checked, kept
+    register(name, provider) ──────▶ the same place
+
+A plugin is loaded when it is asked for, alone: a broken one is reported by its name and stops no other. No lock is held
+while a plugin's own code runs. What a provider is not installed under may still be known to a package that is: by the
+group `sabir.hints` it says what to write instead.
+"""
+
+import difflib
+import threading
+import unicodedata
+from contextlib import suppress
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal, NamedTuple
+
+from sabir.base.errors import (
+    DialectMissing,
+    PluginConflict,
+    PluginError,
+    ProviderBroken,
+    ProviderMissing,
+    SettingsInvalid,
+    blaming,
+    one_line,
+)
+from sabir.base.models import Frozen
+from sabir.contract.protocols import SUPPORTED_APIS, Provider
+from sabir.discovery.points import (
+    COMMANDS,
+    HINTS,
+    PROVIDERS,
+    Claims,
+    LoadsTooLong,
+    beside,
+    claimed,
+    distribution,
+    load,
+    load_beside,
+    only,
+)
+from sabir.vocabulary.target import ModelInfo, longest_first
+
+
+class ProviderStatus(Frozen):
+    """What is known of one provider: whether it is installed, failed to load, or was registered at run time."""
+
+    name: str
+    distribution: str = ""
+    version: str = ""
+    state: Literal["installed", "failed", "registered"]
+    error: str | None = None
+    dialects: tuple[str, ...] = ()
+    key_variables: tuple[str, ...] = ()
+
+
+class ModelName(NamedTuple):
+    """`provider[.dialect]:model`, taken apart; `dialect` is a short name, or None for the provider's first."""
+
+    provider: str
+    dialect: str | None
+    model: str
+
+
+class Registry:
+    """Plugins by name. Thread-safe; everything is found and loaded at first use, once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._loaded: dict[str, Provider] = {}
+        self._claims: dict[str, Claims] = {}
+        self._failures: dict[str, PluginError] = {}
+        self._registered: set[str] = set()
+
+    def provider(self, name: str) -> Provider:
+        """The provider of that name, loaded.
+
+        ProviderMissing, ProviderBroken or PluginConflict say why there is none.
+        """
+        with self._lock:
+            if name in self._loaded:
+                return self._loaded[name]
+            if name in self._failures:
+                raise self._failures[name].with_traceback(None)
+            claims = self._claimed(PROVIDERS)[name] if self.knows(name) else ()
+        if not claims:
+            raise self._missing(name)
+        try:
+            point = only(claims)
+            loaded: Provider = load(point)
+            _check_provider(loaded, name, distribution(point))
+        except PluginError as error:
+            self._failures[name] = error
+            raise
+        with self._lock:
+            return self._loaded.setdefault(name, loaded)
+
+    def register(self, name: str, provider: Provider) -> None:
+        """Add a provider at run time; PluginConflict where the name belongs to another."""
+        _check_provider(provider, name, "sabir.register")
+        with self._lock:
+            if self._loaded.get(name) is provider:
+                return
+            claims = self._claimed(PROVIDERS).get(name)
+            if claims or name in self._loaded:
+                by = distribution(claims[0]) if claims else "an earlier sabir.register"
+                remedy = "register yours under another name"
+                raise PluginConflict(f"provider {name!r} is there already, from {by}; {remedy}")
+            self._loaded[name] = provider
+            self._registered.add(name)
+
+    def unregister(self, name: str) -> None:
+        """Take back what `register` added; ProviderMissing for a name that it did not."""
+        with self._lock:
+            if name not in self._registered:
+                raise ProviderMissing(f"provider {name!r} was not registered at run time, so it stays")
+            self._registered.remove(name)
+            del self._loaded[name]
+
+    def providers(self) -> tuple[ProviderStatus, ...]:
+        """Every provider by name, loaded to see what it can; those that fail, or take too long, say why."""
+        return tuple(self._status(name) for name in self.names())
+
+    def names(self) -> tuple[str, ...]:
+        """The names of every provider, in order; none is loaded."""
+        with self._lock:
+            return tuple(sorted({*self._claimed(PROVIDERS), *self._registered}))
+
+    def knows(self, name: str) -> bool:
+        """Whether a provider of that name is installed or registered; it is not loaded."""
+        with self._lock:
+            if name in self._registered or name in self._claimed(PROVIDERS):
+                return True
+            del self._claims[PROVIDERS]  # it may have been installed since
+            return name in self._claimed(PROVIDERS)
+
+    def models(self, provider: str) -> tuple[ModelInfo, ...]:
+        """What is known of a provider's models, longest prefixes first."""
+        return models_of(self.provider(provider))
+
+    def commands(self) -> tuple[EntryPoint, ...]:
+        """The entry points of further commands, not loaded; PluginConflict for two of one name."""
+        with self._lock:
+            return tuple(only(claims) for claims in self._claimed(COMMANDS).values())
+
+    def split_model(self, name: str) -> ModelName:
+        """`provider[.dialect]:model`, split at the first colon.
+
+        Raises SettingsInvalid for another form, ProviderMissing and DialectMissing for what is not there.
+        """
+        _check_model_name(name)
+        prefix, _, model = name.partition(":")
+        provider, dot, dialect = prefix.partition(".")
+        if not provider or not model or (dot and not dialect):
+            raise SettingsInvalid(f"{name!r} names no model; write provider:model or provider.dialect:model")
+        spoken = self.provider(provider).dialects
+        if dialect and dialect not in spoken:
+            raise DialectMissing(f"provider {provider!r} does not speak {dialect!r}; it speaks {', '.join(spoken)}")
+        return ModelName(provider, dialect or None, model)
+
+    def _claimed(self, group: str) -> Claims:
+        if group not in self._claims:
+            self._claims[group] = claimed(group)
+        return self._claims[group]
+
+    def _status(self, name: str) -> ProviderStatus:
+        with self._lock:
+            claims = self._claimed(PROVIDERS).get(name)
+        dist = claims[0].dist if claims else None
+        known: dict[str, Any] = {"name": name}
+        if dist:  # one whose metadata is broken has neither
+            known |= {"distribution": dist.name or "", "version": dist.version or ""}
+        try:
+            if claims and name not in self._loaded and name not in self._failures:
+                beside(lambda: self.provider(name), claims[0])
+            provider = self.provider(name)
+            with blaming(f"provider {name!r} does not tell its dialects and keys", ProviderBroken):
+                known |= {"dialects": tuple(provider.dialects), "key_variables": tuple(provider.key_variables)}
+                return ProviderStatus(**known, state="registered" if name in self._registered else "installed")
+        except PluginError as error:
+            if isinstance(error, LoadsTooLong):
+                self._failures.setdefault(name, error)  # it counts until the provider is there after all
+            return ProviderStatus(**known, state="failed", error=str(error))
+
+    def _missing(self, name: str) -> ProviderMissing:
+        installed = self.names()
+        near = difflib.get_close_matches(name, installed, n=1)
+        remedy = "; ".join(_hints(name)) or (f"did you mean {near[0]!r}?" if near else _NOBODY_KNOWS)
+        known = ", ".join(installed) or "none"
+        return ProviderMissing(f"provider {name!r} is not installed; installed: {known}; {remedy}")
+
+
+_NOBODY_KNOWS = (
+    f"install the package that names it among its entry points of the group {PROVIDERS!r} (the documentation lists "
+    "this project's), or register it with sabir.register"
+)
+
+
+def _hints(name: str) -> list[str]:
+    """What installed packages say to whoever asks for a provider of that name; a broken hint is passed over."""
+    hints = map(_hint, sorted(entry_points(group=HINTS, name=name), key=distribution))
+    return [hint for hint in hints if hint]
+
+
+@lru_cache(maxsize=256)
+def _hint(point: EntryPoint) -> str:
+    """What a hint says, "" for a broken one; each is loaded once."""
+    with suppress(PluginError):
+        said = load_beside(point)
+        return one_line(said, 300) if isinstance(said, str) else ""
+    return ""
+
+
+def models_of(provider: Provider) -> tuple[ModelInfo, ...]:
+    """What a provider knows of its models, longest prefixes first; ProviderBroken where it cannot tell."""
+    with blaming(f"provider {provider.name!r} does not tell its models", ProviderBroken):
+        return longest_first(provider.models())
+
+
+def _check_provider(provider: object, name: str, source: str) -> None:
+    what = f"provider {name!r} of {source}"
+    if isinstance(provider, type):
+        raise ProviderBroken(f"{what} is the class {provider.__name__}; give an instance of it")
+    with blaming(f"{what} does not tell what it is", ProviderBroken):
+        has = {each: getattr(provider, each) for each in _MEMBERS if hasattr(provider, each)}
+    if missing := [each for each in _MEMBERS if each not in has]:
+        raise ProviderBroken(f"{what} lacks {', '.join(missing)}; see sabir.authoring.Provider")
+    if not isinstance(has["api_version"], int) or has["api_version"] not in SUPPORTED_APIS:
+        supported = ", ".join(map(str, sorted(SUPPORTED_APIS)))
+        written = f"written for api_version {has['api_version']}; this sabir supports {supported}"
+        raise ProviderBroken(f"{what} is {written}: update it, or sabir")
+    if has["name"] != name:
+        raise ProviderBroken(f"{what} calls itself {has['name']!r}; the two names must be equal")
+    for each in ("dialects", "key_variables"):
+        if not (isinstance(has[each], tuple | list) and all(isinstance(text, str) for text in has[each])):
+            raise ProviderBroken(f"{what} has {each} of type {type(has[each]).__name__}; it must be a tuple of texts")
+    if not has["dialects"]:
+        raise ProviderBroken(f"{what} speaks no dialect; its `dialects` must name one")
+
+
+_BREAKING = ("Cc", "Zl", "Zp")
+"""The Unicode categories of control characters and of what separates lines; no name holds them."""
+_MEMBERS = sorted(name for name in {*Provider.__annotations__, *vars(Provider)} if not name.startswith("_"))
+
+
+def _check_model_name(name: object) -> None:
+    if not isinstance(name, str):
+        remedy = "write provider:model or provider.dialect:model"
+        raise SettingsInvalid(f"a model's name is a string, not of type {type(name).__name__}; {remedy}")
+    if any(unicodedata.category(character) in _BREAKING for character in name):
+        raise SettingsInvalid(f"{name!r} names no model: it holds a control character; write provider:model")
+
+
+default_registry = Registry()
+"""The registry of this process."""
+
+provider = default_registry.provider
+register = default_registry.register
+unregister = default_registry.unregister
+providers = default_registry.providers
+models = default_registry.models
+commands = default_registry.commands
+split_model = default_registry.split_model

@@ -1,0 +1,318 @@
+"""Builders: messages made step by step, on the pattern of the source document (PJ-35 … PJ-48, D-03, D-05 … D-07).
+
+    MessageBuilder.continue_step(last) ── add_text, add_image, … ──▶ to_message()    one `parts` message
+                                       └─ add_option_call ─────────▶ a message of its own, at once
+    OptionResultBuilder.response_to(call) ── success | error ──────▶ the result that answers it
+
+The policy is "user" unless given; the role hint is None unless given or set by a hook. Of the anchor the step is taken
+over, and for calls the policy of one that a model made: who goes on from a model's message calls on its behalf (PJ-04).
+Hooks act only on builders that were given them.
+"""
+
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast
+from uuid import uuid4
+
+from sabir.base.errors import BuilderError, NotJSON
+from sabir.base.models import build
+from sabir.base.values import JSONValue
+from sabir.vocabulary.constructors import name_kind, result_fields
+from sabir.vocabulary.hints import Sections
+from sabir.vocabulary.media import Modality, check_url, shorten
+from sabir.vocabulary.messages import (
+    Message,
+    OptionCall,
+    OptionCallPayload,
+    OptionResultPayload,
+    PartsPayload,
+    RoleHint,
+)
+from sabir.vocabulary.parts import MediaPart, Part, TextPart
+
+if TYPE_CHECKING:
+    from sabir.hooks.plugins import HookPlugins
+from collections.abc import Iterable
+from itertools import groupby
+from typing import NamedTuple
+
+Anchor: TypeAlias = Message | int | None
+"""What a step is counted from: a message, a step number, or nothing yet."""
+AnyPart = TypeVar("AnyPart", TextPart, MediaPart)
+
+
+class MediaDetails(TypedDict, total=False):
+    """What may be said of a medium besides its hint and URL."""
+
+    mime: str | None
+    id: str | None
+    name: str | None
+    vendor: Sections | None
+
+
+class _Maker:
+    """What both builders share: policy, role hint, step and hooks, and how a payload becomes a message."""
+
+    def __init__(self, policy: str, role_hint: RoleHint | None, step_num: int | None, hooks: "HookPlugins") -> None:
+        from sabir.hooks.plugins import as_hooks  # pluggy is loaded where something is built, not where a text is said
+
+        if not policy:
+            raise BuilderError("a builder needs a policy: the name of who makes its messages")
+        self.policy = policy
+        self.role_hint = role_hint
+        self.step_num = step_num
+        self._hooks = as_hooks(hooks)
+
+    def _make(
+        self, payload: PartsPayload | OptionCallPayload | OptionResultPayload, policy: str | None = None
+    ) -> Message:
+        policy = self.policy if policy is None else policy
+        hint = self.role_hint if self.role_hint is not None else self._hooks.role_hint(policy, payload.kind)
+        settings = {"policy": policy, "role_hint_for_llm": hint, "step_num": self.step_num}
+        return self._hooks.built(build(Message, "message", **settings, payload=payload))
+
+
+class MessageBuilder(_Maker):
+    """Collects parts into one message, and makes option calls; all share a step and a policy (PJ-40).
+
+    Only calls that are anchored on a model's message, by a builder that was given no policy, are of the model's.
+    Media that are given no id are named `media-1`, `media-2`, … in their order (PJ-41). Each `add_…` returns what it
+    added. Raises BuilderError or MediaRefused, in one line, for what no message can hold.
+    """
+
+    def __init__(
+        self,
+        policy: str = "user",
+        role_hint: RoleHint | None = None,
+        step_num: int | None = None,
+        hooks: "HookPlugins" = (),
+    ) -> None:
+        super().__init__(policy, role_hint, step_num, hooks)
+        self._parts: list[Part] = []
+        self._calls: list[OptionCall] = []
+        self._calls_before_parts = 0
+        self._assigned: dict[str, MediaPart] = {}
+        self._decider: str | None = None
+        self._built: Message | None = None
+
+    @classmethod
+    def next_step(
+        cls, anchor: Anchor, *, policy: str | None = None, role_hint: RoleHint | None = None, hooks: "HookPlugins" = ()
+    ) -> Self:
+        """A builder for the step after the anchor's; an anchor without a step counts as step 0 (PJ-25, D-03)."""
+        return cls._anchored(anchor, (_step_of(anchor) or 0) + 1, policy, role_hint, hooks)
+
+    @classmethod
+    def continue_step(
+        cls, anchor: Anchor, *, policy: str | None = None, role_hint: RoleHint | None = None, hooks: "HookPlugins" = ()
+    ) -> Self:
+        """A builder for the anchor's own step, or for none where it has none (PJ-26, D-03)."""
+        return cls._anchored(anchor, _step_of(anchor), policy, role_hint, hooks)
+
+    @classmethod
+    def _anchored(
+        cls, anchor: Anchor, step: int | None, policy: str | None, role_hint: RoleHint | None, hooks: "HookPlugins"
+    ) -> Self:
+        if policy is not None:
+            return cls(policy, role_hint, step, hooks)
+        builder = cls(role_hint=role_hint, step_num=step, hooks=hooks)
+        builder._decider = _model_of(anchor)
+        return builder
+
+    def add_text(self, text: str) -> TextPart:
+        """Append text (PJ-35)."""
+        return self._add(build(TextPart, text=text))
+
+    def add_image(
+        self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
+    ) -> MediaPart:
+        """Append an image: what it shows, then its URL; `mime`, `id`, `name`, `vendor` by keyword (PJ-36, D-05)."""
+        return self._add_media("image", prompt_hint, url, details)
+
+    def add_audio(
+        self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
+    ) -> MediaPart:
+        """Append a sound, as `add_image` does an image."""
+        return self._add_media("audio", prompt_hint, url, details)
+
+    def add_video(
+        self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
+    ) -> MediaPart:
+        """Append a video, as `add_image` does an image."""
+        return self._add_media("video", prompt_hint, url, details)
+
+    def add_document(
+        self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
+    ) -> MediaPart:
+        """Append a document, as `add_image` does an image."""
+        return self._add_media("document", prompt_hint, url, details)
+
+    def add_option_call(self, name: str, arguments: JSONValue = None) -> OptionCall:
+        """Choose an option: a message of its own, under a new invocation id (PJ-29, PJ-37, UP-01)."""
+        chosen = {"invocation_id": uuid4().hex, "option_name": name}
+        arguments = {} if arguments is None else arguments
+        payload = build(OptionCallPayload, "option call", **chosen, arguments=arguments)
+        call = cast(OptionCall, self._make(payload, self._decider))
+        if not self._parts:
+            self._calls_before_parts += 1
+        self._calls.append(call)
+        return call
+
+    @property
+    def last_option_call(self) -> OptionCall:
+        """The option call added last; BuilderError where there is none."""
+        if not self._calls:
+            raise BuilderError("this builder has no option call yet; add one with add_option_call(name, arguments)")
+        return self._calls[-1]
+
+    def to_message(self) -> Message:
+        """One message of all parts in their order, without the option calls (PJ-38, D-06).
+
+        The same message again until something is added. BuilderError where there are no parts (PJ-39).
+        """
+        if not self._parts:
+            calls = "; its option calls are in to_messages()" if self._calls else ""
+            raise BuilderError(f"this builder has no parts; add some with add_text or add_image{calls}")
+        if self._built is None:
+            self._built = self._make(PartsPayload(parts=tuple(self._parts)))
+        return self._built
+
+    def to_messages(self) -> list[Message]:
+        """All messages in order; the parts stand where the first of them was added (D-06, UP-01)."""
+        if self._calls and not self._parts:
+            return list(self._calls)
+        before = self._calls_before_parts
+        return [*self._calls[:before], self.to_message(), *self._calls[before:]]
+
+    def _add_media(
+        self, modality: Modality, prompt_hint: str | None, url: str | None, details: MediaDetails
+    ) -> MediaPart:
+        if url is None or (_is_url(prompt_hint) and not _is_url(url)):
+            given = f"add_{modality}({shorten(prompt_hint or '')}{'' if url is None else ', …'})"
+            raise BuilderError(f"{given}: the hint comes first, then the URL: add_{modality}(prompt_hint, url)")
+        part = build(MediaPart, modality=modality, url=check_url(url), prompt_hint=prompt_hint, **details)
+        if not part.id:
+            part = part.model_copy(update={"id": self._media_id(part)})
+            self._assigned[part.id or ""] = part
+        elif other := self._assigned.get(part.id):  # what speaks of this id would mean both
+            both = f"{part.modality} {_shown(part)} and {other.modality} {_shown(other)}"
+            raise BuilderError(f"id {part.id!r} would name both {both}, which got it first; give another id")
+        return self._add(part)
+
+    def _media_id(self, part: MediaPart) -> str:
+        media = [each for each in self._parts if isinstance(each, MediaPart)]
+        index = len(media) + 1
+        if given := self._hooks.media_id(part, index):
+            return given
+        taken = {each.id for each in media}
+        while f"media-{index}" in taken:
+            index += 1
+        return f"media-{index}"
+
+    def _add(self, part: AnyPart) -> AnyPart:
+        self._parts.append(part)
+        self._built = None
+        return part
+
+
+class OptionResultBuilder(_Maker):
+    """Answers one option call: invocation id, option name and step are the call's, the policy is the option's.
+
+    Start with `response_to`. `invocation_id` and `option_name` can be read; setting another value raises BuilderError
+    (PJ-43, PJ-46).
+    """
+
+    def __init__(self, call: Message, policy: str | None = None, hooks: "HookPlugins" = ()) -> None:
+        payload = _call_of(call)
+        super().__init__(payload.option_name if policy is None else policy, None, call.step_num, hooks)
+        self._call = payload
+
+    @classmethod
+    def response_to(cls, call: Message, *, policy: str | None = None, hooks: "HookPlugins" = ()) -> Self:
+        """A builder for the result of a call; BuilderError for any other message (PJ-47).
+
+        `policy` is who answers: the option that ran unless given, for example `sabir.RUNTIME` (PJ-05, PJ-06).
+        """
+        return cls(call, policy, hooks)
+
+    @property
+    def invocation_id(self) -> str:
+        """The call's invocation id."""
+        return self._call.invocation_id
+
+    @invocation_id.setter
+    def invocation_id(self, value: str) -> None:
+        self._refuse_other("invocation_id", self._call.invocation_id, value)
+
+    @property
+    def option_name(self) -> str:
+        """The name of the option that was called."""
+        return self._call.option_name
+
+    @option_name.setter
+    def option_name(self, value: str) -> None:
+        self._refuse_other("option_name", self._call.option_name, value)
+
+    def success(self, result: object = None) -> Message:
+        """The option returned: a JSON value, falsy ones included, or text and media parts (PJ-44).
+
+        Raises BuilderError, in one line, for what no result can hold.
+        """
+        try:
+            fields = result_fields(result)
+        except NotJSON as error:
+            raise BuilderError(str(error)) from None
+        return self._answer(**fields)
+
+    def error(self, error_type: str, error_message: str, retryable: bool = False) -> Message:
+        """The option failed, or never ran (PJ-45)."""
+        return self._answer(is_error=True, error_type=error_type, error_message=error_message, retryable=retryable)
+
+    def _answer(self, **outcome: Any) -> Message:
+        call = {"invocation_id": self.invocation_id, "option_name": self.option_name}
+        return self._make(build(OptionResultPayload, "option result", **call, **outcome))
+
+    def _refuse_other(self, field: str, expected: str, value: str) -> None:
+        if value != expected:
+            remedy = "a result answers its call alone; start another builder with response_to"
+            raise BuilderError(f"{field} is {expected!r} and cannot become {value!r}: {remedy}")
+
+
+def _shown(part: MediaPart) -> str:
+    return shorten(part.prompt_hint or part.url)
+
+
+def _call_of(message: object) -> OptionCallPayload:
+    if isinstance(message, Message) and message.call is not None:
+        return message.call
+    raise BuilderError(f"response_to answers an option call, not {name_kind(message)}; see reply.option_calls")
+
+
+def _model_of(anchor: Anchor) -> str | None:
+    """The policy of a message that a model made, be it by `sabir.assistant`; None for what others said (D-07)."""
+    if not isinstance(anchor, Message) or anchor.kind == "option_result":
+        return None
+    return anchor.policy if anchor.origin is not None or anchor.policy == "llm" else None
+
+
+def _step_of(anchor: object) -> int | None:
+    if isinstance(anchor, Message):
+        return anchor.step_num
+    if anchor is None or (isinstance(anchor, int) and not isinstance(anchor, bool) and anchor >= 0):
+        return anchor
+    given = str(anchor) if type(anchor) is int else name_kind(anchor)
+    raise BuilderError(f"a step is counted from a message or a step number from 0 on, not from {given}")
+
+
+def _is_url(text: str | None) -> bool:
+    return text is not None and text.startswith(("http://", "https://", "data:", "provider-file:"))
+
+
+class Step(NamedTuple):
+    """Neighbouring messages of one step number; None is the number of those that belong to no step."""
+
+    step_num: int | None
+    messages: tuple[Message, ...]
+
+
+def group_steps(messages: Iterable[Message]) -> list[Step]:
+    """The steps of a conversation in its own order; a number that comes again later begins a step of its own."""
+    return [Step(number, tuple(group)) for number, group in groupby(messages, key=lambda each: each.step_num)]

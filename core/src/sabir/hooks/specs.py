@@ -1,0 +1,89 @@
+"""The hooks that a plugin may implement: this page is their specification.
+
+    from sabir import hookimpl
+
+    @hookimpl
+    def sabir_message_built(message): ...
+
+Builder hooks act only on builders that were given them: `MessageBuilder(hooks=[plugin])`, or `hooks="installed"`
+for the plugins of the entry-point group `sabir.hooks`. Telemetry hooks of installed plugins see every call; they
+change nothing, and one that fails is logged and disturbs neither the call nor the other hooks. All hooks are plain
+functions, not coroutines; plugins are asked in the order of their registration (CD-09). A plugin's function may take
+fewer arguments than are listed here.
+
+    sabir_call_started ──┬──────────────────────▶ sabir_call_ended       the reply is whole
+         ▲               ├─▶ sabir_call_failed ─▶ sabir_call_given_up    no attempt follows
+         └── another ────┼───────────┘                  ▲
+             attempt     └── the caller left ───────────┘
+
+Of one call's hooks, `call` is the same number, and no other call of the process has it: one rendering may be sent many
+times, and at once. Each call that started comes to exactly one end, `sabir_call_ended` or `sabir_call_given_up`. All
+hooks of a call run where the call runs; those of a stream run where its next event is asked for, or it is closed.
+"""
+
+from typing import TYPE_CHECKING
+
+import pluggy
+
+from sabir.vocabulary.messages import Kind, Message, RoleHint
+from sabir.vocabulary.parts import MediaPart
+
+if TYPE_CHECKING:
+    from sabir.base.failures import CallError
+    from sabir.contract.protocols import Rendering
+    from sabir.vocabulary.reply import Reply
+
+PROJECT = "sabir"
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+"""Marks a function as the implementation of the hook of the same name."""
+
+
+@hookspec
+def sabir_default_role_hint(policy: str, kind: Kind) -> RoleHint | None:
+    """The role hint of a message whose builder was given none; the first answer that is not None counts.
+
+    `policy` is the message's policy, `kind` what it will be: "parts", "option_call" or "option_result".
+    """
+
+
+@hookspec
+def sabir_media_id(part: MediaPart, index: int) -> str | None:
+    """The id of a media part that was given none; the first answer that is not None counts.
+
+    `index` counts the builder's media from 1. Equal inputs in equal order should give equal ids (PJ-41).
+    """
+
+
+@hookspec
+def sabir_message_built(message: Message) -> Message | None:
+    """See a message before its builder hands it out: return a changed one, None to leave it, or raise to veto it.
+
+    Each plugin sees what the one before it made. What a plugin raises reaches the builder's caller. A changed message
+    keeps its kind, and a call or result its invocation id.
+    """
+
+
+@hookspec
+def sabir_call_started(rendering: "Rendering", attempt: int, call: int) -> None:
+    """A request is about to be sent; `attempt` counts from 1 and exceeds it when the call is repeated."""
+
+
+@hookspec
+def sabir_call_ended(rendering: "Rendering", reply: "Reply", call: int) -> None:
+    """A reply is whole."""
+
+
+@hookspec
+def sabir_call_failed(rendering: "Rendering", error: "CallError", attempt: int, call: int) -> None:
+    """An attempt failed; another may follow."""
+
+
+@hookspec
+def sabir_call_given_up(rendering: "Rendering", error: BaseException | None, call: int) -> None:
+    """A call ended without a reply.
+
+    `error` is what its caller is told: that of the last attempt, or whatever else was raised. It is None where the
+    caller left: a stream was closed before its end, or the call was cancelled.
+    """

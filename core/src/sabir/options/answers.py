@@ -1,0 +1,84 @@
+"""All calls of a reply are answered: in their order, each by its option, one failure losing none of the others.
+
+    reply | messages ──unanswered calls──▶ option.answer ──▶ results, to be appended to the conversation
+
+This is the one implementation; runners build on it. A call of what was not offered is refused by the runtime and never
+run.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+
+from sabir.options.execution import answer_call, answer_call_sync, check_runs, error_result
+from sabir.options.option import Option, OptionLike, as_options
+from sabir.vocabulary.constructors import as_messages
+from sabir.vocabulary.messages import RUNTIME, Message
+from sabir.vocabulary.reply import Reply
+
+OPTION_NOT_OFFERED = "option_not_offered"
+"""The error type of a call of an option that was not offered."""
+
+
+def answer_sync(reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
+    """Answer every unanswered option call of a reply, or of a history, in order; one result a call.
+
+    Raises OptionInvalid, before anything runs, for an option that was called but has no function, or an asynchronous
+    one: `await sabir.answer(...)` runs those.
+    """
+    answered_by = _answered_by(reply, options, asynchronous=False)
+    return [by if isinstance(by, Message) else answer_call_sync(by, call) for call, by in answered_by]
+
+
+async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
+    """As `answer_sync`, one call after another; asynchronous options are awaited, others run in threads."""
+    answered_by = _answered_by(reply, options, asynchronous=True)
+    return [by if isinstance(by, Message) else await answer_call(by, call) for call, by in answered_by]
+
+
+def unanswered(messages: Iterable[Message]) -> list[Message]:
+    """The option calls without a result, in order.
+
+    A result answers a call of its id in the nearest earlier run of calls that has an unanswered one; there, the first
+    (UP-13). A run is option calls with no other message between them.
+    """
+    calls: dict[int, Message] = {}
+    runs: dict[str, list[tuple[int, deque[int]]]] = {}
+    run = 0
+    for position, message in enumerate(messages):
+        payload = message.payload
+        if payload.kind == "option_call":
+            of_id = runs.setdefault(payload.invocation_id, [])
+            if not of_id or of_id[-1][0] != run:
+                of_id.append((run, deque()))
+            of_id[-1][1].append(position)
+            calls[position] = message
+            continue
+        run += payload.kind != "unknown"
+        if payload.kind == "option_result" and runs.get(payload.invocation_id):
+            latest = runs[payload.invocation_id][-1][1]
+            del calls[latest.popleft()]
+            if not latest:
+                runs[payload.invocation_id].pop()
+    return list(calls.values())
+
+
+def _answered_by(
+    reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike], *, asynchronous: bool
+) -> list[tuple[Message, Option | Message]]:
+    """Each unanswered call with the option that answers it, or with the refusal that does."""
+    offered = {option.name: option for option in as_options(options)}
+    calls = unanswered(reply.messages if isinstance(reply, Reply) else as_messages(reply))
+    found = [(call, _option_or_refusal(call, offered)) for call in calls]
+    for _, by in found:
+        if isinstance(by, Option):
+            check_runs(by, asynchronous=asynchronous)
+    return found
+
+
+def _option_or_refusal(call: Message, offered: dict[str, Option]) -> Option | Message:
+    name = call.call.option_name if call.call else ""
+    if name in offered:
+        return offered[name]
+    known = ", ".join(offered) or "none"
+    text = f"option {name!r} was not offered; offered are: {known}"
+    return error_result(call, OPTION_NOT_OFFERED, text, policy=RUNTIME)

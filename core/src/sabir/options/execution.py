@@ -1,0 +1,186 @@
+"""How one option answers one call: the same steps whether a caller awaits or not.
+
+    call ──bind──▶ Bound ──(function)──▶ Outcome ──finish──▶ option result
+           └─ arguments refused ────────────────────────────▶ error result, the function never ran
+
+An exception of the function becomes an error result, SystemExit too, and the cancellation of something that it waited
+for; the caller's own cancellation and interrupts go on to the caller. What the function had no part in is answered by
+the runtime.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+from sabir.base.errors import BuilderError, NotJSON, OptionFailed, OptionInvalid, one_line
+from sabir.base.values import FrozenDict
+from sabir.options.arguments import ArgumentsRefused, Binder, Bound, bind_schema
+from sabir.options.signatures import is_asynchronous
+from sabir.options.threads import in_thread
+from sabir.vocabulary.constructors import name_kind, option_result, result_fields
+from sabir.vocabulary.messages import RUNTIME, Message
+
+INVALID_ARGUMENTS = "invalid_arguments"
+"""The error type of a call whose arguments do not fit."""
+RESULT_INVALID = "result_invalid"
+"""The error type of a result that no message can hold."""
+
+
+class Runnable(Protocol):
+    """What of an option runs: `binder` turns JSON arguments into what `function` takes, else `parameters` do."""
+
+    @property
+    def name(self) -> str:
+        """The name that calls have."""
+
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """What runs."""
+
+    @property
+    def binder(self) -> Binder | None:
+        """What validates arguments for it."""
+
+    @property
+    def parameters(self) -> FrozenDict:
+        """The JSON schema of the arguments."""
+
+
+class Outcome(NamedTuple):
+    """What came of a run: a value, or an exception."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+
+_CANCELLED = Outcome(error=OptionFailed("CancelledError", "the option waited for something that was cancelled"))
+
+
+def answer_call_sync(option: Runnable, call: Message) -> Message:
+    """Run an option for a call, in this thread. OptionInvalid, before anything runs, where it needs a loop."""
+    function = check_runs(option, asynchronous=False)
+    bound = _bind(option, call)
+    if isinstance(bound, Message):
+        return bound
+    outcome = _run(function, bound)
+    if inspect.iscoroutine(outcome.value):
+        outcome.value.close()
+        raise OptionInvalid(_await_instead(option.name))
+    return _finish(call, outcome)
+
+
+async def answer_call(option: Runnable, call: Message) -> Message:
+    """Run an option for a call: a coroutine function here, any other function in a thread of its own."""
+    function = check_runs(option, asynchronous=True)
+    bound = _bind(option, call)
+    if isinstance(bound, Message):
+        return bound
+    outcome = _run(function, bound) if is_asynchronous(function) else await in_thread(_run, function, bound)
+    if inspect.isawaitable(outcome.value):
+        outcome = await _settle(outcome.value)
+    return _finish(call, outcome)
+
+
+def _run(function: Callable[..., Any], bound: Bound) -> Outcome:
+    """Run the function; an exception is an outcome too. Nobody can cancel a plain function: that is its own."""
+    try:
+        return Outcome(function(*bound.positional, **bound.named))
+    except (Exception, SystemExit) as error:
+        return Outcome(error=error)
+    except BaseException as error:
+        from asyncio import CancelledError  # loaded already where one was raised
+
+        if isinstance(error, CancelledError):
+            return _CANCELLED
+        raise
+
+
+async def _settle(value: Awaitable[Any]) -> Outcome:
+    import asyncio  # loaded where a loop runs; those who wait need none of it
+
+    try:
+        return Outcome(await value)
+    except (Exception, SystemExit) as error:
+        return Outcome(error=error)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return _CANCELLED
+
+
+def check_runs(option: Runnable, *, asynchronous: bool) -> Callable[..., Any]:
+    """An option's function; OptionInvalid where it has none, or one that cannot run without a loop."""
+    if option.function is None:
+        remedy = "answer its calls yourself: OptionResultBuilder.response_to(call).success(…)"
+        raise OptionInvalid(f"option {option.name!r} has no function to run; {remedy}")
+    if not asynchronous and is_asynchronous(option.function):
+        raise OptionInvalid(_await_instead(option.name))
+    return option.function
+
+
+def _await_instead(name: str) -> str:
+    return f"option {name!r} is asynchronous; use `await option.answer(call)` or `await sabir.answer(reply, options)`"
+
+
+def _bind(option: Runnable, call: object) -> Bound | Message:
+    """What the function takes for a call; an error result for arguments that do not fit."""
+    if not isinstance(call, Message) or call.call is None:
+        answers = f"option {option.name!r} answers option calls, not {name_kind(call)}"
+        raise OptionInvalid(f"{answers}; see reply.option_calls")
+    payload = call.call
+    if payload.option_name != option.name:
+        raise OptionInvalid(f"option {option.name!r} was given a call of {payload.option_name!r}; use sabir.answer")
+    if payload.invalid_arguments:
+        text = one_line(payload.raw_arguments or "", 100)
+        return error_result(call, INVALID_ARGUMENTS, f"the arguments are no JSON object: {text!r}", policy=RUNTIME)
+    try:
+        binder = option.binder or partial(bind_schema, option.parameters)
+        return binder(payload.arguments_json)
+    except ArgumentsRefused as error:
+        return error_result(call, INVALID_ARGUMENTS, str(error), policy=RUNTIME)
+
+
+def _finish(call: Message, outcome: Outcome) -> Message:
+    error = outcome.error
+    if error is None:
+        try:
+            return option_result(call, result_fields(outcome.value))
+        except (BuilderError, NotJSON) as refused:
+            return error_result(call, RESULT_INVALID, str(refused))
+    kind, text = type(error).__name__, text_of(error)
+    if isinstance(error, OptionFailed):
+        kind, text = _written(error.error_type) or kind, _written(error.error_message)
+    return error_result(call, kind, text, retryable=is_retryable(error))
+
+
+def error_result(
+    call: Message, error_type: str, text: str, *, policy: str | None = None, retryable: bool = False
+) -> Message:
+    """An error result for a call, its text in one line; by the option itself unless a policy is given."""
+    failure = {"is_error": True, "error_type": error_type, "error_message": one_line(text), "retryable": retryable}
+    return option_result(call, failure, policy=policy)
+
+
+def is_retryable(error: BaseException) -> bool:
+    """Whether an exception says of itself that the same may succeed later; one that cannot tell does not."""
+    try:
+        said = getattr(error, "retryable", False)
+        return bool(said) if isinstance(error, OptionFailed) else said is True
+    except Exception:
+        return False
+
+
+def text_of(error: BaseException) -> str:
+    """What an exception says, or else its class, as a text that JSON can hold."""
+    try:
+        text = str(error) or type(error).__name__
+    except Exception:
+        text = type(error).__name__
+    return _written(text)
+
+
+def _written(text: str) -> str:
+    """A text that JSON can hold: half a character becomes its number."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,255 @@
+"""What a policy may choose: an option is a name, a description, JSON-schema parameters, perhaps a function.
+
+    typed function ─┐
+    pydantic model ─┼─▶ Option ──answer(call)──▶ option result
+    JSON schema ────┘
+
+Arguments are validated before a function sees them; what it raises becomes an error result (PJ-34, UP-05).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar, cast, overload
+
+from pydantic import BaseModel, Field, SkipValidation, ValidationError, field_validator
+from pydantic.json_schema import SkipJsonSchema
+
+from sabir.base.errors import OptionInvalid, one_line
+from sabir.base.models import Frozen, describe
+from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, object_view
+from sabir.options.arguments import Binder, bind_model, bind_schema
+from sabir.options.execution import answer_call, answer_call_sync
+from sabir.options.signatures import Provided, first_paragraph, provided_to, providing, read_function, schema_of_model
+from sabir.vocabulary.hints import Hints, Sections
+from sabir.vocabulary.messages import RESERVED, RUNTIME, Message
+from sabir.vocabulary.parts import NonEmpty, Text
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Model = TypeVar("Model", bound=BaseModel)
+
+_NO_PARAMETERS = JSONText('{"type":"object","properties":{}}')
+
+
+class Option(Frozen):
+    """Something that a policy may choose. Two options are equal if a model sees no difference between them.
+
+    `parameters` is the JSON schema of an object, its keys in the order given. `function` runs when the option is
+    chosen, `binder` turns JSON arguments into what it takes; both stay in the process: they are in no dump, no
+    repr and no comparison. `vendor` says to providers, by their names, what only they know of; "*" is for whichever
+    knows it.
+    """
+
+    name: NonEmpty
+    description: Text = ""
+    parameters_json: JSONObjectDocumentField = Field(default=_NO_PARAMETERS, alias="parameters")
+    vendor_json: Hints = Field(default=None, alias="vendor")
+    function: Annotated[SkipValidation[Callable[..., Any] | None], SkipJsonSchema()] = Field(
+        default=None, exclude=True, repr=False
+    )
+    binder: Annotated[SkipValidation[Binder | None], SkipJsonSchema()] = Field(default=None, exclude=True, repr=False)
+
+    @field_validator("name")
+    @classmethod
+    def _name_is_free(cls, name: str) -> str:
+        if name == RUNTIME:
+            raise OptionInvalid(f"{RESERVED}; give the option another, for example sabir.option(name='my_runtime')")
+        return name
+
+    @field_validator("parameters_json")
+    @classmethod
+    def _parameters_are_an_object(cls, text: JSONText) -> JSONText:
+        found = text.view().get("type", "object")
+        if found != "object":
+            raise OptionInvalid(f"parameters must be the JSON schema of an object, not of {found!r}")
+        return text
+
+    @property
+    def parameters(self) -> FrozenDict:
+        """The JSON schema of the arguments as an immutable mapping."""
+        view: FrozenDict = self.parameters_json.view()
+        return view
+
+    @property
+    def vendor(self) -> FrozenDict:
+        """Provider name → its own hints; empty where there are none."""
+        return FrozenDict() if self.vendor_json is None else object_view(self.vendor_json)
+
+    @classmethod
+    def from_function(
+        cls,
+        function: Function,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        vendor: Sections | None = None,
+    ) -> "CallableOption[Function]":
+        """An option of a typed function, sync or async: method, partial or callable object alike.
+
+        Name, description (the docstring's first paragraph) and parameters come from its signature; the function
+        receives validated, typed arguments. A parameter whose type has `__sabir_provide__` is filled in.
+        Raises OptionInvalid for a signature that no schema can describe.
+        """
+        signature = read_function(function, name)
+        if description is not None:
+            signature = signature._replace(description=description)
+        return cast("CallableOption[Function]", _make(**signature._asdict(), function=function, vendor=vendor))
+
+    @classmethod
+    def from_model(
+        cls,
+        model: type[Model],
+        function: Callable[[Model], Any] | None = None,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        vendor: Sections | None = None,
+    ) -> "Option":
+        """An option whose parameters are the fields of a pydantic model; the function takes one instance of it."""
+        if description is None:
+            description = first_paragraph(model.__doc__ or "")
+        said = {"description": description, "parameters": schema_of_model(model), "vendor": vendor}
+        name = name or model.__name__
+        provided = provided_to(function, name) if function else ()
+        return _make(name, **said, function=function, binder=partial(bind_model, model), provided=provided)
+
+    @classmethod
+    def from_schema(
+        cls,
+        name: str,
+        description: str,
+        parameters: Mapping[str, JSONValue],
+        function: Callable[..., Any] | None = None,
+        *,
+        vendor: Sections | None = None,
+    ) -> "Option":
+        """An option of a raw JSON schema; the function takes the arguments by name, as plain JSON values."""
+        made = _make(name, description=description, parameters=parameters, function=function, vendor=vendor)
+        provided = provided_to(function, name) if function else ()
+        if not provided:
+            return made
+        return made.model_copy(update={"binder": providing(partial(bind_schema, made.parameters), provided)})
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the function as it was written, without validation; Any, as each option has its own signature."""
+        if self.function is None:
+            raise OptionInvalid(f"option {self.name!r} has no function to call")
+        return self.function(*arguments, **named)
+
+    def answer_sync(self, call: Message) -> Message:
+        """Validate a call's arguments, run the function, and give the result that answers the call.
+
+        Arguments that do not fit give an error result of type `invalid_arguments`, an exception one named after its
+        class, a value that JSON cannot hold `result_invalid`. Raises OptionInvalid, before anything runs, for a call
+        of another option and for an asynchronous function.
+        """
+        return answer_call_sync(self, call)
+
+    async def answer(self, call: Message) -> Message:
+        """As `answer_sync`; asynchronous functions are awaited, others run in a thread of their own.
+
+        Of threads there are 512 for each event loop; what comes beyond waits for one.
+        """
+        return await answer_call(self, call)
+
+    def __eq__(self, other: object) -> bool:
+        """Name, description, parameters and hints are equal, the order of their keys included."""
+        return isinstance(other, Option) and self._seen_by_a_model() == other._seen_by_a_model()
+
+    def __hash__(self) -> int:
+        """Equal options hash alike."""
+        return hash(self._seen_by_a_model())
+
+    def _seen_by_a_model(self) -> tuple[str | None, ...]:
+        return self.name, self.description, self.parameters_json, self.vendor_json
+
+
+if TYPE_CHECKING:
+    Called_co = TypeVar("Called_co", covariant=True)
+    """A function's type; covariant and without a bound, so that a list of two options is one of options."""
+
+    class CallableOption(Option, Generic[Called_co]):
+        """An option as a type checker sees it: still callable with its function's own signature."""
+
+        @property
+        def __call__(self) -> Called_co:  # type: ignore[override]  # it is called as the function, of whatever signature
+            """Call the function as it was written."""
+            ...
+
+else:
+    CallableOption = Option
+    """At run time every option is an Option."""
+
+
+OptionLike: TypeAlias = Option | Callable[..., Any] | type[BaseModel]
+"""What may be offered: an option, a typed function, or a pydantic model class."""
+
+
+@overload
+def option(function: Function, /) -> "CallableOption[Function]": ...
+
+
+@overload
+def option(
+    *, name: str | None = None, description: str | None = None, vendor: Sections | None = None
+) -> "Callable[[Function], CallableOption[Function]]": ...
+
+
+def option(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    vendor: Sections | None = None,
+) -> Any:  # the overloads say what
+    """Make a typed function an option: `@sabir.option`, or `@sabir.option(name=…, description=…, vendor=…)`.
+
+    The option is still called like the function.
+    """
+    if function is None:
+        return lambda decorated: Option.from_function(decorated, name=name, description=description, vendor=vendor)
+    return Option.from_function(function, name=name, description=description, vendor=vendor)
+
+
+def as_options(options: Iterable[OptionLike]) -> tuple[Option, ...]:
+    """Options of whatever may be offered as one; OptionInvalid names what is none, and a name offered twice."""
+    if isinstance(options, Option | str | Mapping) or callable(options):
+        raise OptionInvalid(f"options must be a list, not one {_shown(options)}; write options=[…]")
+    found: dict[str, Option] = {}
+    for index, candidate in enumerate(options):
+        each = _as_option(candidate, index)
+        if each.name in found:
+            first = list(found).index(each.name)
+            raise OptionInvalid(
+                f"options[{first}] and options[{index}] are both named {each.name!r}: {_shown(found[each.name])} and "
+                f"{_shown(each)}; rename one with sabir.option(name=…)"
+            )
+        found[each.name] = each
+    return tuple(found.values())
+
+
+def _as_option(candidate: object, index: int) -> Option:
+    if isinstance(candidate, Option):
+        return candidate
+    if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+        return Option.from_model(candidate)
+    if callable(candidate) and not isinstance(candidate, type):
+        return Option.from_function(candidate)
+    remedy = "give a typed function, a pydantic model class, or Option.from_schema(name, description, parameters)"
+    raise OptionInvalid(f"options[{index}] is {_shown(candidate)}, which is no option; {remedy}")
+
+
+def _make(name: str, *, provided: tuple[Provided, ...] = (), **fields: Any) -> Option:
+    if provided:
+        fields["binder"] = providing(fields["binder"], provided)
+    try:
+        return Option.model_validate({"name": name, **fields})
+    except ValidationError as error:
+        raise OptionInvalid(f"option {name!r}: {one_line(describe(error))}") from None
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Option) and value.function is not None:
+        value = value.function
+    place = getattr(value, "__qualname__", None)
+    return f"{value.__module__}.{place}" if place else one_line(repr(value), 80)

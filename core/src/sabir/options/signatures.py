@@ -1,0 +1,244 @@
+"""A function's signature and docstring, read as an option's name, description and parameters.
+
+    def weather(city: str, unit: Literal["C", "F"] = "C") -> str:
+        "Current weather in a city."                              ──▶ name, description, JSON schema, binder
+    def pay(amount: int, context: ToolContext) -> str             ──▶ `amount` is the model's to give, `context` is not
+
+The schema comes from pydantic. What it says of a parameter comes from `Annotated[…, Field(description=…)]` or from the
+docstring's `Args:` section or `:param name:` fields. A model is not told of a parameter whose type has the class method
+`__sabir_provide__`, which gives the value of the run that it is called in, or raises LookupError where there is none.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from types import UnionType
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
+
+from sabir.base.errors import OptionInvalid, one_line
+from sabir.base.models import PlainSchema
+from sabir.base.values import JSONText
+from sabir.options.arguments import Binder, Bound, Parameter, bind_parameters
+
+
+class Provided(NamedTuple):
+    """One such parameter, of the function of that name."""
+
+    function: str
+    name: str
+    kind: Any  # a class with `__sabir_provide__`
+    has_default: bool
+
+
+def read_provided(function: str, parameters: Iterable[inspect.Parameter], hints: Mapping[str, Any]) -> list[Provided]:
+    """Those of a function's parameters that are provided, `X | None` and `Annotated[X, …]` included."""
+    found = [(each, _provider_of(hints.get(each.name))) for each in parameters]
+    return [
+        Provided(function, each.name, kind, each.default is not each.empty)
+        for each, kind in found
+        if kind is not None and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+    ]
+
+
+def values_of(provided: Iterable[Provided]) -> dict[str, Any]:
+    """What is provided now, by parameter; OptionInvalid where nothing is, and the parameter has no default."""
+    values = {}
+    for each in provided:
+        try:
+            values[each.name] = each.kind.__sabir_provide__()
+        except LookupError as error:
+            if not each.has_default:
+                takes = f"{each.function!r} takes {each.name!r}, a {each.kind.__name__}"
+                raise OptionInvalid(f"{takes}, which nobody provides here: {error}") from None
+    return values
+
+
+def providing(binder: Binder, provided: Iterable[Provided]) -> Binder:
+    """A binder that adds what is provided when it binds."""
+    return partial(_bind, binder, tuple(provided))
+
+
+def _bind(binder: Binder, provided: tuple[Provided, ...], arguments: JSONText) -> Bound:
+    bound = binder(arguments)
+    return Bound(bound.positional, {**bound.named, **values_of(provided)})
+
+
+def _provider_of(annotation: Any) -> Any:
+    if get_origin(annotation) in (Annotated, Union, UnionType):
+        return next(filter(None, map(_provider_of, get_args(annotation))), None)
+    return annotation if isinstance(annotation, type) and hasattr(annotation, "__sabir_provide__") else None
+
+
+AnyFunction = Callable[..., Any]
+
+
+class Signature(NamedTuple):
+    """What a function says of itself, by the names of an option's fields."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    binder: Binder
+    provided: tuple[Provided, ...] = ()
+    """What it takes besides, of which a model is not told."""
+
+
+def read_function(function: AnyFunction, name: str | None = None) -> Signature:
+    """The signature of a function, method, partial or callable object.
+
+    Raises OptionInvalid, in one line, for what cannot be described to a model.
+    """
+    inner = unwrap(function)
+    name = name or getattr(inner, "__name__", None)
+    if not name or name == "<lambda>":
+        shown = one_line(repr(function), 80)
+        raise OptionInvalid(f"{shown} has no name to offer; give one: sabir.option(name=…)")
+    if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
+        raise OptionInvalid(f"option {name!r} yields its values; return one value, for example a list")
+    documentation = inspect.getdoc(inner) or ""
+    fields, parameters, provided = _read_parameters(function, name, _parameter_documentation(documentation))
+    schema, model = _model_of(name, fields)
+    binder = partial(bind_parameters, model, parameters)
+    return Signature(name, first_paragraph(documentation), schema, binder, provided)
+
+
+def provided_to(function: AnyFunction, name: str) -> tuple[Provided, ...]:
+    """What a function takes besides what a schema says; nothing where its annotations cannot be read."""
+    try:
+        hints, parameters = _type_hints(function, name), inspect.signature(function).parameters
+    except (OptionInvalid, ValueError):
+        return ()
+    return tuple(read_provided(name, parameters.values(), hints))
+
+
+def unwrap(function: AnyFunction) -> AnyFunction:
+    """The function behind partials."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def is_asynchronous(function: AnyFunction) -> bool:
+    """Whether a call of the function gives a coroutine."""
+    inner = unwrap(function)
+    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
+
+
+def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of a pydantic model's fields; OptionInvalid where it has none or is not of an object."""
+    try:
+        schema = model.model_json_schema(schema_generator=PlainSchema)
+    except (PydanticUserError, RecursionError) as error:
+        raise OptionInvalid(f"{model.__name__} has no JSON schema: {_first_sentence(error)}") from None
+    if schema.get("type") != "object" and "$ref" not in schema:
+        raise OptionInvalid(f"{model.__name__} is no JSON object; an option's parameters are the fields of one")
+    for known_elsewhere in ("title", "description"):
+        schema.pop(known_elsewhere, None)
+    return schema
+
+
+def first_paragraph(documentation: str) -> str:
+    """The first paragraph of a docstring, in one line."""
+    return " ".join(re.split(r"\n\s*\n", documentation.strip(), maxsplit=1)[0].split())
+
+
+def _read_parameters(
+    function: AnyFunction, name: str, documentation: Mapping[str, str]
+) -> tuple[dict[str, Any], tuple[Parameter, ...], tuple[Provided, ...]]:
+    bound = function.keywords if isinstance(function, partial) else {}
+    hints = _type_hints(function, name)
+    try:
+        declared = inspect.signature(function).parameters.values()
+    except ValueError:
+        raise OptionInvalid(f"option {name!r} has no readable signature; wrap it in a typed function") from None
+    provided = read_provided(name, (each for each in declared if each.name not in bound), hints)
+    not_the_models = {*bound, *(each.name for each in provided)}  # the author's own choice, or the runtime's
+    fields: dict[str, Any] = {}
+    parameters = []
+    for index, parameter in enumerate(declared):
+        if parameter.name in not_the_models:
+            continue
+        _refuse_open_ended(parameter, name, hints)
+        field = f"parameter_{index}"
+        fields[field] = _field(parameter, hints[parameter.name], documentation.get(parameter.name))
+        parameters.append(Parameter(parameter.name, field, parameter.kind is parameter.POSITIONAL_ONLY))
+    return fields, tuple(parameters), tuple(provided)
+
+
+def _type_hints(function: AnyFunction, name: str) -> dict[str, Any]:
+    inner = unwrap(function)
+    target = inner if inspect.isroutine(inner) else type(inner).__call__
+    try:
+        return get_type_hints(target, include_extras=True)
+    except NameError as error:
+        remedy = "import it, or define it at the module's top level"
+        raise OptionInvalid(f"option {name!r} is annotated with an unknown name: {error}; {remedy}") from None
+    except TypeError as error:
+        raise OptionInvalid(f"option {name!r} has annotations that are no types: {one_line(str(error))}") from None
+
+
+def _refuse_open_ended(parameter: inspect.Parameter, name: str, hints: Mapping[str, Any]) -> None:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        remedy = "name each parameter, or use Option.from_schema"
+        raise OptionInvalid(f"option {name!r} takes {parameter}, which no schema can describe; {remedy}")
+    if parameter.name in ("self", "cls") and parameter.name not in hints:
+        raise OptionInvalid(f"option {name!r} is an unbound method; offer the bound one: sabir.option(object.{name})")
+    if parameter.name not in hints:
+        remedy = f"annotate it, for example {parameter.name}: str"
+        raise OptionInvalid(f"option {name!r} has no type for its parameter {parameter.name!r}; {remedy}")
+
+
+def _field(parameter: inspect.Parameter, annotation: Any, documented: str | None) -> tuple[Any, Any]:
+    """A pydantic field definition; a docstring's words count where no Field describes the parameter."""
+    default = parameter.default
+    if isinstance(default, FieldInfo):
+        annotation, default = Annotated[annotation, default], parameter.empty
+    described = [each for each in getattr(annotation, "__metadata__", ()) if isinstance(each, FieldInfo)]
+    settings: dict[str, Any] = {"alias": next((each.alias for each in described if each.alias), parameter.name)}
+    if documented and not any(each.description for each in described):
+        settings["description"] = documented
+    if default is not parameter.empty:
+        settings["default"] = default
+    return annotation, Field(**settings)
+
+
+def _model_of(name: str, fields: dict[str, Any]) -> tuple[dict[str, Any], type[BaseModel]]:
+    try:
+        model = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+        return schema_of_model(model), model
+    except OptionInvalid as error:
+        raise OptionInvalid(f"option {error}") from None
+    except (PydanticUserError, TypeError, ValueError) as error:
+        raise OptionInvalid(f"option {name!r} cannot be described: {_first_sentence(error)}") from None
+
+
+def _first_sentence(error: Exception) -> str:
+    return one_line(str(error).split("\n")[0].split(". ")[0], 200)
+
+
+_SECTION = re.compile(r"^(?:Args|Arguments|Parameters):\s*$")
+_SECTION_ENTRY = re.compile(r"^\s+\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s*(.*)$")
+_FIELD_ENTRY = re.compile(r"^\s*:param\s+(?:[^:]*\s)?\*{0,2}(\w+):\s*(.*)$")
+
+
+def _parameter_documentation(documentation: str) -> dict[str, str]:
+    """Parameter name → what the docstring says of it; lines indented deeper than their entry belong to it."""
+    found: dict[str, list[str]] = {}
+    current, depth_of_entry, in_section = "", 0, False
+    for line in documentation.splitlines():
+        depth = len(line) - len(line.lstrip())
+        if current and line.strip() and depth > depth_of_entry:
+            found[current].append(line)
+            continue
+        entry = _FIELD_ENTRY.match(line) or (_SECTION_ENTRY.match(line) if in_section else None)
+        current, depth_of_entry = (entry[1], depth) if entry else ("", 0)
+        if entry:
+            found[current] = [entry[2]]
+        elif line.strip():
+            in_section = bool(_SECTION.match(line))
+    return {name: " ".join(" ".join(lines).split()) for name, lines in found.items()}

@@ -1,0 +1,310 @@
+"""Law 8, fold = whole: a reply is built in one way, whether it came at once or as a stream.
+
+    whole body ──decode──▶ parts and calls ──▶ ReplyBuilder ──finish──▶ Reply
+    stream     ──events──▶ Fold (the blocks' ends are the truth) ──▶ ReplyBuilder ──▶ Reply
+
+Neighbouring parts become one message of the kind `parts`, each call a message of its own, in the order given.
+A part that carries nothing (no text, no state, no citation) is left out.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from os import urandom
+from typing import Any, get_args
+
+from sabir.base.errors import NotJSON
+from sabir.base.failures import ResponseInvalid
+from sabir.base.losses import Loss
+from sabir.base.models import assemble
+from sabir.base.values import JSONText, JSONValue, encode_json, parse_json
+from sabir.contract.scope import DecodeScope
+from sabir.vocabulary.messages import SCHEMA, Message, OptionCallPayload, Origin, PartsPayload, new_ids
+from sabir.vocabulary.parts import (
+    KnownPart,
+    MediaPart,
+    OpaquePart,
+    Part,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    UnknownPart,
+)
+from sabir.vocabulary.reply import (
+    Alternative,
+    BlockDelta,
+    BlockEnd,
+    BlockKind,
+    BlockStart,
+    FinishReason,
+    Reply,
+    ReplyEnd,
+    ReplyStart,
+    StreamBroken,
+    StreamEvent,
+    Usage,
+)
+
+_TEXT_PARTS: Mapping[str, type[TextPart] | type[ReasoningPart] | type[RefusalPart]] = {
+    "text": TextPart,
+    "reasoning": ReasoningPart,
+    "refusal": RefusalPart,
+}
+_TEXTS = (TextPart, ReasoningPart, RefusalPart)
+_PARTS: frozenset[type[Part]] = frozenset({*_TEXTS, MediaPart, OpaquePart, UnknownPart})
+_REASONS = frozenset(get_args(FinishReason))
+_UNSET = {**dict.fromkeys(Message.model_fields), "schema_number": SCHEMA}
+
+
+def is_empty(part: Part) -> bool:
+    """Whether a part carries nothing: a text without characters, state or citations."""
+    if not isinstance(part, _TEXTS) or part.text or part.state_json is not None:
+        return False
+    return not (isinstance(part, TextPart) and part.citations)
+
+
+class ReplyBuilder:
+    """Collects the parts and calls of one answer, in order; `finish` makes the reply."""
+
+    def __init__(self, scope: DecodeScope) -> None:
+        self._scope = scope
+        self._payloads: list[OptionCallPayload | list[Part]] = []
+
+    def add(self, block: Part | OptionCallPayload) -> None:
+        """The next part or option call; a part that carries nothing is left out."""
+        if isinstance(block, OptionCallPayload):
+            self._payloads.append(block)
+        elif is_empty(block):
+            return
+        elif self._payloads and isinstance(self._payloads[-1], list):
+            self._payloads[-1].append(block)
+        else:
+            self._payloads.append([block])
+
+    def add_part(self, part: KnownPart) -> None:
+        """The next part; one that carries nothing is left out."""
+        self.add(part)
+
+    def add_call(self, payload: OptionCallPayload) -> None:
+        """The next option call."""
+        self.add(payload)
+
+    def messages(self, origin: Origin) -> tuple[Message, ...]:
+        """The messages so far, each with a new id, by the scope's policy; an Alternative holds such too."""
+        policy, made = self._scope.policy, []
+        is_valid = _is_plain(policy) and isinstance(origin, Origin)
+        for identifier, held in zip(new_ids(len(self._payloads)), self._payloads, strict=True):
+            payload = held if isinstance(held, OptionCallPayload) else _parts_payload(tuple(held))
+            given: dict[str, Any] = {"id": identifier, "policy": policy, "origin": origin, "payload": payload}
+            made.append(assemble(Message, {**_UNSET, **given}, set(given)) if is_valid else Message(**given))
+        return tuple(made)
+
+    def finish(
+        self,
+        *,
+        finish_reason: FinishReason,
+        raw_finish_reason: str | None = None,
+        usage: Usage | None = None,
+        origin: Origin,
+        losses: Iterable[Loss] = (),
+        alternatives: Iterable[Alternative] = (),
+        details: JSONValue = None,
+    ) -> Reply:
+        """The reply; `details` is a JSON object of the response's fields without a neutral place, or None."""
+        given = {
+            "messages": self.messages(origin), "finish_reason": finish_reason, "raw_finish_reason": raw_finish_reason,
+            "usage": usage or Usage(), "origin": origin, "losses": tuple(losses), "alternatives": tuple(alternatives),
+            "details_json": None if details is None else encode_json(details),
+        }  # fmt: skip
+        is_word = raw_finish_reason is None or _is_plain(raw_finish_reason)
+        is_sound = is_word and finish_reason in _REASONS and type(given["usage"]) is Usage and type(origin) is Origin
+        if not is_sound or given["losses"] or given["alternatives"]:
+            return Reply.model_validate(given, by_name=True)
+        return assemble(Reply, {**given, "attempts": 1, "passed": ()}, set(given))
+
+
+def _parts_payload(parts: tuple[Part, ...]) -> PartsPayload:
+    if not _PARTS.issuperset(map(type, parts)):
+        return PartsPayload(parts=parts)
+    return assemble(PartsPayload, {"kind": "parts", "parts": parts}, {"parts"})
+
+
+def _is_plain(text: object) -> bool:
+    """Whether a value is text that every field of a message takes."""
+    return type(text) is str and text != "" and text.isascii()
+
+
+def decode_call(
+    wire_id: str | None,
+    wire_name: str,
+    arguments: str | Mapping[str, JSONValue] | None,
+    scope: DecodeScope,
+    state: JSONValue = None,
+) -> OptionCallPayload:
+    """An option call as a wire reports it.
+
+    The name is mapped back through `scope.option_names`. Argument text is kept as it came in `raw_arguments`;
+    text that is no JSON object marks the call `invalid_arguments`; empty text or None means no arguments. A
+    missing id is made up. Raises ResponseInvalid for a call without a name, NotJSON for a state that is no JSON.
+    """
+    if not wire_name:
+        call = repr(wire_id) if wire_id else "without id"
+        message = f"{scope.target} chose an option but named none (call {call}); send the request again"
+        raise ResponseInvalid(message, provider=scope.target.provider, request_id=scope.request_id)
+    raw, parsed = _read_arguments(arguments)
+    identifier, name = wire_id or f"call_{urandom(16).hex()}", scope.option_names.get(wire_name, wire_name)
+    values = {
+        "state_json": None if state is None else encode_json(state), "kind": "option_call",
+        "invocation_id": identifier, "option_name": name, "arguments_json": _NO_ARGUMENTS if parsed is None else parsed,
+        "raw_arguments": raw, "invalid_arguments": parsed is None,
+    }  # fmt: skip
+    if parsed is not None and _is_plain(identifier) and _is_plain(name):
+        return assemble(OptionCallPayload, values, _CALLED.copy())
+    return OptionCallPayload.model_validate(values, by_name=True)
+
+
+def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[str | None, JSONText | None]:
+    """The raw text, where there is one, and the canonical text; None where they are no JSON object."""
+    if isinstance(arguments, str):
+        try:
+            value = parse_json(arguments)
+            return arguments, encode_json(value, sort_keys=True) if type(value) is dict else None
+        except ValueError:
+            return arguments, None if arguments.strip() else _NO_ARGUMENTS
+    try:
+        if arguments is None or isinstance(arguments, Mapping):
+            return None, encode_json(dict(arguments or {}), sort_keys=True)
+    except NotJSON:
+        pass
+    # A body that was parsed leniently, or holds another type than it may: keep what it said.
+    return json.dumps(arguments, separators=(",", ":"), default=str), None
+
+
+_NO_ARGUMENTS = JSONText("{}")
+_CALLED = set(OptionCallPayload.model_fields)
+
+
+@dataclass(slots=True)
+class _Block:
+    start: BlockStart
+    texts: list[str] = field(default_factory=list)
+    end: BlockEnd | None = None
+
+
+class Fold:
+    """Folds one stream's events into its reply; the blocks' order is that of their indices.
+
+    Raises ResponseInvalid for events out of order: every block starts, grows and ends under one index and
+    kind, between one ReplyStart and one ReplyEnd.
+    """
+
+    def __init__(self, scope: DecodeScope) -> None:
+        self._scope = scope
+        self._blocks: dict[int, _Block] = {}
+        self._start: ReplyStart | None = None
+        self._end: ReplyEnd | None = None
+        self._reply: Reply | None = None
+        self.ended = False
+        """Whether the terminal marker came."""
+
+    @property
+    def started(self) -> bool:
+        """Whether any block has begun."""
+        return bool(self._blocks)
+
+    def has_grown(self, index: int) -> bool:
+        """Whether any characters of that block came before its end."""
+        return bool(self._blocks[index].texts)
+
+    def feed(self, event: StreamEvent) -> None:
+        """Take the next event."""
+        if isinstance(event, BlockDelta):
+            self._open(event, event.kind).texts.append(event.text)
+            return
+        if self._end is not None or (self._start is None) is not isinstance(event, ReplyStart):
+            raise self._out_of_order(event)
+        if isinstance(event, BlockStart):
+            if event.index in self._blocks:
+                raise self._out_of_order(event)
+            self._blocks[event.index] = _Block(event)
+        elif isinstance(event, BlockEnd):
+            self._open(event, event.kind).end = event
+        elif isinstance(event, ReplyStart):
+            self._start = event
+        else:
+            if any(block.end is None for block in self._blocks.values()):
+                raise self._out_of_order(event)
+            self._end, self.ended = event, True
+
+    def _open(self, event: BlockDelta | BlockEnd, kind: BlockKind | str) -> _Block:
+        block = self._blocks.get(event.index)
+        if block is None or block.end is not None or block.start.kind != kind:
+            raise self._out_of_order(event)
+        return block
+
+    def _out_of_order(self, event: StreamEvent) -> ResponseInvalid:
+        index, target = getattr(event, "index", None), self._scope.target
+        where = f" of block {index}" if index is not None else ""
+        message = f"{target} streamed {event.type}{where} out of order; send the request again"
+        return ResponseInvalid(message, provider=target.provider, request_id=self._scope.request_id)
+
+    def partial(self) -> Reply:
+        """What has arrived so far; the whole reply once the terminal marker came.
+
+        An unfinished text, reasoning or refusal is a part with the characters that came. An unfinished option
+        call is no message, for nobody may run it: it is a loss, and `details["unfinished_calls"]` holds its
+        id, its name and the argument text so far. An unfinished medium or opaque block is a loss too. The
+        finish reason is `other`.
+        """
+        if self._end is not None:
+            return self.reply()
+        builder, losses, calls = ReplyBuilder(self._scope), [], []
+        for block in self._in_order():
+            start, text = block.start, "".join(block.texts)
+            if block.end is not None:
+                builder.add(block.end.block)
+            elif start.kind in _TEXT_PARTS:
+                builder.add(_TEXT_PARTS[start.kind](text=text))
+            else:
+                losses.append(_unfinished(start, text))
+                if start.kind == "option_call":
+                    names = {"invocation_id": start.invocation_id, "option_name": start.option_name}
+                    calls.append({**names, "arguments": text})
+        origin = self._start.origin if self._start else self._scope.origin()
+        details = {"unfinished_calls": calls} if calls else None
+        return builder.finish(finish_reason="other", origin=origin, losses=losses, details=details)
+
+    def reply(self) -> Reply:
+        """The whole reply, the same object each time; StreamBroken where the terminal marker has not come."""
+        if self._reply is None:
+            self._reply = self._build()
+        return self._reply
+
+    def _build(self) -> Reply:
+        end = self._end
+        if end is None or self._start is None:
+            target = self._scope.target
+            message = f"{target} ended its stream without the terminal marker; what came is in `partial`"
+            raise StreamBroken(message, partial=self.partial(), provider=target.provider)
+        builder = ReplyBuilder(self._scope)
+        for block in self._in_order():
+            if block.end is not None:
+                builder.add(block.end.block)
+        return builder.finish(
+            finish_reason=end.finish_reason,
+            raw_finish_reason=end.raw_finish_reason,
+            usage=end.usage,
+            origin=end.origin or self._start.origin,
+            losses=end.losses,
+            alternatives=end.alternatives,
+            details=end.details_json,
+        )
+
+    def _in_order(self) -> list[_Block]:
+        return [self._blocks[index] for index in sorted(self._blocks)]
+
+
+def _unfinished(start: BlockStart, text: str) -> Loss:
+    name = f" of {start.option_name!r}" if start.option_name else ""
+    reason = f"the {start.kind}{name} was cut off after {len(text)} characters"
+    return Loss(kind="dropped", path=f"blocks[{start.index}]", reason=reason)

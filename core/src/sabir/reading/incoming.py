@@ -1,0 +1,254 @@
+"""What comes from a provider, as it comes: bytes in any chunks → events → the reply.
+
+    chunk ─▶ ServerEventReader ─▶ dialect's decoder ─▶ Fold ─▶ events for the user
+                                                        └──▶ partial reply at any time, whole reply at the end
+
+Law 10, no surprise exceptions: any bytes end in a reply or in one of the library's own errors. Before the first
+block an error is raised as it is and the call may be repeated; afterwards it becomes a StreamBroken that carries
+what had arrived.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+from sabir.base.errors import one_line
+from sabir.base.failures import CallError, ResponseInvalid
+from sabir.base.losses import Loss
+from sabir.contract.framing import ServerEvent, ServerEventReader
+from sabir.contract.protocols import Decoder, Dialect
+from sabir.contract.scope import DecodeScope
+from sabir.reading.fold import Fold
+from sabir.vocabulary.parts import TextPart
+from sabir.vocabulary.reply import BlockDelta, BlockEnd, Reply, ReplyStart, StreamBroken, StreamEvent
+from sabir.vocabulary.settings import Bounds
+
+_ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F]..|\\.", re.DOTALL)
+_WHOLE_PAIR = 12
+_REPLACEMENT = r"\ufffd"
+
+
+def mend(body: bytes) -> tuple[bytes, bool]:
+    """The body as valid UTF-8 without lone surrogates, and whether anything had to be replaced."""
+    try:
+        text, was_invalid = body.decode(), False
+    except UnicodeDecodeError:
+        text, was_invalid = body.decode(errors="replace"), True
+    text, was_broken = mend_escapes(text)
+    return (text.encode(), True) if was_invalid or was_broken else (body, False)
+
+
+def mend_escapes(text: str) -> tuple[str, bool]:
+    """JSON text without escapes of half a surrogate pair, and whether there were any."""
+    if r"\ud" not in text and r"\uD" not in text:
+        return text, False
+    mended = _ESCAPE.sub(_mend_escape, text)
+    return mended, mended != text
+
+
+def _mend_escape(escape: re.Match[str]) -> str:
+    found = escape[0]
+    is_half = len(found) > 2 and len(found) < _WHOLE_PAIR
+    return _REPLACEMENT if is_half else found
+
+
+SHOWN_CHARACTERS = 200
+"""How much of an answer that cannot be read is shown in the error."""
+BOUNDS = Bounds()
+KEPT_BYTES = 65_536
+"""How much of an answer without any event is kept, to read the error that it may report."""
+
+
+def shown(body: bytes | str) -> str:
+    """The beginning of an answer, as an error names it."""
+    start = body[:SHOWN_CHARACTERS]
+    text = start.decode("utf-8", errors="replace") if isinstance(start, bytes) else start
+    text = one_line(f"{text}…" if len(body) > SHOWN_CHARACTERS else text, 80)
+    return ascii(text) if text else "an empty body"
+
+
+def labelled(error: CallError, scope: DecodeScope, status: int | None = None) -> CallError:
+    """The error, saying whose it is where it did not."""
+    error.provider = error.provider or scope.target.provider
+    error.request_id = error.request_id or scope.request_id
+    error.status = error.status or status
+    return error
+
+
+def redirected(scope: DecodeScope, status: int, location: str) -> ResponseInvalid:
+    """The error for a redirect, which is not followed: the conversation and the headers are for the endpoint alone."""
+    try:
+        host = urlsplit(location).netloc.rpartition("@")[2]
+    except ValueError:
+        host = "what is no URL"
+    there = f"{scope.target} answered {status}, a redirect to {host or 'another path'}"
+    return ResponseInvalid(f"{there}, which is not followed; set base_url to where the endpoint is")
+
+
+def raise_unreadable(scope: DecodeScope, body: bytes | str, error: Exception) -> NoReturn:
+    """Raise what a dialect raised while decoding: a CallError as it is, ResponseInvalid for all else."""
+    if isinstance(error, CallError):
+        raise labelled(error, scope)
+    target, reason = scope.target, one_line(f"{type(error).__name__}: {error}", 160)
+    message = f"{target} answered with what {target.dialect} cannot be, {shown(body)}: {reason}"
+    raise ResponseInvalid(message, provider=target.provider, request_id=scope.request_id) from error
+
+
+def too_long(scope: DecodeScope, what: str, bounds: Bounds, name: str) -> ResponseInvalid:
+    """The error of an answer that is longer than the bound of that name."""
+    target, most = scope.target, getattr(bounds, name)
+    message = f"{target} answered with {what} of more than {most} bytes; if it may, raise Settings.bounds.{name}"
+    return ResponseInvalid(message, provider=target.provider, request_id=scope.request_id)
+
+
+def finished(reply: Reply, losses: tuple[Loss, ...], attempt: int, *, was_broken: bool = False) -> Reply:
+    """A decoded reply with the rendering's losses before its own, and the number of requests that it took."""
+    if was_broken:
+        reason = f"{reply.origin.provider} answered with broken Unicode; U+FFFD stands for it"
+        losses = (*losses, Loss(kind="rewritten", path="reply", reason=reason))
+    if not losses and attempt == reply.attempts:
+        return reply
+    return reply.model_copy(update={"losses": (*losses, *reply.losses), "attempts": attempt})
+
+
+class StreamState:
+    """One reply being streamed; `begin` starts it over for another attempt. Pure: it is fed bytes."""
+
+    def __init__(self, dialect: Dialect, scope: DecodeScope) -> None:
+        self._dialect = dialect
+        self._is_mute = False
+        self.had_event = False
+        """Whether the last chunk ended an event."""
+        self.begin(scope)
+
+    def begin(
+        self, scope: DecodeScope, attempt: int = 1, losses: tuple[Loss, ...] = (), bounds: Bounds = BOUNDS
+    ) -> None:
+        """Forget what came; the next bytes are those of a new response."""
+        self._scope = scope
+        self._attempt = attempt
+        self._losses = losses
+        self._bounds = bounds
+        self._fold = Fold(scope)
+        self._reader = ServerEventReader()
+        self._most = bounds.event_bytes
+        self._decoder: Decoder | None = None
+        self._held: ReplyStart | None = None
+        self._seen = bytearray()
+        self._was_broken = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether the terminal marker came."""
+        return self._fold.ended
+
+    @property
+    def partial(self) -> Reply:
+        """What has arrived so far, as Fold.partial gives it; the whole reply after its end."""
+        return self._finished(self._fold.partial())
+
+    def mute(self) -> None:
+        """Give no more events: whoever reads wants the reply alone."""
+        self._is_mute = True
+
+    def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
+        """The events that a chunk completes. What follows the terminal marker is not looked at."""
+        if self._decoder is None and len(self._seen) <= KEPT_BYTES:
+            self._seen += chunk
+        reader, most = self._reader, self._most
+        longest = reader.kept + len(chunk)
+        events = reader.feed(chunk)
+        self.had_event = bool(events)
+        if longest > most and (reader.kept > most or any(len(event.data) > most for event in events)):
+            raise too_long(self._scope, "an event", self._bounds, "event_bytes")
+        return self._take(events)
+
+    def close(self) -> Iterator[StreamEvent]:
+        """The events that the end of the bytes completes."""
+        yield from self._take(self._reader.close())
+        if self._decoder is not None:
+            yield from self._take([None])
+        else:
+            self._raise_reported()
+
+    def _raise_reported(self) -> None:
+        """Raise the error that an answer without any event reports, where it is JSON in place of a stream."""
+        body, _ = mend(bytes(self._seen))
+        try:
+            json.loads(body)
+            self._dialect.decode(body, self._scope)
+        except Exception as error:
+            if isinstance(error, CallError) and not isinstance(error, ResponseInvalid):
+                raise  # no report of the provider's failure; `reply` tells what is wrong
+
+    def _take(self, wire_events: Sequence[ServerEvent | None]) -> Iterator[StreamEvent]:
+        """The events of wire events, of which None is the end of the bytes."""
+        fold = self._fold
+        for came in wire_events:
+            if fold.ended:
+                return
+            wire_event = self._mended(came) if came is not None and "\\" in came.data else came
+            try:
+                if self._decoder is None:
+                    self._decoder = self._dialect.decoder(self._scope)
+                decoder = self._decoder
+                for event in decoder.close() if wire_event is None else decoder.feed(wire_event):
+                    fold.feed(event)
+                    if self._is_mute:
+                        continue
+                    if not isinstance(event, BlockDelta):
+                        # Whoever saw a start could not be given another by a repetition: it waits for what follows it.
+                        if isinstance(event, ReplyStart):
+                            self._held = event
+                            continue
+                        if self._held is not None:
+                            yield self._held
+                            self._held = None
+                    yield event
+            except Exception as error:
+                raise_unreadable(self._scope, wire_event.data if wire_event else "", error)
+
+    def _mended(self, wire_event: ServerEvent) -> ServerEvent:
+        data, was_broken = mend_escapes(wire_event.data)
+        self._was_broken = self._was_broken or was_broken
+        return wire_event._replace(data=data) if was_broken else wire_event
+
+    def reply(self) -> Reply:
+        """The whole reply; StreamBroken where the terminal marker is missing."""
+        if self._fold.ended:
+            return self._finished(self._fold.reply())
+        target = self._scope.target
+        if self._decoder is not None:
+            reason = "ended its stream without the terminal marker"
+        else:
+            reason = f"answered with no event stream but {shown(bytes(self._seen[:SHOWN_CHARACTERS]))}"
+        raise self._broken(f"{target} {reason}; what came is in `partial`")
+
+    def _finished(self, reply: Reply) -> Reply:
+        was_broken = self._was_broken or self._reader.was_invalid
+        return finished(reply, self._losses, self._attempt, was_broken=was_broken)
+
+    def failure(self, error: CallError) -> CallError:
+        """What an error of the stream is for its reader: itself before the first block, else StreamBroken."""
+        if isinstance(error, StreamBroken) or not self._fold.started:
+            return error
+        return self._broken(f"{self._scope.target} broke off its stream: {error}", error)
+
+    def left(self) -> StreamBroken:
+        """The error of one who asks for more after leaving the stream."""
+        return self._broken("the stream was closed before its end; read it to the end, or take `partial`")
+
+    def _broken(self, message: str, cause: CallError | None = None) -> StreamBroken:
+        broken = StreamBroken(message, partial=self.partial, cause=cause, provider=self._scope.target.provider)
+        broken.request_id = broken.request_id or self._scope.request_id
+        return broken
+
+    def text_of(self, event: StreamEvent) -> str:
+        """The characters by which an event lengthens the reply's text; "" where it does not."""
+        if isinstance(event, BlockDelta):
+            return event.text if event.kind == "text" else ""
+        if isinstance(event, BlockEnd) and isinstance(event.block, TextPart) and not self._fold.has_grown(event.index):
+            return event.block.text
+        return ""

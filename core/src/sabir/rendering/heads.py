@@ -1,0 +1,193 @@
+"""The head of a request: all that is not its messages, made once for equal options, settings and instructions.
+
+    options, settings, hoisted turns, whose turn was last ─▶ dialect.encode_request ─▶ Head
+    Head + the messages' bytes ─▶ body        {model…, tools…, "messages":[ ▯ ]}
+
+A kept head is a fresh one (law 5), for `encode_request` depends on nothing else. Where it looked at the last turn
+itself, which is another each time, its head is not kept.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+from weakref import ref
+
+from pydantic_core import to_json
+
+from sabir.base.errors import SettingsInvalid
+from sabir.base.losses import Loss
+from sabir.base.models import assemble
+from sabir.base.values import FrozenDict, freeze
+from sabir.contract.protocols import Dialect, Rendering
+from sabir.contract.scope import LossLog, RequestScope, Side, Splice, Turn, TurnScope
+from sabir.options.option import Option
+from sabir.rendering.turns import Identifiers
+from sabir.vocabulary.hints import Taker, take_hints, with_hints
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.settings import LONGEST_SILENCE, NEVER_READ, Bounds, RetryPolicy, Settings, SettingsReader
+
+MOST_HEADS = 8
+"""How many are kept: what one program asks for in turns."""
+
+
+class Offer(NamedTuple):
+    """Options with their names on the wire."""
+
+    options: tuple[Option, ...] = ()
+    names: Mapping[str, str] = FrozenDict()
+    """Option name ─▶ the name on the wire."""
+    declared: tuple[str, ...] = ()
+    """All option names where one of them is another on the wire; else none."""
+
+
+class Tail(NamedTuple):
+    """How the messages of a request end, and what they are."""
+
+    last_side: Side | None
+    last_turn: Turn | None
+    messages: Sequence[Message]
+    """All of them."""
+
+
+class Head(NamedTuple):
+    """What stands around the messages of a request."""
+
+    opening: bytes
+    """The body up to the first message."""
+    closing: tuple[bytes, ...]
+    """Items after the last message, as JSON."""
+    splices: tuple[Splice, ...]
+    system_losses: tuple[Loss, ...]
+    """What the hoisted turns lose."""
+    losses: tuple[Loss, ...]
+    """What options and settings lose."""
+    empty: Rendering
+    """What a rendering holds beside its body and losses."""
+
+    def around(self, body: bytes, losses: tuple[Loss, ...]) -> Rendering:
+        """The rendering with that body."""
+        values = {**vars(self.empty), "body_bytes": body, "losses": losses}
+        return assemble(Rendering, values, self.empty.model_fields_set.copy())
+
+
+class _Key(NamedTuple):
+    """What a head depends on; messages by identity, which keeps none alive."""
+
+    settings: Settings
+    options: tuple[Option, ...]
+    system: tuple["ref[Message]", ...]
+    last_side: Side | None
+
+
+Hoist: TypeAlias = Callable[[], tuple[list[Turn], list[Loss]]]
+"""Makes the hoisted system turns; what they lose."""
+
+
+class HeadMaker:
+    """Makes the heads of one target's requests; safe to share between threads, of which two may make the same one."""
+
+    def __init__(self, dialect: Dialect, scope: TurnScope) -> None:
+        self._dialect = dialect
+        self._scope = scope
+        self._offer = Offer()
+        self._kept: list[tuple[_Key, Head]] = []
+
+    def offer(self, options: Sequence[Option]) -> Offer:
+        """Options with the names that this wire takes."""
+        offer = self._offer
+        if offer.options != (listed := tuple(options)):
+            given = Identifiers(self._scope.tables.option_names)
+            names = {option.name: given.name(option.name) for option in listed}
+            declared = tuple(names) if any(name != wire for name, wire in names.items()) else ()
+            self._offer = offer = Offer(listed, names, declared)
+        return offer
+
+    def make(self, offer: Offer, settings: Settings, system: Sequence[Message], tail: Tail, hoist: Hoist) -> Head:
+        """The head of a request with these options, settings, hoisted messages and end."""
+        key = _Key(settings, offer.options, tuple(map(ref, system)), tail.last_side)
+        for known, head in self._kept:
+            if known == key:
+                return head
+        turns, lost = hoist()
+        request = self._request_scope(offer, settings, tuple(turns), tail)
+        head = self._encode(request, settings, tuple(lost))
+        if not request.saw_history:
+            living = [each for each in self._kept if all(message() is not None for message in each[0].system)]
+            self._kept = [(key, head), *living[: MOST_HEADS - 1]]
+        return head
+
+    def _request_scope(self, offer: Offer, settings: Settings, system: tuple[Turn, ...], tail: Tail) -> RequestScope:
+        log = LossLog()
+        for index, (name, wire) in enumerate(offer.names.items()):
+            if name != wire:
+                reason = f"{self._scope.target.dialect} takes {wire!r} for {name!r}"
+                log.add("rewritten", reason, path=f"options[{index}]")
+        return RequestScope(
+            target=self._scope.target,
+            settings=SettingsReader(settings),
+            options=tuple(self._hinted(option, index, log) for index, option in enumerate(offer.options)),
+            option_names=offer.names,
+            system=system,
+            vendor=settings.vendor.get(self._scope.target.provider, FrozenDict()),
+            losses=log,
+            model_info=self._scope.model_info,
+            quirks=self._scope.quirks,
+            last_side=tail.last_side,
+            ending=tail.last_turn,
+            history=tail.messages,
+        )
+
+    def _hinted(self, option: Option, index: int, log: LossLog) -> Option:
+        """The option with the hints that this wire takes with it."""
+        if option.vendor_json is None:
+            return option
+        taker = Taker(
+            provider=self._scope.target.provider,
+            place=f"options[{index}], {option.name!r},",
+            wire=self._scope.target.dialect,
+            kind="option",
+            lose=lambda path, reason: log.add("dropped", reason, path=f"options[{index}]{path}"),
+        )
+        return with_hints(option, take_hints(option.vendor_json, self._scope.tables.option_hints, taker))
+
+    def _encode(self, request: RequestScope, settings: Settings, system_losses: tuple[Loss, ...]) -> Head:
+        dialect, field = self._dialect, self._dialect.messages_field
+        fields = dict(dialect.encode_request(request))
+        for name in request.settings.untouched():
+            reason = f"{self._scope.target.dialect} {NEVER_READ}"
+            request.losses.add("dropped", reason, path=f"settings.{name}")
+        if field in settings.extra_body:
+            raise SettingsInvalid(f"extra_body replaces {field!r}, the messages themselves; pass messages instead")
+        for name, value in settings.extra_body.items():
+            if name in fields and freeze(fields[name]) != value:
+                reason = "extra_body replaces what the settings and options said"
+                request.losses.add("dropped", reason, path=f"extra_body.{name}")
+        streaming = request.only_as_stream and not dialect.streaming_fields.keys() & settings.extra_body.keys()
+        fields |= {**(dialect.streaming_fields if streaming else {}), **settings.extra_body}
+        return Head(
+            opening=to_json(fields)[:-1] + b"," * bool(fields) + to_json(field) + b":[",
+            closing=tuple(map(to_json, request.closing)),
+            splices=tuple(request.splices),
+            system_losses=system_losses,
+            losses=tuple(request.losses.losses),
+            empty=self._empty(request, settings, streaming=streaming),
+        )
+
+    def _empty(self, request: RequestScope, settings: Settings, *, streaming: bool) -> Rendering:
+        target, dialect = self._scope.target, self._dialect
+        fields = {key: value for key, value in dialect.streaming_fields.items() if key not in settings.extra_body}
+        return Rendering(
+            target=target,
+            path=dialect.path(target, streaming=streaming),
+            body_bytes=b"",
+            losses=(),
+            headers={**request.headers, **settings.extra_headers},
+            timeout=settings.timeout,
+            idle=settings.idle or settings.timeout or LONGEST_SILENCE,
+            bounds=settings.bounds or Bounds(),
+            retries=settings.retries or RetryPolicy(),
+            option_names={wire: name for name, wire in request.option_names.items() if wire != name},
+            unchecked=bool(settings.extra_body or settings.extra_headers),
+            streaming=streaming,
+            stream_path=dialect.path(target, streaming=True),
+            stream_fields=to_json(fields).decode(),
+        )

@@ -1,0 +1,1 @@
+"""All that is data: messages and their parts, settings, replies, targets. It calls nobody and knows no wire."""

@@ -1,0 +1,202 @@
+"""Messages and media in one expression, for those who need no anchor.
+
+    sabir.user("What is this?", sabir.image("sky.jpg"))
+
+`user`, `system` and `assistant` differ in their policy alone ("user", "system", "llm"); no role hint is set, as
+adapters derive the role from the policy (D-07).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, TypedDict, Unpack, cast
+
+from sabir.base.errors import BuilderError, MediaRefused, Misnamed, NotJSON
+from sabir.base.models import assemble, build
+from sabir.base.values import encode_json
+from sabir.vocabulary.hints import Sections
+from sabir.vocabulary.media import FILE_CAP, Modality, check_url, read_source
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
+from sabir.vocabulary.parts import KnownPart, MediaPart, Part, TextPart
+from sabir.vocabulary.reply import Reply
+
+Content: TypeAlias = str | KnownPart
+"""What a message is made of: strings, and parts."""
+Source: TypeAlias = str | Path | bytes
+"""Where a medium comes from: a URL, a path, or its bytes."""
+
+
+class MediaSettings(TypedDict, total=False):
+    """What may be said of a medium besides its source; `cap` is the most bytes taken from a path or as bytes.
+
+    `vendor` says to providers, by their names, what only they know of; "*" is for whichever knows it.
+    """
+
+    mime: str | None
+    hint: str | None
+    name: str | None
+    id: str | None
+    cap: int
+    vendor: Sections | None
+
+
+def user(*content: Content, step_num: int | None = None) -> Message:
+    """A message of the user: strings and parts in their order."""
+    return _message("user", content, step_num)
+
+
+def system(*content: Content, step_num: int | None = None) -> Message:
+    """Instructions to the model."""
+    return _message("system", content, step_num)
+
+
+def assistant(*content: Content, policy: str = "llm", step_num: int | None = None) -> Message:
+    """Something that a model said; `policy` names the policy that it speaks for."""
+    return _message(policy, content, step_num)
+
+
+def image(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
+    """An image from a URL, a path or bytes; MediaRefused for what cannot be read or is no image.
+
+    Paths and bytes become a data URL; their MIME type is told from their first bytes unless `mime` says it. A path's
+    last part becomes the name unless `name` says another.
+    """
+    return _media("image", source, **settings)
+
+
+def audio(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
+    """A sound from a URL, a path or bytes, as `image` makes an image."""
+    return _media("audio", source, **settings)
+
+
+def video(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
+    """A video from a URL, a path or bytes, as `image` makes an image."""
+    return _media("video", source, **settings)
+
+
+def document(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
+    """A document from a URL, a path or bytes, as `image` makes an image."""
+    return _media("document", source, **settings)
+
+
+def as_messages(messages: str | Message | Iterable[Message]) -> list[Message]:
+    """The messages that a call was given: a text of the user, one message, or several.
+
+    Raises Misnamed for a vendor's role dictionaries and for anything else that is no message, naming its index.
+    """
+    given = listed(messages)
+    check_messages(given, 0)
+    return given
+
+
+def check_messages(given: Sequence[object], start: int) -> None:
+    """Raise Misnamed for the first, from a position on, that is no message."""
+    checked = given[start:] if start else given
+    if list(map(type, checked)).count(Message) != len(checked):
+        for index, message in enumerate(checked, start):
+            if not isinstance(message, Message):
+                raise Misnamed(_no_message(f"messages[{index}]", message))
+
+
+def listed(messages: object) -> list[Any]:  # what callers pass by mistake holds anything
+    """A list of what a call was given, of which nothing but that is known; Misnamed for what is no conversation."""
+    if isinstance(messages, str):
+        return [user(messages)]
+    if isinstance(messages, Message):
+        return [messages]
+    if isinstance(messages, Reply | Mapping | bytes) or not isinstance(messages, Iterable):
+        raise Misnamed(_no_message("messages", messages))
+    return list(messages)
+
+
+def _no_message(place: str, value: object) -> str:
+    if isinstance(value, Mapping) and "role" in value:
+        remedy = "write sabir.user(…), or read a vendor's history with sabir.dialect(name).decode_history(body)"
+        return f"{place} is a role dictionary, not a Message; {remedy}"
+    if isinstance(value, Reply):
+        return f"{place} is a Reply; append reply.messages to the conversation instead"
+    if isinstance(value, str):
+        return f"{place} is a str among messages; write sabir.user({value[:20]!r})"
+    return f"{place} is of type {type(value).__name__}, not a Message; make one with sabir.user(…)"
+
+
+def _message(policy: str, content: tuple[Content, ...], step_num: int | None) -> Message:
+    if not content:
+        raise BuilderError(f"a message of {policy!r} needs content: strings or parts")
+    parts = tuple(_part(item, index) for index, item in enumerate(content))
+    payload = assemble(PartsPayload, {"kind": "parts", "parts": parts}, {"parts"})
+    return Message(policy=policy, step_num=step_num, payload=payload)
+
+
+def _part(item: object, index: int) -> KnownPart:
+    if isinstance(item, str):
+        return build(TextPart, text=item)
+    if isinstance(item, KnownPart):
+        return item
+    if isinstance(item, Mapping):
+        raise Misnamed(f"content[{index}] is a vendor's content block; give a str, or sabir.image(…) and its siblings")
+    remedy = "give a str, or a part such as sabir.image(path or bytes)"
+    raise Misnamed(f"content[{index}] is of type {type(item).__name__}; {remedy}")
+
+
+def _media(
+    modality: Modality,
+    source: Source,
+    *,
+    mime: str | None = None,
+    hint: str | None = None,
+    name: str | None = None,
+    id: str | None = None,
+    cap: int = FILE_CAP,
+    vendor: Sections | None = None,
+) -> MediaPart:
+    if not isinstance(source, Source):
+        raise MediaRefused(f"the {modality} is of type {type(source).__name__}; give a URL, a path or bytes")
+    url = check_url(read_source(source, modality, mime, cap))
+    if name is None and not isinstance(source, bytes) and url != source:
+        name = Path(source).name
+    described = {"mime": mime, "prompt_hint": hint, "name": name, "id": id}
+    return build(MediaPart, modality=modality, url=url, **described, vendor=vendor)
+
+
+def result_fields(returned: object) -> dict[str, Any]:
+    """The field of an option result that a returned value fills; NotJSON, in one line, for what no result can hold.
+
+    JSON value                     ──▶ result
+    text and media parts, messages ──▶ parts      (strings may stand among them)
+    """
+    items = returned if isinstance(returned, list | tuple) else (returned,)
+    if any(isinstance(item, TextPart | MediaPart | Message) for item in items):
+        return {"parts": tuple(part for item in items for part in _parts_of(item))}
+    return {"result": encode_json(returned, sort_keys=True)}
+
+
+def _parts_of(item: object) -> tuple[Part, ...]:
+    if isinstance(item, str):
+        return (build(TextPart, text=item),)
+    if isinstance(item, TextPart | MediaPart):
+        return (item,)
+    if isinstance(item, Message) and item.kind == "parts":
+        foreign = [part.kind for part in item.parts if not isinstance(part, TextPart | MediaPart)]
+        if not foreign:
+            return item.parts
+        raise NotJSON(f"a message with a part of kind {foreign[0]!r} is no result; return its text and media")
+    raise NotJSON(f"{name_kind(item)} stands among parts; a result is one JSON value, or text and media parts")
+
+
+def name_kind(value: object) -> str:
+    """What something is, as an error names it: a message by its kind, anything else by its type."""
+    return (
+        f"a message of kind {value.kind!r}" if isinstance(value, Message) else f"a value of type {type(value).__name__}"
+    )
+
+
+def option_result(call: Message, outcome: Mapping[str, Any], *, policy: str | None = None) -> Message:
+    """The message that answers an option call, by the option itself unless a policy is given; BuilderError as `build`.
+
+    `outcome` holds the payload's fields besides the call's own.
+    """
+    answered = cast(OptionCallPayload, call.payload)
+    own = {"invocation_id": answered.invocation_id, "option_name": answered.option_name}
+    payload = build(OptionResultPayload, "option result", **own, **outcome)
+    said = {"policy": answered.option_name if policy is None else policy, "step_num": call.step_num}
+    return build(Message, "message", **said, payload=payload)

@@ -1,0 +1,234 @@
+"""Histories at rest: a JSON array, or JSON Lines, of messages.
+
+    messages ──dumps, save──▶ [            one message a line
+                              {…},         fields that are None are left out, unless a newer writer's fields are there
+                              {…}
+                              ]
+             ◀──loads, load── the same, or one object a line
+
+Loading is tolerant: unknown kinds, hints, modalities and fields are kept verbatim and written back. What is no history
+is refused in one line that names the file, the message and what is wrong with it.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+from uuid import uuid4
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from sabir.base.errors import HistoryInvalid, one_line
+from sabir.base.models import AtRest, PlainSchema, describe, load_as
+from sabir.base.values import DECODER, parse_json
+from sabir.vocabulary.constructors import as_messages
+from sabir.vocabulary.media import Modality, read_regular
+from sabir.vocabulary.messages import KNOWN_PAYLOADS, Message
+from sabir.vocabulary.parts import KNOWN_KINDS
+
+
+def _no(field: str, known: Iterable[str]) -> dict[str, Any]:
+    return {"properties": {field: {"type": "string", "not": {"enum": list(known)}}}, "required": [field]}
+
+
+_UNKNOWN = {
+    "UnknownPart": {
+        "description": "A part of a kind, or a medium of a modality, that this version does not know, kept verbatim.",
+        "type": "object",
+        "anyOf": [
+            _no("kind", KNOWN_KINDS),
+            {**_no("modality", get_args(Modality)), "allOf": [{"properties": {"kind": {"const": "media"}}}]},
+        ],
+        "required": ["kind"],
+    },
+    "UnknownPayload": {
+        "description": "A payload of a kind that this version does not know, kept verbatim.",
+        "type": "object",
+        **_no("kind", KNOWN_PAYLOADS),
+    },
+}
+_SPACE = " \t\r\n"
+_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def dumps(messages: Iterable[Message]) -> str:
+    """A history as the text of a JSON array; `loads` gives equal messages.
+
+    HistoryInvalid names a message that JSON cannot hold.
+    """
+    lines = list(_dump(messages))
+    return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
+
+
+def dumps_lines(messages: Iterable[Message]) -> str:
+    """A history as JSON Lines, to which a recorder can append."""
+    return "".join(f"{line}\n" for line in _dump(messages))
+
+
+def save(path: str | Path, messages: Iterable[Message]) -> None:
+    """Write a history: JSON Lines where the name ends in `.jsonl`, else a JSON array.
+
+    A file is replaced as a whole and keeps its permissions. HistoryInvalid names a message that JSON cannot hold, a
+    path whose folder is not there, and what is no file but a folder, a device or a pipe.
+    """
+    given, path = path, Path(path).resolve()
+    text = dumps_lines(messages) if path.suffix == ".jsonl" else dumps(messages)
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}")
+    if not path.parent.is_dir():
+        raise HistoryInvalid(f"{str(given)!r} cannot be written: its folder is not there; make the folder first")
+    if path.exists() and not path.is_file():
+        raise HistoryInvalid(f"{str(given)!r} is no regular file, and is not replaced; give the path of a file")
+    try:
+        with temporary.open("x", encoding="utf-8", newline="\n") as file:
+            if path.exists():
+                temporary.chmod(stat.S_IMODE(path.stat().st_mode))  # before anything is in it
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | Path) -> list[Message]:
+    """The history in a file, whichever of the two forms it has; HistoryInvalid names the file and what is wrong."""
+    try:
+        data = read_regular(Path(path))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise HistoryInvalid(f"{str(path)!r} cannot be read: {reason}; give the path of a history") from None
+    try:
+        return loads(data)
+    except HistoryInvalid as error:
+        raise HistoryInvalid(f"{str(path)!r}: {error}") from None
+
+
+def loads(text: str | bytes) -> list[Message]:
+    """The history in a text: a JSON array or JSON Lines of messages; an empty text is an empty history.
+
+    Raises HistoryInvalid, in one line, for anything else.
+    """
+    decoded = _decode(text)
+    is_array = decoded.lstrip(_SPACE).startswith("[")
+    with suppress(ValueError):  # unknown fields or a fault: the messages are then read one by one
+        lines = (line for line in decoded.split("\n") if line.strip(_SPACE))
+        return _adapter().validate_python(parse_json(decoded) if is_array else [parse_json(line) for line in lines])
+    return [_message(item, place) for place, item in _stored(decoded)]
+
+
+@cache
+def _adapter() -> TypeAdapter[list[Message]]:
+    return TypeAdapter(list[Message])
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a history: what this version reads, and what it writes."""
+    document = _adapter().json_schema(schema_generator=PlainSchema)
+    definitions = document["$defs"]
+    definitions |= _UNKNOWN
+    for definition in definitions.values():
+        if "const" in definition.get("properties", {}).get("kind", {}):
+            definition["required"] = ["kind", *definition.get("required", ())]
+    return {"$schema": _SCHEMA_DIALECT, "title": "History", **document}
+
+
+def _dump(messages: Iterable[Message]) -> Iterator[str]:
+    for index, message in enumerate(as_messages(messages)):
+        try:
+            line = message.model_dump_json(exclude_none=not _holds_unknown(message))
+        except (PydanticSerializationError, UnicodeEncodeError) as error:
+            reason = one_line(str(error), 200)
+            raise HistoryInvalid(f"messages[{index}] cannot be written as JSON: {reason}") from None
+        yield line
+
+
+def _holds_unknown(value: AtRest) -> bool:
+    """Whether a newer writer's fields, whose every None must be kept, stand anywhere in a value."""
+    if value.__pydantic_extra__:
+        return True
+    for held in vars(value).values():
+        for item in held if type(held) is tuple else (held,):
+            if isinstance(item, AtRest) and _holds_unknown(item):
+                return True
+    return False
+
+
+def _decode(text: str | bytes) -> str:
+    given: object = text
+    if isinstance(given, str):
+        return given.removeprefix("\ufeff")
+    if not isinstance(given, bytes):
+        remedy = "load takes a path, and Message.model_validate one message"
+        raise HistoryInvalid(f"loads takes the text of a history as str or bytes, not {type(given).__name__}; {remedy}")
+    try:
+        return given.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = given.count(b"\n", 0, error.start) + 1
+        raise HistoryInvalid(f"line {line}: byte {error.start} is no UTF-8; a history is UTF-8 text") from None
+
+
+def _parse(text: str, start: int) -> tuple[Any, int]:
+    try:
+        return DECODER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        raise HistoryInvalid(
+            f"{_line(text, error.pos)}: no JSON: {error.msg}; a history is a JSON array or JSON Lines"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise HistoryInvalid(f"{_line(text, start)}: no JSON: {one_line(str(error), 200)}") from None
+
+
+def _stored(text: str) -> Iterator[tuple[str, Any]]:
+    """What stands for messages in a text, each behind its place."""
+    start = _after_space(text, 0)
+    if text.startswith("[", start):
+        value, end = _parse(text, start)
+        if _after_space(text, end) != len(text):
+            remedy = "a history is one array, or JSON Lines"
+            raise HistoryInvalid(f"{_line(text, end)}: text follows the JSON array; {remedy}")
+        yield from ((f"messages[{index}]", item) for index, item in enumerate(value))
+        return
+    line, counted = 1, 0
+    while start < len(text):
+        value, end = _parse(text, start)
+        line, counted = line + text.count("\n", counted, start), start
+        yield f"line {line}", value
+        start = _after_space(text, end)
+
+
+def _after_space(text: str, start: int) -> int:
+    while start < len(text) and text[start] in _SPACE:
+        start += 1
+    return start
+
+
+def _line(text: str, position: int) -> str:
+    return f"line {text.count(chr(10), 0, position) + 1}"
+
+
+def _message(item: Any, place: str) -> Message:
+    if not isinstance(item, dict):
+        found = _JSON_TYPES.get(type(item), "null")
+        raise HistoryInvalid(f"{place} is {found}; a history holds messages, which are objects")
+    if "payload" not in item and ("role" in item or "messages" in item or "contents" in item):
+        remedy = "read it with sabir.dialect(name).decode_history(body)"
+        raise HistoryInvalid(f"{place} has a vendor's shape ({', '.join(sorted(item))}); {remedy}")
+    try:
+        json.dumps(item, ensure_ascii=False).encode()
+        return load_as(Message.model_validate, item)
+    except ValidationError as error:
+        raise HistoryInvalid(f"{place} is no message: {one_line(describe(error), 300)}") from None
+    except UnicodeEncodeError as error:
+        found = f"lone surrogate U+{ord(error.object[error.start]):04X}"
+        raise HistoryInvalid(f"{place} holds a {found}; a history is valid Unicode") from None
+    except RecursionError:
+        raise HistoryInvalid(f"{place} is nested too deeply") from None
+
+
+_JSON_TYPES = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "an array"}

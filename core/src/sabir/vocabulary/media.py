@@ -1,0 +1,291 @@
+"""Media by one URL: what a URL may be, what bytes are, and what a wire takes of it.
+
+    path | bytes | URL ──▶ one URL string ──▶ form (url · data · file) ──▶ the dialect's media table
+
+Data URLs are read by their header alone; their payload is never run through a URL parser (D-02, UP-21, UP-22).
+"""
+
+import base64
+import binascii
+import mimetypes
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from errno import EINVAL
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+from urllib.parse import unquote_to_bytes, urlsplit
+
+from pydantic import BaseModel
+from pydantic_core import Url, ValidationError
+
+from sabir.base.errors import MediaRefused
+
+Modality: TypeAlias = Literal["image", "audio", "video", "document"]
+"""What a media part is for its reader; never derived from its MIME type once given (PJ-15, PJ-17)."""
+Form: TypeAlias = Literal["url", "data", "file"]
+"""How a media part's URL carries it: a web address, the bytes themselves, or a provider's file id."""
+
+DATA_URL_CAP = 100_000_000
+"""Characters that a data URL may have."""
+FILE_CAP = 50_000_000
+"""Bytes that `sabir.image` and its siblings take from a path or as bytes, unless told otherwise."""
+SCHEMES = ("http", "https", "data", "provider-file")
+"""Schemes of the URLs that a media part may carry."""
+
+_HEADER = re.compile(r"data:([a-z0-9.+-]+/[a-z0-9.+*-]+)?((?:;[a-z0-9._+-]+(?:=[^;,]*)?)*),", re.IGNORECASE)
+_MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*")
+_PROVIDER_FILE = re.compile(r"provider-file:([A-Za-z0-9_.-]+)/([^\s\x00-\x1f]+)\Z")
+_BASE64 = re.compile(r"[A-Za-z0-9+/=_-]*+(?:%[0-9A-Fa-f]{2}[A-Za-z0-9+/=_-]*+)*+")
+_DIGIT = re.compile(rb"[A-Za-z0-9+/_-]")
+"""Of base64; two make the first byte."""
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=:)")
+_CONTROL = re.compile(r"[\x00-\x20\x7f]")
+_REFUSED_MIMES = frozenset({"text/html", "application/xhtml+xml", "image/svg+xml", "text/javascript"})
+_ALLOWED_MIMES = re.compile(
+    r"(image|audio|video)/.+|text/.+|application/(pdf|json|xml|rtf|csv|x-ndjson|octet-stream|zip|msword|vnd\..+)"
+)
+_SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
+    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
+    (0, b"\xff\xd8\xff", "image/jpeg"),
+    (0, b"GIF87a", "image/gif"),
+    (0, b"GIF89a", "image/gif"),
+    (8, b"WEBP", "image/webp"),
+    (8, b"WAVE", "audio/wav"),
+    (0, b"BM", "image/bmp"),
+    (0, b"%PDF-", "application/pdf"),
+    (0, b"ID3", "audio/mpeg"),
+    (0, b"\xff\xfb", "audio/mpeg"),
+    (0, b"\xff\xf3", "audio/mpeg"),
+    (0, b"fLaC", "audio/flac"),
+    (0, b"OggS", "audio/ogg"),
+    (4, b"ftypM4A", "audio/mp4"),
+    (4, b"ftyp", "video/mp4"),
+    (0, b"\x1aE\xdf\xa3", "video/webm"),
+)
+
+
+class DataURL(NamedTuple):
+    """The header of a data URL and where its payload starts."""
+
+    mime: str
+    """In lower case, without parameters."""
+    is_base64: bool
+    offset: int
+    parameters: str
+    """Those of the type that say something, as `;codec=pcm;rate=24000`."""
+
+
+def type_parameters(written: str) -> str:
+    """Of what follows a MIME type, the parameters that say something: text is UTF-8 on every wire."""
+    found = (each.strip() for each in written.split(";"))
+    return "".join(f";{each}" for each in found if each.lower() not in ("", "base64", "charset=utf-8"))
+
+
+def read_data_url(url: str) -> DataURL:
+    """The header of a data URL; MediaRefused if it has none."""
+    match = _HEADER.match(url, 0, 1000)
+    if match is None:
+        raise MediaRefused(f"{shorten(url)} is no data URL: expected data:<mime>;base64,<payload>")
+    mime = (match[1] or "text/plain").lower()
+    further = match[2]
+    parameters = type_parameters(further) if further not in ("", ";base64") else ""
+    return DataURL(mime, further.lower().endswith(";base64"), match.end(), parameters)
+
+
+def data_url_base64(url: str) -> tuple[str, str]:
+    """The MIME type and the base64 payload of a data URL, percent-encoded ones converted."""
+    header = read_data_url(url)
+    payload = url[header.offset :]
+    if not header.is_base64:
+        payload = base64.b64encode(unquote_to_bytes(payload)).decode()
+    return header.mime, payload
+
+
+def data_url_type(url: str) -> str:
+    """The MIME type of a data URL as it is written, with its parameters."""
+    header = read_data_url(url)
+    return url[len("data:") : header.offset - 1 - len(";base64") * header.is_base64]
+
+
+def data_url_bytes(url: str) -> bytes:
+    """The bytes that a data URL carries; MediaRefused if its base64 is broken."""
+    try:
+        return base64.b64decode(data_url_base64(url)[1], validate=True)
+    except binascii.Error as error:
+        raise MediaRefused(f"{shorten(url)} holds broken base64: {error}") from None
+
+
+def spelled_for_url(mime: str) -> str:
+    """A MIME type as a data URL may hold it: without the spaces that stand around its parameters elsewhere."""
+    return ";".join(each.strip() for each in mime.split(";"))
+
+
+def make_data_url(data: bytes, mime: str) -> str:
+    """A data URL of some bytes."""
+    return f"data:{spelled_for_url(mime)};base64,{base64.b64encode(data).decode()}"
+
+
+def split_provider_file(url: str) -> tuple[str, str]:
+    """The provider and the file id of a `provider-file:<provider>/<id>` URL."""
+    match = _PROVIDER_FILE.match(url)
+    if match is None:
+        raise MediaRefused(f"{shorten(url)} is no provider file: expected provider-file:<provider>/<id>")
+    return match[1], match[2]
+
+
+def scheme_of(url: str) -> str | None:
+    """The scheme of a URL in lower case, or None where it has none."""
+    match = _SCHEME.match(url, 0, 100)
+    return match and match[0].lower()
+
+
+def form_of(url: str) -> Form:
+    """How a checked URL carries its media."""
+    scheme = url[:5].lower()
+    if scheme.startswith("http"):
+        return "url"
+    return "data" if scheme == "data:" else "file"
+
+
+def check_url(url: str) -> str:
+    """The URL as given, if a media part may carry it; ValueError in one line if not (D-02, UP-22)."""
+    scheme = scheme_of(url)
+    if scheme in ("http", "https"):
+        return _check_web_url(url)
+    if scheme == "data":
+        return _check_data_url(url)
+    if url.startswith("provider-file:"):
+        split_provider_file(url)
+        return url
+    raise MediaRefused(
+        f"{shorten(url)} is no media URL: expected http(s)://, data:, or provider-file:<provider>/<id>"
+        "; for a path or bytes use sabir.image() and its siblings"
+    )
+
+
+def _check_web_url(url: str) -> str:
+    if len(url) > 100_000:
+        raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a web URL may have 100000")
+    if _CONTROL.search(url) or "%00" in url:
+        raise MediaRefused(f"{shorten(url)} holds a space, a control character or %00; percent-encode or remove it")
+    try:
+        has_host = bool(urlsplit(url).hostname)
+        if has_host:
+            Url(url)
+    except ValueError as error:
+        reason = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else error
+        raise MediaRefused(f"{shorten(url)} is no URL: {reason}") from None
+    if not has_host:
+        raise MediaRefused(f"{shorten(url)} names no host; expected http(s)://host/…")
+    return url
+
+
+def _check_data_url(url: str) -> str:
+    if len(url) > DATA_URL_CAP:
+        raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a data URL may have {DATA_URL_CAP}: upload it")
+    mime, is_base64, offset, _ = read_data_url(url)
+    if offset == len(url) or (is_base64 and len(_DIGIT.findall(unquote_to_bytes(url[offset : offset + 30]))) < 2):
+        raise MediaRefused(f"{shorten(url)} holds no bytes; give a data URL with a payload")
+    if "\0" in url or (is_base64 and not _BASE64.fullmatch(url, offset)):
+        raise MediaRefused(f"{shorten(url)} holds broken base64 or NUL; encode the bytes with base64.b64encode")
+    if mime in _REFUSED_MIMES or not _ALLOWED_MIMES.fullmatch(mime):
+        raise MediaRefused(f"{shorten(url)} is of type {mime}, which no media part may carry; convert it first")
+    return url
+
+
+def mime_type(hint: str | None) -> str | None:
+    """The MIME type that a hint says, in lower case and without parameters; None where it says no whole one (PJ-17)."""
+    kind = (hint or "").partition(";")[0].strip().lower()
+    return kind if _MIME.fullmatch(kind) else None
+
+
+def sniff_mime(data: bytes) -> str | None:
+    """The MIME type that the first bytes of some data tell, or None."""
+    for offset, signature, mime in _SIGNATURES:
+        if data.startswith(signature, offset) and (offset != 8 or data.startswith(b"RIFF")):
+            return mime
+    return None
+
+
+def shorten(url: str) -> str:
+    """A URL as an error names it: at most 60 characters."""
+    text = url if len(url) <= 60 else f"{url[:45]}… ({len(url)} characters)"
+    return repr(text)
+
+
+DEFAULT_MIMES: Mapping[Modality, str] = {
+    "image": "image/png", "audio": "audio/wav", "video": "video/mp4", "document": "application/pdf",
+}  # fmt: skip
+
+
+def read_source(source: str | Path | bytes, modality: Modality, mime: str | None, cap: int) -> str:
+    """The URL of a source: a URL as it is, a path or bytes as a data URL of sniffed type.
+
+    Raises MediaRefused for what is missing, no regular file, too large or empty, and for bytes whose type cannot be
+    told.
+    """
+    if isinstance(source, str) and re.match(r"(?i:https?|data):|provider-file:", source):
+        return source
+    if isinstance(source, bytes):
+        name, data, told = f"a value of {len(source)} bytes", source, None
+    else:
+        name = repr(str(source))
+        try:
+            data = read_regular(Path(source), cap + 1)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise MediaRefused(f"{name} cannot be read: {reason}; give a URL, a path or bytes") from None
+        told = mimetypes.guess_type(str(source))[0]
+    if len(data) > cap:
+        raise MediaRefused(f"{name} has more bytes than the cap of {cap}: upload it, or pass cap=")
+    if not data:
+        raise MediaRefused(f"{name} holds no bytes; give one that does")
+    kind = (mime if mime_type(mime) else None) or sniff_mime(data) or told
+    if kind is None:
+        raise MediaRefused(
+            f"the {modality} type of {name} cannot be told; pass mime=, for example {DEFAULT_MIMES[modality]!r}"
+        )
+    return make_data_url(data, kind)
+
+
+def read_regular(path: Path, most: int = -1) -> bytes:
+    """The bytes of a regular file, or the first of them: a device has no end, and a pipe may have no writer.
+
+    OSError or ValueError say why there are none.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(EINVAL, "it is no regular file")
+    with path.open("rb") as file:
+        return file.read(most)
+
+
+@dataclass(frozen=True, slots=True)
+class MediaRule:
+    """What one side of a wire takes of one modality: for each form, the MIME types (a pattern; "" for any).
+
+    `parameters` says whether the wire takes those of a data URL's type; where it does not, they are a loss. `hints` is
+    a strict, frozen model of the vendor hints that the wire takes with it; none where it takes none.
+    """
+
+    url: str | None = None
+    data: str | None = None
+    file: str | None = None
+    parameters: bool = False
+    hints: type[BaseModel] | None = None
+
+    def refusal(self, form: Form, mime: str | None) -> str | None:
+        """Why a medium of that form cannot be taken, or None where it can.
+
+        Bytes are of the type that their URL says; of what is elsewhere a hint that is no whole MIME type says nothing
+        (PJ-17).
+        """
+        pattern = getattr(self, form)
+        if pattern is None:
+            forms = [name for name in ("url", "data", "file") if getattr(self, name) is not None]
+            return f"takes it by {', '.join(forms)} only, not by {form}" if forms else "does not take it"
+        if not pattern or mime is None:
+            return None
+        kind = mime_type(mime)
+        takes = form != "data" if kind is None else re.fullmatch(pattern, kind)
+        return None if takes else f"does not take {mime}"

@@ -1,0 +1,277 @@
+"""The message: atomic, deeply immutable, of exactly three kinds (PJ-01 … PJ-34).
+
+    Message ── id, policy, role_hint_for_llm, step_num, origin
+       └── payload ── parts          what was said or shown
+                   ├─ option_call    what a policy chose
+                   └─ option_result  what came of it
+
+`==` includes the id; `same_content` ignores id and origin. Nothing but adapters reads the role hint (law 7).
+
+Loading, and validation of data that says a `schema` above ours, keep what a newer writer said: a payload, a hint and
+a part that this version does not know are written back as they came; every rendering tells that they were passed over.
+"""
+
+from os import urandom
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
+
+from pydantic import (
+    Field,
+    GetCoreSchemaHandler,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import CoreSchema, core_schema
+
+from sabir.base.models import AtRest, OneOfSeveral, is_constructing, is_loading, load_as
+from sabir.base.values import FrozenDict, JSONObjectField, JSONText, JSONValue, JSONValueField, object_view
+from sabir.vocabulary.parts import Kept, NonEmpty, Part, Stateful, Text, keep_parts
+
+RoleHint: TypeAlias = Literal["user", "assistant", "tool", "system"]
+Kind: TypeAlias = Literal["parts", "option_call", "option_result", "unknown"]
+"""Which of the three kinds a message is; `unknown` for one of a newer writer's kinds, kept by loading."""
+
+RUNTIME = "runtime"
+"""The policy of results and errors that the executor itself generates (PJ-06)."""
+RESERVED = f"the name {RUNTIME!r} is reserved for results that no policy made"
+"""Why nothing else is called so, as errors say it."""
+SCHEMA = 1
+"""The number of the message schema that this version writes."""
+
+
+class Origin(AtRest):
+    """Who produced a message. Signed or server-bound state goes back only where it came from."""
+
+    provider: NonEmpty
+    dialect: NonEmpty
+    endpoint: Text = ""
+    model: Text = ""
+    """The name that the request asked for, or else the one that the response gave."""
+    reported_model: Text | None = None
+    """The name that the response gave, where it is another."""
+    response_id: Text | None = None
+
+
+class PartsPayload(AtRest):
+    """Text and media in the order given (PJ-20), and what else a model says: reasoning, refusal, opaque blocks."""
+
+    kind: Literal["parts"] = "parts"
+    parts: tuple[Part, ...] = Field(min_length=1, fail_fast=True)
+
+
+class OptionCallPayload(Stateful):
+    """A policy's choice of an option (PJ-28). Arguments are any JSON object; core never checks them (PJ-33).
+
+    A call decoded from a wire keeps the argument text as it came in `raw_arguments`. Text that is no JSON object
+    is kept too, `invalid_arguments` is set, and answering the call gives an error result.
+    """
+
+    kind: Literal["option_call"] = "option_call"
+    invocation_id: NonEmpty
+    option_name: NonEmpty
+    arguments_json: JSONObjectField = Field(default=JSONText("{}"), alias="arguments")
+    raw_arguments: Text | None = None
+    invalid_arguments: bool = False
+
+    @property
+    def arguments(self) -> FrozenDict:
+        """The arguments as an immutable mapping."""
+        return object_view(self.arguments_json)
+
+
+class OptionResultPayload(AtRest):
+    """What an option returned, or how it failed (PJ-30, PJ-32).
+
+    `parts` holds text and media for the model where the option returned such; `result` is None then,
+    and where it failed.
+    """
+
+    kind: Literal["option_result"] = "option_result"
+    invocation_id: NonEmpty
+    option_name: NonEmpty
+    result_json: JSONValueField = Field(default=JSONText("null"), alias="result")
+    parts: tuple[Part, ...] = Field(default=(), fail_fast=True)
+    is_error: bool = False
+    error_type: Text | None = None
+    error_message: Text | None = None
+    retryable: bool | None = None
+
+    @property
+    def result(self) -> JSONValue:
+        """The result as an immutable JSON view."""
+        return self.result_json.view()
+
+    @model_validator(mode="after")
+    def _errors_are_whole(self) -> "OptionResultPayload":
+        if self.is_error and not (self.error_type and self.error_message is not None):
+            raise ValueError("an error result needs `error_type` and `error_message`")
+        if not self.is_error and (self.error_type, self.error_message, self.retryable) != (None, None, None):
+            raise ValueError("a success carries no error_type, error_message or retryable; set is_error=True")
+        if self.is_error and self.result_json != "null":
+            raise ValueError("an error has no `result`; say what went wrong in `error_message`")
+        if self.parts and self.result_json != "null":
+            raise ValueError("a result has `parts` or a `result`, not both; put the value into a text part")
+        return self
+
+
+KNOWN_PAYLOADS = ("parts", "option_call", "option_result")
+
+
+class UnknownPayload(Kept):
+    """A payload of a kind that this version does not know: no rendering sends it, and each tells so."""
+
+    known_kinds = KNOWN_PAYLOADS
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """None that this version could read."""
+        return ()
+
+
+class UnknownHint(str):
+    """A role hint that this version does not know, kept by loading; the message renders as if it had none."""
+
+    __slots__ = ()
+
+
+class _KnownOrKept:
+    """Beside the hints: a known one, or one that loading kept; no text becomes one of those by validation."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        known = core_schema.literal_schema(list(get_args(RoleHint)))
+        kept = core_schema.is_instance_schema(UnknownHint)
+        words = f"the hint is one of {', '.join(get_args(RoleHint))}"
+        return core_schema.union_schema([known, kept], custom_error_type="role_hint", custom_error_message=words)
+
+
+_HINTS = {"type": "string", "enum": list(get_args(RoleHint))}
+Hint = Annotated[
+    RoleHint | UnknownHint, _KnownOrKept(), WithJsonSchema({"anyOf": [_HINTS, {"type": "string", "minLength": 1}]})
+]
+"""A role hint: one of four, or one that loading kept."""
+
+Payload = Annotated[
+    PartsPayload | OptionCallPayload | OptionResultPayload | UnknownPayload,
+    Field(discriminator="kind"),
+    OneOfSeveral(),
+]
+
+
+def new_ids(count: int) -> list[str]:
+    """Ids that nobody guesses or makes again, each as uuid4 makes it: 122 random bits among 32 hexadecimal digits."""
+    data = bytearray(urandom(16 * count))
+    for start in range(0, 16 * count, 16):  # the version and the variant of uuid4
+        data[start + 6] = data[start + 6] & 0x0F | 0x40
+        data[start + 8] = data[start + 8] & 0x3F | 0x80
+    digits = data.hex()
+    return [digits[start : start + 32] for start in range(0, 32 * count, 32)]
+
+
+class Message(AtRest):
+    """One message. `policy` made it: the decider of a call, the option that ran for a result (PJ-02 … PJ-05)."""
+
+    schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
+    id: NonEmpty = Field(default_factory=lambda: new_ids(1)[0])
+    policy: NonEmpty
+    role_hint_for_llm: Hint | None = None
+    step_num: int | None = Field(default=None, ge=0)
+    origin: Origin | None = None
+    payload: Payload
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep_newer(cls, value: Any, handler: ModelWrapValidatorHandler["Message"], info: ValidationInfo) -> "Message":
+        """Strict; where that fails, what a newer writer said is kept by loading, or where the schema is above ours."""
+        try:
+            return handler(value)
+        except ValidationError:
+            if not isinstance(value, dict) or is_constructing(info):
+                raise
+            if is_loading(info):
+                return handler(_kept(value))
+            if not _is_newer(value):
+                if info.mode != "json":
+                    raise
+                return handler(_with_tuples(value))
+        return load_as(cls.model_validate, value)
+
+    @property
+    def kind(self) -> Kind:
+        """Which of the three kinds this message is."""
+        return self.payload.kind
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of a `parts` message or of a result that has some; empty for a call."""
+        return () if self.payload.kind == "option_call" else self.payload.parts
+
+    @property
+    def call(self) -> OptionCallPayload | None:
+        """The option call, or None where this message is none."""
+        return self.payload if self.payload.kind == "option_call" else None
+
+    @property
+    def result(self) -> OptionResultPayload | None:
+        """The option result, or None where this message is none."""
+        return self.payload if self.payload.kind == "option_result" else None
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined."""
+        return "".join(part.text for part in self.parts if part.kind == "text")
+
+    def same_content(self, other: "Message") -> bool:
+        """Whether two messages say the same: everything but id and origin is equal."""
+        return self._content() == other._content()
+
+    def _content(self) -> tuple[object, ...]:
+        extra = self.__pydantic_extra__ or None
+        return self.policy, self.role_hint_for_llm, self.step_num, self.payload, extra
+
+
+def _is_newer(stored: dict[Any, Any]) -> bool:
+    number = stored.get("schema")
+    return type(number) is int and number > SCHEMA
+
+
+def _kept(stored: dict[Any, Any]) -> dict[Any, Any]:
+    """A stored message in which what this version does not know is kept verbatim."""
+    kept = dict(stored)
+    hint, payload = stored.get("role_hint_for_llm"), stored.get("payload")
+    if isinstance(hint, str) and hint and hint not in get_args(RoleHint):
+        kept["role_hint_for_llm"] = UnknownHint(hint)
+    if isinstance(payload, dict) and isinstance(kind := payload.get("kind"), str):
+        is_known = kind in KNOWN_PAYLOADS
+        kept["payload"] = keep_parts(payload) if is_known else load_as(UnknownPayload.model_validate, payload)
+    return kept
+
+
+if TYPE_CHECKING:
+
+    class OptionCall(Message):
+        """A message that is known to be an option call, as a type checker sees it: it has its payload."""
+
+        @property
+        def call(self) -> OptionCallPayload:
+            """The option call."""
+            ...
+
+else:
+    OptionCall = Message
+    """At run time every message is a Message."""
+
+
+def _with_tuples(stored: dict[Any, Any]) -> dict[Any, Any]:
+    """A message that came as JSON, with its arrays as tuples: strict validation of values takes no lists for them."""
+    payload = stored.get("payload")
+    if not isinstance(payload, dict) or not isinstance(parts := payload.get("parts"), list):
+        return stored
+    held = [
+        {**part, "citations": tuple(part["citations"])}
+        if isinstance(part, dict) and isinstance(part.get("citations"), list)
+        else part
+        for part in parts
+    ]
+    return {**stored, "payload": {**payload, "parts": tuple(held)}}

@@ -1,0 +1,214 @@
+"""What a message of the kind `parts` is made of.
+
+    text · media · reasoning · refusal · opaque · (unknown: kept by a reader older than the writer)
+
+A part's `state` is signed or server-bound data that its maker wants back with it; it is returned only to
+where the message came from (`Message.origin`). It must not repeat the part's text: encoding puts the two together.
+"""
+
+import json
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
+
+from pydantic import (
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+
+from sabir.base.models import AtRest, Frozen, OneOfSeveral, is_loading, load_as
+from sabir.base.values import FrozenDict, JSONDocumentField, JSONValue, object_view
+from sabir.vocabulary.hints import Hints
+from sabir.vocabulary.media import SCHEMES, Modality, check_url, scheme_of
+
+NonEmpty = Annotated[str, StringConstraints(min_length=1)]
+"""A string of at least one character, of valid Unicode."""
+Text = Annotated[str, StringConstraints(min_length=0)]
+"""A string of valid Unicode: a length constraint makes pydantic refuse lone surrogates, which no wire can carry."""
+State: TypeAlias = JSONDocumentField | None
+
+
+class Stateful(AtRest):
+    """A value that may carry signed or server-bound state of its maker."""
+
+    state_json: State = Field(default=None, alias="state")
+
+    @property
+    def state(self) -> JSONValue:
+        """The maker's state as an immutable JSON view, or None; it must not repeat the part's text."""
+        return None if self.state_json is None else self.state_json.view()
+
+
+class Citation(AtRest):
+    """Where a stretch of a text comes from. Offsets are characters of the text, end exclusive."""
+
+    kind: NonEmpty
+    """The maker's own name of the form, for example `url_citation`."""
+    url: Text | None = None
+    title: Text | None = None
+    cited_text: Text | None = None
+    file_id: Text | None = None
+    start: int | None = None
+    end: int | None = None
+    source_json: State = Field(default=None, alias="source")
+    """The maker's own citation, verbatim."""
+
+    @property
+    def source(self) -> JSONValue:
+        """The maker's own citation as an immutable JSON view, or None."""
+        return None if self.source_json is None else self.source_json.view()
+
+
+class TextPart(Stateful):
+    """Text, with the citations that support it (PJ-14)."""
+
+    kind: Literal["text"] = "text"
+    text: Text
+    citations: tuple[Citation, ...] = ()
+
+
+class MediaPart(Stateful):
+    """An image, a sound, a video or a document, named by one URL (PJ-15 … PJ-19, D-02).
+
+    The URL is `http(s)`, a `data:` URL of an allowed type, or `provider-file:<provider>/<id>`; it keeps the
+    string given. `mime` is a free hint, `prompt_hint` a label without meaning to core, `id` a correlation aid.
+    `vendor` says to providers, by their names, what only they know of; "*" is for whichever knows it.
+    """
+
+    kind: Literal["media"] = "media"
+    modality: Modality
+    url: Text
+    mime: Text | None = None
+    prompt_hint: Text | None = None
+    id: Text | None = None
+    name: Text | None = None
+    vendor_json: Hints = Field(default=None, alias="vendor")
+
+    @property
+    def vendor(self) -> FrozenDict:
+        """Provider name → its own hints; empty where there are none."""
+        return FrozenDict() if self.vendor_json is None else object_view(self.vendor_json)
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: str) -> str:
+        return check_url(url)
+
+
+class ReasoningPart(Stateful):
+    """What a model thought. `text` may be empty where the maker hides it and returns only `state`."""
+
+    kind: Literal["reasoning"] = "reasoning"
+    text: Text = ""
+
+
+class RefusalPart(Stateful):
+    """A model's refusal, in its words."""
+
+    kind: Literal["refusal"] = "refusal"
+    text: Text
+
+
+class OpaquePart(AtRest):
+    """A provider's own block, verbatim, sent back only in its dialect and to where it came from.
+
+    A block may open or close a pair (a vendor's own call and its output); both sides carry the same
+    `pair_id`, and law 1 holds for them as for option calls.
+    """
+
+    kind: Literal["opaque"] = "opaque"
+    dialect: NonEmpty
+    block_json: JSONDocumentField = Field(alias="block")
+    pair_id: NonEmpty | None = None
+    pair: Literal["opens", "closes"] | None = None
+
+    @property
+    def block(self) -> JSONValue:
+        """The block as an immutable JSON view."""
+        return self.block_json.view()
+
+    @model_validator(mode="after")
+    def _pair_is_whole(self) -> "OpaquePart":
+        if (self.pair_id is None) != (self.pair is None):
+            raise ValueError("an opaque part has both `pair_id` and `pair`, or neither")
+        return self
+
+
+class Kept(Frozen):
+    """What this version does not know, kept verbatim by loading and written back; never constructed otherwise."""
+
+    known_kinds: ClassVar[tuple[str, ...]] = ()
+    kind: Literal["unknown"] = "unknown"
+    document_json: JSONDocumentField = Field(alias="document")
+
+    @property
+    def document(self) -> FrozenDict:
+        """What was stored, its own kind included."""
+        return object_view(self.document_json)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_loaded(cls, value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, dict) and is_loading(info) and isinstance(value.get("kind"), str):
+            return {"document": value}
+        kind = value.get("kind") if isinstance(value, dict) else value
+        raise ValueError(f"kind {kind!r} is unknown; known kinds are {', '.join(cls.known_kinds)}")
+
+    @model_serializer
+    def _write_back(self) -> dict[str, Any]:
+        return json.loads(self.document_json)  # type: ignore[no-any-return]
+
+
+KnownPart: TypeAlias = TextPart | MediaPart | ReasoningPart | RefusalPart | OpaquePart
+KNOWN_KINDS = ("text", "media", "reasoning", "refusal", "opaque")
+
+
+class UnknownPart(Kept):
+    """A part of a kind that this version does not know, or a medium of an unknown modality or scheme."""
+
+    known_kinds = KNOWN_KINDS
+
+
+def _tag(value: Any) -> str:
+    kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
+    return kind if isinstance(kind, str) and kind in KNOWN_KINDS else "unknown"
+
+
+Part = Annotated[
+    Annotated[TextPart, Tag("text")]
+    | Annotated[MediaPart, Tag("media")]
+    | Annotated[ReasoningPart, Tag("reasoning")]
+    | Annotated[RefusalPart, Tag("refusal")]
+    | Annotated[OpaquePart, Tag("opaque")]
+    | Annotated[UnknownPart, Tag("unknown")],
+    Discriminator(_tag),
+    OneOfSeveral(),
+]
+"""One part of a message: text, media, reasoning, refusal, opaque, or a kind kept from a newer writer."""
+
+
+def keep_parts(payload: dict[Any, Any]) -> dict[Any, Any]:
+    """A stored payload in which media of a modality or a URL scheme that this version does not know are kept."""
+    parts = payload.get("parts")
+    if not isinstance(parts, list):
+        return payload
+    return {
+        **payload,
+        "parts": [load_as(UnknownPart.model_validate, part) if _is_newer(part) else part for part in parts],
+    }
+
+
+def _is_newer(part: Any) -> bool:
+    """Whether a stored part is a medium whose modality or scheme is a name that this version does not know."""
+    if not isinstance(part, dict) or part.get("kind") != "media":
+        return False
+    modality, url = part.get("modality"), part.get("url")
+    if not (isinstance(modality, str) and modality and isinstance(url, str)):
+        return False
+    return modality not in get_args(Modality) or scheme_of(url) not in (None, *SCHEMES)

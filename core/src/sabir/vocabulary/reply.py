@@ -1,0 +1,286 @@
+"""What a call returns: messages, finish reason, usage, origin, and the losses of the request and of the decoding.
+
+    reply.messages ──▶ append to the conversation, all of them, before any result
+
+As a stream it comes in events: noun-start, noun-delta, noun-end.
+
+    reply-start ─▶ (text|reasoning|refusal|option_call|media|opaque)-start ─▶ -delta … ─▶ -end … ─▶ reply-end
+
+A block is one part or one option call of the reply, in order, told apart by `index`. Its end carries the whole part or
+call, so that folding the ends gives the reply (law 8); the deltas are for whoever shows it meanwhile. Errors that carry
+a reply, whole or partial, stand here as well.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Literal, TypeAlias, TypeVar, cast
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from sabir.base.errors import SabirError, one_line
+from sabir.base.failures import CallError, ResponseInvalid
+from sabir.base.losses import Loss
+from sabir.base.models import AtRest, Frozen, assemble
+from sabir.base.values import JSONDocumentField, JSONValue
+from sabir.vocabulary.messages import Message, OptionCall, OptionCallPayload, Origin
+from sabir.vocabulary.parts import MediaPart, Part, Text
+from sabir.vocabulary.target import Target
+
+FinishReason: TypeAlias = Literal[
+    "stop", "option_calls", "native_calls", "length", "content_filter", "paused", "error", "other"
+]
+"""Why an answer ended.
+
+stop: whole · option_calls: options are to be called · native_calls: calls of the provider's own, opaque parts of the
+reply, wait for an answer from whoever asked · length: at a limit · content_filter: refused or filtered · paused: goes
+on when the messages are sent again · error: the provider failed · other: none of these, see the raw reason
+"""
+Output = TypeVar("Output")
+
+
+class Usage(AtRest):
+    """Tokens of one call; None where the provider did not say.
+
+    `input_tokens` includes what was read from or written to a cache, `output_tokens` includes reasoning.
+    `details` holds the provider's own figures, verbatim.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    details_json: JSONDocumentField | None = Field(default=None, alias="details")
+
+    @property
+    def total_tokens(self) -> int | None:
+        """Input and output together, or None where either is unknown."""
+        if self.input_tokens is None or self.output_tokens is None:
+            return None
+        return self.input_tokens + self.output_tokens
+
+    @property
+    def details(self) -> JSONValue:
+        """The provider's own figures as an immutable JSON view, or None."""
+        return None if self.details_json is None else self.details_json.view()
+
+    def __str__(self) -> str:
+        """The figures in one line."""
+        return f"{_figure(self.input_tokens)} in, {_figure(self.output_tokens)} out"
+
+
+def _figure(tokens: int | None) -> str:
+    return "?" if tokens is None else str(tokens)
+
+
+class Alternative(Frozen):
+    """A further answer of the same response, where more than one was asked for."""
+
+    messages: tuple[Message, ...]
+    finish_reason: FinishReason
+    raw_finish_reason: str | None = None
+
+
+class Passed(Frozen):
+    """A member of a fallback that was asked and did not answer.
+
+    `error` is the class of what it raised, `message` what that said; `losses` are those of the request made for it.
+    """
+
+    target: Target
+    error: Text
+    message: Text
+    losses: tuple[Loss, ...] = ()
+
+
+class Reply(Frozen):
+    """A provider's whole answer to one request.
+
+    `finish_reason` is neutral, `raw_finish_reason` the provider's word. `details` holds fields of the response
+    that have no neutral place (a service tier, log probabilities), verbatim. `attempts` counts the requests sent
+    to whoever answered, `passed` are the members of a fallback that were asked before and did not answer.
+    """
+
+    messages: tuple[Message, ...]
+    finish_reason: FinishReason
+    raw_finish_reason: str | None = None
+    usage: Usage = Usage()
+    origin: Origin
+    losses: tuple[Loss, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+    details_json: JSONDocumentField | None = Field(default=None, alias="details")
+    attempts: int = 1
+    passed: tuple[Passed, ...] = ()
+
+    @property
+    def details(self) -> JSONValue:
+        """The response's further fields as an immutable JSON view, or None."""
+        return None if self.details_json is None else self.details_json.view()
+
+    @cached_property
+    def text(self) -> str:
+        """All text of the reply, joined."""
+        return "".join(message.text for message in self.messages)
+
+    @cached_property
+    def reasoning(self) -> str:
+        """All reasoning text of the reply, joined."""
+        parts = (part for message in self.messages for part in message.parts)
+        return "".join(part.text for part in parts if part.kind == "reasoning")
+
+    @cached_property
+    def refusal(self) -> str | None:
+        """The model's refusal in its own words, or None."""
+        parts = (part for message in self.messages for part in message.parts)
+        return "".join(part.text for part in parts if part.kind == "refusal") or None
+
+    @cached_property
+    def media(self) -> tuple[MediaPart, ...]:
+        """The media that the reply holds."""
+        return tuple(part for message in self.messages for part in message.parts if part.kind == "media")
+
+    @cached_property
+    def option_calls(self) -> tuple[OptionCall, ...]:
+        """The option calls that the model chose, in order; none of them lacks its `call`."""
+        return tuple(cast(OptionCall, message) for message in self.messages if message.kind == "option_call")
+
+    def parse(self, output: type[Output]) -> Output:
+        """The reply's text as an instance of a pydantic model or any type that pydantic validates.
+
+        Raises OutputRefused for a refusal or a filtered reply, OutputTruncated at a length limit, OutputInvalid for
+        text that does not validate; each carries the reply.
+        """
+        if self.refusal is not None or self.finish_reason == "content_filter":
+            raise OutputRefused(f"the model refused: {one_line(self.refusal or self.text or 'no text', 200)}", self)
+        try:
+            return TypeAdapter(output).validate_json(self.text)
+        except ValidationError as error:
+            name = getattr(output, "__name__", str(output))
+            if self.finish_reason == "length":
+                message = f"the reply for {name} was cut off at {len(self.text)} characters; raise max_output_tokens"
+                raise OutputTruncated(message, self) from None
+            first = error.errors(include_url=False)[0]
+            place = ".".join(str(step) for step in first["loc"]) or "the text"
+            raise OutputInvalid(f"the reply is no {name}: {place}: {first['msg']}", self) from error
+
+
+class OutputError(SabirError):
+    """A reply is not what `parse` was asked for; `reply` is that reply."""
+
+    def __init__(self, message: str, reply: Reply) -> None:
+        super().__init__(message)
+        self.reply = reply
+
+
+class OutputInvalid(OutputError):
+    """A reply's text does not validate."""
+
+
+class OutputRefused(OutputError):
+    """The model refused, or its provider filtered the reply."""
+
+
+class OutputTruncated(OutputError):
+    """A reply ended at a length limit before its output was whole."""
+
+
+class StreamBroken(ResponseInvalid):
+    """A stream ended without its terminal marker, or failed midway; `partial` holds what had arrived."""
+
+    def __init__(self, message: str, *, partial: Reply, cause: CallError | None = None, provider: str = "") -> None:
+        super().__init__(message, provider=provider)
+        self.partial = partial
+        if cause:
+            self.provider = provider or cause.provider
+            self.status, self.code = cause.status, cause.code
+            self.request_id, self.retry_after = cause.request_id, cause.retry_after
+
+
+class NoneAnswered(CallError):
+    """No member of a fallback answered; `passed` tells what each said, `errors` are what they raised.
+
+    It is retryable where one of these is, after the shortest time that one of them names.
+    """
+
+    def __init__(self, message: str, *, passed: Sequence[Passed], errors: Sequence[SabirError]) -> None:
+        failed = [error for error in errors if isinstance(error, CallError) and error.retryable]
+        delays = [error.retry_after or 0.0 for error in failed]
+        super().__init__(message, retry_after=min(delays, default=0.0) or None)
+        self.retryable = bool(failed)
+        self.passed = tuple(passed)
+        self.errors = tuple(errors)
+
+
+BlockKind: TypeAlias = Literal["text", "reasoning", "refusal", "media", "opaque", "option_call"]
+
+
+class ReplyStart(Frozen):
+    """The provider began to answer."""
+
+    type: Literal["reply-start"] = "reply-start"
+    origin: Origin
+
+
+class BlockStart(Frozen):
+    """A block begins; an option call already has its ids."""
+
+    index: int
+    kind: BlockKind
+    invocation_id: str = ""
+    option_name: str = ""
+
+    @property
+    def type(self) -> str:
+        """For example `text-start`."""
+        return f"{self.kind}-start"
+
+
+class BlockDelta(Frozen):
+    """More characters of a block: of its text, or of a call's argument text."""
+
+    index: int
+    kind: BlockKind
+    text: str
+
+    @property
+    def type(self) -> str:
+        """For example `text-delta`."""
+        return f"{self.kind}-delta"
+
+
+def block_delta(index: int, kind: BlockKind, text: str) -> BlockDelta:
+    """A BlockDelta of values that a decoder has checked already: a stream holds thousands of them."""
+    return assemble(BlockDelta, {"index": index, "kind": kind, "text": text}, {"index", "kind", "text"})
+
+
+class BlockEnd(Frozen):
+    """A block is whole."""
+
+    index: int
+    block: Part | OptionCallPayload
+
+    @property
+    def kind(self) -> str:
+        """The block's kind."""
+        return self.block.kind
+
+    @property
+    def type(self) -> str:
+        """For example `text-end`."""
+        return f"{self.block.kind}-end"
+
+
+class ReplyEnd(Frozen):
+    """The terminal marker: why the reply ended, and what it cost."""
+
+    type: Literal["reply-end"] = "reply-end"
+    finish_reason: FinishReason
+    raw_finish_reason: str | None = None
+    usage: Usage = Usage()
+    origin: Origin | None = None
+    losses: tuple[Loss, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+    details_json: JSONDocumentField | None = Field(default=None, alias="details")
+
+
+StreamEvent: TypeAlias = ReplyStart | BlockStart | BlockDelta | BlockEnd | ReplyEnd

@@ -1,0 +1,296 @@
+"""One neutral set of settings, strict; a vendor's own under the provider's name.
+
+A call's settings are laid over the adapter's: a field that the call sets wins. Dialects read settings through a
+SettingsReader, which knows which were looked at; one that was set and not looked at is a loss, never silence.
+"""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict, Unpack
+from weakref import WeakKeyDictionary
+
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
+
+from sabir.base.errors import Misnamed, SettingsInvalid, one_line
+from sabir.base.failures import CallError
+from sabir.base.models import Frozen, describe
+from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONObjectField, JSONText, JSONValue, object_view
+from sabir.vocabulary.hints import Sections, check_sections
+from sabir.vocabulary.parts import NonEmpty, Text
+
+ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+UnsupportedMedia: TypeAlias = Literal["placeholder", "drop"]
+
+WIRE_SETTINGS = (
+    "max_output_tokens", "temperature", "top_p", "stop", "seed", "reasoning_effort", "option_choice",
+    "parallel_options", "response_format",
+)  # fmt: skip
+"""The settings that dialects encode; core itself obeys the others."""
+LONGEST_SILENCE = 600.0
+"""Seconds between two events of a stream where neither `idle` nor `timeout` is set."""
+NEVER_READ = "never looked at it"
+"""What a loss says of a setting that a dialect forgot, behind the dialect's name."""
+
+
+class RetryPolicy(Frozen):
+    """When a failed call is sent again; pure: it says how long to wait, its driver waits.
+
+    `attempts` counts all requests, the first included. Delays are seconds: the provider's retry-after where it
+    gave one of at most `longest_retry_after`, else `first_delay` doubled at each attempt up to `longest_delay`.
+    """
+
+    attempts: int = Field(default=3, ge=1)
+    first_delay: float = Field(default=0.5, ge=0, allow_inf_nan=False)
+    longest_delay: float = Field(default=8.0, ge=0, allow_inf_nan=False)
+    longest_retry_after: float = Field(default=120.0, ge=0, allow_inf_nan=False)
+
+    def delay(self, attempt: int, error: CallError, jitter: float = 1.0) -> float | None:
+        """Seconds to wait before the attempt after number `attempt` (from 1), or None to give up.
+
+        `jitter` (0.5 … 1.0, say) scales a delay of the policy's own; a provider's retry-after is obeyed as it is.
+        """
+        if attempt >= self.attempts or not error.retryable:
+            return None
+        if error.retry_after is not None:
+            return error.retry_after if error.retry_after <= self.longest_retry_after else None
+        doubled: float = self.first_delay * 2.0 ** min(attempt - 1, 60)
+        return min(doubled, self.longest_delay) * jitter
+
+
+class Bounds(Frozen):
+    """How many bytes an answer may have, decompressed; no real answer comes near the defaults.
+
+    `body_bytes` bounds a whole answer, at once or as a stream, `event_bytes` one event of a stream, `error_bytes` how
+    much of an error's body is read. What is longer is ResponseInvalid; an error is the one of its status, whatever its
+    length. Nothing holds more than twice a bound before it ends.
+    """
+
+    body_bytes: int = Field(default=256 * 2**20, gt=0)
+    event_bytes: int = Field(default=256 * 2**20, gt=0)
+    error_bytes: int = Field(default=2**20, gt=0)
+
+
+class ResponseFormat(Frozen):
+    """The JSON schema that the reply's text must satisfy."""
+
+    name: NonEmpty
+    schema_document: JSONObjectDocumentField = Field(alias="schema")
+    description: Text | None = None
+
+    @property
+    def schema_view(self) -> FrozenDict:
+        """The schema as an immutable mapping, its keys in the order given."""
+        return object_view(self.schema_document)
+
+
+_forms: WeakKeyDictionary[type[BaseModel], ResponseFormat] = WeakKeyDictionary()
+"""Class → the form that asks for it, made once: a program asks for the same ones again and again."""
+
+
+def _as_response_format(value: object) -> object:
+    if isinstance(value, type) and issubclass(value, BaseModel):
+        if value not in _forms:
+            schema = value.model_json_schema()
+            _forms[value] = ResponseFormat(name=value.__name__, schema=schema, description=schema.get("description"))
+        return _forms[value]
+    if isinstance(value, Mapping) and not {"name", "schema"} <= set(value):
+        return ResponseFormat(name=str(value.get("title") or "output"), schema=dict(value))
+    return value
+
+
+def _as_tuple(value: object) -> object:
+    if isinstance(value, str):
+        return (value,)
+    return None if isinstance(value, list | tuple) and not value else value
+
+
+def _as_retry_policy(value: object) -> object:
+    return RetryPolicy(attempts=value + 1) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+class SettingsGiven(TypedDict, total=False):
+    """What `Settings` takes: its fields, some in looser types, which pydantic turns into theirs."""
+
+    max_output_tokens: int | None
+    temperature: float | None
+    top_p: float | None
+    stop: str | Sequence[str] | None
+    seed: int | None
+    reasoning_effort: ReasoningEffort | None
+    option_choice: str | None
+    parallel_options: bool | None
+    response_format: type[BaseModel] | ResponseFormat | Mapping[str, JSONValue] | None
+    timeout: float | None
+    idle: float | None
+    bounds: Bounds | None
+    retries: RetryPolicy | int | None
+    media_labels: bool | None
+    unsupported_media: UnsupportedMedia | None
+    vendor: Sections
+    extra_body: Mapping[str, JSONValue]
+    extra_headers: Mapping[str, str]
+
+
+class Settings(Frozen):
+    """How a call shall be made; every field may be left out.
+
+    `stop` takes one string or several; `option_choice` is "auto", "none", "required" or an option's name;
+    `response_format` a pydantic model class or a JSON schema; `retries` a RetryPolicy or the number of repetitions.
+
+    `timeout` is how many seconds a complete call may take, retries and pauses included; of a stream, until its first
+    event. `idle` is how many seconds a stream may then bring no further event; by default as many as `timeout`, else
+    600. Without a timeout only the SDK's own bounds each read, so that a server that drips can go on for ever. What
+    takes longer is CallTimedOut: in an event loop on time; a waiting call looks at the clock after each read, and one
+    that brings nothing ends after `timeout`, or `idle` where that is longer. `bounds` says how long an answer may be.
+
+    `vendor` maps a provider's name to its own settings, validated by its plugin and never sent to another. `extra_body`
+    and `extra_headers` are sent verbatim, unchecked. No strings to `stop` at are None.
+    Raises SettingsInvalid, in one line, for a setting that does not exist or cannot be.
+    """
+
+    max_output_tokens: int | None = Field(default=None, gt=0)
+    temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    top_p: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    stop: Annotated[tuple[Text, ...] | None, BeforeValidator(_as_tuple)] = None
+    seed: int | None = None
+    reasoning_effort: ReasoningEffort | None = None
+    option_choice: NonEmpty | None = None
+    parallel_options: bool | None = None
+    response_format: Annotated[ResponseFormat | None, BeforeValidator(_as_response_format)] = None
+    timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    idle: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    bounds: Bounds | None = None
+    retries: Annotated[RetryPolicy | None, BeforeValidator(_as_retry_policy)] = None
+    media_labels: bool | None = None
+    unsupported_media: UnsupportedMedia | None = None
+    vendor_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="vendor")
+    extra_body_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="extra_body")
+    extra_headers_json: JSONObjectField = Field(default=JSONText("{}"), alias="extra_headers", repr=False)
+
+    def __init__(self, /, **fields: Unpack[SettingsGiven]) -> None:
+        """Settings as given; SettingsInvalid where pydantic's own error would take several lines."""
+        try:
+            super().__init__(**dict[str, Any](fields))
+        except ValidationError as error:
+            raise SettingsInvalid(_refusal(error)) from None
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    @model_validator(mode="after")
+    def _vendor_sections_are_objects(self) -> "Settings":
+        check_sections(self.vendor)
+        for name, value in self.extra_headers.items():
+            if not isinstance(value, str):
+                raise ValueError(f"extra_headers[{name!r}] must be a string")
+        return self
+
+    @property
+    def vendor(self) -> FrozenDict:
+        """Provider name → its own settings."""
+        return object_view(self.vendor_json)
+
+    @property
+    def extra_body(self) -> FrozenDict:
+        """Fields sent verbatim in the request's body."""
+        return object_view(self.extra_body_json)
+
+    @property
+    def extra_headers(self) -> FrozenDict:
+        """Headers sent verbatim."""
+        return object_view(self.extra_headers_json)
+
+    def laid_over(self, defaults: "Settings") -> "Settings":
+        """These settings where they are set, the defaults elsewhere."""
+        if not self.model_fields_set or not defaults.model_fields_set:
+            return self if self.model_fields_set else defaults
+        fields = type(self).model_fields
+        merged: dict[str, Any] = {}
+        for layer in (defaults, self):
+            merged.update({fields[name].alias or name: getattr(layer, name) for name in layer.model_fields_set})
+        return Settings(**merged)
+
+
+def _refusal(error: ValidationError) -> str:
+    for each in error.errors(include_url=False, include_input=False, include_context=False):
+        if each["type"] == "extra_forbidden" and len(each["loc"]) == 1:
+            name, known = str(each["loc"][0]), [field.alias or key for key, field in Settings.model_fields.items()]
+            near = difflib.get_close_matches(name, known, n=1)
+            otherwise = f"did you mean `{near[0]}`?" if near else f"its fields are {', '.join(known)}"
+            return one_line(f"Settings has no `{name}`; {REMEDIES.get(name, otherwise)}")
+    return one_line(f"Settings: {describe(error)}")
+
+
+class SettingsReader:
+    """Settings as a dialect reads them: it remembers what was looked at."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._looked_at: set[str] = set()
+
+    def take(self, name: str) -> Any:
+        """The value of a wire setting, None where it is not set; the type is that of the field in Settings."""
+        if name not in WIRE_SETTINGS:
+            raise SettingsInvalid(f"{name!r} is no wire setting; they are {', '.join(WIRE_SETTINGS)}")
+        self._looked_at.add(name)
+        return getattr(self._settings, name)
+
+    def untouched(self) -> tuple[str, ...]:
+        """Wire settings that are set and were not looked at: a fault of the dialect."""
+        return tuple(name for name in self.unread() if getattr(self._settings, name) is not None)
+
+    def unread(self) -> tuple[str, ...]:
+        """All wire settings that were not looked at, set or not; a dialect's tests demand none."""
+        return tuple(name for name in WIRE_SETTINGS if name not in self._looked_at)
+
+
+_OPTIONS = "pass options=[…]: what a model may choose is an option here"
+_CHOICE = "pass settings=sabir.Settings(option_choice=…)"
+_FORMAT = "pass settings=sabir.Settings(response_format=…) and read reply.parse(…)"
+_LENGTH = "pass settings=sabir.Settings(max_output_tokens=…)"
+_CONVERSATION = "give the conversation first: a str, or messages made by sabir.user(…) and its siblings"
+_INSTRUCTIONS = "begin the conversation with sabir.system(…)"
+_MODEL = "name the model once: sabir.adapter('provider:model')"
+_STREAM = "call stream(…) or stream_sync(…)"
+_SETTINGS = "pass settings=sabir.Settings(…)"
+
+REMEDIES: Mapping[str, str] = {
+    "tools": _OPTIONS, "functions": _OPTIONS, "function_declarations": _OPTIONS,
+    "tool_choice": _CHOICE, "function_call": _CHOICE, "functions_call": _CHOICE, "tool_config": _CHOICE,
+    "parallel_tool_calls": "pass settings=sabir.Settings(parallel_options=…)",
+    "response_model": _FORMAT, "output_type": _FORMAT, "output_config": _FORMAT, "text_format": _FORMAT,
+    "max_tokens": _LENGTH, "max_completion_tokens": _LENGTH, "max_output": _LENGTH,
+    "stop_sequences": "pass settings=sabir.Settings(stop=…)",
+    "reasoning": "pass settings=sabir.Settings(reasoning_effort=…)",
+    "thinking": "pass settings=sabir.Settings(reasoning_effort=…)",
+    "max_retries": "pass settings=sabir.Settings(retries=…)",
+    "input": _CONVERSATION, "prompt": _CONVERSATION, "contents": _CONVERSATION, "history": _CONVERSATION,
+    "message": _CONVERSATION,
+    "system": _INSTRUCTIONS, "instructions": _INSTRUCTIONS, "system_instruction": _INSTRUCTIONS,
+    "system_prompt": _INSTRUCTIONS,
+    "model": _MODEL, "stream": _STREAM, "config": _SETTINGS, "generation_config": _SETTINGS,
+    "extra_query": "put it into the adapter's base_url or client",
+    "api_base": "pass base_url=…", "endpoint": "pass base_url=…", "url": "pass base_url=…",
+    "key": "pass api_key=…", "token": "pass api_key=…", "http_client": "pass client=, the vendor SDK's client",
+    "policy": "pass speaks_as=…", "provider": _MODEL,
+}  # fmt: skip
+"""Another library's word → what to write instead."""
+
+_SETTING_NAMES = frozenset(field.alias or name for name, field in Settings.model_fields.items())
+
+
+def refuse_misnamed(function: str, misnamed: Mapping[str, object], known: tuple[str, ...]) -> None:
+    """Raise Misnamed for the first argument whose name a function does not know, with the right word."""
+    for name in misnamed:
+        if name not in known:
+            raise Misnamed(f"{function}() takes no `{name}`; {_remedy(name, known)}")
+
+
+def _remedy(name: str, known: tuple[str, ...]) -> str:
+    if name in _SETTING_NAMES:
+        return f"pass settings=sabir.Settings({name}=…)"
+    if name in REMEDIES:
+        return REMEDIES[name]
+    near = difflib.get_close_matches(name, [*known, *_SETTING_NAMES], n=1)
+    if near and near[0] not in known:
+        return f"did you mean settings=sabir.Settings({near[0]}=…)?"
+    return f"did you mean `{near[0]}`?" if near else f"it takes {', '.join(known)}"

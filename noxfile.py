@@ -135,7 +135,7 @@ def crashes(session: nox.Session) -> None:
     """Every crash matrix whole: a process killed at every point of a run, on every store and dialect."""
     sync(session)
     arguments = session.posargs or ["-n", "auto"]
-    places = ["tests/runtime/crash", "tests/actors/crash", "tests/durable", "tests/session"]
+    places = ["tests/session/crash", "tests/actors/crash", "tests/durable", "tests/session"]
     session.run("pytest", *places, *arguments, env={"SABIR_ALL_CRASHES": "1"})
 
 

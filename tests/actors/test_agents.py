@@ -9,8 +9,7 @@ from sabir import RefusalPart, Settings
 from sabir_actors import ActorError, ActorSystem, AgentManagerActor, Message, PhaseReply, Response
 from sabir_actors.agents import Agent
 from sabir_actors.data import AgentConfig
-from sabir_runtime import Event, TextArrived
-from sabir_session import Session
+from sabir_session import Event, Session, TextArrived
 from sabir_testing.scripted import Scriptable, ScriptedAdapter, calls, pieces, reply
 
 from .scripts import MODEL, ask, failed, said
@@ -36,7 +35,7 @@ def broken_search(query: str) -> str:
 OPTIONS = (calculator, broken_search)
 
 
-class Desk:
+class EvaluationIO:
     """A system with one manager, `agents`, of one agent, `a1`, and the models that it was asked for."""
 
     def __init__(self, *answers: Scriptable, model: str = MODEL, **how: Any) -> None:
@@ -62,14 +61,14 @@ class Desk:
         return await self.system.send_message(ask("INVOKE_AGENT", "agents", agent_id="a1", input=text, **data))
 
 
-def body(desk: Desk) -> dict[str, Any]:
+def body(desk: EvaluationIO) -> dict[str, Any]:
     found: Any = desk.llm.last.rendering.body
     return dict(found)
 
 
 async def test_invoke_agent() -> None:
     """CH-26, CH-31: the result as the document writes it, and seconds."""
-    desk = Desk(said("I'll help you with that.", 0.95))
+    desk = EvaluationIO(said("I'll help you with that.", 0.95))
     desk.agent()
     response = await desk.answer("Hello, world!", context={"user_id": "user123"}, stream=False)
     assert (response.type, response.data["agent_id"]) == ("AGENT_INVOKED", "a1")
@@ -80,7 +79,7 @@ async def test_invoke_agent() -> None:
 
 async def test_process_with_agent_asks_the_one_that_is_served() -> None:
     """CH-27: without an id."""
-    desk = Desk(said("Paris.", 0.99))
+    desk = EvaluationIO(said("Paris.", 0.99))
     desk.agent()
     data = {"input": "What is the capital of France?", "context": {"user_id": "user123"}}
     response = await desk.system.send_message(ask("PROCESS_WITH_AGENT", "agents", **data))
@@ -88,7 +87,7 @@ async def test_process_with_agent_asks_the_one_that_is_served() -> None:
 
 
 async def test_an_unknown_agent() -> None:
-    assert failed(await Desk().answer())[0] == "UNKNOWN_AGENT"
+    assert failed(await EvaluationIO().answer())[0] == "UNKNOWN_AGENT"
 
 
 class TestModels:
@@ -113,7 +112,7 @@ class TestConfiguration:
 
     async def test_settings_and_options(self) -> None:
         """Options by name, those alone; the wire's own fields."""
-        desk = Desk(said())
+        desk = EvaluationIO(said())
         desk.agent(temperature=0.7, max_tokens=1000, tools=["calculator"], system_prompt="You are brief.")
         await desk.answer()
         sent = desk.llm.last
@@ -123,7 +122,7 @@ class TestConfiguration:
         assert [each.text for each in sent.messages] == ["You are brief.", "Hello"]
 
     async def test_what_it_leaves_out_is_the_systems(self) -> None:
-        desk = Desk(said(), settings=Settings(temperature=0.1, seed=7))
+        desk = EvaluationIO(said(), settings=Settings(temperature=0.1, seed=7))
         desk.agent(temperature=0.9)
         await desk.answer()
         assert (desk.llm.last.settings.temperature, desk.llm.last.settings.seed) == (0.9, 7)
@@ -131,7 +130,7 @@ class TestConfiguration:
 
     @pytest.mark.parametrize("wrong", [{"tools": ["web_search"]}, {"temperature": -1.0}, {"model": "nope:x"}])
     async def test_a_wrong_one_is_refused_and_the_former_stays(self, wrong: dict[str, Any]) -> None:
-        desk = Desk(said())
+        desk = EvaluationIO(said())
         desk.agent(temperature=0.5)
         code, words = failed(
             await desk.system.send_message(ask("UPDATE_AGENT_CONFIG", "agents", agent_id="a1", config=wrong))
@@ -142,7 +141,7 @@ class TestConfiguration:
 
     async def test_an_update_holds_from_the_next_run_on(self) -> None:
         """CH-28: the document's message; another model is another adapter; what it does not name stays."""
-        desk = Desk(said(), said())
+        desk = EvaluationIO(said(), said())
         desk.agent(max_tokens=50)
         await desk.answer()
         config = {"model": "other:gpt", "system_prompt": "Help.", "temperature": 0.5, "tools": ["calculator"]}
@@ -159,7 +158,7 @@ class TestConfiguration:
 
 async def test_a_conversation_has_the_roles_that_the_document_writes() -> None:
     """CH-25: system, user, assistant; the input last."""
-    desk = Desk(said())
+    desk = EvaluationIO(said())
     desk.agent()
     turns = [{"role": "system", "content": "Be kind."}, *PLAY]
     await desk.answer("And now?", context={"messages": turns})
@@ -172,7 +171,7 @@ async def test_a_conversation_has_the_roles_that_the_document_writes() -> None:
 @pytest.mark.parametrize("turns", ["Hello", [{"role": "robot", "content": "Hi"}], [{"role": "user"}], [7]])
 async def test_no_conversation_is_no_failure_of_the_actor(turns: object) -> None:
     """It is the sender's error."""
-    desk = Desk()
+    desk = EvaluationIO()
     desk.agent()
     code, words = failed(await desk.answer(context={"messages": turns}))
     assert code == "INVALID_MESSAGE" and "no conversation" in words and desk.llm.sent == ()
@@ -193,14 +192,14 @@ class TestResults:
         ],
     )
     async def test_confidence_is_the_models_or_none(self, text: str, response: str, confidence: float | None) -> None:
-        desk = Desk(text)
+        desk = EvaluationIO(text)
         desk.agent()
         result = (await desk.answer()).data["result"]
         assert (result["response"], result["confidence"]) == (response, confidence)
 
     async def test_options_that_were_chosen(self) -> None:
         """Name, arguments, what came of it; a failure of an option is what the model sees, not the agent's."""
-        desk = Desk(calls(calculator={"question": "1+1"}, broken_search={"query": "fern"}), said())
+        desk = EvaluationIO(calls(calculator={"question": "1+1"}, broken_search={"query": "fern"}), said())
         desk.agent(tools=["calculator", "broken_search"])
         shown = (await desk.answer()).data["result"]["tool_calls"]
         assert shown[0] == {"name": "calculator", "arguments": {"question": "1+1"}, "result": 3}
@@ -216,14 +215,14 @@ class TestResults:
     )
     async def test_a_reply_that_says_nothing_is_an_error(self, answer: Scriptable, cause: str | None) -> None:
         """A refusal, or no text: never an empty response."""
-        desk = Desk(answer)
+        desk = EvaluationIO(answer)
         desk.agent()
         response = await desk.answer()
         assert failed(response)[0] == "AGENT_ERROR"
         assert (response.data.get("cause"), response.data["retryable"]) == (cause, False)
 
     async def test_words_that_were_cut_off_are_words(self) -> None:
-        desk = Desk(reply("Once upon a", finish_reason="length"))
+        desk = EvaluationIO(reply("Once upon a", finish_reason="length"))
         desk.agent()
         assert (await desk.answer()).data["result"]["response"] == "Once upon a"
 
@@ -247,7 +246,7 @@ class TestOwnOutputs:
 
     async def test_the_reply_as_that_type(self) -> None:
         """It is asked for, and given beside the response, which is its JSON; its confidence is no number: None."""
-        desk = Desk('{"good": true}')
+        desk = EvaluationIO('{"good": true}')
         desk.agent(Verdict)
         result = (await desk.answer()).data["result"]
         assert result["output"] == {"good": True, "confidence": "high"}
@@ -255,13 +254,13 @@ class TestOwnOutputs:
         assert "good" in str(body(desk)["text"])
 
     async def test_a_response_that_is_no_text_and_a_confidence_beyond_its_scale(self) -> None:
-        desk = Desk('{"response": {"good": true}}')
+        desk = EvaluationIO('{"response": {"good": true}}')
         desk.agent(Nested)
         result = (await desk.answer()).data["result"]
         assert Nested.model_validate_json(result["response"]).response.good and result["confidence"] is None
 
     async def test_a_reply_of_another_type_is_an_error_that_no_retry_mends(self) -> None:
-        desk = Desk("surely")
+        desk = EvaluationIO("surely")
         desk.agent(Verdict)
         response = await desk.answer()
         assert failed(response)[0] == "AGENT_ERROR" and "Verdict" in failed(response)[1]
@@ -285,7 +284,7 @@ class TestFailures:
         ],
     )
     async def test_they_are_told_apart(self, error: sabir.CallError, retryable: bool) -> None:
-        desk = Desk(error, settings=Settings(retries=sabir.RetryPolicy(attempts=1)))
+        desk = EvaluationIO(error, settings=Settings(retries=sabir.RetryPolicy(attempts=1)))
         desk.agent()
         response = await desk.answer()
         assert failed(response) == ("AGENT_ERROR", str(error))
@@ -293,13 +292,13 @@ class TestFailures:
 
     async def test_the_time_that_a_provider_names_is_told(self) -> None:
         error = sabir.RateLimited("slower", retry_after=7.0)
-        desk = Desk(error, settings=Settings(retries=sabir.RetryPolicy(attempts=1)))
+        desk = EvaluationIO(error, settings=Settings(retries=sabir.RetryPolicy(attempts=1)))
         desk.agent()
         assert (await desk.answer()).data["retry_after"] == 7.0
 
     async def test_a_retry_repeats_no_option_that_is_done(self) -> None:
         """The run goes on where it stopped."""
-        desk = Desk(
+        desk = EvaluationIO(
             calls(calculator={"question": "1+1"}),
             sabir.ServerFailed("oh"),
             said("2"),
@@ -319,7 +318,7 @@ class TestStreams:
 
     async def test_pieces_come_with_the_message_that_they_answer(self) -> None:
         seen: list[tuple[Message, Event]] = []
-        desk = Desk(pieces('{"response"', ': "Once', ' upon"}'), watch=lambda *each: seen.append(each))
+        desk = EvaluationIO(pieces('{"response"', ': "Once', ' upon"}'), watch=lambda *each: seen.append(each))
         desk.agent()
         response = await desk.answer(stream=True)
         assert desk.llm.last.streaming and response.data["result"]["response"] == "Once upon"
@@ -329,12 +328,12 @@ class TestStreams:
 
     async def test_only_where_it_is_asked_for(self) -> None:
         seen: list[object] = []
-        desk = Desk(said(), watch=lambda *each: seen.append(each))
+        desk = EvaluationIO(said(), watch=lambda *each: seen.append(each))
         desk.agent()
         await desk.answer()
         assert not desk.llm.last.streaming and seen == []
 
     async def test_nobody_needs_to_watch(self) -> None:
-        desk = Desk(said())
+        desk = EvaluationIO(said())
         desk.agent()
         assert (await desk.answer(stream=True)).type == "AGENT_INVOKED" and desk.llm.last.streaming

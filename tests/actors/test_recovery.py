@@ -16,7 +16,7 @@ from sabir_actors import AEIOUY, ActorError, Chain, ErrorCode, Phase, Response, 
 from sabir_actors.protocol import now
 from sabir_actors.thread import thread_id_of
 from sabir_session import RecordingFailed, SQLiteStore
-from sabir_session.stores import StoredJournal
+from sabir_session.stores.store import StoredJournal
 from sabir_testing import Gate
 
 from tests.actors.surviving import GIVEN, Model, events_of, started, system_of, tell

@@ -15,9 +15,9 @@ import sabir
 from sabir_actors import ActorSystem, Chain, Phase, ThreadClient
 from sabir_session import SQLiteStore
 
-from tests.runtime.crash import wires
-from tests.runtime.crash.child import Fuse, asking
-from tests.runtime.crash.service import Service, service
+from tests.session.crash import wires
+from tests.session.crash.child import Fuse, asking
+from tests.session.crash.service import Service, service
 
 WIRES = {f"{dialect.partition('.')[0]}:{model}": dialect for dialect, model in wires.MODELS.items()} | {
     "openai:gpt-5": "openai.chat"

@@ -10,7 +10,7 @@ import sabir
 from sabir import Settings
 from sabir_actors import ActorSystem, Chain, Phase, ThreadClient
 from sabir_actors.data import ThreadResult
-from sabir_runtime import TextArrived
+from sabir_session import TextArrived
 from sabir_testing.loopback import Server, Step, head, whole
 
 from tests.vendor.support import Exchange, exchanges

@@ -104,7 +104,7 @@ def test_a_turn_is_recorded_where_a_session_is_given(capsys: pytest.CaptureFixtu
 
 def test_many_turns_of_one_session_are_no_endless_loop(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The bound on replies is one turn's, not the conversation's."""
-    from sabir_runtime import follow_up
+    from sabir_session import follow_up
 
     session = Session()
     enable_inner_message_recording(session)

@@ -109,7 +109,9 @@ def test_installed_packages_say_what_to_write_for_a_name_that_no_provider_has(ac
 
 def test_no_lock_is_held_while_a_hint_loads(install: Install) -> None:
     """Its module may ask the registry itself."""
-    source = "from sabir.discovery.registry import default_registry\nACNE = f'not among {len(default_registry.names())}'"
+    source = (
+        "from sabir.discovery.registry import default_registry\nACNE = f'not among {len(default_registry.names())}'"
+    )
     install("a-first", {"sabir.hints": {"acne": "asking_hints:ACNE"}}, asking_hints=source)
 
     with pytest.raises(ProviderMissing, match=r"; not among \d+$"):

@@ -15,7 +15,7 @@ from sabir_durable.ledger import Ledger, Run
 from sabir_durable.roster import Roster
 from sabir_durable.stores import open_store, parse_store
 from sabir_durable.tables import make_tables
-from sabir_runtime.bound import BoundCall
+from sabir_runtime.contexts import BoundCall
 from sqlalchemy import Engine
 
 from tests.durable.assistant import Assistant, Journal

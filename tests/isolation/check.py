@@ -196,7 +196,7 @@ def template_faults() -> Iterator[str]:
 
 
 EXPECTED = {
-    "actors": Expected(packages=frozenset({"sabir", "sabir-actors", "sabir-runtime", "sabir-session"}), alone=True),
+    "actors": Expected(packages=frozenset({"sabir", "sabir-actors", "sabir-session"}), alone=True),
     "core": Expected(packages=frozenset({"sabir"}), alone=True),
     "echo": Expected(packages=frozenset({"sabir", "sabir-echo"}), alone=True),
     "openai": Expected(packages=frozenset({"sabir", "sabir-openai"}), sdks=frozenset({"openai"})),
@@ -210,11 +210,11 @@ EXPECTED = {
     "prices": Expected(packages=frozenset({"sabir", "sabir-prices"})),
     "roles": Expected(packages=frozenset({"sabir", "sabir-roles"}), extra=template_faults),
     "session": Expected(packages=frozenset({"sabir", "sabir-session"}), alone=True),
-    "runtime": Expected(packages=frozenset({"sabir", "sabir-runtime", "sabir-session"}), alone=True),
-    "durable": Expected(packages=frozenset({"sabir", "sabir-durable", "sabir-runtime", "sabir-session"})),
-    "distributed": Expected(packages=frozenset({"sabir", "sabir-distributed", "sabir-runtime", "sabir-session"})),
+    "runtime": Expected(packages=frozenset({"sabir", "sabir-runtime"}), alone=True),
+    "durable": Expected(packages=frozenset({"sabir", "sabir-durable", "sabir-runtime"})),
+    "distributed": Expected(packages=frozenset({"sabir", "sabir-distributed", "sabir-runtime"})),
     "mcp": Expected(packages=frozenset({"sabir", "sabir-mcp"})),
-    "cli": Expected(packages=frozenset({"sabir", "sabir-cli", "sabir-runtime", "sabir-session"}), extra=command_faults),
+    "cli": Expected(packages=frozenset({"sabir", "sabir-cli", "sabir-session"}), extra=command_faults),
     "testing": Expected(packages=frozenset({"sabir", "sabir-testing"}), extra=kit_faults),
 }
 

@@ -12,8 +12,8 @@ from sabir.errors import RenderingRefused
 from sabir.vocabulary.messages import Message, PartsPayload
 from sabir.vocabulary.parts import MediaPart, ReasoningPart, TextPart
 from sabir_roles import ActionRequest, ActionResponse, AssistantResponse, Instruction, MessageManager, System
-from sabir_runtime.evaluate import evaluate_sync
 from sabir_session import get_inner_messages
+from sabir_session.evaluation.evaluate import evaluate_sync
 from sabir_testing.cassettes import replaying
 from sabir_testing.network import network_forbidden
 from sabir_testing.questions import QUESTIONS
@@ -21,8 +21,8 @@ from sabir_testing.scripted import ScriptedAdapter, calls, cut_off, reply
 
 from tests.conformance.suites import AnthropicMessages, GoogleGenerateContent, OpenAIChat, OpenAIResponses
 from tests.roles.support import asked_and_answered
-from tests.runtime.crash.journals import ListJournal, session_of
-from tests.runtime.towns import Stopped, Town
+from tests.session.crash.journals import ListJournal, session_of
+from tests.session.towns import Stopped, Town
 
 Ask = Callable[[MessageManager, sabir.Adapter], object]
 VIDEO = MediaPart(modality="video", url="https://example.org/a.mp4")

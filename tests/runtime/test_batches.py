@@ -5,9 +5,9 @@ import asyncio
 import pytest
 import sabir
 from sabir import RUNTIME, Message, OptionFailed
+from sabir.options.context import ToolContext
 from sabir.vocabulary.messages import OptionResultPayload
 from sabir_runtime import BaseContext, UnknownOption
-from sabir_runtime.tool_context import ToolContext
 
 from tests.runtime.support import Context, call, results, search_web
 

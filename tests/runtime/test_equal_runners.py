@@ -11,16 +11,8 @@ from datetime import date
 import pytest
 import sabir
 from sabir import Message, OptionFailed
-from sabir_runtime import (
-    BaseContext,
-    BaseRunner,
-    BoundPolicy,
-    CallsTooDeep,
-    InMemoryRunner,
-    PolicyFailed,
-    depth,
-    loop_policy,
-)
+from sabir.options.context import MOST_DEPTH, at_depth
+from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, CallsTooDeep, InMemoryRunner, PolicyFailed, loop_policy
 
 from tests.runtime.every_runner import RUNNERS
 from tests.runtime.support import call
@@ -135,12 +127,12 @@ async def test_a_failing_policy_is_its_callers_error(runner: str, request: pytes
 @pytest.mark.parametrize("runner", RUNNERS)
 async def test_an_option_that_offers_itself_is_its_callers_error(runner: str, request: pytest.FixtureRequest) -> None:
     """At a depth, before Python's own limit; the depth goes along to a worker. It is a PolicyFailed, as all are."""
-    deep = pytest.raises(CallsTooDeep, match=f"'again' is called within {depth.MOST_DEPTH} other calls")
+    deep = pytest.raises(CallsTooDeep, match=f"'again' is called within {MOST_DEPTH} other calls")
     async with RUNNERS[runner](request, Assistant) as made:
         assistant = Assistant(made)
         with deep as met:
             await assistant.again(HISTORY, ["again"])
         assert isinstance(met.value, PolicyFailed)
         if runner in ("memory", "NATS"):
-            with depth.at(depth.MOST_DEPTH), deep:
+            with at_depth(MOST_DEPTH), deep:
                 await assistant.again(HISTORY)

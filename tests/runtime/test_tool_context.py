@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 import sabir
 from sabir import Message
-from sabir_runtime import BaseContext, BaseRunner, InMemoryRunner, PolicyFailed, ToolContext, evaluate, evaluate_sync
+from sabir_runtime import BaseContext, BaseRunner, InMemoryRunner, PolicyFailed
+from sabir_session import ToolContext, evaluate, evaluate_sync
 from sabir_testing.scripted import ScriptedAdapter, calls
 
 from tests.runtime.every_runner import RUNNERS

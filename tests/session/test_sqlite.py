@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sabir_session import RecordingFailed, SQLiteStore, StoreError, StoreTooNew, layout
+from sabir_session import RecordingFailed, SQLiteStore, StoreError, StoreTooNew
+from sabir_session.stores import layout
 
 
 def execute(path: Path, *statements: str) -> list[tuple[object, ...]]:

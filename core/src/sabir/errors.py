@@ -3,6 +3,7 @@
     SabirError
     ├── HistoryInvalid · SettingsInvalid · OptionInvalid · MediaRefused · Misnamed · BuilderError · NotJSON
     ├── OptionFailed                     what an option's function raises to say its error result itself
+    ├── OutsideEvaluation · CallsTooDeep no run to ask, too many within each other
     ├── PluginError
     │   ├── ProviderMissing · DialectMissing · ProviderBroken · PluginConflict
     ├── RenderingRefused                 strict: carries the losses
@@ -23,6 +24,7 @@ characters are shown, not obeyed. Those that are also ValueErrors can be raised 
 
 from sabir.base.errors import (
     BuilderError,
+    CallsTooDeep,
     DialectMissing,
     HistoryInvalid,
     MediaRefused,
@@ -30,6 +32,7 @@ from sabir.base.errors import (
     NotJSON,
     OptionFailed,
     OptionInvalid,
+    OutsideEvaluation,
     PluginConflict,
     PluginError,
     ProviderBroken,
@@ -73,6 +76,7 @@ __all__ = [
     "BuilderError",
     "CallError",
     "CallTimedOut",
+    "CallsTooDeep",
     "ConnectionFailed",
     "ContentFiltered",
     "ContextTooLong",
@@ -91,6 +95,7 @@ __all__ = [
     "OutputInvalid",
     "OutputRefused",
     "OutputTruncated",
+    "OutsideEvaluation",
     "Overloaded",
     "PermissionDenied",
     "PluginConflict",

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import sabir
+from sabir.options.context import ToolContext
 from sabir_actors import AEIOUY_CHAIN, ActorError, ActorSystem, Chain, Message, ThreadClient, ThreadEvent
 from sabir_actors.thread import thread_id_of
-from sabir_runtime.tool_context import ToolContext
 from sabir_session import PostgresStore, SQLiteStore, Store
-from sabir_session.stores import StoredJournal
+from sabir_session.stores.store import StoredJournal
 from sabir_testing import Answer, ScriptedAdapter, Sent, always, call, delayed, reply
 
 CHAIN = Chain(

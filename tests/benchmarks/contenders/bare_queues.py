@@ -16,7 +16,7 @@ from tests.benchmarks.work import Given
 REQUIREMENTS = ("{core}", "{session}", "{runtime}", "{testing}", "{actors}")
 
 
-class Desk:
+class EvaluationIO:
     """A task that takes requests from one queue, and puts responses into another."""
 
     def __init__(self) -> None:
@@ -38,5 +38,5 @@ class Desk:
         return await self.responses.get()
 
 
-TASKS: dict[str, Callable[[Given], Callable[[], Any]]] = {"actor_message": lambda given: awaiting(Desk().ask)}
+TASKS: dict[str, Callable[[Given], Callable[[], Any]]] = {"actor_message": lambda given: awaiting(EvaluationIO().ask)}
 EVIDENCE = {"actor_message": lambda given, response: response.data["result"]["response"]}

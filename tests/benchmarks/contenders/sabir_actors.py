@@ -26,7 +26,7 @@ PAUSED = "paused, SQLite"
 """The place of threads that wait in a store."""
 
 
-class Desk(Actor):
+class EvaluationIO(Actor):
     """An actor that has its answer ready."""
 
     async def on_process_with_agent(self, message: Message) -> dict[str, Any]:
@@ -37,7 +37,7 @@ class Desk(Actor):
 def message(given: Given) -> Callable[[], Any]:
     """A request to an actor, and its response."""
     system = ActorSystem()
-    system.add(Desk("desk", system))
+    system.add(EvaluationIO("desk", system))
     return awaiting(lambda: system.send_message(request()))
 
 

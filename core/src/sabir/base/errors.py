@@ -67,6 +67,17 @@ class OptionFailed(SabirError):
         self.retryable = retryable
 
 
+class OutsideEvaluation(SabirError, LookupError):
+    """The context of a run was asked for where no option runs for an evaluation or a policy."""
+
+
+class CallsTooDeep(SabirError):
+    """Policies or evaluations called each other, or themselves, deeper than 50.
+
+    It ends all of the calls that are within each other: as the result of an option, it would be chosen again.
+    """
+
+
 class MediaRefused(SabirError, ValueError):
     """A medium that must not or cannot be carried, or fetched."""
 

@@ -4,8 +4,8 @@
            └─ arguments refused ────────────────────────────▶ error result, the function never ran
 
 An exception of the function becomes an error result, SystemExit too, and the cancellation of something that it waited
-for; the caller's own cancellation and interrupts go on to the caller. What the function had no part in is answered by
-the runtime.
+for; the caller's own cancellation, interrupts and CallsTooDeep go on to the caller. What the function had no part in is
+answered by the runtime.
 """
 
 import inspect
@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from sabir.base.errors import BuilderError, NotJSON, OptionFailed, OptionInvalid, one_line
+from sabir.base.errors import BuilderError, CallsTooDeep, NotJSON, OptionFailed, OptionInvalid, one_line
 from sabir.base.values import FrozenDict
 from sabir.options.arguments import ArgumentsRefused, Binder, Bound, bind_schema
 from sabir.options.signatures import is_asynchronous
@@ -144,6 +144,8 @@ def _bind(option: Runnable, call: object) -> Bound | Message:
 
 def _finish(call: Message, outcome: Outcome) -> Message:
     error = outcome.error
+    if isinstance(error, CallsTooDeep):
+        raise error
     if error is None:
         try:
             return option_result(call, result_fields(outcome.value))

@@ -1,13 +1,15 @@
 """Threads for functions that wait: options that are no coroutine functions, and people.
 
     await in_thread(function, …)     what it returns or raises; the loop goes on meanwhile
+    await called(function, asked)    the same, but a coroutine function is awaited
     Threads().start(function)        the future of it, for who has no loop
 
 They are not those of `asyncio.to_thread`, which name look-ups share and of which there are few: who waits in one holds
 up nothing but those behind it here. They are daemon threads: the process ends though a function does not.
 """
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Awaitable, Callable
 from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 Parameters = ParamSpec("Parameters")
+Asked = TypeVar("Asked")
 Given = TypeVar("Given")
 
 MOST_THREADS = 512
@@ -104,3 +107,9 @@ async def in_thread(
     if threads is None:
         threads = _threads[loop] = Threads()
     return await asyncio.wrap_future(threads.start(run))
+
+
+async def called(function: Callable[[Asked], Given | Awaitable[Given]], asked: Asked) -> Given:
+    """What a function gives: a coroutine function is awaited, any other runs in a thread of its own."""
+    answer = function(asked) if inspect.iscoroutinefunction(function) else await in_thread(function, asked)
+    return await answer if isinstance(answer, Awaitable) else answer

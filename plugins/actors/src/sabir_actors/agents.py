@@ -19,8 +19,16 @@ from sabir import Option, SabirError, Settings, SettingsInvalid, Usage
 from sabir.base.errors import one_line
 from sabir.base.models import describe
 from sabir.errors import CallError, OutputInvalid, OutputTruncated, PluginError
-from sabir_runtime import Event, Prompt, PromptResponse, evaluate
-from sabir_session import InnerMessage, RecordingFailed, Session, enable_inner_message_recording
+from sabir_session import (
+    Event,
+    InnerMessage,
+    Prompt,
+    PromptResponse,
+    RecordingFailed,
+    Session,
+    enable_inner_message_recording,
+    evaluate,
+)
 
 from sabir_actors import data as typed
 from sabir_actors.actor import Actor, Handled

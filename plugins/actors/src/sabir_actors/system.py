@@ -16,8 +16,7 @@ from sabir import Adapter, Option, Settings
 from sabir import adapter as make_adapter
 from sabir.base.errors import one_line
 from sabir.options.option import OptionLike, as_options
-from sabir_runtime import Event
-from sabir_session import Store
+from sabir_session import Event, Store
 
 from sabir_actors.actor import Actor
 from sabir_actors.adapters import Adapters

@@ -25,7 +25,7 @@ from sabir_session import (
     StoreError,
     append_item,
 )
-from sabir_session.codec import Codec, kind_of
+from sabir_session.state.codec import Codec, kind_of
 
 from sabir_actors.actor import Actor, logger
 from sabir_actors.agents import AgentManagerActor

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 import sabir
 from sabir.calling.stream import SyncClosing
-from sabir_runtime import follow_up, unfinished_evaluations
 from sabir_session import (
     Session,
     SQLiteStore,
     enable_inner_message_recording,
+    follow_up,
     get_inner_messages,
+    unfinished_evaluations,
 )
 
 from sabir_cli.exits import UsageError

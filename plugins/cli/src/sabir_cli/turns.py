@@ -11,21 +11,22 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 import sabir
-from sabir_runtime import (
+from sabir_session import (
     Budget,
     BudgetExhausted,
     CallEnded,
     CallStarted,
     EvaluateArguments,
     Event,
+    InnerMessage,
     PromptResponse,
     ReplyArrived,
     RequestStarted,
+    Session,
     TextArrived,
     evaluate,
     evaluate_sync,
 )
-from sabir_session import InnerMessage, Session
 
 from sabir_cli.conversation import Spoken, describe_call, describe_result, needs_loop
 from sabir_cli.output import Output

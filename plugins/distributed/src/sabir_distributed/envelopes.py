@@ -1,4 +1,4 @@
-"""What travels between a caller and a worker: frozen models as JSON, with a schema number, no pickle (RN-28, RN-29).
+"""What travels between a caller and a worker: frozen models as JSON, with a schema number, no pickle.
 
     Request ──────▶  id, context, policy, observations, options, arguments, depth, seconds_left, waited
             ◀──────  Answered(result) · Failed(error)                     one of these ends it
@@ -58,7 +58,7 @@ class Request(Envelope):
     id: Name
     context: Name
     policy: Name
-    """The attribute under which the context binds it (D-09)."""
+    """The attribute under which the context binds it."""
     observations: tuple[Message, ...] = Field(max_length=MOST_OBSERVATIONS, fail_fast=True)
     options: tuple[Name, ...] | None = Field(default=None, max_length=MOST_OPTIONS)
     arguments: str = "{}"

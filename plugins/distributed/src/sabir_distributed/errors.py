@@ -11,7 +11,7 @@ RuntimeFault
 ├── PayloadTooLarge    more bytes than the server carries in one message (ValueError)
 └── EnvelopeInvalid    what came is no envelope that this version reads, or does not fit the other side (ValueError)
 
-What a policy itself raised at its worker is a `sabir_runtime.PolicyFailed` (RN-31).
+What a policy itself raised at its worker is a `sabir_runtime.PolicyFailed`.
 """
 
 from sabir_runtime import RuntimeFault

@@ -1,10 +1,10 @@
-"""The caller's side: a context whose policies run at workers (RN-28, RN-21).
+"""The caller's side: a context whose policies run at workers.
 
     ctx = Desk(DistributedRunner("nats://127.0.0.1:4222"))
     await ctx.llm(history, options=["search"])          one request to a worker, which runs the policy and its options
 
-Observations, arguments and results travel as they are (RN-29); what the policy raised there is raised here, as a
-PolicyFailed that names it (RN-31).
+Observations, arguments and results travel as they are; what the policy raised there is raised here, as a
+PolicyFailed that names it.
 """
 
 import asyncio
@@ -12,8 +12,9 @@ import asyncio
 from sabir import SabirError
 from sabir.base.models import assemble
 from sabir.calling.stream import AsyncClosing
+from sabir.options.context import current_depth
 from sabir.vocabulary.messages import new_ids
-from sabir_runtime import Batch, BoundCall, PolicyInvalid, Runner, RuntimeFault, UnknownOption, depth
+from sabir_runtime import Batch, BoundCall, PolicyInvalid, Runner, RuntimeFault, UnknownOption
 
 from sabir_distributed.connection import Target, shown
 from sabir_distributed.envelopes import SCHEMA, Failed, Request
@@ -82,7 +83,7 @@ class DistributedRunner(Runner, AsyncClosing):
             "options": None if call.options is None else tuple(call.options),
             "arguments": bound.signature.encode(call.arguments) if call.arguments else "{}",
             "seconds_left": self._settings.timeout,
-            "depth": depth.current(),
+            "depth": current_depth(),
             "waited": 0.0,
         }
         return assemble(Request, values, set(_GIVEN))

@@ -8,16 +8,8 @@ import asyncio
 from dataclasses import dataclass, field
 
 from sabir.base.models import assemble
-from sabir_runtime import (
-    Batch,
-    BoundCall,
-    BoundPolicy,
-    InMemoryRunner,
-    PolicyFailed,
-    PolicyInvalid,
-    RuntimeFault,
-    depth,
-)
+from sabir.options.context import at_depth
+from sabir_runtime import Batch, BoundCall, BoundPolicy, InMemoryRunner, PolicyFailed, PolicyInvalid, RuntimeFault
 from sabir_runtime.failures import MOST_CHARACTERS, failure_of
 
 from sabir_distributed.envelopes import SCHEMA, Answered, Failed, Fault, Request, encode
@@ -117,7 +109,7 @@ async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered |
     except Exception as error:  # what a caller gave
         return Failed(id=request.id, worker=worker, error=refusal_of(error, PolicyInvalid))
     try:
-        with depth.at(request.depth):
+        with at_depth(request.depth):
             batch: Batch = await performed
     except BaseException as error:
         if work.is_stopped and isinstance(error, asyncio.CancelledError):

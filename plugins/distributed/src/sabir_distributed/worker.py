@@ -1,4 +1,4 @@
-"""The worker's side: a context whose policies answer requests (RN-30).
+"""The worker's side: a context whose policies answer requests.
 
     sabir.<context>.<policy> ──queue group──▶ Worker ──▶ bound policy, in this process ──▶ Answered · Failed
                                                 ├ full            ──▶ Busy, or in line for a while (`hands`)

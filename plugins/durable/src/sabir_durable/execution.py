@@ -2,9 +2,9 @@
 
     ctx.llm(…) ─▶ path ─▶ what stands in the ledger?
                            ├ nothing     ▶ begin ▶ the policy chooses ▶ batch written ▶ calls answered ▶ result written
-                           ├ started     ▶         the policy chooses ▶ …        again, for nothing came of it (RN-26)
+                           ├ started     ▶         the policy chooses ▶ …        again, for nothing came of it
                            ├ a batch     ▶                                        calls answered ▶ …
-                           ├ a result    ▶ given back, the policy is not run (RN-25)
+                           ├ a result    ▶ given back, the policy is not run
                            └ a failure   ▶ raised
 
 A call's failure is the same the first time: what a policy does about it must not depend on when it is told.
@@ -23,13 +23,13 @@ from typing import NoReturn, ParamSpec, Protocol, TypeVar
 
 from sabir import Message
 from sabir.options.answers import unanswered
+from sabir.options.context import ToolContext
 from sabir_runtime import paths
 from sabir_runtime.batches import answer_batch, lanes_of
-from sabir_runtime.bound import BoundCall
+from sabir_runtime.contexts import BoundCall
 from sabir_runtime.errors import ReplayMismatch
 from sabir_runtime.failures import PolicyFailed, is_cancelled
 from sabir_runtime.policies import Batch
-from sabir_runtime.tool_context import ToolContext
 
 from sabir_durable.errors import DurableFault
 from sabir_durable.ledger import OPEN, Call, Hold, Ledger
@@ -177,7 +177,7 @@ class Execution:
         return row.outcome()[0]
 
     def _context(self, path: str, message: Message) -> ToolContext:
-        """What the option may know: it may have begun before if a call of this answer was written down (WI-48)."""
+        """What the option may know: it may have begun before if a call of this answer was written down."""
         call_id = message.call.invocation_id if message.call else ""
         has_begun = any(known.startswith(f"{path}/") for known in self._known)
         return ToolContext(call_id, has_begun, f"{message.id}/{call_id}")

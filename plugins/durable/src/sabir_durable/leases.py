@@ -15,10 +15,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
+from sabir.authoring.databases import make_private
 from sqlalchemy import URL, Connection, NullPool, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from sabir_durable.stores import bounds_of, is_sqlite, make_private
+from sabir_durable.stores import bounds_of, is_sqlite
 
 _KEEPALIVE = ("tcp_keepalives_idle = 5", "tcp_keepalives_interval = 2", "tcp_keepalives_count = 3")
 """What the server is told for the connection that holds the lock: a machine that is gone is noticed within 11 s."""

@@ -1,4 +1,4 @@
-"""The ledger: what every bound call of a run chose and gave, written before anything builds on it (RN-24, D-11).
+"""The ledger: what every bound call of a run chose and gave, written before anything builds on it.
 
     begin ─▶ started ──decide──▶ batch written ──answer…──▶ ──finish──▶ done         one row a call, by run and path
                 │  └─wait─▶ waiting ──decide by a person──▶ …

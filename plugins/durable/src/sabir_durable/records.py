@@ -3,8 +3,8 @@
     request   {"name": …, "observations": {"count": 12, "last": {…}}, "options": […], "arguments": {…}}   to be read
     digest    SHA-256 of observations, options and arguments                                              to compare
 
-The digest ignores what differs though nothing else does: ids and origins of messages, their role hints and steps
-(PJ-08, PJ-23). It holds no function name and no time (RN-27); options take part in it. The observations are in the
+The digest ignores what differs though nothing else does: ids and origins of messages, their role hints and steps.
+It holds no function name and no time; options take part in it. The observations are in the
 ledger where they arose, so a request shows only how many there were and the last: a record does not grow with its
 history.
 """
@@ -22,7 +22,7 @@ from sabir.base.errors import one_line
 from sabir.base.models import load_as
 from sabir.base.values import parse_json
 from sabir.vocabulary.history import dumps, dumps_lines, loads
-from sabir_runtime.bound import BoundCall
+from sabir_runtime.contexts import BoundCall
 from sabir_runtime.failures import Failure, PolicyFailed, failure_of
 
 _UNCOUNTED = {"id", "origin", "schema_number", "role_hint_for_llm", "step_num"}

@@ -21,10 +21,9 @@ from sabir import Message
 from sabir.calling.stream import AsyncClosing
 from sabir.errors import SettingsInvalid
 from sabir_runtime import paths
-from sabir_runtime.bound import BoundCall, BoundPolicy
+from sabir_runtime.contexts import BoundCall, BoundPolicy, Runner
 from sabir_runtime.errors import ReplayMismatch
 from sabir_runtime.policies import Batch
-from sabir_runtime.runners import Runner
 from sqlalchemy.exc import DBAPIError
 
 from sabir_durable.errors import DurableFault, RunCancelled, RunConflict, RunnerInUse, RunPaused, RunTaken, StoreInvalid
@@ -47,7 +46,7 @@ _asked_name: ContextVar[str | None] = ContextVar("sabir_durable.run_id", default
 
 
 class DurableRunner(Runner, AsyncClosing):
-    """Performs bound calls in runs that survive their process (RN-24 … RN-27, RN-32).
+    """Performs bound calls in runs that survive their process.
 
     `store` is `sqlite:///file.db`, which needs nothing else, or `postgresql://…`, which many machines can share.
     `application` and `version` say whose runs these are: work of one version is carried on by workers of that version

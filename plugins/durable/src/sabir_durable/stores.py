@@ -10,11 +10,10 @@ setting for this (synchronous_commit), which stays as the server has it.
 import os
 import sqlite3
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from sabir_session.failures import is_broken, told
+from sabir.authoring.databases import is_broken, told
 from sqlalchemy import URL, Engine, ExceptionContext, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -111,12 +110,6 @@ def _prepare(engine: Engine, synchronous: str) -> None:
         connection.execute("PRAGMA foreign_keys=ON")
         if sqlite3.sqlite_version_info < KNOWS_SUBSECONDS:
             connection.create_function("unixepoch", 1, _unixepoch)
-
-
-def make_private(path: str | Path) -> None:
-    """Make a file where it is not there, so that nobody else may read it: SQLite would leave that to the umask."""
-    with suppress(OSError):  # it is there already, or SQLite says why it cannot be made
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _unixepoch(modifier: str) -> float:

@@ -2,7 +2,7 @@
 
     sabir_runs      one row a run       what was asked; the epoch that fences off who lost it; its holder, who has not
                                         let go of it yet; what somebody wishes
-    sabir_calls     one row a call      path, digest, request, state, batch, result or failure (D-11): JSON, readable
+    sabir_calls     one row a call      path, digest, request, state, batch, result or failure: JSON, readable
     sabir_workers   one row a worker    when it was last seen; its lock says whether it lives
 
 Everything is plain text and numbers, so that a database shell shows it. Times are seconds since 1970.
@@ -10,8 +10,8 @@ Everything is plain text and numbers, so that a database shell shows it. Times a
 
 from pathlib import Path
 
+from sabir.authoring.databases import REMEDY_OF_DAMAGE
 from sabir.base.errors import one_line
-from sabir_session.failures import REMEDY_OF_DAMAGE
 from sqlalchemy import (
     Column,
     Connection,

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from uuid import uuid4
 
 from dbos._error import DBOSWorkflowCancelledError
-from sabir_runtime.bound import BoundCall, BoundPolicy
+from sabir.authoring.databases import make_private
+from sabir_runtime.contexts import BoundCall, BoundPolicy
 from sabir_runtime.errors import PolicyInvalid, ReplayMismatch
 from sabir_runtime.failures import PolicyFailed
 from sqlalchemy import URL, Engine
@@ -43,7 +44,6 @@ from sabir_durable.stores import (
     bounds_of,
     close_store,
     is_sqlite,
-    make_private,
     open_store,
     reach_store,
     unusable,

@@ -1,4 +1,4 @@
-"""A guarded fetcher of media for sabir: addresses, redirects, size, time and MIME are checked (UP-22)."""
+"""A guarded fetcher of media for sabir: addresses, redirects, size, time and MIME are checked."""
 
 from sabir_media.errors import AddressRefused, FetchFailed, FetchTimedOut, SizeRefused, TypeRefused
 from sabir_media.fetcher import GuardedFetcher

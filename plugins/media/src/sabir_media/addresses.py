@@ -3,7 +3,7 @@
 The tables follow the IANA IPv4 and IPv6 Special-Purpose Address Registries, and add a cloud vendor's address
 that no registry lists. They are kept here instead of asking `ipaddress.is_global`, whose answer differs
 between Python versions. An IPv6 address outside 2000::/3, the only range handed out for global unicast, is
-refused unless it is a known wrapper of an IPv4 address, which is then judged in its stead (UP-22).
+refused unless it is a known wrapper of an IPv4 address, which is then judged in its stead.
 
 A NAT64 prefix that a network operator chose within 2000::/3 cannot be told from any other public address.
 """

@@ -21,7 +21,7 @@ _PLAIN_AUTHORITY = re.compile(r"(\[[^\[\]@]*\]|[^:@\[\]\\]*)(:[0-9]*)?")
 
 
 class AddressRefused(MediaRefused):
-    """The URL, its host, or an address of its host may not be visited (UP-22)."""
+    """The URL, its host, or an address of its host may not be visited."""
 
 
 class SizeRefused(MediaRefused):

@@ -1,4 +1,4 @@
-"""The guarded fetcher: core's Fetcher, given by a user to whoever may fetch on their behalf (UP-22)."""
+"""The guarded fetcher: core's Fetcher, given by a user to whoever may fetch on their behalf."""
 
 import ssl
 from collections.abc import Collection

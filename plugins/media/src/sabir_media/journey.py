@@ -6,7 +6,7 @@
 
 Every decision is made here, once; the drivers only look names up, open connections and read. What goes wrong
 in a driver is thrown into the generator, which names the URL that it was about. The addresses of a step
-`Open` are those that were judged: a name is looked up once a hop and never again (UP-22).
+`Open` are those that were judged: a name is looked up once a hop and never again.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence

@@ -5,8 +5,8 @@
     bytes ──▶ core's signatures, ISO brands ────────┘
 
 A claim and the bytes must agree. A server that says nothing (no Content-Type, octet-stream) leaves the word
-to the bytes. Text has no signature: it must be UTF-8 without NUL, and no markup that a browser would run
-(UP-22): what begins with a tag is a page, whatever the server calls it. Markdown may begin with a tag, though with none
+to the bytes. Text has no signature: it must be UTF-8 without NUL, and no markup that a browser would run:
+what begins with a tag is a page, whatever the server calls it. Markdown may begin with a tag, though with none
 of a page, a drawing or a script.
 """
 

@@ -4,7 +4,7 @@
 
 A URL that two parsers could read differently is refused instead of repaired: backslashes, spaces, control
 characters, %00, percent-encoded hosts, users, and every spelling of an IPv4 address but the one with four
-decimal numbers between dots (UP-22).
+decimal numbers between dots.
 """
 
 import re

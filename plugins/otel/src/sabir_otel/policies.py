@@ -1,4 +1,4 @@
-"""One span for one call of a policy, current while it runs: what the policy calls stands below it (RN-23).
+"""One span for one call of a policy, current while it runs: what the policy calls stands below it.
 
     invoke_agent assistant        a policy
       ├─ chat small               a model's call, by the hooks

@@ -1,8 +1,8 @@
-"""Answering a batch: the platform runs what a policy chose (RN-05).
+"""Answering a batch: the platform runs what a policy chose.
 
     batch ──unanswered calls──▶ answered at once, each by itself ──▶ batch + results, in the order of the calls
 
-Calls that have their result already are left alone (RN-08); one failure loses none of the others (UP-05).
+Calls that have their result already are left alone; one failure loses none of the others.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ Answer: TypeAlias = Callable[[Message], Awaitable[Message]]
 
 
 async def answer_batch(batch: Batch, answer_one: Answer) -> Batch:
-    """The batch with the results of its unanswered calls, which run at once (RN-07)."""
+    """The batch with the results of its unanswered calls, which run at once."""
     calls = unanswered(batch)
     if not calls:
         return batch

@@ -1,4 +1,4 @@
-"""The context is the registry: its attributes are the policies that can be called, and chosen (RN-11 … RN-19).
+"""The context is the registry: its attributes are the policies that can be called, and chosen.
 
     class Assistant(BaseContext):
         llm: BoundPolicy
@@ -9,31 +9,81 @@
             self.llm = self._bind(llm_policy("provider:model"))
             self.search = self._bind(search_web)              # the option "search", whatever the function is called
 
-What is not bound here cannot be reached from here (RN-15); other contexts bind other sets beside it (RN-14).
+    await ctx.llm(observations, options) ──▶ BoundCall ──▶ runner.perform ──▶ batch, its calls answered
+    option call ──arguments, validated──▶ bound(observations=[call], …) ──batch──▶ value of the result
+
+What is not bound here cannot be reached from here; other contexts bind other sets beside it. A policy that is chosen
+sees the call, and nothing else, as its observation. Runners decide how a bound call is performed; policies are the same
+under all of them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
 
-from sabir import Option
+from sabir import RUNTIME, Message, Option, OptionFailed, answer
 from sabir.calling.stream import AsyncClosing
+from sabir.errors import CallsTooDeep
+from sabir.options.context import ToolContext, deeper
+from sabir.options.signatures import values_of
+from sabir.vocabulary.constructors import as_messages
+from sabir.vocabulary.messages import RESERVED
 
-from sabir_runtime.bound import BoundPolicy
-from sabir_runtime.errors import UnknownOption
-from sabir_runtime.options import option_of
-from sabir_runtime.runners import bound_by
+from sabir_runtime.batches import answer_batch
+from sabir_runtime.errors import PolicyInvalid, UnknownOption
+from sabir_runtime.failures import PolicyFailed, is_cancelled
+from sabir_runtime.policies import AnyPolicy, Batch, Named, check_batch
+from sabir_runtime.signatures import PolicySignature, read_policy
 
-if TYPE_CHECKING:
-    from sabir_runtime.runners import BaseRunner
+_CHOSEN: ContextVar[Message] = ContextVar("sabir_runtime.chosen")
+"""The option call that is being answered."""
+MOST_KEPT = 16
+"""Options of one bound policy that are kept, by what was offered beside it."""
+
+
+class BaseRunner:
+    """What every runner is: it binds policies to contexts."""
+
+    def create_bind_function(self, ctx: "BaseContext") -> "Callable[..., BoundPolicy]":
+        """The function that a context binds its policies with."""
+        raise NotImplementedError(f"{type(self).__name__} defines no create_bind_function; derive from Runner instead")
+
+
+class Runner(BaseRunner):
+    """A runner of bound calls: it defines `perform` alone."""
+
+    def create_bind_function(self, ctx: "BaseContext") -> "Callable[..., BoundPolicy]":
+        """The function that binds a policy to the context and to this runner."""
+        return partial(BoundPolicy, context=ctx, runner=self)
+
+    def perform(self, call: "BoundCall") -> Awaitable[Batch]:
+        """The batch that a call's policy chose, its option calls answered.
+
+        Called when the program calls, before anything is awaited.
+        """
+        raise NotImplementedError(f"{type(self).__name__} defines no perform(call)")
+
+
+class _Wrapping(Runner):
+    """Performs the calls of one policy by the function that a runner's own bind function made of it."""
+
+    def __init__(self, function: AnyPolicy) -> None:
+        self._function = function
+
+    async def perform(self, call: "BoundCall") -> Batch:
+        """The batch that the function gave, its option calls answered."""
+        return await answer_batch(await call.decide(self._function), call.answer)
 
 
 class BaseContext(AsyncClosing):
     """What a user's contexts derive from; `_bind(policy)` makes a bound policy of a function or a callable object."""
 
-    def __init__(self, runner: "BaseRunner") -> None:
+    def __init__(self, runner: BaseRunner) -> None:
         self._runner = runner
-        self._bind: Callable[..., BoundPolicy] = partial(bound_by, runner.create_bind_function(self), self)
+        self._bind: Callable[..., BoundPolicy] = partial(_bound_by, runner.create_bind_function(self), self)
 
     def __setattr__(self, name: str, value: object) -> None:
         """Assign; a bound policy learns its name."""
@@ -41,8 +91,8 @@ class BaseContext(AsyncClosing):
             value.take_name(name)
         object.__setattr__(self, name, value)
 
-    def bound_policies(self) -> dict[str, BoundPolicy]:
-        """Name → bound policy, of all that can be an option; names that begin with an underscore cannot (RN-16)."""
+    def bound_policies(self) -> "dict[str, BoundPolicy]":
+        """Name → bound policy, of all that can be an option; names that begin with an underscore cannot."""
         return {
             name: value
             for name, value in vars(self).items()
@@ -50,32 +100,219 @@ class BaseContext(AsyncClosing):
         }
 
     def checked_options(self, names: Iterable[str]) -> list[str]:
-        """The names, if each is bound here; UnknownOption lists those that are (RN-19)."""
+        """The names, if each is bound here; UnknownOption lists those that are."""
         if isinstance(names, str):
             raise UnknownOption(f"options must be a list of names, not the string {names!r}; write options=[{names!r}]")
         given = list(names)
         attributes = self.__dict__
         for name in given:
             if not isinstance(attributes.get(name), BoundPolicy) or name[0] == "_":
-                raise UnknownOption(f"{type(self).__name__} binds no policy {name!r}; {self._known()}")
+                known = f"bound are: {', '.join(self.bound_policies()) or 'none'}"
+                raise UnknownOption(f"{type(self).__name__} binds no policy {name!r}; {known}")
         return given
 
     def offer(self, names: Sequence[str] | None) -> list[Option]:
         """The options of these names, as a model is told of them; UnknownOption for one that is not bound."""
+        offered = tuple(self.checked_options(names or ()))
         bound = self.bound_policies()
-        return [option_of(bound[name], list(names or ())) for name in self.checked_options(names or ())]
+        return [bound[name].as_option(offered) for name in offered]
 
     async def aclose(self) -> None:
         """Close the policies that hold a connection, and the runner."""
-        for bound in self.bound_policies().values():
-            await _close(bound.policy)
-        await _close(self._runner)
-
-    def _known(self) -> str:
-        return f"bound are: {', '.join(self.bound_policies()) or 'none'}"
+        held: list[Any] = [*(bound.policy for bound in self.bound_policies().values()), self._runner]
+        for each in held:  # a policy is any callable
+            if (close := getattr(each, "aclose", None)) is not None:
+                await close()
 
 
-async def _close(held: Any) -> None:  # a policy is any callable
-    close = getattr(held, "aclose", None)
-    if close is not None:
-        await close()
+class BoundPolicy:
+    """A policy bound to its context and runner; called without the context.
+
+    `options`, where given, are what it may choose when it is itself chosen as an option; else those that were
+    offered to whoever chose it. `description` is what a model is told of it, instead of its docstring.
+    """
+
+    def __init__(
+        self,
+        policy: AnyPolicy,
+        context: BaseContext,
+        runner: Runner,
+        *,
+        options: Sequence[str] | None = None,
+        description: str | None = None,
+    ) -> None:
+        signature = read_policy(policy)
+        self.signature: PolicySignature = (
+            signature if description is None else replace(signature, description=description)
+        )
+        self.policy = policy
+        self.context = context
+        self.runner = runner
+        self.options = None if options is None else list(options)
+        self.as_option = lru_cache(MOST_KEPT)(self._as_option)
+        self._name = ""
+
+    @property
+    def name(self) -> str:
+        """The attribute that it was assigned to; PolicyInvalid before that."""
+        if not self._name:
+            remedy = f"assign it to an attribute: self.{self.signature.function_name} = self._bind(…)"
+            raise PolicyInvalid(f"bound policy {self.signature.function_name!r} has no name yet; {remedy}")
+        return self._name
+
+    @property
+    def called(self) -> str:
+        """The attribute that it was assigned to, or else its function's name: for errors."""
+        return self._name or self.signature.function_name
+
+    def take_name(self, name: str) -> None:
+        """Learn the attribute's name; PolicyInvalid where it has another already, and for a reserved one."""
+        if name == RUNTIME:
+            raise PolicyInvalid(f"{RESERVED}; give the attribute of {self.signature.function_name!r} another")
+        if self._name not in ("", name):
+            remedy = "bind the function once more for a second name"
+            raise PolicyInvalid(f"bound policy {self._name!r} cannot be {name!r} too; {remedy}")
+        speaker: object = self.policy
+        if not self._name and isinstance(speaker, Named):
+            self.policy = speaker.bound_as(name)
+        self._name = name
+
+    # Each policy has keyword parameters of its own, hence Any; `signature` says which.
+    def __call__(
+        self, observations: str | Message | Sequence[Message], options: Sequence[str] | None = None, **arguments: Any
+    ) -> Awaitable[Batch]:
+        """What the policy chose, the calls among it answered: each call with its result.
+
+        Raises UnknownOption for a name that the context does not bind, PolicyInvalid for arguments that do not fit
+        the policy's parameters, and PolicyFailed for what the policy raises.
+        """
+        return self.perform(observations, options, self.signature.check(arguments))
+
+    def perform(
+        self, observations: str | Message | Sequence[Message], options: Sequence[str] | None, arguments: dict[str, Any]
+    ) -> Awaitable[Batch]:
+        """As a call of it, with arguments that are of their parameters' types already: validated once, not twice."""
+        return self.runner.perform(BoundCall(self, observations, options, arguments))
+
+    def _as_option(self, offered: tuple[str, ...]) -> Option:
+        """The option that stands for it; `offered` is what its chooser could choose. Made once for each."""
+
+        async def perform(**arguments: Any) -> Any:  # whatever a result holds
+            options = offered if self.options is None else self.options
+            return _value_of(await self.perform([_CHOSEN.get()], options, arguments))
+
+        return self.signature.as_option(self.name, perform)
+
+    def __repr__(self) -> str:
+        """By its name, and that of its function."""
+        return f"<bound policy {self._name!r} of {self.signature.function_name}>"
+
+
+class BoundCall:
+    """One call of a bound policy, ready to be performed: messages, names of options, and the policy's own arguments.
+
+    The lists are its own, and the arguments are of their parameters' types (`PolicySignature.check`). Raises
+    UnknownOption for a name that the context does not bind, and Misnamed for observations that are no messages.
+    """
+
+    __slots__ = ("__weakref__", "arguments", "bound", "observations", "options")
+
+    def __init__(
+        self,
+        bound: BoundPolicy,
+        observations: str | Message | Sequence[Message],
+        options: Sequence[str] | None,
+        arguments: dict[str, Any],
+    ) -> None:
+        self.bound = bound
+        self.observations: list[Message] = as_messages(observations)
+        self.options = bound.context.checked_options(options) if options else None
+        self.arguments = arguments
+
+    @property
+    def name(self) -> str:
+        """The bound policy's name."""
+        return self.bound.name
+
+    @property
+    def is_option(self) -> bool:
+        """Whether it answers an option call, which is all that it observes then."""
+        message = _CHOSEN.get(None)
+        return message is not None and len(self.observations) == 1 and self.observations[0] is message
+
+    async def decide(self, by: AnyPolicy | None = None) -> Batch:
+        """The batch that the policy itself chose, its calls not answered yet; PolicyFailed for what it raises.
+
+        `by` is called in its place, without the context: what a runner made of it. CallsTooDeep where it is within
+        `MOST_DEPTH` other calls.
+        """
+        bound = self.bound
+        policy = by or partial(bound.policy, bound.context)
+        options = None if self.options is None else list(self.options)
+        try:
+            own = {**self.arguments, **values_of(bound.signature.provided)}
+            with deeper(bound.called):
+                return check_batch(bound.called, await policy(list(self.observations), options, **own))
+        except PolicyFailed:
+            raise
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and is_cancelled():
+                raise
+            failure = PolicyFailed.of(error)
+            raise failure.with_traceback(error.__traceback__) from failure.__cause__
+
+    async def answer(self, message: Message, context: ToolContext | None = None) -> Message:
+        """The result of one option call of the batch; whatever fails is an error result.
+
+        Except for CallsTooDeep, which is a PolicyFailed as well, as is all that a policy's caller gets.
+
+        `context` is what the option may know of its run; runners that keep records say there whether it may have run
+        before.
+        """
+        if context is None:
+            call_id = message.call.invocation_id if message.call else ""
+            context = ToolContext(call_id, idempotency_key=f"{message.id}/{call_id}")
+        token = _CHOSEN.set(message)
+        try:
+            with context.entered(), deeper(self.bound.called):
+                (result,) = await answer([message], self.bound.context.offer(self.options))
+            return result
+        except asyncio.CancelledError:
+            context.cancelled.set()
+            raise
+        except CallsTooDeep as fault:
+            raise PolicyFailed.of(fault) from None
+        finally:
+            _CHOSEN.reset(token)
+
+
+# What a runner's own function takes besides the policy is for it to say, hence Any.
+def _bound_by(bind: Callable[..., object], ctx: BaseContext, policy: AnyPolicy, **how: Any) -> BoundPolicy:
+    """A policy as a runner's function binds it: where that gives a plain function, a bound policy that calls it."""
+    made = bind(policy, **how)
+    if isinstance(made, BoundPolicy):
+        return made
+    if not callable(made):
+        remedy = "give a function, or derive from Runner"
+        raise PolicyInvalid(f"the runner bound a {type(made).__name__} in place of a policy; {remedy}")
+    return BoundPolicy(policy, ctx, _Wrapping(made), options=how.get("options"), description=how.get("description"))
+
+
+def _value_of(batch: Batch) -> Any:  # whatever a result holds
+    """What a batch says in answer to the call that asked for it; OptionFailed where it says that it failed.
+
+    Texts and media of the batch, else the values of the results of its own calls, else null.
+    """
+    said = [part for message in batch if message.kind == "parts" for part in message.parts]
+    said = [part for part in said if part.kind in ("text", "media")]
+    if said:
+        return said
+    results = [message.result for message in batch if message.result is not None]
+    if len(results) > 1:
+        return [result.error_message if result.is_error else result.result for result in results]
+    if not results:
+        return None
+    (result,) = results
+    if result.is_error:
+        raise OptionFailed(str(result.error_type), str(result.error_message), retryable=bool(result.retryable))
+    return list(result.parts) if result.parts else result.result

@@ -6,7 +6,6 @@ SabirError
     ├── UnknownOption     an option's name that its context does not bind (ValueError)
     ├── PolicyFailed      a policy failed; in `failures`
     ├── LoopLimit         a policy chose options as often as its loop allows
-    ├── CallsTooDeep      policies or evaluations call each other, or themselves, without an end
     └── ReplayMismatch    a recorded run and its code no longer agree
 """
 
@@ -22,19 +21,12 @@ class PolicyInvalid(RuntimeFault, TypeError):
 
 
 class UnknownOption(RuntimeFault, ValueError):
-    """An option was named that the context does not bind (RN-19)."""
+    """An option was named that the context does not bind."""
 
 
 class LoopLimit(RuntimeFault):
     """A policy chose options as often as its loop allows, and was stopped."""
 
 
-class CallsTooDeep(RuntimeFault):
-    """Policies or evaluations called each other, or themselves, deeper than `sabir_runtime.depth.MOST_DEPTH`.
-
-    It ends all of the calls that are within each other: as the result of an option, it would be chosen again.
-    """
-
-
 class ReplayMismatch(RuntimeFault):
-    """A recorded run meets code or arguments other than those it was recorded with (D-11)."""
+    """A recorded run meets code or arguments other than those it was recorded with."""

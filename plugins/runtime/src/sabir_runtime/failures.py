@@ -1,4 +1,4 @@
-"""What a policy raised, as its caller gets it: alike under every runner (RN-21, RN-31).
+"""What a policy raised, as its caller gets it: alike under every runner.
 
     raised ──failure_of──▶ Failure ──▶ recorded or sent, as JSON ──▶ Failure ──error──▶ PolicyFailed
 
@@ -22,11 +22,11 @@ from typing import TypeAlias, TypeGuard
 from sabir import OptionFailed
 from sabir.base.models import AtRest
 from sabir.base.values import encode_json
-from sabir.errors import NotJSON
+from sabir.errors import CallsTooDeep, NotJSON
 from sabir.options.execution import is_retryable, text_of
 from sabir.vocabulary.parts import NonEmpty
 
-from sabir_runtime.errors import CallsTooDeep, LoopLimit, PolicyInvalid, RuntimeFault, UnknownOption
+from sabir_runtime.errors import LoopLimit, PolicyInvalid, RuntimeFault, UnknownOption
 
 MOST_CHARACTERS = 10_000
 """Of an exception's message; a tenth of it of each cause's and member's, and of an argument."""
@@ -48,7 +48,7 @@ Plain: TypeAlias = str | int | float | bool | None
 
 
 class PolicyFailed(RuntimeFault, OptionFailed):
-    """A policy failed, here, in another process or in an earlier one (RN-31).
+    """A policy failed, here, in another process or in an earlier one.
 
     `error_type` is the class of what it raised, `error_message` what that said, `retryable` whether asking again may
     help. An exception of Python's own class, and of one derived from it, is an instance of that class as well; so are

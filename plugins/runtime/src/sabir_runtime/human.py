@@ -1,4 +1,4 @@
-"""A person as a policy, with the signature of any other (RN-02).
+"""A person as a policy, with the signature of any other.
 
     self.llm = self._bind(human_policy(ask))        # evolve: a person, then a rule, then a model
 
@@ -7,17 +7,15 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import sabir
 from sabir import Message, Option
 from sabir.base.errors import one_line
+from sabir.options.threads import called
 
+from sabir_runtime.contexts import BaseContext
 from sabir_runtime.policies import AnyPolicy
-from sabir_runtime.threads import called
-
-if TYPE_CHECKING:
-    from sabir_runtime.contexts import BaseContext
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ def human_policy(ask: Ask = console, *, speaks_as: str = "human") -> AnyPolicy:
     """
 
     async def human(
-        ctx: "BaseContext", observations: list[Message], options: list[str] | None = None, *, request: str = ""
+        ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, request: str = ""
     ) -> list[Message]:
         """Ask a person.
 

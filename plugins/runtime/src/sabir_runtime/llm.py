@@ -1,11 +1,12 @@
-"""A model as a policy: observations in, its reply's messages out (RN-02).
+"""A model as a policy: observations in, its reply's messages out.
 
     self.llm = self._bind(llm_policy("provider:model"))
 
 It speaks under the name by which it is bound: its own messages are the model's, those of other policies the user's.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
 
 import sabir
 from sabir import Adapter, Message, Settings
@@ -14,47 +15,42 @@ from sabir.calling.stream import AsyncClosing
 from sabir.discovery.registry import split_model
 from sabir.options.answers import unanswered
 
-if TYPE_CHECKING:
-    from sabir_runtime.contexts import BaseContext
+from sabir_runtime.contexts import BaseContext
 
 
+@dataclass(repr=False, eq=False)
 class LLMPolicy(AsyncClosing):
-    """One reply of a model; made by `llm_policy`."""
+    """A policy that asks a model once: `provider:model`, or an adapter, wrapped ones included.
 
-    def __init__(
-        self,
-        model: str | Adapter,
-        *,
-        speaks_as: str | None = None,
-        settings: Settings | None = None,
-        strict: Strict | None = None,
-    ) -> None:
-        self._model = model
-        self._speaks_as = speaks_as
-        self._settings = settings
-        self._strict = strict
-        self._adapter = None if isinstance(model, str) else model
-        if isinstance(model, str):
-            split_model(model)
+    `settings` and `strict` go with every request. `speaks_as` is the name by which it is bound unless it is given.
+    Raises SettingsInvalid for a name of another form. As an option it takes `request`, what is asked of it.
+    """
+
+    model: str | Adapter
+    _: KW_ONLY
+    speaks_as: str | None = None
+    settings: Settings | None = None
+    strict: Strict | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a name of another form."""
+        if isinstance(self.model, str):
+            split_model(self.model)
 
     def bound_as(self, name: str) -> "LLMPolicy":
         """The same policy, speaking as the name by which it is bound; an adapter speaks as it was made."""
-        if not isinstance(self._model, str):
-            return self
-        speaks_as = self._speaks_as or name
-        return LLMPolicy(self._model, speaks_as=speaks_as, settings=self._settings, strict=self._strict)
+        return replace(self, speaks_as=self.speaks_as or name) if isinstance(self.model, str) else self
 
-    @property
+    @cached_property
     def adapter(self) -> Adapter:
         """The adapter that it asks; made at the first use."""
-        if self._adapter is None:
-            assert isinstance(self._model, str)
-            self._adapter = sabir.adapter(self._model, speaks_as=self._speaks_as or "llm")
-        return self._adapter
+        if isinstance(self.model, str):
+            return sabir.adapter(self.model, speaks_as=self.speaks_as or "llm")
+        return self.model
 
     async def __call__(
         self,
-        ctx: "BaseContext",
+        ctx: BaseContext,
         observations: list[Message],
         options: list[str] | None = None,
         *,
@@ -70,31 +66,20 @@ class LLMPolicy(AsyncClosing):
             asking = {message.id for message in unanswered(observations)}
             messages = [message for message in observations if message.id not in asking] + [sabir.user(request)]
         reply = await self.adapter.complete(
-            messages, options=ctx.offer(options), settings=self._settings, strict=self._strict
+            messages, options=ctx.offer(options), settings=self.settings, strict=self.strict
         )
         return list(reply.messages)
 
     async def aclose(self) -> None:
         """Close the adapter if it was made here."""
-        if isinstance(self._model, str) and self._adapter is not None:
-            adapter, self._adapter = self._adapter, None
-            await adapter.aclose()
+        made: Adapter | None = vars(self).pop("adapter", None)
+        if made is not None and made is not self.model:
+            await made.aclose()
 
     def __repr__(self) -> str:
         """With what it asks."""
-        return f"llm_policy({self._model!r})"
+        return f"llm_policy({self.model!r})"
 
 
-def llm_policy(
-    model: str | Adapter,
-    *,
-    speaks_as: str | None = None,
-    settings: Settings | None = None,
-    strict: Strict | None = None,
-) -> LLMPolicy:
-    """A policy that asks a model once: `provider:model`, or an adapter, wrapped ones included.
-
-    `settings` and `strict` go with every request. `speaks_as` is the name by which it is bound unless it is given.
-    Raises SettingsInvalid for a name of another form. As an option it takes `request`, what is asked of it.
-    """
-    return LLMPolicy(model, speaks_as=speaks_as, settings=settings, strict=strict)
+llm_policy = LLMPolicy
+"""The policy that asks this model: what a context binds."""

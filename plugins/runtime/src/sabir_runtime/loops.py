@@ -3,16 +3,12 @@
 observations ─▶ ctx.llm ─▶ calls with results ─▶ ctx.llm ─▶ … ─▶ text
 """
 
-from typing import TYPE_CHECKING
-
 import sabir
 from sabir import Message
 
+from sabir_runtime.contexts import BaseContext
 from sabir_runtime.errors import LoopLimit
 from sabir_runtime.policies import AnyPolicy
-
-if TYPE_CHECKING:
-    from sabir_runtime.contexts import BaseContext
 
 TURNS = 16
 """How often a policy is asked unless something else is said."""
@@ -25,7 +21,7 @@ def loop_policy(of: str, *, turns: int = TURNS) -> AnyPolicy:
     """
 
     async def loop(
-        ctx: "BaseContext", observations: list[Message], options: list[str] | None = None, *, request: str = ""
+        ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, request: str = ""
     ) -> list[Message]:
         """Work on a request until it is done.
 

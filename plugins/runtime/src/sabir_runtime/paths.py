@@ -1,4 +1,4 @@
-"""Names of bound calls that are the same each time a run is repeated (D-11, RN-27, RN-32).
+"""Names of bound calls that are the same each time a run is repeated.
 
     run ─ 0:plan ─┬─ 0:llm
                   ├─ 1:llm ─ [call-7] ─ 0:search        the answer of an option call: a lane of its call's id

@@ -1,4 +1,4 @@
-"""The policy: whatever looks at observations and chooses a batch of actions (RN-01, RN-02, RN-10).
+"""The policy: whatever looks at observations and chooses a batch of actions.
 
     selected = await policy(ctx, observations, options, **parameters)
 
@@ -6,24 +6,21 @@ A model, a person and a rule are policies alike; who calls one cannot tell which
 """
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from sabir import Message
 
 from sabir_runtime.errors import PolicyInvalid
 
-if TYPE_CHECKING:
-    from sabir_runtime.bound import BoundPolicy
-
 Batch: TypeAlias = list[Message]
-"""What a policy chose: texts and media are one message each, an option's call and its result are two (RN-04)."""
+"""What a policy chose: texts and media are one message each, an option's call and its result are two."""
 
 
 class Policy(Protocol):
     """A function, or an object that is called like one.
 
-    `observations` are all that it sees (RN-09). `options` are names of what it may choose, each an attribute of
-    its context. Parameters of its own are keyword parameters; they form its argument schema (RN-03).
+    `observations` are all that it sees. `options` are names of what it may choose, each an attribute of
+    its context. Parameters of its own are keyword parameters; they form its argument schema.
     """
 
     # The context is the user's own class, and each policy has parameters of its own: hence Any.
@@ -47,14 +44,14 @@ AnyPolicy: TypeAlias = Callable[..., Awaitable[Batch]]
 """A policy as it is bound: its own keyword parameters are told from its signature."""
 
 
-def check_batch(bound: "BoundPolicy", returned: object) -> Batch:
-    """What a policy returned, if that is a batch; PolicyInvalid says what it is instead."""
+def check_batch(name: str, returned: object) -> Batch:
+    """What the policy of that name returned, if that is a batch; PolicyInvalid says what it is instead."""
     if not isinstance(returned, list | tuple):
         remedy = "return a list of messages; a reply's are reply.messages"
-        raise PolicyInvalid(f"policy {bound.name!r} returned a {type(returned).__name__}, not a batch; {remedy}")
+        raise PolicyInvalid(f"policy {name!r} returned a {type(returned).__name__}, not a batch; {remedy}")
     for index, message in enumerate(returned):
         if type(message) is not Message:  # one of a subclass would be another once it was written down or sent
             remedy = "return messages, for example sabir.assistant(…)"
             place = f"a {type(message).__name__} at [{index}] of its batch"
-            raise PolicyInvalid(f"policy {bound.name!r} returned {place}; {remedy}")
+            raise PolicyInvalid(f"policy {name!r} returned {place}; {remedy}")
     return list(returned)

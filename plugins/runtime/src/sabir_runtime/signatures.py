@@ -1,9 +1,9 @@
-"""What a policy says of itself: its keyword parameters are its argument schema (RN-03, UP-31).
+"""What a policy says of itself: its keyword parameters are its argument schema.
 
     async def search_web(ctx, observations, options=None, *, query: str, most: int = 5) -> list[Message]
                                                              └───────── parameters ────┘
 
-    given ──check──▶ of the parameters' types ──encode──▶ JSON ──decode──▶ the same values, elsewhere or later (RN-29)
+    given ──check──▶ of the parameters' types ──encode──▶ JSON ──decode──▶ the same values, elsewhere or later
 
 Under every runner a policy is given what `check` gives. What JSON would change, or would write down of a secret, is
 refused by `encode`; a policy that takes `**others` takes plain JSON there.

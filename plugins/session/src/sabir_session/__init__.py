@@ -1,12 +1,15 @@
-"""Conversations that outlive their process, for sabir: sessions, recordings, snapshots and stores.
+"""Conversations that outlive their process, for sabir: sessions, records, stores, and evaluations that resume.
 
 with SQLiteStore("chats.db") as store:
     session = Session(journal=store.journal("monday"))
-    enable_inner_message_recording(session)     # what is there is loaded; what comes is written before it counts
+    response = await evaluate(llm, prompt, session=session, options=[search])       # resume=True goes on with it
+
+Whoever records without `evaluate` begins with `enable_inner_message_recording(session)`: what is there is loaded; what
+comes is written before it counts.
 """
 
-from sabir_session.bus import EventBus, InProcessEventBus, Subscription
-from sabir_session.conversation import inner_message_append
+from sabir.options.context import ToolContext
+
 from sabir_session.errors import (
     JournalExists,
     JournalInvalid,
@@ -23,23 +26,56 @@ from sabir_session.errors import (
     StoreError,
     StoreTooNew,
 )
-from sabir_session.folds import Reducer, ReducerContext
-from sabir_session.journals import Journal
-from sabir_session.postgres import PostgresStore
-from sabir_session.queries import (
+from sabir_session.evaluation.approval import DENIED, HUMAN, Approve, Decision
+from sabir_session.evaluation.budgets import Budget, within
+from sabir_session.evaluation.errors import ApprovalPending, BudgetExhausted, ConversationNotFound, PromptMismatch
+from sabir_session.evaluation.evaluate import EvaluateArguments, evaluate, evaluate_sync
+from sabir_session.evaluation.evaluations import follow_up, unfinished_evaluations
+from sabir_session.evaluation.main_loop import MainLoop
+from sabir_session.evaluation.progress import (
+    CallEnded,
+    CallProgress,
+    CallStarted,
+    Event,
+    ReplyArrived,
+    RequestStarted,
+    TextArrived,
+    Watch,
+)
+from sabir_session.evaluation.prompts import Prompt, PromptResponse
+from sabir_session.records.inner_messages import InnerMessage, ToolCallRecord
+from sabir_session.records.queries import (
     enable_inner_message_recording,
     get_inner_messages,
     get_latest_evaluation_id,
     get_pending_tool_calls,
 )
-from sabir_session.records import InnerMessage, ToolCallRecord
-from sabir_session.reducers import append_item, replace_latest
-from sabir_session.session import Session
-from sabir_session.snapshots import SliceSnapshot, Snapshot
-from sabir_session.sqlite import SQLiteStore
-from sabir_session.stores import Store
+from sabir_session.records.reducer import inner_message_append
+from sabir_session.state.bus import EventBus, InProcessEventBus, Subscription
+from sabir_session.state.folds import Reducer, ReducerContext
+from sabir_session.state.journals import Journal
+from sabir_session.state.reducers import append_item, replace_latest
+from sabir_session.state.session import Session
+from sabir_session.state.snapshots import SliceSnapshot, Snapshot
+from sabir_session.stores.postgres import PostgresStore
+from sabir_session.stores.sqlite import SQLiteStore
+from sabir_session.stores.store import Store
 
 __all__ = [
+    "DENIED",
+    "HUMAN",
+    "ApprovalPending",
+    "Approve",
+    "Budget",
+    "BudgetExhausted",
+    "CallEnded",
+    "CallProgress",
+    "CallStarted",
+    "CallsTooDeep",
+    "ConversationNotFound",
+    "Decision",
+    "EvaluateArguments",
+    "Event",
     "EventBus",
     "InProcessEventBus",
     "InnerMessage",
@@ -47,13 +83,20 @@ __all__ = [
     "JournalExists",
     "JournalInvalid",
     "JournalMissing",
+    "MainLoop",
     "ObserverInvalid",
+    "OutsideEvaluation",
     "PositionTaken",
     "PostgresStore",
+    "Prompt",
+    "PromptMismatch",
+    "PromptResponse",
     "RecordConflict",
     "RecordingFailed",
     "Reducer",
     "ReducerContext",
+    "ReplyArrived",
+    "RequestStarted",
     "SQLiteStore",
     "Session",
     "SessionError",
@@ -67,12 +110,20 @@ __all__ = [
     "StoreError",
     "StoreTooNew",
     "Subscription",
+    "TextArrived",
     "ToolCallRecord",
+    "ToolContext",
+    "Watch",
     "append_item",
     "enable_inner_message_recording",
+    "evaluate",
+    "evaluate_sync",
+    "follow_up",
     "get_inner_messages",
     "get_latest_evaluation_id",
     "get_pending_tool_calls",
     "inner_message_append",
     "replace_latest",
+    "unfinished_evaluations",
+    "within",
 ]

@@ -5,7 +5,7 @@ SabirError
     ├── SliceNotRegistered · SliceConflict      what a session was told about its slices
     ├── ObserverInvalid                         an observer that nothing would await (TypeError)
     ├── RecordConflict                          two records claim one place
-    ├── RecordingFailed                         the journal did not take a record; nothing changed (UP-30)
+    ├── RecordingFailed                         the journal did not take a record; nothing changed
     │   └── PositionTaken                       another writer was first
     ├── SnapshotSerializationError · SnapshotRestoreError
     ├── JournalInvalid                          what a journal holds cannot be read as what it says it is
@@ -34,11 +34,11 @@ class ObserverInvalid(SessionError, TypeError):
 
 
 class RecordConflict(SessionError, ValueError):
-    """A record has the id or the sequence number of another one with other content (D-12)."""
+    """A record has the id or the sequence number of another one with other content."""
 
 
 class RecordingFailed(SessionError):
-    """The journal did not take a record, so the session did not change either (UP-30)."""
+    """The journal did not take a record, so the session did not change either."""
 
 
 class PositionTaken(RecordingFailed):
@@ -46,11 +46,11 @@ class PositionTaken(RecordingFailed):
 
 
 class SnapshotSerializationError(SessionError, ValueError):
-    """A value of a slice cannot be written to a snapshot so that it comes back equal (WI-35)."""
+    """A value of a slice cannot be written to a snapshot so that it comes back equal."""
 
 
 class SnapshotRestoreError(SessionError, ValueError):
-    """A text is no snapshot, or a snapshot does not fit the session; nothing changed (WI-33, UP-25)."""
+    """A text is no snapshot, or a snapshot does not fit the session; nothing changed."""
 
 
 class JournalInvalid(SessionError, ValueError):

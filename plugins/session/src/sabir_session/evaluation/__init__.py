@@ -1,0 +1,1 @@
+"""A prompt evaluated: recorded as it goes, resumed where it stopped."""

@@ -1,0 +1,76 @@
+"""A person's word before an option runs.
+
+    call ──approve──▶ "allow" ──▶ it runs
+                  ├─▶ "deny" ───▶ an error result of type "denied", by the policy "human"
+                  └─▶ "wait" ───▶ ApprovalPending, once everything else has run; a resume asks again
+
+A call that waits stays pending in the session, beside the word that it needs approval: both survive a restart, and a
+resume without `approve` runs none of them. What a person decided is the program's to keep.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from sabir import Message, OptionResultBuilder, SettingsInvalid
+from sabir.base.errors import one_line
+from sabir.base.values import JSONValue, encode_json
+from sabir.vocabulary.messages import OptionCall
+
+Word: TypeAlias = Literal["allow", "deny", "wait"]
+
+DENIED = "denied"
+"""The error type of a call that a person denied."""
+HUMAN = "human"
+"""The policy of the results of such calls."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a person decided of one call.
+
+    `reason` tells the model why a call was denied. `arguments` of an allowed call replace the model's when it runs;
+    the conversation still shows the model's own.
+    """
+
+    kind: Word
+    reason: str = ""
+    arguments: Mapping[str, JSONValue] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no decision."""
+        if self.kind not in ("allow", "deny", "wait"):
+            raise SettingsInvalid(f"{self.kind!r} is no decision; approve gives 'allow', 'deny', 'wait' or a Decision")
+        if self.arguments is not None and self.kind != "allow":
+            raise SettingsInvalid(f"a decision to {self.kind} takes no arguments; only an allowed call runs")
+
+
+Decided: TypeAlias = Decision | Word
+Approve: TypeAlias = Callable[[OptionCall], Decided | Awaitable[Decided]]
+"""Asked about one option call before it runs; it may be a coroutine function where the evaluation is awaited."""
+
+ALLOWED = Decision("allow")
+
+
+def as_decision(decided: object) -> Decision:
+    """The decision that `approve` gave, as one word or whole; SettingsInvalid for anything else."""
+    if isinstance(decided, Decision):
+        return decided
+    if isinstance(decided, str):
+        return Decision(decided)  # type: ignore[arg-type]  # it checks the word itself
+    given = type(decided).__name__
+    raise SettingsInvalid(f"approve gave a value of type {given}; it gives 'allow', 'deny', 'wait' or a Decision")
+
+
+def with_arguments(call: OptionCall, decision: Decision) -> OptionCall:
+    """The call that runs: with the arguments that the person gave, or as it is."""
+    if decision.arguments is None:
+        return call
+    given = {"arguments": encode_json(dict(decision.arguments)), "raw_arguments": None, "invalid_arguments": False}
+    return call.model_copy(update={"payload": call.call.model_copy(update=given)})
+
+
+def denial(call: Message, decision: Decision) -> Message:
+    """The result of a call that was denied; the conversation goes on."""
+    reason = one_line(decision.reason) or "a person denied this call"
+    return OptionResultBuilder.response_to(call, policy=HUMAN).error(DENIED, reason)

@@ -1,0 +1,222 @@
+"""How much an evaluation may spend: turns, tokens, seconds, money; checked before each provider call.
+
+Options are not waited for longer than the seconds last.
+
+    Budget ──▶ Spending ── add(reply) … check() ──▶ BudgetExhausted
+
+    llm = within(sabir.adapter("provider:model"), Budget(turns=20, cost=1, price=…))    # around any adapter, for loops
+
+What a provider does not say cannot be counted: where a limit stands on it, the next call is refused rather than made.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from threading import Lock
+from typing import Any, TypeAlias, Unpack
+
+from sabir import Adapter, Rendering, Reply, ReplyStream, SettingsInvalid, SyncReplyStream, Target
+from sabir.calling.calls import CallArguments, Messages
+from sabir.calling.drive import Performer, SyncPerformer
+from sabir.calling.exchange import Script
+from sabir.calling.relay import Relay, SyncRelay, way_along
+from sabir.vocabulary.messages import OptionCall
+
+from sabir_session.evaluation.errors import BudgetExhausted
+
+Price: TypeAlias = Callable[[Reply], float | Decimal | None]
+"""What a reply cost; None where that is not known."""
+Clock: TypeAlias = Callable[[], float]
+"""Seconds from some moment on."""
+MOST_REQUESTS = 50
+"""Answered requests of one call of `evaluate` that is given no budget."""
+_LIMITS = ("turns", "tokens", "seconds", "cost")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Limits, each None where there is none; SettingsInvalid for what is no number of at least 0.
+
+    A `cost` has its `price`, or is refused so too.
+
+    `turns` counts provider calls that were answered, `tokens` input and output together, `seconds` the time since this
+    evaluation began or was resumed, `cost` what `price` says of each reply, in its currency. Turns, tokens and cost of
+    earlier processes count when an evaluation is resumed. An option that runs when the seconds are over is cancelled;
+    one that does not stop then is given up, and runs on by itself.
+    """
+
+    turns: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+    cost: float | Decimal | None = None
+    price: Price | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse limits that cannot be kept."""
+        for name in _LIMITS:
+            limit = getattr(self, name)
+            if limit is not None and not _is_limit(limit, is_float=name == "seconds"):
+                raise SettingsInvalid(f"Budget: {name} is {limit!r}; give a number of at least 0, or None for no limit")
+        if self.cost is not None and self.price is None:
+            raise SettingsInvalid("Budget: a cost needs price=, a function that says what a reply cost")
+
+
+def _is_limit(given: Any, *, is_float: bool) -> bool:
+    """Whether what is given can be a limit; seconds are added to those of a clock."""
+    try:
+        return bool((given + 0.0 if is_float else given) >= 0)
+    except TypeError:
+        return False
+
+
+class Spending:
+    """What has been spent of a budget; threads and tasks may share it."""
+
+    def __init__(self, budget: Budget | None, clock: Clock = time.monotonic) -> None:
+        self._budget = budget or Budget()
+        self._clock = clock
+        self._began = clock()
+        self._lock = Lock()
+        self._turns = 0
+        self._tokens: int | None = 0
+        self._cost: Decimal | None = Decimal(0)
+
+    def add(self, reply: Reply) -> None:
+        """Count a reply."""
+        price = self._budget.price
+        cost = None if price is None or self._budget.cost is None else _checked(price(reply))
+        tokens = reply.usage.total_tokens
+        with self._lock:
+            self._turns += 1
+            self._tokens = None if self._tokens is None or tokens is None else self._tokens + tokens
+            self._cost = None if self._cost is None or cost is None else self._cost + Decimal(str(cost))
+
+    def left(self) -> float | None:
+        """The seconds that are left, None where there is no limit of time."""
+        seconds = self._budget.seconds
+        return None if seconds is None else max(0.0, seconds - self._clock() + self._began)
+
+    def time_over(self, running: Sequence[OptionCall]) -> BudgetExhausted:
+        """What says that the time is over while these calls still run."""
+        assert self._budget.seconds is not None
+        spent = self._clock() - self._began
+        return BudgetExhausted("seconds", self._budget.seconds, spent, running=tuple(running))
+
+    def check(self) -> None:
+        """BudgetExhausted where a limit is reached, or where it cannot be told whether it is."""
+        with self._lock:
+            spent = (self._turns, self._tokens, self._clock() - self._began, self._cost)
+        for name, used in zip(_LIMITS, spent, strict=True):
+            allowed = getattr(self._budget, name)
+            if allowed is not None and (used is None or used >= allowed):
+                raise BudgetExhausted(name, allowed, used)
+
+
+def _checked(cost: float | Decimal | None) -> float | Decimal | None:
+    """A price that can be summed up; SettingsInvalid for one under which no limit would ever be reached."""
+    if cost is not None and not (math.isfinite(cost) and cost >= 0):
+        raise SettingsInvalid(f"Budget: price gave {cost!r}; it gives a number of at least 0, or None if not known")
+    return cost
+
+
+class BudgetedAdapter:
+    """An adapter that refuses a call once a budget is exhausted; made by `within`.
+
+    Its methods raise BudgetExhausted and what the adapter's own raise. Calls that run at the same time are each
+    checked when they begin, so that they may go beyond the budget together.
+    """
+
+    def __init__(self, adapter: Adapter, budget: Budget) -> None:
+        self._adapter = adapter
+        self._spending = Spending(budget)
+
+    @property
+    def target(self) -> Target:
+        """The adapter's."""
+        return self._adapter.target
+
+    @property
+    def speaks_as(self) -> str:
+        """The policy on whose behalf the adapter speaks."""
+        return str(getattr(self._adapter, "speaks_as", "llm"))
+
+    def __repr__(self) -> str:
+        """With the adapter."""
+        return f"within({self._adapter!r})"
+
+    def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
+        """The adapter's; it costs nothing."""
+        return self._adapter.render(messages, **how)
+
+    async def send(self, rendering: Rendering) -> Reply:
+        """Send a rendering as it is."""
+        self._spending.check()
+        return self._counted(await self._adapter.send(rendering))
+
+    def send_sync(self, rendering: Rendering) -> Reply:
+        """As `send`, waiting."""
+        self._spending.check()
+        return self._counted(self._adapter.send_sync(rendering))
+
+    async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
+        """Render and send."""
+        self._spending.check()
+        return self._counted(await self._adapter.complete(messages, **how))
+
+    def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
+        """As `complete`, waiting."""
+        self._spending.check()
+        return self._counted(self._adapter.complete_sync(messages, **how))
+
+    def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
+        """Render and send; the reply as it comes. One that is left before its end is counted as far as it came."""
+        self._spending.check()
+        relay = Relay(way_along((self._adapter,), (), lambda adapter: adapter.stream(messages, **how)))
+
+        async def start() -> tuple[Script[Reply], Performer]:
+            return self._script(relay.script(), lambda: relay.partial), relay
+
+        return ReplyStream(relay, start)
+
+    def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
+        """As `stream`, waiting."""
+        self._spending.check()
+        relay = SyncRelay(way_along((self._adapter,), (), lambda adapter: adapter.stream_sync(messages, **how)))
+
+        def start() -> tuple[Script[Reply], SyncPerformer]:
+            return self._script(relay.script(), lambda: relay.partial), relay
+
+        return SyncReplyStream(relay, start)
+
+    async def aclose(self) -> None:
+        """Close the adapter."""
+        await self._adapter.aclose()
+
+    def close(self) -> None:
+        """Close the adapter."""
+        self._adapter.close()
+
+    def _counted(self, reply: Reply) -> Reply:
+        self._spending.add(reply)
+        return reply
+
+    def _script(self, script: Script[Reply], partial: Callable[[], Reply]) -> Script[Reply]:
+        """A stream's script, whose reply is counted however it ends; what never began costs nothing."""
+        said = None
+        try:
+            said = yield from script
+            return said
+        finally:
+            said = said or partial()
+            if said.messages or said.usage.total_tokens:
+                self._spending.add(said)
+
+
+def within(adapter: Adapter, budget: Budget) -> BudgetedAdapter:
+    """The adapter, which raises BudgetExhausted in place of a call beyond the budget; time counts from now on.
+
+    Where a provider does not say what a call used, and the budget limits just that, the next call is refused.
+    """
+    return BudgetedAdapter(adapter, budget)

@@ -1,0 +1,195 @@
+"""Evaluating a prompt: ask, answer what is chosen, ask again; recorded as it goes, resumed where it stopped.
+
+    response = await evaluate(llm, prompt, session=session, options=[search])
+    response = await evaluate(llm, prompt, session=session, options=[search], resume=True)      # in another process
+
+`evaluate` and `evaluate_sync` are two thin drivers of one script.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Generic, TypedDict, Unpack, cast
+
+from sabir import Adapter, Option, OptionInvalid, Settings, SettingsInvalid
+from sabir.base.losses import Strict
+from sabir.calling.calls import CallArguments
+from sabir.options.execution import check_runs
+from sabir.options.option import OptionLike, as_options
+from sabir.vocabulary.settings import refuse_misnamed
+
+from sabir_session.evaluation.approval import Approve
+from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, Spending
+from sabir_session.evaluation.conversation import Conversation
+from sabir_session.evaluation.drive import EvaluationIO, Performer, SyncPerformer, drive, drive_sync
+from sabir_session.evaluation.errors import BudgetExhausted
+from sabir_session.evaluation.evaluations import begin, restore
+from sabir_session.evaluation.progress import Watch
+from sabir_session.evaluation.prompts import Output, Prompt, PromptLike, PromptResponse, as_prompt, total
+from sabir_session.evaluation.script import Script, evaluation_script
+from sabir_session.records.queries import enable_inner_message_recording
+from sabir_session.state.session import Session
+
+
+class EvaluationArguments(TypedDict, total=False):
+    """How prompts are evaluated, all of it optional.
+
+    `options` may be chosen by the model, and all have a function to run. `settings` and `strict` go with every request.
+    `budget` limits what is spent; without one, each call of `evaluate` makes 50 requests at most. `approve` is asked
+    before a call runs. `watch` is told what happens; replies are streamed then.
+    """
+
+    options: Iterable[OptionLike]
+    settings: Settings | None
+    strict: Strict | None
+    budget: Budget | None
+    approve: Approve | None
+    watch: Watch | None
+
+
+class SessionArguments(TypedDict, total=False):
+    """Where one prompt is evaluated, all of it optional.
+
+    `session` records every message the moment it is there; without one, nothing is kept. `resume` goes on with
+    the session's latest evaluation, or with the one that `evaluation_id` names.
+    """
+
+    session: Session | None
+    resume: bool
+    evaluation_id: str | None
+
+
+class EvaluateArguments(EvaluationArguments, SessionArguments, total=False):
+    """How and where one prompt is evaluated."""
+
+
+async def evaluate(
+    adapter: Adapter, prompt: PromptLike[Output], **how: Unpack[EvaluateArguments]
+) -> PromptResponse[Output]:
+    """Ask, answer the calls of each reply, and ask again, until a reply asks for nothing; that is the response.
+
+    Options that are coroutine functions are awaited, others run in threads; the calls of one reply run at once. Their
+    failures are results, which the model sees. With `session`, everything is recorded before anything is done
+    with it; a process that ends in between resumes with `resume=True`, under any provider: calls without a result run
+    first, those with one never again, and an evaluation that was over answers from its records.
+    The session is written to in the loop's own thread, which waits as long as its journal takes for a record.
+
+    Raises ConversationNotFound and PromptMismatch on resume, ApprovalPending for calls that wait for a person,
+    BudgetExhausted before a request beyond the budget and when its time is over while options run, CallsTooDeep for
+    evaluations that options begin within each other without an end, OptionInvalid for an option that cannot run,
+    OutputError for a reply that is not of the prompt's type, RecordingFailed where the session cannot record, and the
+    adapter's errors.
+    """
+    evaluation = _prepared("evaluate", adapter, prompt, how)
+    with evaluation.told():
+        await drive(evaluation.script, Performer(evaluation.io))
+    return evaluation.response()
+
+
+def evaluate_sync(
+    adapter: Adapter, prompt: PromptLike[Output], **how: Unpack[EvaluateArguments]
+) -> PromptResponse[Output]:
+    """As `evaluate`, waiting: options run one after another, and none may be a coroutine function.
+
+    They run in this thread; under a budget of seconds each in one of its own, which is left when the time is over.
+    """
+    evaluation = _prepared("evaluate_sync", adapter, prompt, how)
+    with evaluation.told():
+        drive_sync(evaluation.script, SyncPerformer(evaluation.io))
+    return evaluation.response()
+
+
+@dataclass(frozen=True)
+class _Evaluation(Generic[Output]):
+    """One evaluation made ready: what it is about, how it goes, and what it works with."""
+
+    prompt: Prompt[Output]
+    conversation: Conversation
+    script: Script
+    io: EvaluationIO
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Give the response so far to whoever is told within that the budget is exhausted."""
+        try:
+            yield
+        except BudgetExhausted as error:
+            if self.conversation.replies:
+                error.response = self._response(cast("Output", None))
+            raise
+
+    def response(self) -> PromptResponse[Output]:
+        """The response of an evaluation that is over; OutputError where it is not of the prompt's type."""
+        if self.prompt.output is None:
+            return self._response(cast("Output", None))
+        return self._response(self.conversation.replies[-1].parse(self.prompt.output))
+
+    def _response(self, output: Output) -> PromptResponse[Output]:
+        conversation, heading = self.conversation, self.conversation.heading
+        return PromptResponse(
+            prompt_ns=heading.prompt_ns,
+            prompt_key=heading.prompt_key,
+            evaluation_id=heading.evaluation_id,
+            reply=conversation.replies[-1],
+            messages=tuple(conversation.messages),
+            output=output,
+            usage=total(reply.usage for reply in conversation.replies),
+        )
+
+
+def _prepared(
+    function: str, adapter: Adapter, given: PromptLike[Output], how: EvaluateArguments
+) -> _Evaluation[Output]:
+    """Check everything that can be wrong before anything is asked, run or recorded."""
+    refuse_misnamed(function, how, _KNOWN)
+    _check_types(function, adapter, how)
+    prompt, session, approve = as_prompt(given), how.get("session"), how.get("approve")
+    options = as_options(how.get("options") or ())
+    for option in options:
+        check_runs(option, asynchronous=function == "evaluate")
+    if session is not None:
+        enable_inner_message_recording(session)
+    speaks_as = str(getattr(adapter, "speaks_as", "llm"))
+    conversation = _conversation(function, prompt, speaks_as, how)
+    if how.get("resume"):
+        _check_open_calls(conversation, options)
+    spending = Spending(how.get("budget") or Budget(turns=len(conversation.replies) + MOST_REQUESTS))
+    asked_about = [option.name for option in options] if approve else None
+    script = evaluation_script(conversation, spending, asked_about)
+    call = CallArguments(options=options, settings=prompt.laid_under(how.get("settings")), strict=how.get("strict"))
+    return _Evaluation(
+        prompt, conversation, script, EvaluationIO(adapter, session, options, call, spending, approve, how.get("watch"))
+    )
+
+
+def _conversation(function: str, prompt: Prompt[Output], speaks_as: str, how: EvaluateArguments) -> Conversation:
+    evaluation_id = how.get("evaluation_id")
+    if how.get("resume"):
+        return restore(how.get("session"), prompt, speaks_as, evaluation_id)
+    if evaluation_id is not None:
+        raise SettingsInvalid(f"{function}: evaluation_id names what a resume goes on with; add resume=True")
+    return begin(prompt, speaks_as)
+
+
+def _check_open_calls(conversation: Conversation, options: Sequence[Option]) -> None:
+    """Refuse a resume without the options that its pending calls name: their calls would end in errors for good."""
+    called = {call.message.call.option_name for call in conversation.open}
+    if missing := sorted(called.difference(option.name for option in options)):
+        calls = f"calls of evaluation {conversation.heading.evaluation_id} wait for {', '.join(missing)}"
+        raise OptionInvalid(f"{calls}; resume with options= that hold them, or abandon the calls with follow_up()")
+
+
+def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None:
+    """Refuse what is most often given by mistake, before an attribute is missed in it."""
+    session: object = how.get("session")
+    budget: object = how.get("budget")
+    if isinstance(adapter, str):
+        raise SettingsInvalid(f"{function}: {adapter!r} is the name of a model; write sabir.adapter({adapter!r})")
+    if session is not None and not isinstance(session, Session):
+        remedy = "write session=Session(journal=store.journal(name))"
+        raise SettingsInvalid(f"{function}: session is of type {type(session).__name__}; {remedy}")
+    if budget is not None and not isinstance(budget, Budget):
+        raise SettingsInvalid(f"{function}: budget is of type {type(budget).__name__}; write Budget(turns=…)")
+
+
+_KNOWN = tuple(EvaluateArguments.__annotations__)

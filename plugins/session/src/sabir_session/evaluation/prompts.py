@@ -1,0 +1,104 @@
+"""What an evaluation is asked, and what it gives: the last reply, the whole conversation, and what it used.
+
+A prompt has a namespace and a key, by which a resume knows it again.
+
+Prompt(ns="shop", key="refund", system="Be brief.", messages=(sabir.user("Where is my parcel?"),), output=Answer)
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeAlias
+
+import sabir
+from pydantic import TypeAdapter
+from sabir import Message, Reply, ResponseFormat, Settings, Usage
+from sabir.calling.calls import Messages
+from sabir.vocabulary.constructors import Content, as_messages
+
+if TYPE_CHECKING:  # at run time, a default of a type variable is Python 3.13's
+    from typing_extensions import TypeVar
+
+    Output = TypeVar("Output", default=None)
+else:
+    from typing import TypeVar
+
+    Output = TypeVar("Output")
+
+_FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+
+
+@dataclass(frozen=True)
+class Prompt(Generic[Output]):
+    """A prompt: `system` instructions, the `messages` that follow them, and the type that the answer shall have.
+
+    `ns` and `key` identify it over versions of its text: a conversation resumes only under the same two. One without
+    them resumes with the same content, or with none. `output` is a pydantic model or any type that pydantic validates;
+    the provider is asked for JSON of its schema. Raises Misnamed for messages that are none.
+    """
+
+    ns: str = ""
+    key: str = ""
+    system: str | tuple[Content, ...] = ""
+    messages: Sequence[Message] = ()
+    output: type[Output] | None = None
+
+    def __post_init__(self) -> None:
+        """Hold the messages as a tuple, so that nobody changes them."""
+        object.__setattr__(self, "messages", tuple(as_messages(self.messages)))
+
+    def opening(self) -> list[Message]:
+        """The messages that a conversation begins with, the instructions first."""
+        content = (self.system,) if isinstance(self.system, str) else self.system
+        return [*([sabir.system(*content)] if any(content) else []), *self.messages]
+
+    def laid_under(self, settings: Settings | None) -> Settings | None:
+        """Settings that ask for the output's schema, unless they ask for another."""
+        if self.output is None:
+            return settings
+        asked = Settings(response_format=_format_of(self.output))
+        return asked if settings is None else settings.laid_over(asked)
+
+
+PromptLike: TypeAlias = Prompt[Output] | Messages
+"""What an evaluation takes: a prompt, or what any call takes, which is a prompt without a name."""
+
+
+def as_prompt(given: PromptLike[Output]) -> Prompt[Output]:
+    """The prompt itself, or one of a text or of messages; Misnamed for what is neither."""
+    return given if isinstance(given, Prompt) else Prompt(messages=as_messages(given))
+
+
+def _format_of(output: type[Output]) -> ResponseFormat:
+    schema = TypeAdapter(output).json_schema()
+    name = getattr(output, "__name__", "output")
+    return ResponseFormat(name=name, schema=schema, description=schema.get("description"))
+
+
+@dataclass(frozen=True)
+class PromptResponse(Generic[Output]):
+    """The response to a prompt.
+
+    `reply` is the last one; of an evaluation that was resumed after its end, what its record says of it. `messages` are
+    those of the whole evaluation, the instructions first. `output` is the reply as the prompt's type, None where the
+    prompt names none. `usage` is the sum over all turns, those of earlier processes included; a figure that one
+    provider did not say is None.
+    """
+
+    prompt_ns: str
+    prompt_key: str
+    evaluation_id: str
+    reply: Reply
+    messages: tuple[Message, ...]
+    output: Output
+    usage: Usage
+
+    @property
+    def text(self) -> str:
+        """The last reply's text."""
+        return self.reply.text
+
+
+def total(usages: Iterable[Usage]) -> Usage:
+    """The sum of each figure, None where one of them is not known; the providers' own details are left out."""
+    columns = {name: [getattr(usage, name) for usage in usages] for usages in [tuple(usages)] for name in _FIGURES}
+    return Usage(**{name: None if None in figures else sum(figures) for name, figures in columns.items()})

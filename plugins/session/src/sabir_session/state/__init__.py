@@ -1,0 +1,1 @@
+"""Typed slices, changed by reducers alone, watched by observers, kept in a journal."""

@@ -1,0 +1,162 @@
+"""Reducers, and folds: what reducers made of all events so far, kept up as each one arrives.
+
+    reducer   (items, event) ──▶ items        pure; says what is right
+    fold      plan(event) ──▶ what to do, or None where nothing changes; raises what the reducer raises
+                  │ the journal is written here
+              commit(plan)                    cannot fail
+
+Law: a fold's items are those that folding its pure reducer over the same events gives. A fold is there so that an event
+costs the same whether it is the first or the ten thousandth: a pure reducer copies its tuple each time.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+
+from sabir_session.errors import SliceNotRegistered
+
+SliceKind: TypeAlias = Literal["state", "log"]
+"""State is set back by a rollback; a log only grows, and goes to the journal."""
+
+Item = TypeVar("Item")
+Event_contra = TypeVar("Event_contra", contravariant=True)
+Plan: TypeAlias = Any
+"""What a fold planned; only that fold looks into it, hence Any."""
+
+
+class Selecting(Protocol):
+    """What a reducer may ask of its session."""
+
+    def select_all(self, item_type: type[Item]) -> tuple[Item, ...]:
+        """The items of a slice."""
+
+
+@dataclass(frozen=True)
+class ReducerContext:
+    """What a reducer is told beside the event: the session in which it runs, None where it is called by itself."""
+
+    session: Selecting | None = None
+
+
+class Reducer(Protocol[Item, Event_contra]):
+    """A pure function: what a slice holds after an event. It returns the very same tuple where nothing changes."""
+
+    def __call__(self, items: tuple[Item, ...], event: Event_contra, /, *, context: ReducerContext) -> tuple[Item, ...]:
+        """The items after the event."""
+
+
+class Fold(Protocol[Item]):
+    """A slice's content, kept up event by event."""
+
+    def plan(self, event: Any, context: ReducerContext) -> Plan | None:
+        """What `commit` shall do, or None where the event changes nothing; changes nothing itself."""
+
+    def commit(self, plan: Plan) -> None:
+        """Do what was planned; nothing may have been committed in between."""
+
+    def items(self) -> tuple[Item, ...]:
+        """The items, in the slice's order."""
+
+    def arrived(self) -> tuple[Item, ...]:
+        """The items in the order in which they came, as far as another slice needs it to become the same as this."""
+
+    def covers(self, items: tuple[Item, ...]) -> bool:
+        """Whether these items are an earlier state of this log, or its present one."""
+
+    def missing(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+        """The items of a later state of this log that are not here yet."""
+
+
+class PureFold(Generic[Item]):
+    """The fold of any pure reducers: a tuple, and the next one."""
+
+    def __init__(self, reducers: Mapping[type, Reducer[Item, Any]], items: tuple[Item, ...] = ()) -> None:
+        self._reducers = reducers
+        self._items = items
+
+    def plan(self, event: Any, context: ReducerContext) -> tuple[Item, ...] | None:
+        """The next tuple, or None where it equals this one."""
+        reduced = reducer_for(self._reducers, event)(self._items, event, context=context)
+        if not isinstance(reduced, tuple):
+            raise TypeError(f"a reducer returned {type(reduced).__name__}; it returns the slice's items as a tuple")
+        unchanged = reduced is self._items or (len(reduced) == len(self._items) and reduced == self._items)
+        return None if unchanged else reduced
+
+    def commit(self, plan: tuple[Item, ...]) -> None:
+        """Hold the next tuple."""
+        self._items = plan
+
+    def items(self) -> tuple[Item, ...]:
+        """The tuple."""
+        return self._items
+
+    def arrived(self) -> tuple[Item, ...]:
+        """The tuple."""
+        return self.items()
+
+    def covers(self, items: tuple[Item, ...]) -> bool:
+        """Whether the tuple begins with these."""
+        return self.items()[: len(items)] == items
+
+    def missing(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+        """What follows in the longer tuple."""
+        return items[len(self.items()) :]
+
+
+def reducer_for(reducers: Mapping[type, Reducer[Item, Any]], event: object) -> Reducer[Item, Any]:
+    """The reducer of an event's type; SliceNotRegistered names the types that there are reducers for."""
+    try:
+        return reducers[type(event)]
+    except KeyError:
+        known = ", ".join(sorted(each.__name__ for each in reducers))
+        name = type(event).__name__
+        raise SliceNotRegistered(f"no reducer takes {name} here, only {known}; register one for {name}") from None
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a reducer says of itself: how it is kept up, and what its slice is where nobody says otherwise."""
+
+    fold: Callable[[], Fold[Any]]
+    kind: SliceKind
+
+
+_DECLARED: dict[object, Declared] = {}
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kept_by(fold: Callable[[], Fold[Any]], *, kind: SliceKind) -> Callable[[Function], Function]:
+    """Say of a pure reducer which fold keeps it up, and what its slices are."""
+
+    def declare(reducer: Function) -> Function:
+        _DECLARED[reducer] = Declared(fold, kind)
+        return reducer
+
+    return declare
+
+
+def declared(reducer: object) -> Declared | None:
+    """What a reducer says of itself, or None."""
+    try:
+        return _DECLARED.get(reducer)
+    except TypeError:  # a callable without a hash
+        return None
+
+
+def fold_of(item_type: type[Item], reducers: Mapping[type, Reducer[Item, Any]], items: tuple[Item, ...]) -> Fold[Item]:
+    """A fold of these reducers that holds these items."""
+    own = declared(reducers[item_type]) if set(reducers) == {item_type} else None
+    if own is None:
+        return PureFold(reducers, items)
+    fold: Fold[Item] = own.fold()
+    extend(fold, items, ReducerContext())
+    return fold
+
+
+def extend(fold: Fold[Item], items: tuple[Item, ...], context: ReducerContext) -> None:
+    """Have a fold take one item after another."""
+    for item in items:
+        plan = fold.plan(item, context)
+        if plan is not None:
+            fold.commit(plan)

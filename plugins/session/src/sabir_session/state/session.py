@@ -1,0 +1,338 @@
+"""A session: typed slices, changed by reducers alone, watched by observers, kept in a journal.
+
+    mutate(T).append(item) ─▶ reducer ─▶ plan ─▶ journal (logs only) ─▶ slice ─▶ observers
+                                │                  │
+                                └ nothing new      └ RecordingFailed: the slice did not change
+
+Any thread may use a session; one change is made at a time, and observers hear of changes in their order.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sized
+from threading import RLock
+from typing import Any, Generic, TypeVar, overload
+
+from sabir_session.errors import (
+    JournalInvalid,
+    RecordingFailed,
+    SessionError,
+    SliceConflict,
+    SliceNotRegistered,
+    SnapshotRestoreError,
+    SnapshotSerializationError,
+)
+from sabir_session.state.bus import EventBus, InProcessEventBus, Listeners, Subscription
+from sabir_session.state.folds import Reducer, ReducerContext, SliceKind
+from sabir_session.state.journals import Journal
+from sabir_session.state.slices import Slice, kind_for
+from sabir_session.state.snapshots import SliceSnapshot, Snapshot
+
+logger = logging.getLogger("sabir.session")
+
+Item = TypeVar("Item")
+Event = TypeVar("Event")
+Observer = Callable[[tuple[Item, ...], tuple[Item, ...]], object]
+
+
+class Session:
+    """The state of a conversation and of what surrounds it, as slices of typed items.
+
+    `bus`: where events are published that the slices' reducers shall take; its own by default. `journal`: what is
+    appended to log slices is written there first, and what is there is loaded when their type is registered. Raises
+    SessionError for what is no bus or no journal.
+    """
+
+    def __init__(self, bus: EventBus | None = None, journal: Journal | None = None) -> None:
+        _check_can("bus", bus, ("subscribe", "publish"))
+        _check_can("journal", journal, ("append", "read"))
+        self.bus: EventBus = InProcessEventBus() if bus is None else bus
+        self._journal = journal
+        self._counted = _with_length(journal)
+        self._journaled: int | None = None
+        self._slices: dict[type, Slice[Any]] = {}
+        self._mutators: dict[type, SliceMutator[Any]] = {}
+        self._observers = Listeners()
+        self._untold: deque[tuple[type, tuple[Any, ...], tuple[Any, ...]]] = deque()
+        self._is_telling = False
+        self._lock = RLock()
+        self._context = ReducerContext(self)
+
+    @overload
+    def mutate(self) -> "SessionMutator": ...
+    @overload
+    def mutate(self, item_type: type[Item]) -> "SliceMutator[Item]": ...
+    def mutate(self, item_type: type[Item] | None = None) -> "SessionMutator | SliceMutator[Item]":
+        """What changes one slice; without a type, what changes all of them."""
+        if item_type is None:
+            return SessionMutator(self)
+        mutator: SliceMutator[Item] | None = self._mutators.get(item_type)
+        if mutator is None:
+            mutator = self._mutators[item_type] = SliceMutator(self, item_type)
+        return mutator
+
+    def select_all(self, item_type: type[Item]) -> tuple[Item, ...]:
+        """The items of a slice, in its order; () for a type that is not registered."""
+        with self._lock:
+            held: Slice[Item] | None = self._slices.get(item_type)
+            return () if held is None else held.fold.items()
+
+    def select_arrived(self, item_type: type[Item]) -> tuple[Item, ...]:
+        """The items of a slice, of records the evaluation first that came first, whatever its clock said; else ()."""
+        with self._lock:
+            held: Slice[Item] | None = self._slices.get(item_type)
+            return () if held is None else held.fold.arrived()
+
+    def is_registered(self, item_type: type) -> bool:
+        """Whether there is a slice of that type."""
+        return item_type in self._slices
+
+    @property
+    def has_journal(self) -> bool:
+        """Whether there is a journal: what it holds of a type is here once that is registered."""
+        return self._journal is not None
+
+    def observe(self, item_type: type[Item], observer: Observer[Item]) -> Subscription:
+        """Have `observer(old, new)` called after each real change of a slice; the handle ends it.
+
+        Observers are called in the order in which they were added, in the thread that made the change. What one raises
+        is logged on `sabir.session` with its name; it keeps no other from being called, and the change stands. While a
+        slice is observed, each change of it costs two tuples of all its items. ObserverInvalid for a coroutine
+        function, which nothing would await.
+        """
+        return self._observers.add(item_type, observer)
+
+    def snapshot(self) -> Snapshot:
+        """What all slices hold now; SnapshotSerializationError for a value that would not come back equal."""
+        with self._lock:
+            held = [(each, each.fold.arrived()) for each in self._slices.values()]
+        return Snapshot(slices=tuple(_taken(each, items) for each, items in held))
+
+    def clone(self, bus: EventBus | None = None) -> "Session":
+        """A session that holds the same and goes its own way; observers and the journal are not copied.
+
+        To go on in a journal of its own, fork that in its store.
+        """
+        other = Session(bus)
+        with self._lock:
+            for item_type, held in self._slices.items():
+                other._slices[item_type] = held.filled(held.fold.arrived())
+                for event_type in held.reducers:
+                    other._listen(item_type, event_type)
+        return other
+
+    def _register(
+        self, item_type: type[Item], event_type: type, reducer: Reducer[Item, Any], kind: SliceKind | None
+    ) -> None:
+        with self._lock:
+            held = self._slices.get(item_type) or Slice(item_type, kind_for(reducer, kind))
+            namesake = next((each for each in self._slices.values() if each.type_id == held.type_id), held)
+            if namesake is not held:
+                raise SliceConflict(
+                    f"another class is registered as {held.type_id!r}, the name it is stored by; rename one"
+                )
+            held.check_kind(event_type, kind)
+            if not held.join(event_type, reducer):
+                return
+            if held.kind == "log" and self._journal is not None:
+                self._load(held, self._journal)
+            self._slices[item_type] = held
+            self._listen(item_type, event_type)
+            if held.kind == "log" and held.fold.items():
+                self._tell(item_type, (), held.fold.items())
+
+    def _listen(self, item_type: type, event_type: type) -> None:
+        self.bus.subscribe(event_type, lambda event: self._dispatch(item_type, event))
+
+    def _load(self, held: Slice[Item], journal: Journal) -> None:
+        position = -1
+        for position, (kind, body) in enumerate(journal.read()):
+            if kind != held.type_id:
+                continue
+            try:
+                plan = held.fold.plan(held.codec.decode(body), self._context)
+            except ValueError as error:
+                raise JournalInvalid(f"record {position} of the journal, {kind}, cannot be read: {error}") from None
+            if plan is not None:
+                held.fold.commit(plan)
+        if self._journaled is None:
+            self._journaled = position + 1
+
+    def _dispatch(self, item_type: type[Item], event: object) -> None:
+        with self._lock:
+            held = self._slices.get(item_type)
+            if held is None:
+                name = item_type.__name__
+                raise SliceNotRegistered(
+                    f"the session has no slice {name}; call session.mutate({name}).register({name}, reducer) first"
+                )
+            if item_type not in self._observers.by_type:
+                self._take(held, event)
+                return
+            before = held.fold.items()
+            if self._take(held, event):
+                self._tell(item_type, before, held.fold.items())
+
+    def _take(self, held: Slice[Any], event: object) -> bool:
+        """Have a slice take an event; False where that changes nothing."""
+        if held.kind == "log" and type(event) is not held.item_type:
+            name = type(event).__name__
+            raise SliceNotRegistered(
+                f"the log of {held.item_type.__name__} takes no {name}; register a slice for {name}"
+            )
+        plan = held.fold.plan(event, self._context)
+        if plan is None:
+            return False
+        if held.kind == "log" and self._journal is not None:
+            self._record(self._journal, held, event)
+        held.fold.commit(plan)
+        return True
+
+    def _record(self, journal: Journal, held: Slice[Any], event: object) -> None:
+        """Write an event, unless another session wrote to the same journal object: this one lacks its records."""
+        if self._counted is not None and len(self._counted) != self._journaled:
+            raise RecordingFailed(
+                f"record {self._journaled} of the journal was written by another session on the same journal; "
+                "open the journal again, in a new session"
+            )
+        try:
+            body = held.codec.encode(event)
+        except ValueError as error:
+            raise RecordingFailed(f"a {held.type_id} cannot be written as JSON: {error}; nothing changed") from None
+        try:
+            journal.append(held.type_id, body)
+        except RecordingFailed:
+            raise
+        except Exception as error:
+            raise RecordingFailed(f"the journal did not take a {held.type_id}: {error}; nothing changed") from error
+        if self._journaled is not None:
+            self._journaled += 1
+
+    def _tell(self, item_type: type, old: tuple[Any, ...], new: tuple[Any, ...]) -> None:
+        """Tell observers, after they heard of all earlier changes: an observer may change the session itself."""
+        self._untold.append((item_type, old, new))
+        if self._is_telling:
+            return
+        self._is_telling = True
+        try:
+            while self._untold:
+                told, *change = self._untold.popleft()
+                for observer in self._observers.of(told):
+                    try:
+                        observer(*change)
+                    except Exception as error:
+                        name, fault = getattr(observer, "__qualname__", repr(observer)), type(error).__name__
+                        shown = (name, told.__name__, fault, error)
+                        logger.exception("observer %s of %s failed: %s: %s; the change stands", *shown)
+        finally:
+            self._is_telling = False
+
+    def _rollback(self, snapshot: Snapshot) -> None:
+        with self._lock:
+            goals = self._decoded(snapshot)
+            moves = {
+                item_type: held.moved_to(goals.get(item_type, ()))
+                for item_type, held in self._slices.items()
+                if held.kind == "log"
+            }
+            states = {
+                item_type: held.set_to(goals.get(item_type, ()))
+                for item_type, held in self._slices.items()
+                if held.kind == "state"
+            }
+            for item_type, missing in moves.items():
+                self._advance(item_type, missing)
+            for item_type, fold in states.items():
+                before, self._slices[item_type].fold = self._slices[item_type].fold.items(), fold
+                if before != fold.items():
+                    self._tell(item_type, before, fold.items())
+
+    def _advance(self, item_type: type, missing: tuple[Any, ...]) -> None:
+        held = self._slices[item_type]
+        before = held.fold.items() if missing else ()
+        try:
+            for item in missing:
+                self._take(held, item)
+        finally:
+            if missing and held.fold.items() is not before:
+                self._tell(item_type, before, held.fold.items())
+
+    def _decoded(self, snapshot: Snapshot) -> dict[type, tuple[Any, ...]]:
+        registered = {each.type_id: each for each in self._slices.values()}
+        goals: dict[type, tuple[Any, ...]] = {}
+        for taken in snapshot.slices:
+            held = registered.pop(taken.slice_type, None)
+            if held is None:
+                raise SnapshotRestoreError(
+                    f"the snapshot holds {taken.slice_type!r}, which is not registered here, or is there twice; "
+                    "register its type before the rollback"
+                )
+            goals[held.item_type] = held.decoded(taken)
+        return goals
+
+
+def _check_can(argument: str, given: object, verbs: tuple[str, str]) -> None:
+    """Refuse what is most often given by mistake: a store, a path, a journal in the place of the bus."""
+    if given is not None and not all(callable(getattr(given, verb, None)) for verb in verbs):
+        cannot = f"is of type {type(given).__name__}, which cannot {' and '.join(verbs)}"
+        raise SessionError(f"Session: {argument} {cannot}; a journal is given as Session(journal=store.journal(name))")
+
+
+def _with_length(journal: object) -> Sized | None:
+    return journal if isinstance(journal, Sized) else None
+
+
+def _taken(held: Slice[Any], items: tuple[Any, ...]) -> SliceSnapshot:
+    texts: list[str] = []
+    for index, item in enumerate(items):
+        try:
+            texts.append(held.codec.encode(item))
+        except ValueError as error:
+            message = f"item {index} of the slice {held.type_id} cannot be written as JSON: {error}"
+            raise SnapshotSerializationError(message) from None
+    return SliceSnapshot(slice_type=held.type_id, item_type=held.type_id, kind=held.kind, items=tuple(texts))
+
+
+class SliceMutator(Generic[Item]):
+    """Changes one slice of a session."""
+
+    def __init__(self, session: Session, item_type: type[Item]) -> None:
+        self._session = session
+        self._item_type = item_type
+
+    def register(self, event_type: type[Event], reducer: Reducer[Item, Event], kind: SliceKind | None = None) -> None:
+        """Have a reducer take events of exactly that type; once is as good as twice.
+
+        `kind` is what the slice is: where it is not given, what the reducer declares itself to be, else a state. A log
+        takes items of its own type alone, and is filled here with what the session's journal holds of it. Raises
+        SliceConflict where the slice is registered otherwise, JournalInvalid for a damaged journal.
+        """
+        self._session._register(self._item_type, event_type, reducer, kind)
+
+    def append(self, item: Item) -> None:
+        """Give the slice one more item, by way of the reducer of its own type.
+
+        Raises SliceNotRegistered, RecordingFailed, and what the reducer raises; the slice did not change then.
+        """
+        self._session._dispatch(self._item_type, item)
+
+    def dispatch(self, event: object) -> None:
+        """Give the slice an event of any type that it has a reducer for; raises what `append` raises."""
+        self._session._dispatch(self._item_type, event)
+
+
+class SessionMutator:
+    """Changes all slices of a session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def rollback(self, snapshot: Snapshot) -> None:
+        """Set state slices to what the snapshot holds; a slice that it does not hold becomes empty.
+
+        Logs are never set back: a log that is further stays as it is, one that is not so far moves forward, journal
+        first. SnapshotRestoreError where a log and the snapshot's part, or where it holds what is not registered here
+        or cannot be read; nothing changed then. RecordingFailed where the journal does not take what a log moves by:
+        that log holds what was taken, and no state changed.
+        """
+        self._session._rollback(snapshot)

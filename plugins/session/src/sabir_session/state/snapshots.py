@@ -1,0 +1,97 @@
+"""A session's slices as data: what was in them at one moment.
+
+    session.snapshot() ──▶ Snapshot ──to_json──▶ {"schema": 1, "created_at": …, "slices": [
+                                                    {"slice_type": "module:Class", "item_type": …, "kind": …,
+                                                     "items": [{…}, …]}]}
+    session.mutate().rollback(snapshot) ◀── Snapshot ◀──from_json──
+
+A snapshot holds texts, never instances: reading one makes nothing that it names and imports nothing. The
+session that it is given to makes items of its own registered types.
+"""
+
+import json
+from typing import Any, Literal, NoReturn
+
+from pydantic import Field, ValidationError
+from pydantic_core import to_json
+from sabir.base.errors import one_line
+from sabir.base.models import AtRest, describe, load_as
+from sabir.vocabulary.parts import NonEmpty, Text
+
+from sabir_session.errors import SnapshotRestoreError
+from sabir_session.state.codec import UTCDatetime, now
+
+SCHEMA = 1
+"""The number of the snapshot schema that this version writes, and the latest that it reads."""
+
+
+class SliceSnapshot(AtRest):
+    """One slice: its type, what it is, and the JSON text of each item."""
+
+    slice_type: NonEmpty
+    item_type: NonEmpty
+    kind: Literal["state", "log"] = "state"
+    items: tuple[Text, ...] = ()
+
+
+class Snapshot(AtRest):
+    """What a session's slices held at one moment; `to_json` writes it, `from_json` reads it."""
+
+    schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
+    created_at: UTCDatetime = Field(default_factory=now)
+    slices: tuple[SliceSnapshot, ...] = ()
+
+    def to_json(self) -> str:
+        """The snapshot as JSON text; the items of a slice stand in it as they are, with plain keys."""
+        document: dict[str, Any] = self.model_dump(mode="json", exclude={"slices"})
+        slices = [each.model_dump(mode="json", exclude={"items"}) for each in self.slices]
+        texts = [
+            f'{_encode(head)[:-1]},"items":[{",".join(each.items)}]}}'
+            for head, each in zip(slices, self.slices, strict=True)
+        ]
+        return f'{_encode(document)[:-1]},"slices":[{",".join(texts)}]}}'
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Snapshot":
+        """The snapshot of a text; SnapshotRestoreError for one that is none, or is of a newer schema."""
+        document = _decoded(text)
+        if not isinstance(document, dict) or not isinstance(document.get("slices"), list):
+            raise SnapshotRestoreError(
+                "the text is no snapshot: expected an object with `slices`; see Snapshot.to_json"
+            )
+        number = document.get("schema")
+        if type(number) is int and number > SCHEMA:
+            raise SnapshotRestoreError(f"the snapshot has schema {number}, newer than {SCHEMA}; upgrade sabir-session")
+        if number != SCHEMA or type(number) is not int:
+            raise SnapshotRestoreError(f"the snapshot has schema {one_line(repr(number), 40)}; expected {SCHEMA}")
+        try:
+            slices = [_with_texts(each) for each in document["slices"]]
+            return load_as(cls.model_validate, {**document, "slices": slices})
+        except ValueError as error:  # pydantic's, sabir's, and that of what is nested too deeply
+            reason = describe(error) if isinstance(error, ValidationError) else str(error)
+            raise SnapshotRestoreError(f"the text is no snapshot: {one_line(reason, 300)}") from None
+
+
+def _with_texts(each: Any) -> Any:
+    """A slice as it stands in a text, its items as texts of their own."""
+    if not isinstance(each, dict) or not isinstance(each.get("items"), list):
+        return each
+    return {**each, "items": [_encode(item) for item in each["items"]]}
+
+
+def _encode(value: Any) -> str:
+    return to_json(value).decode()  # as pydantic wrote it, numbers included
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def _decoded(text: str | bytes) -> Any:
+    try:
+        return _DECODER.decode(text if isinstance(text, str) else text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise SnapshotRestoreError(f"the text is no JSON: {one_line(str(error), 200)}") from None

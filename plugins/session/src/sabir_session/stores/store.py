@@ -1,0 +1,293 @@
+"""Named journals in a database: opened, forked, listed, deleted. One logic for every database that speaks SQL.
+
+    store.journal("a")        a: 0 1 2 3 4 …
+    store.fork("a", "b", 3)   b:       └ 3 4 …     one row: a's first three are b's past
+
+An engine (SQLite, Postgres) runs statements; what they mean stands here.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from threading import RLock
+from typing import Any, NamedTuple, Protocol
+
+from sabir.authoring.databases import REMEDY_OF_DAMAGE, told
+from sabir.base.errors import one_line
+from sabir.calling.stream import SyncClosing
+
+from sabir_session.errors import (
+    JournalExists,
+    JournalInvalid,
+    JournalMissing,
+    PositionTaken,
+    RecordingFailed,
+    StoreError,
+    StoreTooNew,
+)
+from sabir_session.stores import layout
+from sabir_session.stores.layout import POSITIONS
+
+BATCH = 64
+"""Records that are read at once."""
+
+Row = tuple[Any, ...]
+
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
+
+
+def scheme_of(address: str) -> str:
+    """The scheme of a URL; "" for what is none. The rest of a URL is not shown in errors: it may hold a password."""
+    found = _SCHEME.match(address)
+    return found[1] if found else ""
+
+
+class Changed(Protocol):
+    """What an engine says of a statement that it executed."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows it changed."""
+
+
+class Stretch(NamedTuple):
+    """Records that lie in one journal: positions from `first`, `end` exclusive."""
+
+    journal: int
+    first: int
+    end: int
+
+
+class Store(SyncClosing, ABC):
+    """Named journals in one database; a context manager, usable from any thread.
+
+    Its methods raise StoreError where the database fails.
+    """
+
+    _described: str
+    """What the database is called in errors: its path, or its address without a password."""
+    _failures: type[Exception]
+    _taken: type[Exception]
+    """What the engine raises for a key that is there already."""
+    _append = layout.APPEND
+    _tables: tuple[str, ...]
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+
+    @abstractmethod
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        """The rows that a statement gives."""
+
+    @abstractmethod
+    def _executor(self) -> Callable[[str, Row], Changed]:
+        """The function that executes a statement which gives no rows; the same one serves for all."""
+
+    def _changed(self, statement: str, values: Row = ()) -> int:
+        """How many rows a statement changed."""
+        return self._executor()(statement, values).rowcount
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[object]:
+        """All or nothing, and nobody else's writes between what is read and what is written in it."""
+
+    @abstractmethod
+    def _is_empty(self) -> bool:
+        """Whether the tables are yet to be made."""
+
+    def journal(self, name: str) -> "StoredJournal":
+        """The journal of that name, opened, and made where there is none.
+
+        It holds what is in it now. Whoever else appends to it from now on makes its next append fail: two writers never
+        interleave.
+        """
+        if not name:
+            raise StoreError("a journal has a name of at least one character; give one")
+        with self._working(f"open the journal {name!r}"):
+            found = self._rows(layout.FIND, (name,))
+            if not found:
+                self._changed(layout.MAKE, (name,))
+                found = self._rows(layout.FIND, (name,))
+            identity: int = found[0][0]
+            return StoredJournal(self, name, identity, self._length(identity))
+
+    def fork(self, name: str, other: str, at: int | None = None) -> None:
+        """Make a journal that begins with the first `at` records of another one; with all that it has by default.
+
+        One row is written, however long the past is; later appends of either are not seen by the other. Raises
+        JournalMissing, JournalExists, and StoreError for an `at` that is not between 0 and the journal's length.
+        """
+        if not other:
+            raise StoreError("a journal has a name of at least one character; give one")
+        with self._working(f"fork the journal {name!r}"), self._transaction():
+            identity = self._found(name)
+            length = self._length(identity)
+            at = length if at is None else at
+            if not 0 <= at <= length:
+                raise StoreError(f"the journal {name!r} has {length} records; it cannot be forked at {at}")
+            parent: int | None = None
+            if at:  # whoever holds the last record of the past, so that no chain is longer than it must be
+                parent = self._stretches(identity, at)[-1].journal
+            if not self._changed(layout.FORK, (other, parent, at)):
+                raise JournalExists(
+                    f"{self._described} holds a journal {other!r} already; delete it, or fork to another name"
+                )
+
+    def names(self) -> tuple[str, ...]:
+        """The names of the journals, sorted."""
+        with self._working("list the journals"):
+            return tuple(sorted(row[0] for row in self._rows(layout.NAMES)))
+
+    def length(self, name: str) -> int | None:
+        """How many records the journal of that name holds; None where there is none, and none is made."""
+        with self._working(f"look for the journal {name!r}"):
+            found = self._rows(layout.FIND, (name,))
+            return self._length(found[0][0]) if found else None
+
+    def delete(self, name: str) -> None:
+        """Delete a journal; records that a fork of it has as its past stay until that is deleted too.
+
+        Raises JournalMissing.
+        """
+        with self._working(f"delete the journal {name!r}"), self._transaction():
+            identity = self._found(name)
+            self._changed(layout.HIDE, (identity,))
+            self._sweep(identity)
+
+    def _sweep(self, journal: int | None) -> None:
+        """Drop a nameless journal's records that are no fork's past, and itself where there are no forks."""
+        while journal is not None:
+            ((parent, _, name),) = self._rows(layout.PAST, (journal,))
+            ((longest,),) = self._rows(layout.LONGEST_FORK, (journal,))
+            if name is not None:
+                return
+            first = journal * POSITIONS
+            self._changed(layout.DROP_RECORDS, (first + (longest or 0), first + POSITIONS))
+            if longest is not None:
+                return
+            self._changed(layout.DROP, (journal,))
+            journal = parent
+
+    def _found(self, name: str) -> int:
+        found = self._rows(layout.FIND, (name,))
+        if not found:
+            known = one_line(", ".join(repr(each) for each in self.names()), 200) or "none"
+            raise JournalMissing(f"{self._described} holds no journal {name!r}; it holds {known}")
+        identity: int = found[0][0]
+        return identity
+
+    def _length(self, journal: int) -> int:
+        first = journal * POSITIONS
+        ((last,),) = self._rows(layout.LAST_KEY, (first, first + POSITIONS))
+        if last is not None:
+            return int(last) - first + 1
+        ((_, length, _),) = self._rows(layout.PAST, (journal,))
+        return int(length)
+
+    def _stretches(self, journal: int, end: int) -> list[Stretch]:
+        """Where the first `end` records of a journal lie, in their order."""
+        found: list[Stretch] = []
+        following: int | None = journal
+        while following is not None and end > 0:
+            past = self._rows(layout.PAST, (following,))
+            if not past:
+                gone = f"the journal number {following} is gone, on which another builds"
+                raise JournalInvalid(f"{self._described}: {gone}; {REMEDY_OF_DAMAGE}")
+            parent, length, _ = past[0]
+            if end > length:
+                found.append(Stretch(following, length, end))
+            following, end = parent, min(end, length)
+        return found[::-1]
+
+    def _read(self, journal: int, first: int, end: int) -> Iterator[tuple[str, str]]:
+        with self._working("read a journal"):
+            stretches = self._stretches(journal, end)
+        for stretch in stretches:
+            key, last = (stretch.journal * POSITIONS + max(each, first) for each in (stretch.first, stretch.end))
+            while key < last:
+                with self._working("read a journal"):
+                    rows = self._rows(layout.RECORDS, (key, last, BATCH))
+                for found, kind, body in rows or [(None, "", "")]:
+                    if found != key:
+                        gone = f"record {key % POSITIONS} of journal number {stretch.journal} is gone"
+                        raise JournalInvalid(f"{self._described}: {gone}; {REMEDY_OF_DAMAGE}")
+                    yield kind, body
+                    key += 1
+
+    def _open(self) -> None:
+        """Make the tables, or bring older ones to this version's layout; StoreTooNew for newer ones."""
+        with self._working("be opened"), self._transaction():
+            if self._is_empty():
+                for statement in self._tables:
+                    self._changed(statement)
+                return
+            version = self._version()
+            for older in range(version, layout.VERSION):
+                for statement in layout.UPGRADES[older]:
+                    self._changed(statement)
+            if version != layout.VERSION:
+                self._changed(layout.WRITE_VERSION, (layout.VERSION,))
+
+    def _version(self) -> int:
+        """The layout that the tables have."""
+        found = [row[0] for row in self._rows(layout.READ_VERSION)]
+        version = found[0] if len(found) == 1 and type(found[0]) is int else None
+        if version is not None and version > layout.VERSION:
+            raise StoreTooNew(
+                f"{self._described} has layout {version}, newer than {layout.VERSION}; upgrade sabir-session"
+            )
+        if version is None or any(older not in layout.UPGRADES for older in range(version, layout.VERSION)):
+            held = one_line(repr(found), 80)
+            raise StoreError(f"{self._described} is damaged: its layout is {held}; {REMEDY_OF_DAMAGE}")
+        return version
+
+    @contextmanager
+    def _working(self, task: str) -> Iterator[None]:
+        with self._lock:
+            try:
+                yield
+            except self._failures as error:
+                raise StoreError(f"{self._described} could not {task}: {told(error)}") from error
+
+
+class StoredJournal:
+    """One journal of a store, as it was when it was opened and with what was appended through it since."""
+
+    def __init__(self, store: Store, name: str, identity: int, length: int) -> None:
+        self.name = name
+        self._store = store
+        self._identity = identity
+        self._key = identity * POSITIONS + length
+        self._lock, self._execute, self._statement = store._lock, store._executor(), store._append
+
+    def __len__(self) -> int:
+        """How many records it holds."""
+        return self._key - self._identity * POSITIONS
+
+    def append(self, kind: str, body: str) -> None:
+        """Write one record; it is there, and stays if the process dies, once this has returned.
+
+        Raises RecordingFailed, and nothing is written, where the database fails and where the journal was deleted, and
+        PositionTaken, which is one, where another writer has taken the position since this one was opened.
+        """
+        store = self._store
+        with self._lock:
+            try:
+                written = self._execute(self._statement, (self._key, kind, body, self._identity)).rowcount
+            except store._taken:
+                reason = "was written by another since this one opened it; open the journal again"
+                raise PositionTaken(f"position {len(self)} of the journal {self.name!r} {reason}") from None
+            except store._failures as error:
+                raise RecordingFailed(
+                    f"{store._described} did not take position {len(self)} of {self.name!r}: {told(error)}"
+                ) from error
+            if not written:
+                raise RecordingFailed(
+                    f"the journal {self.name!r} was deleted from {store._described}; open another one"
+                )
+            self._key += 1
+
+    def read(self, first: int = 0) -> Iterator[tuple[str, str]]:
+        """The records from that position on, as (kind, body), in order; JournalInvalid where one is gone."""
+        return self._store._read(self._identity, first, len(self))

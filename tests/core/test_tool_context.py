@@ -1,0 +1,50 @@
+"""What an option may know of its run, and the depth at which calls within each other end."""
+
+import pytest
+import sabir
+from sabir import Message, OptionCallPayload
+from sabir.errors import CallsTooDeep, OutsideEvaluation
+from sabir.options.context import MOST_DEPTH, ToolContext, at_depth, deeper
+
+CALL = Message(policy="llm", payload=OptionCallPayload(invocation_id="c1", option_name="sink"))
+
+
+@sabir.option
+def sink() -> str:
+    "Go one deeper."
+    with deeper("sink"):
+        return "there"
+
+
+async def test_a_call_that_is_too_deep_ends_what_it_is_within() -> None:
+    """As a result, a model would choose it again; an error of the same name that an option has itself is its result."""
+    with at_depth(MOST_DEPTH - 1):
+        (result,) = sabir.answer_sync([CALL], [sink])
+        assert result.result is not None and result.result.result == "there"
+    with at_depth(MOST_DEPTH), pytest.raises(CallsTooDeep, match=f"'sink' is called within {MOST_DEPTH} other calls"):
+        sabir.answer_sync([CALL], [sink])
+    with at_depth(MOST_DEPTH), pytest.raises(CallsTooDeep):
+        await sabir.answer([CALL], [sink])
+
+
+def test_an_options_own_error_of_that_name_is_its_result() -> None:
+    """Classes are told apart, not names."""
+    own = type("CallsTooDeep", (Exception,), {})
+
+    @sabir.option
+    def sink() -> str:
+        "Fail."
+        raise own("my own")
+
+    (result,) = sabir.answer_sync([CALL], [sink])
+
+    assert result.result is not None
+    assert (result.result.error_type, result.result.error_message) == ("CallsTooDeep", "my own")
+
+
+def test_outside_of_a_run_there_is_no_context() -> None:
+    """In one, it is found without being handed on."""
+    with pytest.raises(OutsideEvaluation, match="no option of an evaluation runs here"):
+        ToolContext.current()
+    with ToolContext("c1", idempotency_key="m1/c1").entered():
+        assert ToolContext.current().idempotency_key == "m1/c1"

@@ -1,0 +1,147 @@
+"""A process that evaluates and is killed on the way: `python -m tests.session.crash.child '{"die_at": 7, …}'`.
+
+    point 1 ─ journal write ─ point 2 ─ … ─ point n       SIGKILL at the one that it is told, by its own hand
+
+Points stand before and after each journal write, each provider call and each option. A run that ends prints the names
+of all that it passed. It resumes what the journal holds, and begins where there is nothing to resume.
+"""
+
+import http.client
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import sabir
+from sabir.authoring.inprocess import Served
+from sabir.contract.protocols import WireRequest
+from sabir.options.context import ToolContext
+from sabir_session import Journal, PostgresStore, Session, SQLiteStore, Store
+from sabir_session.evaluation.errors import ConversationNotFound
+from sabir_session.evaluation.evaluate import evaluate, evaluate_sync
+from sabir_session.evaluation.prompts import Prompt
+
+from tests.session.crash import wires
+
+PROMPT: Prompt[None] = Prompt(ns="trips", key="book", system="Be brief.", messages=[sabir.user("Two seats to Oslo.")])
+
+
+def store_at(where: str) -> Store:
+    """The store of a path, or of a URL of Postgres."""
+    return PostgresStore(where) if where.startswith("postgresql:") else SQLiteStore(where)
+
+
+class Fuse:
+    """Counts points, and kills the process at one of them."""
+
+    def __init__(self, die_at: int) -> None:
+        self.passed: list[str] = []
+        self._die_at = die_at
+
+    def point(self, name: str) -> None:
+        """One more point."""
+        self.passed.append(name)
+        if len(self.passed) == self._die_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class DyingJournal:
+    """A journal with a point before and after each write."""
+
+    def __init__(self, journal: Journal, fuse: Fuse) -> None:
+        self._journal = journal
+        self._fuse = fuse
+
+    def append(self, kind: str, body: str) -> None:
+        """Write a record."""
+        self._fuse.point("before write")
+        self._journal.append(kind, body)
+        self._fuse.point("after write")
+
+    def read(self) -> Iterable[tuple[str, str]]:
+        """What is there."""
+        return self._journal.read()
+
+
+def asking(url: str, fuse: Fuse) -> Callable[[WireRequest], Served]:
+    """Sends requests to a server elsewhere, with a point before and after each."""
+    host, path = url.removeprefix("http://").split("/", 1)
+
+    def serve(request: WireRequest) -> Served:
+        fuse.point("before call")
+        connection = http.client.HTTPConnection(host, timeout=30)
+        try:
+            connection.request("POST", f"/{path}", request.body)
+            response = connection.getresponse()
+            served = Served(response.status, [response.read()])
+        finally:
+            connection.close()
+        fuse.point("after call")
+        return served
+
+    return serve
+
+
+def options(log: Path, fuse: Fuse, *, is_awaited: bool) -> list[sabir.Option]:
+    """Two options, each of which notes its runs in a file, with a point before and after that."""
+
+    def noted(name: str, text: str) -> str:
+        run = ToolContext.current()
+        fuse.point(f"before {name}")
+        line = json.dumps([name, run.call_id, run.idempotency_key, run.is_resume]) + "\n"
+        with log.open("a") as file:
+            file.write(line)
+        fuse.point(f"after {name}")
+        return text
+
+    def look_up(city: str) -> str:
+        """Look up a city."""
+        return noted("look_up", f"{city} is open")
+
+    def book(city: str, seats: int) -> dict[str, Any]:
+        """Book seats."""
+        return {"booked": noted("book", city), "seats": seats}
+
+    async def look_up_later(city: str) -> str:
+        """Look up a city."""
+        return look_up(city)
+
+    async def book_later(city: str, seats: int) -> dict[str, Any]:
+        """Book seats."""
+        return book(city, seats)
+
+    chosen = (look_up_later, book_later) if is_awaited else (look_up, book)
+    return [sabir.option(name=name)(function) for name, function in zip(("look_up", "book"), chosen, strict=True)]
+
+
+def run(told: dict[str, Any]) -> list[str]:
+    """Resume, or begin; the points that were passed."""
+    fuse = Fuse(told["die_at"])
+    llm = wires.adapter(told["dialect"], asking(told["url"], fuse))
+    offered = options(Path(told["log"]), fuse, is_awaited=told["is_awaited"])
+    store: AbstractContextManager[Store] = store_at(told["store"])
+    with store as opened:
+        session = Session(journal=DyingJournal(opened.journal(told["journal"]), fuse))
+        try:
+            go_on(llm, session, offered, resume=True, is_awaited=told["is_awaited"])
+        except ConversationNotFound:
+            go_on(llm, session, offered, resume=False, is_awaited=told["is_awaited"])
+    return fuse.passed
+
+
+def go_on(llm: sabir.Adapter, session: Session, offered: list[sabir.Option], *, resume: bool, is_awaited: bool) -> None:
+    """Evaluate, waiting or in a loop."""
+    if not is_awaited:
+        evaluate_sync(llm, PROMPT, session=session, options=offered, resume=resume)
+        return
+    import asyncio
+
+    asyncio.run(evaluate(llm, PROMPT, session=session, options=offered, resume=resume))
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(json.loads(sys.argv[1]))))

@@ -1,0 +1,127 @@
+"""What was recorded under one provider goes on under any other, wherever it was interrupted (WI-02).
+
+whole run under A ─▶ n records ─▶ for each k: a session that holds the first k ─▶ resumed under B ─▶ B's rules
+"""
+
+from typing import Any
+
+import pytest
+import sabir
+from sabir.authoring.inprocess import Served
+from sabir.calling.adapter import ModelAdapter
+from sabir.contract.protocols import WireRequest
+from sabir_session.evaluation.evaluate import evaluate, evaluate_sync
+from sabir_session.evaluation.prompts import Prompt
+
+from tests.laws.oracle import check_request
+from tests.laws.rules import RULES, check_pairing
+from tests.session.crash import wires
+from tests.session.crash.journals import Line, ListJournal, numbers_of, records_of, session_of
+
+PROMPT: Prompt[None] = Prompt(ns="trips", key="book", system="Be brief.", messages=[sabir.user("Two seats to Oslo.")])
+NUMBERS = [
+    ("system", 0, 0), ("user", 1, 0), ("assistant", 2, 1), ("tool", 3, 1), ("tool", 4, 1),
+    ("assistant", 5, 2), ("tool", 6, 2), ("assistant", 7, 3),
+]  # fmt: skip
+DIALECTS = tuple(wires.MODELS)
+WHERE_SEALED = {
+    "openai.responses": "sealed-cipher",
+    "anthropic.messages": "sealed-sign",
+    "google.generate_content": "c2VhbGVkLXNpZ24=",
+}
+"""Dialect → what only its own maker may see again."""
+
+
+def look_up(city: str) -> str:
+    """Look up a city."""
+    return f"{city} is open"
+
+
+def book(city: str, seats: int) -> dict[str, Any]:
+    """Book seats."""
+    return {"booked": city, "seats": seats}
+
+
+def strict(dialect: str, bodies: list[bytes]) -> ModelAdapter:
+    """An adapter whose service takes only what that wire's rules and the vendor's own types accept."""
+
+    def serve(request: WireRequest) -> Served:
+        bodies.append(request.body)
+        check_pairing(dialect, request.body)
+        if dialect in RULES:
+            check_request(dialect, request.body)
+        return Served(200, [wires.answer(dialect, request.body)])
+
+    return wires.adapter(dialect, serve)
+
+
+def recorded(dialect: str, lines: list[Line] | None = None, *, resume: bool = False) -> tuple[ListJournal, list[bytes]]:
+    """The journal of a run under a dialect, whole or resumed, and the requests made for it."""
+    bodies: list[bytes] = []
+    journal = ListJournal(lines or ())
+    llm = strict(dialect, bodies)
+    evaluate_sync(llm, PROMPT, session=session_of(journal), options=[look_up, book], resume=resume)
+    return journal, bodies
+
+
+def test_the_wires_are_told_apart_by_what_they_seal() -> None:
+    """Else the test below would hold of nothing: each dialect's own records go back to it with their seals."""
+    for dialect, seal in WHERE_SEALED.items():
+        journal, bodies = recorded(dialect)
+        assert any(seal in body for _, body in journal.lines)
+        assert seal.encode() in bodies[-1]
+
+
+@pytest.mark.parametrize("first", DIALECTS)
+@pytest.mark.parametrize("second", DIALECTS)
+def test_a_conversation_recorded_anywhere_is_resumed_everywhere(first: str, second: str) -> None:
+    """WI-02, WI-43 … WI-47, D-16, D-45, UP-12, UP-14, UP-15: all ordered pairs of dialects, interrupted after each
+    record; every request keeps the other's rules and holds nothing that was sealed for the first, and the records
+    are numbered as in one run."""
+    journal, _ = recorded(first)
+    whole = records_of(session_of(journal))
+    assert numbers_of(session_of(journal)) == NUMBERS
+    for length in range(1, len(journal.lines)):
+        resumed, bodies = recorded(second, journal.lines[:length], resume=True)
+        session = session_of(resumed)
+
+        assert numbers_of(session) == NUMBERS, f"interrupted after {length} records"
+        assert len(bodies) == 3 - sum(role == "assistant" for role, _, _ in NUMBERS[:length])
+        assert resumed.lines[:length] == journal.lines[:length]
+        assert [_words(record) for record in records_of(session)] == [_words(record) for record in whole]
+        if first != second and first in WHERE_SEALED:
+            assert not any(WHERE_SEALED[first].encode() in body for body in bodies)
+
+
+def _words(record: dict[str, Any]) -> tuple[Any, ...]:
+    """What a record says whoever said it."""
+    calls = [(call["name"], call["arguments"], call["status"]) for call in record["tool_calls"]]
+    return record["role"], record["content"], calls
+
+
+def test_an_evaluation_that_ended_elsewhere_asks_nobody() -> None:
+    """WI-46: under every dialect, what any other one's records say."""
+    for first in DIALECTS:
+        journal, _ = recorded(first)
+        for second in DIALECTS:
+            resumed, bodies = recorded(second, journal.lines, resume=True)
+            assert (bodies, len(resumed.lines)) == ([], len(journal.lines))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_awaited_and_waiting_make_the_same_requests_on_every_wire(dialect: str) -> None:
+    """D-38: byte for byte, ids that core makes up aside."""
+    waiting: list[bytes] = []
+    awaited: list[bytes] = []
+    evaluate_sync(strict(dialect, waiting), PROMPT, options=[look_up, book])
+    await evaluate(strict(dialect, awaited), PROMPT, options=[look_up, book])
+
+    assert len(waiting) == len(awaited) == 3
+    assert [kinds(dialect, body) for body in waiting] == [kinds(dialect, body) for body in awaited]
+    if dialect != "google.generate_content":
+        assert waiting == awaited
+
+
+def kinds(dialect: str, body: bytes) -> list[str]:
+    """The kinds of a request's messages, in order."""
+    return [message.kind for message in sabir.dialect(dialect).decode_history(body).messages]

@@ -1,0 +1,256 @@
+"""A person's word before an option runs; what waits for it survives the process."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+import sabir
+from sabir_session import Session, Snapshot, get_inner_messages, get_pending_tool_calls
+from sabir_session.evaluation.approval import Decision
+from sabir_session.evaluation.errors import ApprovalPending
+from sabir_session.evaluation.evaluate import evaluate, evaluate_sync
+from sabir_session.evaluation.prompts import Prompt
+from sabir_testing.scripted import ScriptedAdapter, call, calls
+
+from tests.session.crash.journals import ListJournal, numbers_of, session_of
+
+PROMPT: Prompt[None] = Prompt(ns="desk", key="refund", messages=[sabir.user("Refund order 7.")])
+
+
+class EvaluationIO:
+    """Two options, and what ran."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+        self.asked: list[str] = []
+
+    def look_up(self, order: int) -> str:
+        """Look up an order."""
+        self.ran.append(f"look_up {order}")
+        return "paid"
+
+    def refund(self, order: int, amount: int = 10) -> str:
+        """Give money back."""
+        self.ran.append(f"refund {order} {amount}")
+        return "refunded"
+
+    def approving(self, word: Any) -> Any:
+        """Lets everything but refunds through; for those, gives that word."""
+
+        def approve(message: sabir.Message) -> Any:
+            assert message.call is not None
+            self.asked.append(message.call.option_name)
+            return word if message.call.option_name == "refund" else "allow"
+
+        return approve
+
+    def evaluate(self, llm: sabir.Adapter, session: Session, word: Any, *, resume: bool = False) -> str:
+        """Evaluate, waiting."""
+        options = [self.look_up, self.refund]
+        return evaluate_sync(
+            llm, PROMPT, session=session, options=options, approve=self.approving(word), resume=resume
+        ).text
+
+
+def chosen() -> Any:
+    """A call that is harmless between two that are not."""
+    return calls(refund=[{"order": 7}, {"order": 8}], look_up={"order": 7})
+
+
+def test_a_call_runs_once_it_is_allowed() -> None:
+    """Each call is asked about, in order, before anything runs."""
+    desk = EvaluationIO()
+    llm = ScriptedAdapter(chosen(), "Done.")
+
+    assert desk.evaluate(llm, Session(), "allow") == "Done."
+    assert desk.asked == ["refund", "refund", "look_up"]
+    assert desk.ran == ["refund 7 10", "refund 8 10", "look_up 7"]
+
+
+def test_a_denied_call_never_runs_and_the_model_is_told_why() -> None:
+    """An error result of type `denied`, by the policy `human`; the conversation goes on (UP-29)."""
+    desk, session = EvaluationIO(), Session()
+    llm = ScriptedAdapter(calls(refund={"order": 7}), "I must not.")
+
+    assert desk.evaluate(llm, session, Decision("deny", reason="Ask\nfinance.")) == "I must not."
+    (result,) = llm.last.results
+    assert (result.error_type, result.error_message) == ("denied", "Ask finance.")
+    assert desk.ran == []
+    record = get_inner_messages(session)[3]
+    assert record.messages[0].policy == "human"
+    assert get_inner_messages(session)[2].tool_calls[0].status == "failed"
+
+    desk.evaluate(again := ScriptedAdapter(calls(refund={"order": 7}), "No."), Session(), "deny")
+    assert again.last.results[0].error_message == "a person denied this call"
+
+
+def test_calls_that_wait_let_all_others_run_first() -> None:
+    """ApprovalPending names those that wait, once what may run has run and is recorded."""
+    desk, session = EvaluationIO(), Session()
+    with pytest.raises(ApprovalPending, match="calls wait for approval: refund, refund") as met:
+        desk.evaluate(ScriptedAdapter(chosen()), session, "wait")
+
+    assert desk.ran == ["look_up 7"]
+    assert [dict(message.call.arguments) for message in met.value.calls if message.call] == [{"order": 7}, {"order": 8}]
+    assert [(record.sequence, record.content) for record in get_inner_messages(session)][3:] == [(5, "paid")]
+    pending = get_pending_tool_calls(session, met.value.evaluation_id)
+    assert [each.name for each in pending] == ["refund", "refund"]
+
+
+@pytest.mark.parametrize("is_journal", [True, False])
+def test_what_waits_survives_a_restart_and_is_asked_about_again(is_journal: bool) -> None:
+    """A new process has the journal, or a snapshot, and nothing else; allowed then, the call runs once, and the numbers
+    are those of a run in which nobody waited (WI-42, WI-43)."""
+    journal, first = ListJournal(), EvaluationIO()
+    session = session_of(journal)
+    with pytest.raises(ApprovalPending):
+        first.evaluate(ScriptedAdapter(chosen()), session, "wait")
+    restarted = session_of(journal if is_journal else ListJournal())
+    if not is_journal:
+        restarted.mutate().rollback(Snapshot.from_json(session.snapshot().to_json()))
+    still, later = EvaluationIO(), EvaluationIO()
+    with pytest.raises(ApprovalPending):
+        still.evaluate(ScriptedAdapter(), restarted, "wait", resume=True)
+    llm = ScriptedAdapter("Done.")
+
+    assert later.evaluate(llm, restarted, "allow", resume=True) == "Done."
+    assert (still.ran, later.ran) == ([], ["refund 7 10", "refund 8 10"])
+    assert later.asked == ["refund", "refund"]
+    assert [result.result for result in llm.last.results] == ["refunded", "refunded", "paid"]
+    assert numbers_of(restarted)[2:] == [
+        ("assistant", 2, 1), ("tool", 3, 1), ("tool", 4, 1), ("tool", 5, 1), ("assistant", 6, 2),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ["wait", "allow"])
+def test_what_waits_never_runs_because_a_resume_forgot_to_ask(word: str) -> None:
+    """The record says that a person is to be asked: without `approve`, nothing runs, nobody is asked, nothing is sent.
+
+    That holds for a process that died before anybody was asked, too.
+    """
+    journal, desk = ListJournal(), EvaluationIO()
+
+    def dies(message: sabir.Message) -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(ApprovalPending if word == "wait" else KeyboardInterrupt):
+        evaluate_sync(
+            ScriptedAdapter(chosen()), PROMPT, session=session_of(journal), options=[desk.look_up, desk.refund],
+            approve=desk.approving("wait") if word == "wait" else dies,
+        )  # fmt: skip
+    desk.ran.clear()
+    session, llm = session_of(journal), ScriptedAdapter("Done.")
+    held = len(journal.lines)
+    with pytest.raises(ApprovalPending, match="resume with approve=") as met:
+        evaluate_sync(llm, PROMPT, session=session, options=[desk.look_up, desk.refund], resume=True)
+
+    assert (desk.ran, llm.sent, len(journal.lines)) == ([], (), held)
+    assert len(met.value.calls) == (2 if word == "wait" else 3)
+    assert desk.evaluate(llm, session, "allow", resume=True) == "Done."
+
+
+def test_calls_that_nobody_was_to_be_asked_about_need_no_approval_later() -> None:
+    """A reply recorded without `approve` is answered without it; with it, its calls are asked about all the same."""
+    journal, desk = ListJournal(), EvaluationIO()
+
+    def dies(order: int) -> str:
+        raise KeyboardInterrupt
+
+    refund = sabir.option(name="refund")(dies)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_sync(ScriptedAdapter(chosen()), PROMPT, session=session_of(journal), options=[desk.look_up, refund])
+    other = ListJournal(journal.lines)
+    options = [desk.look_up, desk.refund]
+
+    assert (
+        evaluate_sync(ScriptedAdapter("Done."), PROMPT, session=session_of(journal), options=options, resume=True).text
+        == "Done."
+    )
+    assert desk.evaluate(ScriptedAdapter("Done."), session_of(other), "deny", resume=True) == "Done."
+    assert desk.asked == ["refund", "refund", "look_up"]
+
+
+def test_a_person_may_give_other_arguments() -> None:
+    """They run in place of the model's, and are validated alike; the conversation still shows the model's own."""
+    desk, session = EvaluationIO(), Session()
+    llm = ScriptedAdapter(calls(refund={"order": 7, "amount": 500}), "Done.")
+    desk.evaluate(llm, session, Decision("allow", arguments={"order": 7, "amount": 5}))
+
+    assert desk.ran == ["refund 7 5"]
+    assert get_inner_messages(session)[2].tool_calls[0].arguments == '{"amount":500,"order":7}'
+    wrong = ScriptedAdapter(calls(refund={"order": 7}), "Hm.")
+    desk.evaluate(wrong, Session(), Decision("allow", arguments={"order": "seven"}))
+    assert wrong.last.results[0].error_type == "invalid_arguments"
+    mended = ScriptedAdapter(call("refund", "no JSON"), "Done.")
+    desk.evaluate(mended, Session(), Decision("allow", arguments={"order": 9}))
+    assert desk.ran == ["refund 7 5", "refund 9 10"]
+
+
+def test_nobody_is_asked_about_what_was_not_offered() -> None:
+    """It cannot run whatever the answer; the runtime refuses it."""
+    desk = EvaluationIO()
+    llm = ScriptedAdapter(calls(unknown={}), "Hm.")
+    desk.evaluate(llm, Session(), "allow")
+
+    assert desk.asked == []
+    assert llm.last.results[0].error_type == "option_not_offered"
+
+
+@pytest.mark.parametrize("word", ["yes", True, None, 3])
+def test_what_is_no_decision_is_refused_and_nothing_runs(word: object) -> None:
+    """A truthy answer must not let money go."""
+    desk = EvaluationIO()
+    with pytest.raises(sabir.SettingsInvalid, match="'allow', 'deny', 'wait' or a Decision"):
+        desk.evaluate(ScriptedAdapter(chosen()), Session(), word)
+
+    assert desk.ran == []
+
+
+def test_only_an_allowed_call_takes_arguments() -> None:
+    """A decision says one thing."""
+    with pytest.raises(sabir.SettingsInvalid, match="only an allowed call runs"):
+        Decision("deny", arguments={"order": 1})
+
+
+async def test_a_person_may_be_awaited() -> None:
+    """A coroutine function, or a plain one that gives an awaitable; the waiting driver refuses both."""
+    desk = EvaluationIO()
+
+    async def later(message: sabir.Message) -> str:
+        await asyncio.sleep(0)
+        return "allow"
+
+    for approve in (later, lambda message: later(message)):
+        llm = ScriptedAdapter(calls(refund={"order": 7}), "Done.")
+        await evaluate(llm, PROMPT, options=[desk.refund], approve=approve)  # type: ignore[arg-type]
+    assert len(desk.ran) == 2
+    with pytest.raises(sabir.SettingsInvalid, match="approve is asynchronous"):
+        evaluate_sync(ScriptedAdapter(chosen()), PROMPT, options=[desk.refund], approve=later)  # type: ignore[arg-type]
+
+
+async def test_a_person_who_thinks_blocks_no_loop() -> None:
+    """A plain function is asked in a thread, as options are run."""
+    loop, free = asyncio.get_running_loop(), threading.Event()
+
+    def thinks(message: sabir.Message) -> str:
+        loop.call_soon_threadsafe(free.set)
+        return "allow" if free.wait(20) else "deny"
+
+    llm = ScriptedAdapter(calls(refund={"order": 7}), "Done.")
+    await evaluate(llm, PROMPT, options=[EvaluationIO().refund], approve=thinks)  # type: ignore[arg-type]
+
+    assert llm.last.results[0].result == "refunded"
+
+
+async def test_whoever_approves_and_runs_out_of_answers_stops_the_evaluation() -> None:
+    """A StopIteration, as `next` raises it, is told: nobody waits for good."""
+    words = iter(["allow"])
+    desk = EvaluationIO()
+    llm = ScriptedAdapter(calls(look_up=[{"order": 7}, {"order": 8}]))
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        async with asyncio.timeout(10):
+            await evaluate(llm, PROMPT, options=[desk.look_up], approve=lambda message: next(words))
+
+    assert desk.ran == []

@@ -1,0 +1,448 @@
+"""The drivers: what runs at once, who is told, and how an evaluation stops."""
+
+import asyncio
+import logging
+import subprocess
+import sys
+from contextlib import suppress
+from threading import Event as Gate
+
+import pytest
+import sabir
+from sabir.errors import OutsideEvaluation
+from sabir.options.context import ToolContext
+from sabir_session import InnerMessage, RecordingFailed, Session, get_inner_messages, get_pending_tool_calls
+from sabir_session.evaluation import drive
+from sabir_session.evaluation.budgets import Budget
+from sabir_session.evaluation.errors import BudgetExhausted
+from sabir_session.evaluation.evaluate import EvaluateArguments, evaluate, evaluate_sync
+from sabir_session.evaluation.progress import (
+    CallEnded,
+    CallProgress,
+    CallStarted,
+    Event,
+    ReplyArrived,
+    RequestStarted,
+    TextArrived,
+)
+from sabir_testing.scripted import ScriptedAdapter, call, calls
+
+from tests.session.crash.journals import ListJournal, numbers_of
+from tests.session.towns import PARIS, PROMPT, weather
+
+
+@pytest.mark.parametrize("is_awaited", [True, False])
+async def test_whoever_watches_is_told_everything_in_order(is_awaited: bool) -> None:
+    """Requests, text as it comes, replies, options and how far they are; only then is anything streamed."""
+    told: list[Event] = []
+
+    def count(to: int) -> int:
+        ToolContext.current().report(1, to, "counting")
+        return to
+
+    def llm() -> ScriptedAdapter:
+        return ScriptedAdapter(calls(count={"to": 3}), "It is three.")
+
+    watched, alone = llm(), llm()
+    if is_awaited:
+        await evaluate(watched, PROMPT, options=[count], watch=told.append)
+        await evaluate(alone, PROMPT, options=[count])
+    else:
+        evaluate_sync(watched, PROMPT, options=[count], watch=told.append)
+        evaluate_sync(alone, PROMPT, options=[count])
+
+    assert [type(event) for event in told] == [
+        RequestStarted, ReplyArrived, CallStarted, CallProgress, CallEnded,
+        RequestStarted, TextArrived, TextArrived, TextArrived, ReplyArrived,
+    ]  # fmt: skip
+    progress = next(event for event in told if isinstance(event, CallProgress))
+    assert (progress.done, progress.total, progress.text) == (1, 3, "counting")
+    assert "".join(event.text for event in told if isinstance(event, TextArrived)) == "It is three."
+    assert [sent.streaming for sent in (*watched.sent, *alone.sent)] == [True, True, False, False]
+
+
+async def test_a_watcher_hears_in_the_loops_own_thread() -> None:
+    """Options run in threads; a display need not know."""
+    import threading
+
+    threads: set[int] = set()
+
+    def count() -> None:
+        ToolContext.current().report(1)
+
+    await evaluate(
+        ScriptedAdapter(calls(count={}), "Done."),
+        PROMPT,
+        options=[count],
+        watch=lambda event: threads.add(threading.get_ident()),
+    )
+
+    assert threads == {threading.get_ident()}
+
+
+def test_a_watcher_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged, by the event at which it failed."""
+
+    def broken(event: Event) -> None:
+        raise RuntimeError("no display")
+
+    with caplog.at_level(logging.WARNING, "sabir"):
+        assert (
+            evaluate_sync(
+                ScriptedAdapter(calls(weather=PARIS), "Take one."), PROMPT, options=[weather], watch=broken
+            ).text
+            == "Take one."
+        )
+    assert "watch failed at RequestStarted: RuntimeError: no display" in caplog.messages[0]
+
+
+@pytest.mark.parametrize("is_awaited", [True, False])
+async def test_an_option_knows_its_run(is_awaited: bool) -> None:
+    """WI-48: the call's id always, and that it is no resume; its idempotency key is unlike that of any other call,
+    though the provider uses an id again (UP-13). Functions that it calls, and threads of core, find it too."""
+    seen: list[ToolContext] = []
+
+    def deeper() -> None:
+        seen.append(ToolContext.current())
+
+    def look() -> None:
+        deeper()
+
+    def llm() -> ScriptedAdapter:
+        return ScriptedAdapter(call("look", id="x"), call("look", id="x"), "Done.")
+
+    response = (
+        await evaluate(llm(), PROMPT, options=[look]) if is_awaited else evaluate_sync(llm(), PROMPT, options=[look])
+    )
+
+    assert [(context.call_id, context.is_resume) for context in seen] == [("x", False), ("x", False)]
+    assert len({context.idempotency_key for context in seen}) == 2
+    assert response.text == "Done."
+    with pytest.raises(OutsideEvaluation):
+        ToolContext.current()
+
+
+async def test_parallel_options_know_each_their_own_run() -> None:
+    """The context belongs to the run, also while another one is under way."""
+    first, second = asyncio.Event(), asyncio.Event()
+    seen: list[str] = []
+
+    async def one() -> None:
+        second.set()
+        await first.wait()
+        seen.append(ToolContext.current().call_id)
+
+    async def other() -> None:
+        await second.wait()
+        seen.append(ToolContext.current().call_id)
+        first.set()
+
+    await evaluate(ScriptedAdapter(calls(one={}, other={}), "Done."), PROMPT, options=[one, other])
+
+    assert seen == ["call-2", "call-1"]
+
+
+async def test_a_cancelled_evaluation_cancels_its_options_and_can_be_resumed() -> None:
+    """Coroutines are cancelled, threads find it said; what was recorded stays."""
+    session, started = Session(), asyncio.Event()
+
+    async def endless() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    context: list[ToolContext] = []
+
+    async def quick() -> str:
+        context.append(ToolContext.current())
+        return "quick"
+
+    task = asyncio.create_task(
+        evaluate(ScriptedAdapter(calls(endless={}, quick={})), PROMPT, session=session, options=[endless, quick])
+    )
+    await started.wait()
+    while len(get_inner_messages(session)) < 4:
+        await asyncio.sleep(0)
+    assert not context[0].cancelled.is_set()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert context[0].cancelled.is_set()
+    evaluation = get_inner_messages(session)[0].evaluation_id
+    assert [pending.name for pending in get_pending_tool_calls(session, evaluation)] == ["endless"]
+
+
+async def test_what_ends_although_it_is_cancelled_is_recorded() -> None:
+    """An option that finishes its work first has its result kept; no resume runs it again (WI-26, WI-43)."""
+    session, started = Session(), asyncio.Barrier(4)
+    ran: list[str] = []
+
+    async def pay(to: str) -> str:
+        ran.append(to)
+        try:
+            await started.wait()
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if to == "nobody":
+                raise
+            await asyncio.sleep(0)
+        return f"paid {to}"
+
+    llm = ScriptedAdapter(calls(pay=[{"to": "Ann"}, {"to": "nobody"}, {"to": "Bob"}]))
+    told: list[Event] = []
+    task = asyncio.create_task(evaluate(llm, PROMPT, session=session, options=[pay], watch=told.append))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert [(record.sequence, record.content) for record in get_inner_messages(session)[3:]] == [
+        (3, "paid Ann"), (5, "paid Bob"),
+    ]  # fmt: skip
+    assert [type(event) for event in told][-2:] == [CallEnded, CallEnded]
+    after = ScriptedAdapter("Done.")
+
+    async def pay_now(to: str) -> str:
+        ran.append(to)
+        return f"paid {to}"
+
+    await evaluate(after, PROMPT, session=session, options=[sabir.option(name="pay")(pay_now)], resume=True)
+    assert ran == ["Ann", "nobody", "Bob", "nobody"]
+    assert [result.result for result in after.last.results] == ["paid Ann", "paid nobody", "paid Bob"]
+
+
+async def test_all_results_that_come_after_a_cancellation_ask_nobody() -> None:
+    """The last of them would make the next request due; a cancelled evaluation makes none."""
+    session, started = Session(), asyncio.Event()
+
+    async def pay() -> str:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return "paid"
+        return "never"
+
+    llm = ScriptedAdapter(calls(pay={}), "Done.")
+    task = asyncio.create_task(evaluate(llm, PROMPT, session=session, options=[pay]))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert (len(llm.sent), numbers_of(session)[-1]) == (1, ("tool", 3, 1))
+
+
+async def test_what_cannot_be_recorded_ends_the_siblings_too() -> None:
+    """UP-30: the first result meets a full disk; what the sibling still gives is not taken for recorded."""
+    ended: list[str] = []
+
+    def refuse(record: InnerMessage) -> None:
+        if record.role == "tool":
+            raise OSError("no space left")
+
+    async def sibling() -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ended.append("sibling")
+        return "late"
+
+    async def quick() -> str:
+        return "quick"
+
+    session, llm = Session(journal=ListJournal(before=refuse)), ScriptedAdapter(calls(sibling={}, quick={}))
+    with pytest.raises(RecordingFailed, match="no space left"):
+        await evaluate(llm, PROMPT, session=session, options=[sibling, quick])
+
+    assert ended == ["sibling"]
+    assert numbers_of(session)[-1] == ("assistant", 2, 1)
+
+
+async def test_nobody_hears_of_progress_after_a_cancellation() -> None:
+    """Whoever watched has left."""
+    told: list[Event] = []
+    started = asyncio.Event()
+
+    async def slow() -> None:
+        run = ToolContext.current()
+        run.report(1)
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            run.report(2)
+
+    task = asyncio.create_task(evaluate(ScriptedAdapter(calls(slow={})), PROMPT, options=[slow], watch=told.append))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert [event.done for event in told if isinstance(event, CallProgress)] == [1]
+
+
+async def test_an_interrupt_in_one_option_ends_its_siblings() -> None:
+    """No task is left behind when the evaluation ends."""
+
+    class Stop(BaseException):
+        """Not of options: it ends the program."""
+
+    ended: list[str] = []
+
+    async def sibling() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("sibling")
+
+    async def stop() -> None:
+        raise Stop
+
+    with pytest.raises(Stop):
+        await evaluate(ScriptedAdapter(calls(sibling={}, stop={})), PROMPT, options=[sibling, stop])
+
+    assert ended == ["sibling"]
+    assert len(asyncio.all_tasks()) == 1
+
+
+@pytest.mark.parametrize("is_awaited", [True, False])
+async def test_an_option_that_does_not_return_is_given_up_when_the_time_is_over(
+    is_awaited: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The error and the log name it as running on; its call stays pending, and what ended before is recorded."""
+    session, opened, contexts = Session(), Gate(), list[ToolContext]()
+
+    def quick() -> str:
+        return "quick"
+
+    def fetch() -> str:
+        contexts.append(ToolContext.current())
+        opened.wait()
+        return "fetched"
+
+    llm = ScriptedAdapter(calls(quick={}, fetch={}), "Done.")
+    how = EvaluateArguments(session=session, options=[quick, fetch], budget=Budget(seconds=3))
+    with caplog.at_level(logging.WARNING, "sabir"):
+        with pytest.raises(BudgetExhausted, match=r"3 seconds is exhausted.* for fetch, still running") as met:
+            if is_awaited:
+                await evaluate(llm, PROMPT, **how)
+            else:
+                evaluate_sync(llm, PROMPT, **how)
+
+    pending = get_pending_tool_calls(session, get_inner_messages(session)[0].evaluation_id)
+    assert [each.name for each in pending] == ["fetch"]
+    assert [each.call.invocation_id for each in met.value.running if each.call] == ["call-2"]
+    assert "option fetch still runs for the call call-2, and nobody waits for it any more" in caplog.messages
+    assert contexts[0].cancelled.is_set()
+    opened.set()
+    assert evaluate_sync(llm, PROMPT, session=session, options=[quick, fetch], resume=True).text == "Done."
+
+
+async def test_a_coroutine_is_cancelled_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs on only if it takes no notice."""
+    monkeypatch.setattr(drive, "LEAVING", 0.01)
+    opened, left = asyncio.Event(), list[str]()
+
+    async def heeds() -> None:
+        try:
+            await opened.wait()
+        finally:
+            left.append("heeds")
+
+    async def heedless() -> None:
+        while not opened.is_set():
+            with suppress(asyncio.CancelledError):
+                await opened.wait()
+        left.append("heedless")
+
+    llm = ScriptedAdapter(calls(heeds={}, heedless={}))
+    with pytest.raises(BudgetExhausted) as met:
+        await evaluate(llm, PROMPT, options=[heeds, heedless], budget=Budget(seconds=2))
+
+    assert [each.call.option_name for each in met.value.running if each.call] == ["heedless"]
+    assert left == ["heeds"]
+    opened.set()
+    while len(left) < 2:
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("first", ["cancelled", "time over"])
+async def test_what_ends_while_it_is_stopped_is_recorded_whichever_stops_it_first(first: str) -> None:
+    """The caller cancels before the time is over, or while what the time stopped cleans up; that is cancelled once."""
+    began, stopped, leave, session = asyncio.Event(), asyncio.Event(), asyncio.Event(), Session()
+
+    async def pay() -> str:
+        try:
+            began.set()
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            stopped.set()
+            await leave.wait()
+        return "paid"
+
+    evaluating = asyncio.ensure_future(
+        evaluate(
+            ScriptedAdapter(calls(pay={})), PROMPT, session=session, options=[pay],
+            budget=Budget(seconds=600 if first == "cancelled" else 1),
+        )
+    )  # fmt: skip
+    await (began if first == "cancelled" else stopped).wait()
+    evaluating.cancel()
+    await stopped.wait()
+    await asyncio.sleep(0.01)
+    leave.set()
+    with pytest.raises(asyncio.CancelledError):
+        await evaluating
+
+    results = [each for each in get_inner_messages(session) if each.role == "tool"]
+    assert len(results) == 1
+
+
+def test_no_option_begins_when_the_time_is_over() -> None:
+    """Those of one reply run one after another here; the time is one for all."""
+    begun, session = list[str](), Session()
+
+    def first() -> None:
+        begun.append("first")
+        ToolContext.current().cancelled.wait(60)
+
+    def second() -> None:
+        begun.append("second")
+
+    with pytest.raises(BudgetExhausted):
+        evaluate_sync(
+            ScriptedAdapter(calls(first={}, second={})),
+            PROMPT,
+            session=session,
+            options=[first, second],
+            budget=Budget(seconds=2),
+        )
+
+    assert begun == ["first"]
+
+
+@pytest.mark.parametrize("wait", ["evaluate_sync(*asked, **how)", "asyncio.run(evaluate(*asked, **how))"])
+def test_a_process_ends_though_an_option_does_not_return(wait: str) -> None:
+    """Whoever waits gets the error, and the program its end."""
+    program = HANGING.replace("WAIT", wait)
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+
+    assert told.stdout == "given up\n"
+    assert told.returncode == 0
+
+
+HANGING = """
+import asyncio, threading
+from sabir_session import Budget, BudgetExhausted, evaluate, evaluate_sync
+from sabir_testing.scripted import ScriptedAdapter, calls
+
+def hang():
+    threading.Event().wait()
+
+asked, how = (ScriptedAdapter(calls(hang={})), "Hi."), {"options": [hang], "budget": Budget(seconds=2)}
+try:
+    WAIT
+except BudgetExhausted:
+    print("given up")
+"""

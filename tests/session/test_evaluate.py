@@ -1,0 +1,410 @@
+"""An evaluation records what happens the moment that it happens, and does nothing else that a loop would not do."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sabir
+from pydantic import BaseModel
+from sabir.options.context import ToolContext
+from sabir_session import InnerMessage, RecordingFailed, Session, Snapshot, get_inner_messages, get_pending_tool_calls
+from sabir_session.evaluation.evaluate import evaluate, evaluate_sync
+from sabir_session.evaluation.prompts import Prompt
+from sabir_session.evaluation.writing import Heading, RecordWriter
+from sabir_testing.scripted import ScriptedAdapter, call, calls, reply
+
+from tests.session.crash.journals import ListJournal, numbers_of, records_of, session_of
+from tests.session.towns import PARIS, PROMPT, ROME, tide, weather
+
+
+def both_calls() -> ScriptedAdapter:
+    """Two calls of one reply, then the last words."""
+    return ScriptedAdapter(reply("Let me look.", calls(weather=[PARIS, ROME])), "Take one.")
+
+
+def test_records_are_numbered_as_in_the_diagram() -> None:
+    """WI-10, WI-11, WI-12: system, assistant with two calls, their results, the final response; the prompt's user
+    message has its own place behind the system's (WI-29)."""
+    session = Session()
+    prompt = Prompt[None](system="Be brief.")
+    evaluate_sync(both_calls(), prompt, session=session, options=[weather])
+
+    assert numbers_of(session) == [
+        ("system", 0, 0), ("assistant", 1, 1), ("tool", 2, 1), ("tool", 3, 1), ("assistant", 4, 2),
+    ]  # fmt: skip
+    told = get_inner_messages(session)
+    assert [call.call_id for call in told[1].tool_calls] == [told[2].tool_call_id, told[3].tool_call_id]
+
+    asked = Session()
+    evaluate_sync(both_calls(), PROMPT, session=asked, options=[weather])
+    assert numbers_of(asked)[:3] == [("system", 0, 0), ("user", 1, 0), ("assistant", 2, 1)]
+
+
+def test_a_record_is_written_by_a_clerk_who_counts() -> None:
+    """WI-23: it gives the record, the sequence rises by one, and turn, namespace and key are stamped on it."""
+    clerk = RecordWriter(Heading("e-1", "trips", "umbrella"))
+    opening = list(clerk.opening([sabir.system("Be brief."), sabir.user("Hi")], "llm"))
+    answered = clerk.reply(ScriptedAdapter(calls(weather=PARIS)).complete_sync("Hi"))
+
+    assert [record.sequence for record in (*opening, answered)] == [0, 1, 2]
+    assert [record.turn for record in (*opening, answered)] == [0, 0, 1]
+    assert {(record.evaluation_id, record.prompt_ns, record.prompt_key) for record in opening} == {
+        ("e-1", "trips", "umbrella")
+    }
+    assert isinstance(answered, InnerMessage)
+
+
+def test_each_thing_is_recorded_before_anything_is_done_with_it() -> None:
+    """WI-03, WI-24, WI-25, WI-26, WI-29: the opening before the first request, a reply before its options run, a result
+    before the next option runs; and all calls of a reply are recorded pending."""
+    happened: list[str] = []
+
+    def before(record: InnerMessage) -> None:
+        happened.append(f"{record.role} {[call.status for call in record.tool_calls] or ''}".strip())
+
+    def answer(*content: Any) -> Callable[[object], Any]:
+        def asked(_: object) -> Any:
+            happened.append("request")
+            return reply(*content)
+
+        return asked
+
+    def look(city: str) -> str:
+        happened.append(f"look {city}")
+        return city
+
+    llm = ScriptedAdapter(answer(calls(look=[PARIS, ROME])), answer("Done."))
+    evaluate_sync(llm, PROMPT, session=Session(journal=ListJournal(before=before)), options=[look])
+
+    assert happened == [
+        "system", "user", "request", "assistant ['pending', 'pending']",
+        "look Paris", "tool", "look Rome", "tool", "request", "assistant",
+    ]  # fmt: skip
+
+
+def test_a_reply_without_text_is_recorded_with_empty_content() -> None:
+    """WI-25: None content is ""; and text with calls is one record that holds all of the reply's messages (D-45)."""
+    session = Session()
+    llm = ScriptedAdapter(calls(weather=PARIS), reply("Let me look.", calls(weather=ROME)), reply())
+    evaluate_sync(llm, PROMPT, session=session, options=[weather])
+    silent, talking, last = (record for record in get_inner_messages(session) if record.role == "assistant")
+
+    assert (silent.content, talking.content, last.content) == ("", "Let me look.", "")
+    assert [message.kind for message in talking.messages] == ["parts", "option_call"]
+    assert (last.messages, last.tool_calls) == ((), ())
+    assert talking.tool_calls[0].arguments == '{"city":"Rome"}'
+    assert (talking.finish_reason, talking.usage is not None) == ("option_calls", True)
+
+
+def test_a_crash_in_one_option_leaves_the_result_of_the_one_before() -> None:
+    """WI-26: with options A and B and a crash in B, the snapshot holds A's result, and B's call is pending; each record
+    is an item of its own (WI-04)."""
+    session = Session()
+
+    def crash() -> str:
+        raise KeyboardInterrupt
+
+    llm = ScriptedAdapter(calls(weather=PARIS, crash={}))
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_sync(llm, PROMPT, session=session, options=[weather, crash])
+    text = session.snapshot().to_json()
+    taken = Snapshot.from_json(text)
+    restored = session_of(ListJournal())
+    restored.mutate().rollback(taken)
+
+    assert [len(each["items"]) for each in json.loads(text)["slices"]] == [4]
+    assert numbers_of(restored)[-1] == ("tool", 3, 1)
+    assert get_inner_messages(restored)[-1].content == "rain in Paris"
+    evaluation = get_inner_messages(restored)[0].evaluation_id
+    assert [call.name for call in get_pending_tool_calls(restored, evaluation)] == ["crash"]
+
+
+async def test_each_evaluation_has_an_id_of_its_own() -> None:
+    """WI-09: two calls give two ids, all records of one share theirs, and the response names it."""
+    session = Session()
+    llm = ScriptedAdapter("One.", calls(weather=PARIS), "Two.")
+    first = await evaluate(llm, PROMPT, session=session)
+    second = await evaluate(llm, PROMPT, session=session, options=[weather])
+
+    ids = [record.evaluation_id for record in get_inner_messages(session)]
+    assert ids == [first.evaluation_id] * 3 + [second.evaluation_id] * 5
+    assert first.evaluation_id != second.evaluation_id
+    assert {(record.prompt_ns, record.prompt_key) for record in get_inner_messages(session)} == {("trips", "umbrella")}
+
+
+def test_without_a_session_nothing_is_kept_and_everything_else_is_the_same() -> None:
+    """WI-05: recording is opt-in; the same requests are sent, and the same response comes."""
+    session, recording, alone = Session(), both_calls(), both_calls()
+    with_session = evaluate_sync(recording, PROMPT, session=session, options=[weather])
+    without = evaluate_sync(alone, PROMPT, options=[weather])
+
+    assert [sent.rendering.body for sent in recording.sent] == [sent.rendering.body for sent in alone.sent]
+    assert without.text == with_session.text == "Take one."
+    assert without.usage == with_session.usage
+    assert [message.kind for message in without.messages] == [message.kind for message in with_session.messages]
+    assert len(records_of(session)) == 6
+
+
+async def test_both_drivers_run_the_same_script() -> None:
+    """D-38: awaited or waiting, inside a running loop too, the records say the same."""
+    waiting, awaited = Session(), Session()
+    first = evaluate_sync(both_calls(), PROMPT, session=waiting, options=[weather])
+    second = await evaluate(both_calls(), PROMPT, session=awaited, options=[weather])
+
+    assert records_of(waiting) == records_of(awaited)
+    assert (first.text, first.usage) == (second.text, second.usage)
+
+
+async def test_calls_of_one_reply_run_at_once_and_keep_their_order() -> None:
+    """Each waits for the other, and the last ends first; sequences and the next request follow the calls' order, so
+    that the records of all runs are equal (WI-10, WI-44)."""
+    session, ended, llm = Session(), asyncio.Event(), ScriptedAdapter(calls(slow={}, quick={}), "Done.")
+
+    async def slow() -> str:
+        await ended.wait()
+        return "slow"
+
+    async def quick() -> str:
+        ended.set()
+        return "quick"
+
+    arrived: list[int] = []
+    session.observe(InnerMessage, lambda old, new: arrived.append(len(new)))
+    await evaluate(llm, PROMPT, session=session, options=[slow, quick])
+
+    assert [(record.sequence, record.content) for record in get_inner_messages(session)[3:5]] == [
+        (3, "slow"), (4, "quick"),
+    ]  # fmt: skip
+    assert [result.result for result in llm.last.results] == ["slow", "quick"]
+
+
+async def test_a_result_is_recorded_while_its_siblings_still_run() -> None:
+    """WI-26: not batched; the second call's result is in the session before the first has ended."""
+    session = Session()
+
+    async def slow() -> str:
+        while not any(record.content == "quick" for record in session.select_all(InnerMessage)):
+            await asyncio.sleep(0)
+        return "slow"
+
+    await evaluate(
+        ScriptedAdapter(calls(slow={}, weather=PARIS, quick={}), "Done."),
+        PROMPT,
+        session=session,
+        options=[slow, weather, sabir.option(name="quick")(lambda: "quick")],
+    )
+
+    assert [record.content for record in get_inner_messages(session)[3:6]] == ["slow", "rain in Paris", "quick"]
+
+
+async def test_failures_of_options_are_results_and_the_conversation_goes_on() -> None:
+    """UP-29: an unknown option, an extra argument, a wrong type and an exception end in error results that the model
+    sees; their calls read failed, and the others completed."""
+    session, ran = Session(), []
+
+    def strictly(count: int) -> int:
+        ran.append(count)
+        return count
+
+    def fails() -> None:
+        raise ValueError("no such thing")
+
+    llm = ScriptedAdapter(
+        calls(nothing={}, strictly=[{"count": 1, "more": 2}, {"count": "many"}, {"count": 3}], fails={}),
+        "I see.",
+    )
+    response = await evaluate(llm, PROMPT, session=session, options=[strictly, fails])
+    asked = get_inner_messages(session)[2]
+
+    assert response.text == "I see."
+    assert ran == [3]
+    assert [result.error_type for result in llm.last.results] == [
+        "option_not_offered", "invalid_arguments", "invalid_arguments", None, "ValueError",
+    ]  # fmt: skip
+    assert [call.status for call in asked.tool_calls] == ["failed", "failed", "failed", "completed", "failed"]
+    assert get_inner_messages(session)[-2].content == "no such thing"
+
+
+def test_ids_that_a_provider_uses_again_do_not_confuse_turns() -> None:
+    """UP-13: `call-1` in each turn; each result belongs to its own turn's call."""
+    session = Session()
+    llm = ScriptedAdapter(call("weather", PARIS, id="call-1"), call("weather", ROME, id="call-1"), "Done.")
+    response = evaluate_sync(llm, PROMPT, session=session, options=[weather])
+
+    assert numbers_of(session)[2:] == [
+        ("assistant", 2, 1), ("tool", 3, 1), ("assistant", 4, 2), ("tool", 5, 2), ("assistant", 6, 3),
+    ]  # fmt: skip
+    assert get_pending_tool_calls(session, response.evaluation_id) == ()
+    assert [result.result for result in llm.sent[2].results] == ["rain in Rome"]
+
+
+def test_what_cannot_be_recorded_stops_the_evaluation() -> None:
+    """UP-30: a full disk is met before the provider is asked, and no option runs whose call is not recorded."""
+
+    def refuse(record: InnerMessage) -> None:
+        if record.role == "assistant":
+            raise OSError("no space left")
+
+    ran: list[str] = []
+    llm = ScriptedAdapter(calls(look={}))
+    with pytest.raises(RecordingFailed):
+        evaluate_sync(llm, PROMPT, session=Session(journal=ListJournal(before=refuse)), options=[lambda_option(ran)])
+
+    assert ran == []
+
+
+def lambda_option(ran: list[str]) -> sabir.Option:
+    """An option that notes that it ran."""
+    return sabir.option(name="look")(lambda: ran.append("look"))
+
+
+def test_what_cannot_run_is_refused_before_anything_is_asked_or_recorded() -> None:
+    """An asynchronous option for the waiting driver, an option without a function, another library's word."""
+    session, llm = Session(), ScriptedAdapter()
+    with pytest.raises(sabir.OptionInvalid, match="asynchronous"):
+        evaluate_sync(llm, PROMPT, session=session, options=[tide])
+    with pytest.raises(sabir.OptionInvalid, match="no function"):
+        evaluate_sync(llm, PROMPT, session=session, options=[sabir.Option.from_schema("look", "", {})])
+    with pytest.raises(sabir.Misnamed, match=r"pass options=\[…\]"):
+        evaluate_sync(llm, PROMPT, session=session, tools=[weather])  # type: ignore[call-arg]
+    with pytest.raises(sabir.Misnamed, match="role dictionary"):
+        evaluate_sync(llm, [{"role": "user", "content": "Hi"}], session=session)  # type: ignore[list-item]
+
+    assert (llm.sent, records_of(session)) == ((), [])
+
+
+def test_a_prompt_may_be_a_text_a_message_or_a_conversation() -> None:
+    """Instructions that stand in a conversation are recorded first; those who quote a model keep turn 0 (WI-11)."""
+    session = Session()
+    llm = ScriptedAdapter("One.", "Two.", "Three.")
+    evaluate_sync(llm, "Hi", session=session)
+    evaluate_sync(llm, sabir.user("Hi"), session=session)
+    quoted = ScriptedAdapter(reply("Before.", calls(weather=PARIS)))
+    said = quoted.complete_sync("Hi").messages
+    history = [
+        sabir.system("Be brief."),
+        sabir.user("Hi"),
+        *said,
+        *sabir.answer_sync(said, [weather]),
+        sabir.user("So?"),
+    ]
+    evaluate_sync(llm, history, session=session, options=[weather])
+
+    assert numbers_of(session)[:6] == [("system", 0, 0), ("user", 1, 0), ("assistant", 2, 1)] * 2
+    assert numbers_of(session)[6:] == [
+        ("system", 0, 0), ("user", 1, 0), ("assistant", 2, 0), ("tool", 3, 0), ("user", 4, 0), ("assistant", 5, 1),
+    ]  # fmt: skip
+    assert [record.content for record in get_inner_messages(session)[6:]] == [
+        "Be brief.", "Hi", "Before.", "rain in Paris", "So?", "Three.",
+    ]  # fmt: skip
+    assert llm.last.messages == tuple(history)
+
+
+def test_a_conversation_that_ends_with_the_models_words_is_no_evaluation_that_ended() -> None:
+    """What a prompt quotes is no response, also when the evaluation is resumed before its first one (WI-47, D-17)."""
+    journal, history = ListJournal(), [sabir.user("Count to three."), sabir.assistant("One, two,")]
+    with pytest.raises(sabir.ServerFailed):
+        evaluate_sync(ScriptedAdapter(*[sabir.ServerFailed("down")] * 3), history, session=session_of(journal))
+    response = evaluate_sync(ScriptedAdapter("three."), history, session=session_of(journal), resume=True)
+
+    assert (response.text, response.reply.text) == ("three.", "three.")
+    assert evaluate_sync(ScriptedAdapter("three."), history).text == "three."
+
+
+def test_calls_that_a_conversation_leaves_open_are_answered_first() -> None:
+    """A conversation that was broken off elsewhere goes on as a resumed one does; no option of it ran here before."""
+    seen: list[bool] = []
+
+    def look() -> str:
+        seen.append(ToolContext.current().is_resume)
+        return "seen"
+
+    history = [sabir.user("Hi"), *ScriptedAdapter(calls(look=[{}, {}])).complete_sync("Hi").messages]
+    llm, session = ScriptedAdapter("Done."), Session()
+    evaluate_sync(llm, history, session=session, options=[look])
+
+    assert seen == [False, False]
+    assert numbers_of(session) == [
+        ("system", 0, 0), ("user", 1, 0), ("assistant", 2, 0), ("tool", 3, 0), ("tool", 4, 0), ("assistant", 5, 1),
+    ]  # fmt: skip
+    assert len(llm.last.results) == 2
+
+
+def test_a_paused_reply_is_sent_back_until_the_model_has_ended() -> None:
+    """A pause asks for nothing but to go on; it is no end (D-17)."""
+    llm = ScriptedAdapter(reply("I am at", finish_reason="paused"), " it.")
+    response = evaluate_sync(llm, PROMPT)
+
+    assert response.text == " it."
+    assert [message.text for message in llm.last.messages] == ["Be brief.", "Umbrella today?", "I am at"]
+
+
+def test_a_reply_that_waits_for_the_providers_own_calls_ends_the_evaluation_and_says_so() -> None:
+    """No runner can answer them: whoever asked finds the block in the reply, and is not asked again."""
+    llm = ScriptedAdapter(reply("Let me look.", finish_reason="native_calls"), "Never asked.")
+    response = evaluate_sync(llm, PROMPT)
+
+    assert (response.text, response.reply.finish_reason) == ("Let me look.", "native_calls")
+
+
+class Forecast(BaseModel):
+    """What the sky does."""
+
+    umbrella: bool
+
+
+def test_the_output_has_the_prompts_type() -> None:
+    """Its schema is asked for, and what comes is validated; a type that is no model works as well."""
+    llm = ScriptedAdapter(Forecast(umbrella=True), "[1, 2]", "no JSON")
+    forecast = evaluate_sync(llm, Prompt(messages=[sabir.user("Umbrella?")], output=Forecast))
+    numbers = evaluate_sync(llm, Prompt(messages=[sabir.user("Numbers?")], output=list[int]))
+
+    assert (forecast.output, numbers.output) == (Forecast(umbrella=True), [1, 2])
+    assert [sent.settings.response_format.name for sent in llm.sent if sent.settings.response_format] == [
+        "Forecast", "list",
+    ]  # fmt: skip
+    with pytest.raises(sabir.OutputInvalid):
+        evaluate_sync(llm, Prompt(messages=[sabir.user("?")], output=Forecast))
+
+
+def test_settings_and_strictness_go_with_every_request() -> None:
+    """The call's own settings win over those that the output asks for."""
+    llm = both_calls()
+    evaluate_sync(llm, PROMPT, options=[weather], settings=sabir.Settings(temperature=0.5), strict=True)
+
+    assert [sent.settings.temperature for sent in llm.sent] == [0.5, 0.5]
+
+
+def test_the_response_tells_the_whole_evaluation() -> None:
+    """Messages of all turns, and the sum of what they used; a figure that one of them did not say is not known."""
+    first = sabir.Usage(input_tokens=10, output_tokens=2, reasoning_tokens=1)
+    second = sabir.Usage(input_tokens=20, output_tokens=3)
+    llm = ScriptedAdapter(reply(calls(weather=PARIS), usage=first), reply("Yes.", usage=second))
+    response = evaluate_sync(llm, PROMPT, options=[weather])
+
+    assert (response.prompt_ns, response.prompt_key, response.text) == ("trips", "umbrella", "Yes.")
+    assert [message.kind for message in response.messages] == [
+        "parts",
+        "parts",
+        "option_call",
+        "option_result",
+        "parts",
+    ]
+    assert (response.usage.input_tokens, response.usage.output_tokens, response.usage.reasoning_tokens) == (30, 5, None)
+
+
+@pytest.mark.parametrize(
+    ("adapter", "more", "remedy"),
+    [
+        ("openai:gpt-5", {}, r"write sabir.adapter\('openai:gpt-5'\)"),
+        (ScriptedAdapter(), {"session": ListJournal()}, r"write session=Session\(journal=store.journal\(name\)\)"),
+        (ScriptedAdapter(), {"budget": 5}, r"budget is of type int; write Budget\(turns=…\)"),
+    ],
+    ids=["a name", "a journal", "a number"],
+)
+def test_what_is_most_often_given_by_mistake_is_named(adapter: Any, more: dict[str, Any], remedy: str) -> None:
+    """In one line, before anything is asked or recorded."""
+    with pytest.raises(sabir.SettingsInvalid, match=remedy):
+        evaluate_sync(adapter, "Hello", **more)

@@ -1,0 +1,421 @@
+"""An evaluation that was interrupted goes on from its records, and does nothing twice that was recorded."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import sabir
+from sabir.options.context import ToolContext
+from sabir_session import (
+    InnerMessage,
+    Session,
+    Snapshot,
+    ToolCallRecord,
+    enable_inner_message_recording,
+    get_inner_messages,
+    get_pending_tool_calls,
+)
+from sabir_session.evaluation.errors import ConversationNotFound, PromptMismatch
+from sabir_session.evaluation.evaluate import evaluate, evaluate_sync
+from sabir_session.evaluation.evaluations import restore
+from sabir_session.evaluation.prompts import Prompt
+from sabir_testing.scripted import ScriptedAdapter, call, calls, reply
+
+from tests.laws.rules import check_pairing
+from tests.session.crash.journals import ListJournal, numbers_of, records_of, session_of
+from tests.session.towns import PARIS, PROMPT, ROME, Stopped, Town, interrupted
+
+
+def test_resume_is_asked_for() -> None:
+    """WI-39: without it, the same session begins another evaluation and leaves the interrupted one alone."""
+    journal = ListJournal()
+    interrupted(journal, calls(weather=[PARIS, ROME]))
+    session = session_of(journal)
+    again = Town().run(ScriptedAdapter("It rains."), session)
+
+    assert len(get_inner_messages(session, again.evaluation_id)) == 3
+    assert len(get_inner_messages(session)) == 4 + 3
+
+
+def test_nothing_recorded_is_nothing_to_resume() -> None:
+    """WI-40, D-15: ConversationNotFound, which is a ValueError; of a session that is empty, or of none."""
+    llm = ScriptedAdapter()
+    for session in (Session(), None):
+        with pytest.raises(ConversationNotFound, match="evaluate without resume=True") as met:
+            evaluate_sync(llm, PROMPT, session=session, resume=True)
+        assert isinstance(met.value, ValueError)
+    assert llm.sent == ()
+
+
+@pytest.mark.parametrize(("ns", "key"), [("trips", "other"), ("other", "umbrella"), ("", "")])
+def test_another_prompt_resumes_nothing(ns: str, key: str) -> None:
+    """WI-41, D-15: PromptMismatch, a ValueError; nothing executed, nothing recorded, nothing asked."""
+    journal = ListJournal()
+    interrupted(journal, calls(weather=[PARIS, ROME]))
+    session, llm, town = session_of(journal), ScriptedAdapter(), Town()
+    before = records_of(session)
+    with pytest.raises(PromptMismatch, match="trips:umbrella") as met:
+        evaluate_sync(llm, Prompt[None](ns=ns, key=key), session=session, options=[town.weather], resume=True)
+
+    assert isinstance(met.value, ValueError)
+    assert (llm.sent, town.ran, records_of(session)) == ((), [], before)
+
+
+def test_a_prompt_without_a_name_resumes_what_it_asked_itself() -> None:
+    """WI-41: no other question is answered with what was recorded for one; ids, hints and steps tell none apart."""
+    journal = ListJournal()
+    river = [sabir.system("Be brief."), sabir.user("Name a river.")]
+    evaluate_sync(ScriptedAdapter("The Po."), river, session=session_of(journal))
+    session, llm = session_of(journal), ScriptedAdapter()
+    before = records_of(session)
+    for other in ("Name a mountain.", "Name a river.", [river[0]], [*river, sabir.user("Now.")], river[::-1]):
+        with pytest.raises(
+            PromptMismatch, match=r"answers a prompt of another text; resume with that prompt or an empty"
+        ):
+            evaluate_sync(llm, other, session=session, resume=True)
+
+    again = [sabir.system("Be brief."), sabir.user("Name a river.")]
+    assert evaluate_sync(llm, again, session=session, resume=True).text == "The Po."
+    hinted = [message.model_copy(update={"role_hint_for_llm": "user", "step_num": 3}) for message in again]
+    assert evaluate_sync(llm, hinted, session=session, resume=True).text == "The Po."
+    assert evaluate_sync(llm, [], session=session, resume=True).text == "The Po."
+    assert evaluate_sync(llm, Prompt[None](), session=session, resume=True).text == "The Po."
+    assert (llm.sent, records_of(session)) == ((), before)
+
+
+def test_an_opening_that_was_cut_off_is_compared_as_far_as_it_came() -> None:
+    """What was not written yet is taken from the prompt; what was must be the same."""
+    journal = ListJournal()
+    with suppress(sabir.ServerFailed):
+        evaluate_sync(ScriptedAdapter(*[sabir.ServerFailed("down")] * 3), "Name a river.", session=session_of(journal))
+    del journal.lines[-1]
+    with pytest.raises(PromptMismatch):
+        evaluate_sync(ScriptedAdapter(), [sabir.system("Be brief.")], session=session_of(journal), resume=True)
+
+    llm = ScriptedAdapter("The Po.")
+    assert evaluate_sync(llm, "Name a river.", session=session_of(journal), resume=True).text == "The Po."
+    assert llm.last.user_text == "Name a river."
+
+
+def test_a_named_prompt_goes_on_as_it_was_recorded_and_a_changed_text_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """WI-41: namespace and key identify it over versions of its text."""
+    journal = ListJournal()
+    failing = ScriptedAdapter(*[sabir.ServerFailed("down")] * 3)
+    old, new = (Prompt[None](ns="trips", key="river", messages=(sabir.user(text),)) for text in ("A river?", "River!"))
+    with suppress(sabir.ServerFailed):
+        evaluate_sync(failing, old, session=session_of(journal))
+    llm = ScriptedAdapter("The Po.")
+    with caplog.at_level("WARNING", "sabir"):
+        evaluate_sync(llm, new, session=session_of(journal), resume=True)
+        evaluate_sync(llm, old, session=session_of(journal), resume=True)
+
+    assert llm.last.user_text == "A river?"
+    assert [each.getMessage().partition(" ")[2].partition(" ")[2] for each in caplog.records] == [
+        "answers a prompt of another text than 'trips:river' has now; what was recorded goes on"
+    ]
+
+
+def test_a_history_that_ends_with_a_call_of_another_option_is_begun() -> None:
+    """It is no resume: nothing waits for an option that was there before, and the model reads that there is none."""
+    llm = ScriptedAdapter(calls(weather=[PARIS]), "Take one.")
+    asked = [sabir.user("Umbrella?"), *llm.complete_sync("Umbrella?").messages]
+
+    assert evaluate_sync(llm, asked).text == "Take one."
+    assert [result.error_type for result in llm.last.results] == ["option_not_offered"]
+
+
+def test_a_resume_without_the_option_of_a_pending_call_is_refused() -> None:
+    """Before anything is recorded or asked: the call would end in an error for good."""
+    journal = ListJournal()
+    interrupted(journal, calls(weather=[PARIS, ROME]))
+    session, llm = session_of(journal), ScriptedAdapter()
+    before = records_of(session)
+    with pytest.raises(sabir.OptionInvalid, match=r"wait for weather; resume with options= that hold them, or abandon"):
+        evaluate_sync(llm, PROMPT, session=session, resume=True)
+
+    assert (llm.sent, records_of(session)) == ((), before)
+
+
+def test_pending_calls_run_first_and_completed_ones_never_again() -> None:
+    """WI-43, WI-44, WI-48, D-16: the result of A is there; B runs, and knows that it may have run before; then one
+    request holds every call with its result, in call order. A call of a later turn is no resume."""
+    journal = ListJournal()
+    first = interrupted(journal, calls(weather=[PARIS, ROME]))
+    town, llm = Town(), ScriptedAdapter(calls(weather={"city": "Oslo"}), "Take one.")
+    response = town.run(llm, session_of(journal), resume=True)
+
+    assert first.ran == [("call-1", False)]
+    assert town.ran == [("call-2", True), ("call-1", False)]  # another provider, which counts from 1
+    assert [result.result for result in llm.sent[0].results] == ["rain in Paris", "rain in Rome"]
+    assert [message.kind for message in llm.sent[0].messages] == [
+        "parts", "parts", "option_call", "option_call", "option_result", "option_result",
+    ]  # fmt: skip
+    assert response.text == "Take one."
+
+
+def test_a_resumed_evaluation_continues_its_numbers() -> None:
+    """WI-42: the same evaluation id, sequences from the highest + 1, turns from the highest; the system message is not
+    recorded again; and the records are those of a run that nothing interrupted (WI-01)."""
+    answers = calls(weather=[PARIS, ROME]), "Take one."
+    journal, whole = ListJournal(), Session()
+    interrupted(journal, answers[0])
+    Town().run(ScriptedAdapter(*answers), whole)
+    session = session_of(journal)
+    begun = get_inner_messages(session)[0].evaluation_id
+    response = Town().run(ScriptedAdapter(answers[1]), session, resume=True)
+
+    assert response.evaluation_id == begun
+    assert numbers_of(session) == numbers_of(whole)
+    assert [record.role for record in get_inner_messages(session)].count("system") == 1
+    assert [record.content for record in get_inner_messages(session)] == [
+        record.content for record in get_inner_messages(whole)
+    ]
+
+
+def test_after_the_results_the_provider_is_asked_and_no_option_runs() -> None:
+    """WI-45: the process ended between the last result and the next response."""
+    journal = ListJournal()
+    with pytest.raises(sabir.ServerFailed):
+        Town().run(ScriptedAdapter(calls(weather=PARIS), *[sabir.ServerFailed("down")] * 3), session_of(journal))
+    town, llm = Town(), ScriptedAdapter("Take one.")
+    town.run(llm, session_of(journal), resume=True)
+
+    assert town.ran == []
+    assert [result.result for result in llm.last.results] == ["rain in Paris"]
+
+
+def test_an_evaluation_that_ended_answers_from_its_records() -> None:
+    """WI-46, D-17: no provider call, no run, nothing new recorded; the same response."""
+    journal, usage = ListJournal(), sabir.Usage(input_tokens=1, output_tokens=2)
+    ended = Town().run(ScriptedAdapter(reply(calls(weather=PARIS), usage=usage), reply("One.", usage=usage)),
+                       session_of(journal))  # fmt: skip
+    session, town, llm = session_of(journal), Town(), ScriptedAdapter()
+    before = len(journal.lines)
+    response = town.run(llm, session, resume=True)
+
+    assert (llm.sent, town.ran, len(journal.lines)) == ((), [], before)
+    assert (response.text, response.usage, response.messages) == (ended.text, ended.usage, ended.messages)
+    assert (response.reply.finish_reason, response.reply.raw_finish_reason) == ("stop", "stop")
+    assert response.reply.origin == ended.reply.origin
+
+
+def test_before_the_first_response_the_recorded_messages_are_asked_again() -> None:
+    """WI-47: the opening was recorded, and the provider never answered."""
+    journal = ListJournal()
+    with pytest.raises(sabir.ServerFailed):
+        Town().run(ScriptedAdapter(*[sabir.ServerFailed("down")] * 3), session_of(journal))
+    llm = ScriptedAdapter("Take one.")
+    Town().run(llm, session_of(journal), resume=True)
+
+    assert [message.text for message in llm.last.messages] == ["Be brief.", "Umbrella today?"]
+
+
+def test_an_opening_that_was_half_recorded_is_completed_from_the_prompt() -> None:
+    """The process ended between the system's record and the user's: the question is not lost, and not asked without."""
+    journal = ListJournal()
+    Town().run(ScriptedAdapter("One."), session_of(journal))
+    half = ListJournal(journal.lines[:1])
+    session, llm = session_of(half), ScriptedAdapter("Take one.")
+    Town().run(llm, session, resume=True)
+
+    assert [message.text for message in llm.last.messages] == ["Be brief.", "Umbrella today?"]
+    assert numbers_of(session) == [("system", 0, 0), ("user", 1, 0), ("assistant", 2, 1)]
+
+
+def test_an_option_that_keeps_its_receipts_by_call_id_acts_once() -> None:
+    """WI-49: interrupted after it had acted and before its result was recorded, it gives what it kept on resume."""
+    journal, kept, acts = ListJournal(), dict[str, str](), list[str]()
+    dies = [True]
+
+    def pay(amount: int) -> str:
+        run = ToolContext.current()
+        if run.call_id in kept:
+            return kept[run.call_id]
+        acts.append(run.idempotency_key)
+        kept[run.call_id] = f"paid {amount}"
+        if dies:
+            raise Stopped
+        return kept[run.call_id]
+
+    with pytest.raises(Stopped):
+        evaluate_sync(
+            ScriptedAdapter(call("pay", {"amount": 3}, id="p-1")), PROMPT, session=session_of(journal), options=[pay]
+        )
+    dies.clear()
+    llm = ScriptedAdapter("Paid.")
+    evaluate_sync(llm, PROMPT, session=session_of(journal), options=[pay], resume=True)
+
+    assert len(acts) == 1
+    assert [result.result for result in llm.last.results] == ["paid 3"]
+
+
+def test_a_call_keeps_its_idempotency_key_over_processes() -> None:
+    """The key names the call of the evaluation, not the run."""
+    journal, keys = ListJournal(), list[str]()
+    dies = [True]
+
+    def pay() -> None:
+        keys.append(ToolContext.current().idempotency_key)
+        if dies:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        evaluate_sync(ScriptedAdapter(calls(pay={})), PROMPT, session=session_of(journal), options=[pay])
+    dies.clear()
+    evaluate_sync(ScriptedAdapter("Paid."), PROMPT, session=session_of(journal), options=[pay], resume=True)
+
+    assert len(set(keys)) == 1
+    assert len(keys) == 2
+
+
+def test_calls_of_forks_have_keys_of_their_own() -> None:
+    """A call that came after two forks parted is another call, though it stands at the same place of both; one that
+    was there before keeps its key in both."""
+    journal, keys = ListJournal(), list[str]()
+    dies = [True]
+
+    def pay(amount: int) -> None:
+        keys.append(ToolContext.current().idempotency_key)
+        if dies:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        evaluate_sync(ScriptedAdapter(calls(pay={"amount": 1})), PROMPT, session=session_of(journal), options=[pay])
+    dies.clear()
+    for amount in (5, 7):
+        fork = session_of(ListJournal(journal.read()))
+        llm = ScriptedAdapter(calls(pay={"amount": amount}), "Paid.")
+        evaluate_sync(llm, PROMPT, session=fork, options=[pay], resume=True)
+
+    shared, again, five, again_too, seven = keys
+    assert shared == again == again_too
+    assert len({shared, five, seven}) == 3
+
+
+def test_a_resumed_run_that_is_interrupted_again_is_resumed_again() -> None:
+    """WI-50: each time one call further, until nothing is left to do."""
+    journal, ran = ListJournal(), list[tuple[str, bool]]()
+    cities = ["Paris", "Rome", "Oslo"]
+    interrupted(journal, calls(weather=[{"city": city} for city in cities]), stops="Paris")
+    for stops in ("Rome", "Oslo"):
+        town = Town(stops=stops)
+        with pytest.raises(Stopped):
+            town.run(ScriptedAdapter(), session_of(journal), resume=True)
+        ran += town.ran
+    last, session = Town(), session_of(journal)
+    last.run(ScriptedAdapter("Done."), session, resume=True)
+
+    assert [*ran, *last.ran] == [("call-1", True), ("call-2", True), ("call-3", True)]
+    assert numbers_of(session)[3:] == [("tool", 3, 1), ("tool", 4, 1), ("tool", 5, 1), ("assistant", 6, 2)]
+
+
+def test_what_a_resume_repaired_is_recorded_and_a_second_load_is_valid() -> None:
+    """UP-16: the results of the resumed calls stay, whatever becomes of the request that follows."""
+    journal = ListJournal()
+    interrupted(journal, calls(weather=[PARIS, ROME]))
+    with pytest.raises(sabir.ServerFailed):
+        Town().run(ScriptedAdapter(*[sabir.ServerFailed("down")] * 3), session_of(journal), resume=True)
+    session, town = session_of(journal), Town()
+    evaluation = get_inner_messages(session)[0].evaluation_id
+
+    assert get_pending_tool_calls(session, evaluation) == ()
+    town.run(ScriptedAdapter("Done."), session, resume=True)
+    assert town.ran == []
+
+
+def test_the_state_lives_in_the_session_alone() -> None:
+    """WI-01, WI-02: adapter and loop are thrown away; a snapshot's text and another provider are enough to go on."""
+    journal = ListJournal()
+    interrupted(journal, calls(weather=[PARIS, ROME]))
+    text = session_of(journal).snapshot().to_json()
+    session = Session()
+    enable_inner_message_recording(session)
+    session.mutate().rollback(Snapshot.from_json(text))
+    llm = ScriptedAdapter("Take one.", model="anthropic:claude-sonnet-5")
+    Town().run(llm, session, resume=True)
+
+    check_pairing("anthropic.messages", llm.last.rendering.body_bytes)
+    assert [result.result for result in llm.last.results] == ["rain in Paris", "rain in Rome"]
+
+
+@pytest.mark.parametrize("dialect", ["openai.chat:gpt-5", "openai.responses:gpt-5", "anthropic:claude-sonnet-5",
+                                     "google:gemini-3-pro"])  # fmt: skip
+def test_no_orphan_is_sent_however_records_were_made(dialect: str) -> None:
+    """UP-14, UP-15: records of another hand, without messages, with a call that was abandoned by the user's next word
+    and an assistant that said nothing; each wire's rules hold, and what is pending at the end runs first (D-18)."""
+    session = Session()
+    enable_inner_message_recording(session)
+    look = ToolCallRecord(call_id="c1", name="weather", arguments='{"city":"Paris"}')
+    also = ToolCallRecord(call_id="c2", name="weather", arguments='{"city":"Rome"}')
+    told = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Paris?"},
+        {"role": "assistant", "content": "", "tool_calls": (look,), "turn": 1},
+        {"role": "user", "content": "No, Rome!", "turn": 1},
+        {"role": "assistant", "content": "", "turn": 2},
+        {"role": "assistant", "content": "Both.", "tool_calls": (look, also), "turn": 3},
+        {"role": "tool", "content": "rain in Rome", "tool_call_id": "c2", "tool_name": "weather", "turn": 3},
+    ]
+    for sequence, fields in enumerate(told):
+        record = {"evaluation_id": "by-hand", "sequence": sequence, "prompt_ns": "trips", "prompt_key": "umbrella"}
+        session.mutate(InnerMessage).append(InnerMessage.model_validate({**record, **fields}))
+    town, llm = Town(), ScriptedAdapter("Take one.", model=dialect)
+    town.run(llm, session, resume=True)
+
+    check_pairing(str(llm.last.rendering.target.dialect), llm.last.rendering.body_bytes)
+    assert town.ran == [("c1", True)]
+    assert [result.result for result in llm.last.results] == ["rain in Paris", "rain in Rome"]
+    assert numbers_of(session)[6:] == [("tool", 6, 3), ("tool", 7, 3), ("assistant", 8, 4)]
+
+
+def test_a_record_made_by_hand_is_read_by_its_text() -> None:
+    """D-18: a record without messages becomes the ones that its fields say, option calls included."""
+    session = Session()
+    enable_inner_message_recording(session)
+    fields: list[dict[str, Any]] = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "assistant", "content": "Hm", "turn": 1,
+         "tool_calls": (ToolCallRecord(call_id="c", name="f", arguments="no JSON"),)},
+    ]  # fmt: skip
+    for sequence, each in enumerate(fields):
+        session.mutate(InnerMessage).append(InnerMessage(evaluation_id="e", sequence=sequence, **each))
+    conversation = restore(session, Prompt[None](), "llm")
+
+    assert [message.kind for message in conversation.messages] == ["parts", "parts", "option_call"]
+    assert [message.policy for message in conversation.messages] == ["system", "llm", "llm"]
+    (pending,) = conversation.open
+    assert pending.message.call is not None
+    assert (pending.message.call.invalid_arguments, pending.message.call.raw_arguments) == (True, "no JSON")
+
+
+async def test_results_that_came_out_of_order_are_matched_by_their_places() -> None:
+    """Two calls of one reply under one id: the second's result is recorded, the process ends, the first one runs."""
+    journal, release = ListJournal(), asyncio.Event()
+    ran: list[str] = []
+
+    async def look(city: str) -> str:
+        if city == "Paris" and not release.is_set():
+            await release.wait()
+        ran.append(city)
+        return f"rain in {city}"
+
+    llm = ScriptedAdapter(reply(call("look", PARIS, id="same"), call("look", ROME, id="same")))
+    session = session_of(journal)
+    task = asyncio.create_task(evaluate(llm, PROMPT, session=session, options=[look]))
+    while len(get_inner_messages(session)) < 4:
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    release.set()
+    after, resumed = ScriptedAdapter("Done."), session_of(journal)
+    await evaluate(after, PROMPT, session=resumed, options=[look], resume=True)
+
+    assert ran == ["Rome", "Paris"]
+    assert [(record.sequence, record.content) for record in get_inner_messages(resumed)[3:5]] == [
+        (3, "rain in Paris"), (4, "rain in Rome"),
+    ]  # fmt: skip
+    assert [result.result for result in after.last.results] == ["rain in Paris", "rain in Rome"]

@@ -1,10 +1,13 @@
 """What tests of threads share: a store of their own, and systems that look at it many times a second."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 from sabir_session import SQLiteStore
+
+from tests.actors.queueing import Processes
 
 
 @pytest.fixture
@@ -15,8 +18,22 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 
 
 @pytest.fixture
+def other(store: SQLiteStore, tmp_path: Path) -> Iterator[SQLiteStore]:
+    """The same store, as another process opens it."""
+    with SQLiteStore(tmp_path / "threads.db") as opened:
+        yield opened
+
+
+@pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at what others said many times a second."""
     monkeypatch.setattr("sabir_actors.running.LOOK", 0.01)
     monkeypatch.setattr("sabir_actors.running.LOST", 0.05)
     monkeypatch.setattr("sabir_actors.running.SWEEP", 1)
+
+
+@pytest.fixture
+async def processes(store: SQLiteStore) -> AsyncIterator[Processes]:
+    """Systems that share the store and a queue."""
+    async with AsyncExitStack() as stack:
+        yield Processes(store, stack)

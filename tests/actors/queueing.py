@@ -9,7 +9,7 @@ from sabir_actors import ActorSystem
 from sabir_actors.queues import Perform
 from sabir_session import Store
 
-from tests.actors.surviving import Model, system_of
+from tests.actors.surviving import Model, events_of, started, system_of
 
 
 class Hall:
@@ -57,14 +57,29 @@ class Processes:
     """Systems that share a store and a queue, each with a model of its own."""
 
     def __init__(self, store: Store, stack: AsyncExitStack) -> None:
-        self.hall, self._store, self._stack = Hall(), store, stack
+        self.hall, self.store, self._stack = Hall(), store, stack
 
     async def worker(self, **how: Any) -> tuple[ActorSystem, Seat, Model]:
         """One that performs runs."""
         model, seat = Model(), self.hall.seat()
-        return await self._stack.enter_async_context(system_of(model, self._store, queue=seat, **how)), seat, model
+        return await self._stack.enter_async_context(system_of(model, self.store, queue=seat, **how)), seat, model
 
     async def asker(self) -> ActorSystem:
         """One that performs none."""
         queue = self.hall.seat(performs=False)
-        return await self._stack.enter_async_context(ActorSystem(store=self._store, queue=queue))
+        return await self._stack.enter_async_context(ActorSystem(store=self.store, queue=queue))
+
+    async def at_work(self, system: ActorSystem, seat: Seat, model: Model) -> tuple[str, "asyncio.Future[None]"]:
+        """The id of a thread that a process performs, and its run, which waits at the model's gate."""
+        gate, thread_id = model.hold(), await started(system)
+        run = seat.begin()
+        await gate.reached()
+        return thread_id, run
+
+    def events(self, thread_id: str) -> list[str]:
+        """What happened to a thread."""
+        return events_of(self.store, thread_id)
+
+    def length(self, thread_id: str) -> int | None:
+        """How many records its journal holds."""
+        return self.store.length(f"thread:{thread_id}")

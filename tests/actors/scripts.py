@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from sabir_actors import ActorSystem, ErrorResponse, Message, Response, RestartPolicy
+from sabir_actors import ActorSystem, ErrorResponse, Message, Response, RestartPolicy, ThreadClient
 from sabir_testing.scripted import Scriptable, ScriptedAdapter
 
 AT_ONCE = RestartPolicy(first_pause=0.0)
@@ -20,6 +20,16 @@ def scripted(*answers: Scriptable, **how: Any) -> tuple[ActorSystem, ScriptedAda
     """A system whose agents ask one scripted model, and that model."""
     llm = ScriptedAdapter(*answers)
     return ActorSystem(MODEL, **{"adapters": lambda _: llm, "restarts": AT_ONCE, **how}), llm
+
+
+async def begun(
+    system: ActorSystem, text: str = "Hello", *, name: str | None = None, **how: Any
+) -> tuple[ThreadClient, str]:
+    """A client of a system, and the id of a thread that it created and started."""
+    client = ThreadClient(system, name)
+    thread_id = await client.create("user", text, **how)
+    await client.start(thread_id)
+    return client, thread_id
 
 
 def ask(message_type: str, receiver: str | None, message_id: str | None = None, /, **data: Any) -> Message:

@@ -10,14 +10,21 @@ GIVEN = {"user_id": "user1", "initial_input": "Shall I repot my fern?"}
 
 
 class Model:
-    """Answers each phase that it is done; while `held`, not before that gate is opened."""
+    """Answers each phase that it is done; where it is held, not before its gate is opened."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, held: bool = False) -> None:
         self.asked: list[str] = []
         """The phases that asked, each as often as it did."""
         self.models: list[str] = []
         """The models that were asked for, in order."""
-        self.held: Gate | None = None
+        self.gate = Gate()
+        if not held:
+            self.gate.open()
+
+    def hold(self) -> Gate:
+        """Answer no question from now on before the gate is opened."""
+        self.gate = Gate()
+        return self.gate
 
     def __call__(self, model: str) -> ScriptedAdapter:
         """An adapter of it."""
@@ -26,8 +33,7 @@ class Model:
             phase = sent.messages[0].text.split()[3]  # "You are the action phase."
             self.asked.append(phase)
             self.models.append(model)
-            said = reply(f"{phase} is done")
-            return said if self.held is None else delayed(said, self.held)
+            return delayed(reply(f"{phase} is done"), self.gate)
 
         return ScriptedAdapter(always(answer))
 

@@ -35,7 +35,7 @@ def broken_search(query: str) -> str:
 OPTIONS = (calculator, broken_search)
 
 
-class EvaluationIO:
+class Desk:
     """A system with one manager, `agents`, of one agent, `a1`, and the models that it was asked for."""
 
     def __init__(self, *answers: Scriptable, model: str = MODEL, **how: Any) -> None:
@@ -44,6 +44,7 @@ class EvaluationIO:
         self.system = ActorSystem(model, options=OPTIONS, adapters=self.adapter, **how)
         self.manager = AgentManagerActor("agents", self.system, Session())
         self.system.add(self.manager)
+        self.agent()
 
     def adapter(self, model: str) -> ScriptedAdapter:
         """The one model, by whatever name but that of an unknown provider."""
@@ -61,15 +62,14 @@ class EvaluationIO:
         return await self.system.send_message(ask("INVOKE_AGENT", "agents", agent_id="a1", input=text, **data))
 
 
-def body(desk: EvaluationIO) -> dict[str, Any]:
+def body(desk: Desk) -> dict[str, Any]:
     found: Any = desk.llm.last.rendering.body
     return dict(found)
 
 
 async def test_invoke_agent() -> None:
     """CH-26, CH-31: the result as the document writes it, and seconds."""
-    desk = EvaluationIO(said("I'll help you with that.", 0.95))
-    desk.agent()
+    desk = Desk(said("I'll help you with that.", 0.95))
     response = await desk.answer("Hello, world!", context={"user_id": "user123"}, stream=False)
     assert (response.type, response.data["agent_id"]) == ("AGENT_INVOKED", "a1")
     result = response.data["result"]
@@ -79,15 +79,15 @@ async def test_invoke_agent() -> None:
 
 async def test_process_with_agent_asks_the_one_that_is_served() -> None:
     """CH-27: without an id."""
-    desk = EvaluationIO(said("Paris.", 0.99))
-    desk.agent()
+    desk = Desk(said("Paris.", 0.99))
     data = {"input": "What is the capital of France?", "context": {"user_id": "user123"}}
     response = await desk.system.send_message(ask("PROCESS_WITH_AGENT", "agents", **data))
     assert (response.type, response.data["result"]["response"]) == ("AGENT_RESPONSE", "Paris.")
 
 
 async def test_an_unknown_agent() -> None:
-    assert failed(await EvaluationIO().answer())[0] == "UNKNOWN_AGENT"
+    message = ask("INVOKE_AGENT", "agents", agent_id="nobody", input="Hello")
+    assert failed(await Desk().system.send_message(message))[0] == "UNKNOWN_AGENT"
 
 
 class TestModels:
@@ -112,7 +112,7 @@ class TestConfiguration:
 
     async def test_settings_and_options(self) -> None:
         """Options by name, those alone; the wire's own fields."""
-        desk = EvaluationIO(said())
+        desk = Desk(said())
         desk.agent(temperature=0.7, max_tokens=1000, tools=["calculator"], system_prompt="You are brief.")
         await desk.answer()
         sent = desk.llm.last
@@ -122,7 +122,7 @@ class TestConfiguration:
         assert [each.text for each in sent.messages] == ["You are brief.", "Hello"]
 
     async def test_what_it_leaves_out_is_the_systems(self) -> None:
-        desk = EvaluationIO(said(), settings=Settings(temperature=0.1, seed=7))
+        desk = Desk(said(), settings=Settings(temperature=0.1, seed=7))
         desk.agent(temperature=0.9)
         await desk.answer()
         assert (desk.llm.last.settings.temperature, desk.llm.last.settings.seed) == (0.9, 7)
@@ -130,7 +130,7 @@ class TestConfiguration:
 
     @pytest.mark.parametrize("wrong", [{"tools": ["web_search"]}, {"temperature": -1.0}, {"model": "nope:x"}])
     async def test_a_wrong_one_is_refused_and_the_former_stays(self, wrong: dict[str, Any]) -> None:
-        desk = EvaluationIO(said())
+        desk = Desk(said())
         desk.agent(temperature=0.5)
         code, words = failed(
             await desk.system.send_message(ask("UPDATE_AGENT_CONFIG", "agents", agent_id="a1", config=wrong))
@@ -141,7 +141,7 @@ class TestConfiguration:
 
     async def test_an_update_holds_from_the_next_run_on(self) -> None:
         """CH-28: the document's message; another model is another adapter; what it does not name stays."""
-        desk = EvaluationIO(said(), said())
+        desk = Desk(said(), said())
         desk.agent(max_tokens=50)
         await desk.answer()
         config = {"model": "other:gpt", "system_prompt": "Help.", "temperature": 0.5, "tools": ["calculator"]}
@@ -158,8 +158,7 @@ class TestConfiguration:
 
 async def test_a_conversation_has_the_roles_that_the_document_writes() -> None:
     """CH-25: system, user, assistant; the input last."""
-    desk = EvaluationIO(said())
-    desk.agent()
+    desk = Desk(said())
     turns = [{"role": "system", "content": "Be kind."}, *PLAY]
     await desk.answer("And now?", context={"messages": turns})
     inputs = [(each["role"], each["content"]) for each in body(desk)["input"]]
@@ -171,8 +170,7 @@ async def test_a_conversation_has_the_roles_that_the_document_writes() -> None:
 @pytest.mark.parametrize("turns", ["Hello", [{"role": "robot", "content": "Hi"}], [{"role": "user"}], [7]])
 async def test_no_conversation_is_no_failure_of_the_actor(turns: object) -> None:
     """It is the sender's error."""
-    desk = EvaluationIO()
-    desk.agent()
+    desk = Desk()
     code, words = failed(await desk.answer(context={"messages": turns}))
     assert code == "INVALID_MESSAGE" and "no conversation" in words and desk.llm.sent == ()
 
@@ -192,14 +190,13 @@ class TestResults:
         ],
     )
     async def test_confidence_is_the_models_or_none(self, text: str, response: str, confidence: float | None) -> None:
-        desk = EvaluationIO(text)
-        desk.agent()
+        desk = Desk(text)
         result = (await desk.answer()).data["result"]
         assert (result["response"], result["confidence"]) == (response, confidence)
 
     async def test_options_that_were_chosen(self) -> None:
         """Name, arguments, what came of it; a failure of an option is what the model sees, not the agent's."""
-        desk = EvaluationIO(calls(calculator={"question": "1+1"}, broken_search={"query": "fern"}), said())
+        desk = Desk(calls(calculator={"question": "1+1"}, broken_search={"query": "fern"}), said())
         desk.agent(tools=["calculator", "broken_search"])
         shown = (await desk.answer()).data["result"]["tool_calls"]
         assert shown[0] == {"name": "calculator", "arguments": {"question": "1+1"}, "result": 3}
@@ -215,15 +212,13 @@ class TestResults:
     )
     async def test_a_reply_that_says_nothing_is_an_error(self, answer: Scriptable, cause: str | None) -> None:
         """A refusal, or no text: never an empty response."""
-        desk = EvaluationIO(answer)
-        desk.agent()
+        desk = Desk(answer)
         response = await desk.answer()
         assert failed(response)[0] == "AGENT_ERROR"
         assert (response.data.get("cause"), response.data["retryable"]) == (cause, False)
 
     async def test_words_that_were_cut_off_are_words(self) -> None:
-        desk = EvaluationIO(reply("Once upon a", finish_reason="length"))
-        desk.agent()
+        desk = Desk(reply("Once upon a", finish_reason="length"))
         assert (await desk.answer()).data["result"]["response"] == "Once upon a"
 
 
@@ -246,7 +241,7 @@ class TestOwnOutputs:
 
     async def test_the_reply_as_that_type(self) -> None:
         """It is asked for, and given beside the response, which is its JSON; its confidence is no number: None."""
-        desk = EvaluationIO('{"good": true}')
+        desk = Desk('{"good": true}')
         desk.agent(Verdict)
         result = (await desk.answer()).data["result"]
         assert result["output"] == {"good": True, "confidence": "high"}
@@ -254,13 +249,13 @@ class TestOwnOutputs:
         assert "good" in str(body(desk)["text"])
 
     async def test_a_response_that_is_no_text_and_a_confidence_beyond_its_scale(self) -> None:
-        desk = EvaluationIO('{"response": {"good": true}}')
+        desk = Desk('{"response": {"good": true}}')
         desk.agent(Nested)
         result = (await desk.answer()).data["result"]
         assert Nested.model_validate_json(result["response"]).response.good and result["confidence"] is None
 
     async def test_a_reply_of_another_type_is_an_error_that_no_retry_mends(self) -> None:
-        desk = EvaluationIO("surely")
+        desk = Desk("surely")
         desk.agent(Verdict)
         response = await desk.answer()
         assert failed(response)[0] == "AGENT_ERROR" and "Verdict" in failed(response)[1]
@@ -284,21 +279,19 @@ class TestFailures:
         ],
     )
     async def test_they_are_told_apart(self, error: sabir.CallError, retryable: bool) -> None:
-        desk = EvaluationIO(error, settings=Settings(retries=sabir.RetryPolicy(attempts=1)))
-        desk.agent()
+        desk = Desk(error, settings=Settings(retries=sabir.RetryPolicy(attempts=1)))
         response = await desk.answer()
         assert failed(response) == ("AGENT_ERROR", str(error))
         assert (response.data["cause"], response.data["retryable"]) == (type(error).__name__, retryable)
 
     async def test_the_time_that_a_provider_names_is_told(self) -> None:
         error = sabir.RateLimited("slower", retry_after=7.0)
-        desk = EvaluationIO(error, settings=Settings(retries=sabir.RetryPolicy(attempts=1)))
-        desk.agent()
+        desk = Desk(error, settings=Settings(retries=sabir.RetryPolicy(attempts=1)))
         assert (await desk.answer()).data["retry_after"] == 7.0
 
     async def test_a_retry_repeats_no_option_that_is_done(self) -> None:
         """The run goes on where it stopped."""
-        desk = EvaluationIO(
+        desk = Desk(
             calls(calculator={"question": "1+1"}),
             sabir.ServerFailed("oh"),
             said("2"),
@@ -318,8 +311,7 @@ class TestStreams:
 
     async def test_pieces_come_with_the_message_that_they_answer(self) -> None:
         seen: list[tuple[Message, Event]] = []
-        desk = EvaluationIO(pieces('{"response"', ': "Once', ' upon"}'), watch=lambda *each: seen.append(each))
-        desk.agent()
+        desk = Desk(pieces('{"response"', ': "Once', ' upon"}'), watch=lambda *each: seen.append(each))
         response = await desk.answer(stream=True)
         assert desk.llm.last.streaming and response.data["result"]["response"] == "Once upon"
         texts = [event.text for _, event in seen if isinstance(event, TextArrived)]
@@ -328,12 +320,10 @@ class TestStreams:
 
     async def test_only_where_it_is_asked_for(self) -> None:
         seen: list[object] = []
-        desk = EvaluationIO(said(), watch=lambda *each: seen.append(each))
-        desk.agent()
+        desk = Desk(said(), watch=lambda *each: seen.append(each))
         await desk.answer()
         assert not desk.llm.last.streaming and seen == []
 
     async def test_nobody_needs_to_watch(self) -> None:
-        desk = EvaluationIO(said())
-        desk.agent()
+        desk = Desk(said())
         assert (await desk.answer(stream=True)).type == "AGENT_INVOKED" and desk.llm.last.streaming

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -253,18 +254,24 @@ def test_what_a_model_wrote_cannot_steer_the_terminal(told: Command) -> None:
     assert "\x1b" not in told("show", thread_id) + told("list")
 
 
-def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
-    """Ctrl-C ends the process, not the thread; a second process sees it paused, a third goes on."""
-    (tmp_path / "slow.py").write_text(SLOW, "utf-8")
-    own = ("--store", "sqlite:///own.db")
-    words = [str(SCRIPT.parent / "python"), "slow.py", "run", "Why?", "--model", "echo:small", *own]
-    with subprocess.Popen(
-        words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
+@contextmanager
+def in_second_phase(folder: Path, *words: str) -> "Iterator[tuple[subprocess.Popen[bytes], str]]":
+    """A process that runs a thread, whose second phase waits for the file `go`; and the thread's id."""
+    (folder / "slow.py").write_text(SLOW, "utf-8")
+    command = [str(SCRIPT.parent / "python"), "slow.py", "run", "Why?", "--model", "echo:small", *words]
+    environs = environment({"WAITS_FOR": str(folder / "go")})
+    with subprocess.Popen(command, cwd=folder, env=environs, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         thread_id = process.stdout.readline().decode().split()[1]
         while b"1/6" not in process.stdout.readline():
             pass
+        yield process, thread_id
+
+
+def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
+    """Ctrl-C ends the process, not the thread; a second process sees it paused, a third goes on."""
+    own = ("--store", "sqlite:///own.db")
+    with in_second_phase(tmp_path, *own) as (process, thread_id):
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
     paused = run("threads", "pause", thread_id[:8], *own, cwd=tmp_path)
@@ -279,14 +286,7 @@ def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
 
 def test_a_thread_that_another_process_pauses_is_left_there(tmp_path: Path) -> None:
     """The process that runs it ends the phase at hand, keeps it, and says so; a watcher in a third sees the end."""
-    (tmp_path / "slow.py").write_text(SLOW, "utf-8")
-    words = [str(SCRIPT.parent / "python"), "slow.py", "run", "Why?", "--model", "echo:small"]
-    environs = environment({"WAITS_FOR": str(tmp_path / "go")})
-    with subprocess.Popen(words, cwd=tmp_path, env=environs, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        thread_id = process.stdout.readline().decode().split()[1]
-        while b"1/6" not in process.stdout.readline():
-            pass
+    with in_second_phase(tmp_path) as (process, thread_id):
         run("threads", "pause", thread_id, cwd=tmp_path)
         (tmp_path / "go").touch()
         out, _ = process.communicate()

@@ -11,6 +11,7 @@ from sabir_actors.durable import APPLICATION, DurableQueue
 from sabir_durable import Runs
 from sabir_session import SQLiteStore
 
+from tests.actors.scripts import begun
 from tests.actors.surviving import Model, events_of, system_of
 
 OWN = Chain("own", [Phase("only", "You are the only phase.")])
@@ -51,9 +52,7 @@ async def test_a_worker_that_closes_leaves_its_threads_to_another(store: SQLiteS
     """It stops in the middle of a phase; what was recorded is not done again."""
     first, second = Model(), Model()
     async with ActorSystem(store=store, queue=queue(url, at_once=0)) as asking:
-        client = ThreadClient(asking)
-        thread_id = await client.create("user1", "Shall I repot my fern?")
-        await client.start(thread_id)
+        client, thread_id = await begun(asking)
         async with system_of(first, store, queue=queue(url)):
             while "experience" not in first.asked:
                 await asyncio.sleep(0)
@@ -66,9 +65,7 @@ async def test_a_worker_that_closes_leaves_its_threads_to_another(store: SQLiteS
 async def test_a_run_that_lacks_its_chain_is_paused_and_carried_on(store: SQLiteStore, url: str) -> None:
     """Its reason is among the runs; once a worker has the chain, resuming the run is enough."""
     async with ActorSystem(store=store, chains=[OWN], queue=queue(url, at_once=0)) as asking:
-        client = ThreadClient(asking)
-        thread_id = await client.create("user1", "Shall I repot my fern?", chain="own")
-        await client.start(thread_id)
+        client, thread_id = await begun(asking, chain="own")
         async with system_of(Model(), store, queue=queue(url)):
             with Runs(url) as runs:
                 while not runs.list() or runs.list()[0].state != "paused":

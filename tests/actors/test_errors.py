@@ -4,8 +4,8 @@ import pickle
 
 import pytest
 from sabir import SabirError
-from sabir_actors import ActorError, ErrorCode, ErrorResponse, Message, deserialize_message, serialize_message
-from sabir_actors.system import raised
+from sabir_actors import ActorError, ErrorCode, ErrorResponse, Message, Response, deserialize_message, serialize_message
+from sabir_actors.protocol import raised
 
 
 class Unspeakable:
@@ -19,7 +19,8 @@ def test_an_error_is_the_librarys_own_and_a_value_error() -> None:
     """CH-10: who catches either meets it; what it says is one line."""
     error = ActorError(ErrorCode.TIMEOUT, "too\nlate", retryable=True, seconds=3)
 
-    assert isinstance(error, SabirError) and isinstance(error, ValueError)
+    assert isinstance(error, SabirError)
+    assert isinstance(error, ValueError)
     assert (str(error), error.code, error.retryable, error.details) == ("too late", "TIMEOUT", True, {"seconds": 3})
 
 
@@ -39,19 +40,17 @@ def test_an_error_reaches_its_sender_whatever_its_details_are(detail: object) ->
     assert isinstance(back.data["cause"], str) and back.data["cause"].isprintable()
 
 
-def test_a_detail_may_have_any_name() -> None:
-    """CH-06: what an ERROR says beside message and code comes back with the error that is raised of it."""
+def test_an_error_is_raised_as_what_it_tells_of() -> None:
+    """CH-06: with details of any name; a code of another system is a failure, and what is no error is given back."""
     told = {"message": "m", "code": 7, "self": "s", "retryable": True}
-    with pytest.raises(ActorError, match=r"^no$") as caught:
-        raised(ErrorResponse(error_message="no", error_code="TIMEOUT", data=told))
-
-    assert caught.value.details == {"message": "m", "code": 7, "self": "s"}
-    assert (caught.value.code, caught.value.retryable) == (ErrorCode.TIMEOUT, True)
-    assert Message(type="X").error(caught.value).data == {
-        "error_message": "no",
-        "error_code": "TIMEOUT",
-        **told,
-    }
+    fine = Response(type="THREAD_STARTED")
+    assert raised(fine) is fine
+    for given, code in (("TIMEOUT", ErrorCode.TIMEOUT), ("TEAPOT", ErrorCode.FAILED)):
+        with pytest.raises(ActorError, match=r"^no$") as caught:
+            raised(ErrorResponse(error_message="no", error_code=given, data=told))
+        assert caught.value.details == {"message": "m", "code": 7, "self": "s"}
+        assert (caught.value.code, caught.value.retryable) == (code, True)
+        assert Message(type="X").error(caught.value).data == {"error_message": "no", "error_code": code, **told}
 
 
 def test_an_error_crosses_processes() -> None:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import sabir
-from sabir_actors import AEIOUY, ThreadClient
+from sabir_actors import AEIOUY
 from sabir_testing.scripted import Scriptable, always
 
-from .scripts import Flow, said, scripted
+from .scripts import Flow, begun, said, scripted
 
 CLIENT = "User/Client"
 ONCE = sabir.Settings(retries=sabir.RetryPolicy(attempts=1))
@@ -58,9 +58,7 @@ async def flow(*answers: Scriptable, **how: Any) -> list[str]:
     recorded = Flow(client=CLIENT)
     system, _ = scripted(*answers, trace=recorded, **how)
     async with system:
-        client = ThreadClient(system, "client")
-        thread_id = await client.create("user123", "Hello, world!")
-        await client.start(thread_id)
+        client, thread_id = await begun(system, name="client")
         await client.result(thread_id)
     return [line for line in recorded.lines if not line.endswith(("_ACKNOWLEDGED", "THREAD_STATUS"))]
 
@@ -104,15 +102,11 @@ async def test_an_error_that_no_retry_mends() -> None:
 
 
 async def test_one_run_has_one_correlation_id() -> None:
-    """CH-44: every message from the first phase to the result, what goes to the supervisor included."""
+    """CH-44: every message from its creation to its result, what goes to the supervisor included."""
     system, _ = scripted(sabir.RateLimited("slower"), always(said()), settings=ONCE)
     found: list[str | None] = []
     system._trace = lambda message: found.append(message.correlation_id)
     async with system:
-        client = ThreadClient(system, "client")
-        thread_id = await client.create("user123", "Hello, world!")
-        found.clear()
-        await client.start(thread_id)
+        client, thread_id = await begun(system, name="client")
         await client.result(thread_id)
-    of_run = found[2:]
-    assert len(of_run) > 30 and set(of_run) == {thread_id}
+    assert len(found) > 30 and set(found) == {thread_id}

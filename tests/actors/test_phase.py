@@ -15,14 +15,13 @@ from sabir_actors import (
     PhaseActor,
     Response,
     RestartPolicy,
-    ThreadClient,
 )
 from sabir_actors.agents import Agent
 from sabir_actors.data import AgentConfig
 from sabir_session import Session
 from sabir_testing.scripted import Gate, Scriptable, ScriptedAdapter, always, delayed
 
-from .scripts import AT_ONCE, MODEL, ask, failed, said
+from .scripts import AT_ONCE, MODEL, ask, begun, failed, said
 
 ONCE = sabir.Settings(retries=sabir.RetryPolicy(attempts=1))
 LATER, WRONG_KEY = sabir.Overloaded("later"), sabir.AuthenticationFailed("wrong key")
@@ -282,9 +281,7 @@ async def test_a_thread_fails_with_its_cause_and_its_client_is_told() -> None:
     """CH-49: when retries are exhausted."""
     llm = ScriptedAdapter(said(), always(LATER), settings=ONCE)
     async with ActorSystem(MODEL, adapters=lambda _: llm, restarts=AT_ONCE) as system:
-        client = ThreadClient(system, "client")
-        thread_id = await client.create("user", "Hello")
-        await client.start(thread_id)
+        client, thread_id = await begun(system, name="client")
         result = await client.result(thread_id)
         status = await client.status(thread_id)
         assert (result.status, result.error_code, result.error_message) == ("failed", "AGENT_ERROR", "later")

@@ -7,7 +7,7 @@ from sabir_actors import AEIOUY, AEIOUY_CHAIN, ActorError, Chain, Phase, PhaseRe
 from sabir_actors.data import ThreadResult
 from sabir_testing.scripted import Scriptable, ScriptedAdapter
 
-from .scripts import ask, failed, said, scripted
+from .scripts import ask, begun, failed, said, scripted
 
 
 class Critique(BaseModel):
@@ -50,9 +50,7 @@ async def ran(chain: Chain, *answers: Scriptable) -> tuple[ThreadResult, Scripte
 
     system, _ = scripted(chains=[chain], options=[search, publish], adapters=adapter)
     async with system:
-        client = ThreadClient(system)
-        thread_id = await client.create("user", "A poem", chain=chain.name)
-        await client.start(thread_id)
+        client, thread_id = await begun(system, "A poem", chain=chain.name)
         return await client.result(thread_id), llm, asked_for
 
 
@@ -79,7 +77,7 @@ def test_an_unknown_phase_is_told_with_the_known() -> None:
 
 
 async def test_an_own_chain_runs_by_the_same_actors() -> None:
-    """Its own output types, options (None: all of the system's), models, and questions."""
+    """Its own output types, kept beside their text, options (None: all of the system's), models, and questions."""
     critique = Critique(faults=["too long"], confidence=0.25)
     result, llm, asked_for = await ran(REVIEW, said("Roses."), critique, said("Rose.", 1.0))
     assert result.status == "completed" and result.output is not None
@@ -87,17 +85,12 @@ async def test_an_own_chain_runs_by_the_same_actors() -> None:
     assert [sent.option_names for sent in llm.sent] == [("search",), (), ("search", "publish")]
     assert [sent.user_text for sent in llm.sent] == ["A poem", "What is wrong with it?", "Continue."]
     assert asked_for == ["scripted:model", "other:model"]
-    final = [(message.policy, message.text) for message in llm.last.messages]
-    assert [text for _, text in final] == [
+    last, _, _ = await ran(Chain("check", [REVIEW.phase("critique")]), critique)
+    assert last.output is not None
+    assert (last.output["output"], last.output["confidence"]) == (critique.model_dump(), 0.25)
+    assert [message.text for message in llm.last.messages] == [
         "Write the last version.", "A poem", "Roses.", critique.model_dump_json(), "Continue.",
     ]  # fmt: skip
-
-
-async def test_an_own_output_is_kept_beside_its_text() -> None:
-    chain = Chain("check", [Phase("critique", "Find faults.", output=Critique)])
-    result, _, _ = await ran(chain, Critique(faults=["none"], confidence=0.25))
-    assert result.output is not None
-    assert result.output["output"] == {"faults": ["none"], "confidence": 0.25} and result.output["confidence"] == 0.25
 
 
 async def test_phase_types_that_validation_allows_are_the_chains() -> None:

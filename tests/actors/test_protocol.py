@@ -29,7 +29,6 @@ from sabir_actors.protocol import LARGEST, AnyMessage, data_of
 
 from tests.actors.examples import ERROR, MESSAGES, PAIRS, REQUESTS, RETRY
 
-PHASES = ("action", "experience", "intention", "observation", "understanding", "yield")
 NAMES = st.text(min_size=1, max_size=20)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -100,10 +99,10 @@ def test_a_time_without_a_zone_or_outside_of_all_years_is_refused(time: Any) -> 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.type)
 def test_the_documents_examples_are_valid_and_travel(message: AnyMessage) -> None:
-    """CH-01, CH-04, CH-06, CH-08, CH-09: each is made as it is written, and comes back equal."""
+    """CH-01, CH-04, CH-06, CH-08, CH-09: each is made as it is written, and comes back equal, by pickle too."""
     assert validate_message(message) is True
-    back = deserialize_message(serialize_message(message))
-    assert (type(back), back) == (type(message), message)
+    for back in (deserialize_message(serialize_message(message)), pickle.loads(pickle.dumps(message))):
+        assert (type(back), back) == (type(message), message)
 
 
 def test_the_documents_errors_data_is_merged() -> None:
@@ -193,13 +192,6 @@ def test_a_changed_copy_is_validated_and_immutable() -> None:
         message.model_copy(update={"data": {"x": []}}).data["x"].append(1)
 
 
-def test_a_message_crosses_processes() -> None:
-    """By pickle, too."""
-    for message in MESSAGES:
-        back = pickle.loads(pickle.dumps(message))
-        assert (type(back), back) == (type(message), message)
-
-
 # What answers it
 
 
@@ -249,25 +241,11 @@ def test_an_error_says_why_and_whether_to_try_again() -> None:
 # What is valid
 
 
-def test_a_phase_must_be_named() -> None:
-    """CH-10: the error says so in the document's words; it is a ValueError."""
-    with pytest.raises(ValueError, match="PROCESS_PHASE message must contain 'phase_type' field"):
-        validate_message(Message(type="PROCESS_PHASE"))
-
-
 @pytest.mark.parametrize("message_type", ["PROCESS_PHASE", "INITIALIZE_PHASE", "PREPARE_CONTEXT"])
 def test_a_phase_outside_of_the_six_is_named(message_type: str) -> None:
     """CH-11: with its value, whatever else is missing."""
     with pytest.raises(ValueError, match=r"^Invalid phase_type: dream; .* takes one of action, experience, intention,"):
         validate_message(Message(type=message_type, data={"phase_type": "dream"}))
-
-
-@pytest.mark.parametrize("phase", PHASES)
-def test_the_phases_of_the_document_are_valid(phase: str) -> None:
-    """CH-09, CH-11: all six."""
-    message = Message(type="PROCESS_PHASE", data={"thread_id": "t", "phase_type": phase, "input": "Hi"})
-
-    assert validate_message(message) is True
 
 
 def test_a_chain_of_ones_own_has_its_own_phases() -> None:

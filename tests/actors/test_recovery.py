@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sabir_actors import AEIOUY, ActorError, Chain, ErrorCode, Phase, Response, ThreadClient, ThreadEvent
 from sabir_actors.protocol import now
-from sabir_actors.thread import thread_id_of
+from sabir_actors.state import thread_id_of
 from sabir_session import RecordingFailed, SQLiteStore
 from sabir_session.stores.store import StoredJournal
-from sabir_testing import Gate
 
+from tests.actors.scripts import begun
 from tests.actors.surviving import GIVEN, Model, events_of, started, system_of, tell
 
 CONTROL = ("START_THREAD", "PAUSE_THREAD", "RESUME_THREAD", "TERMINATE_THREAD")
@@ -35,8 +35,7 @@ class Play:
     """One thread that is sent control messages, duplicates of them, and restarts; its model never answers."""
 
     def __init__(self) -> None:
-        self.model, self.store = Model(), SQLiteStore(":memory:")
-        self.model.held = Gate()
+        self.model, self.store = Model(held=True), SQLiteStore(":memory:")
         self.status = "created"
         self.answers: list[tuple[str, str, Response]] = []
         """Id, type and response of each message."""
@@ -88,13 +87,12 @@ async def test_a_system_that_stops_in_mid_phase_leaves_nothing_and_the_thread_go
         thread_id = await started(system)
         while len(model.asked) < 3:
             await asyncio.sleep(0)
-        model.held = Gate()
+        model.hold()
         while len(model.asked) < 4:
             await asyncio.sleep(0)
-        await model.held.reached()
+        await model.gate.reached()
     assert system.actors() == () and asyncio.all_tasks() == before
     assert events_of(store, thread_id)[-1] in AEIOUY
-    model.held = None
     done = [each for each in events_of(store, thread_id) if each in AEIOUY]
     again = Model()
     async with system_of(again, store) as system:
@@ -124,82 +122,74 @@ async def test_a_paused_thread_stays_paused_and_a_terminated_one_ended(store: SQ
 
 @pytest.mark.parametrize(("kind", "status"), [("PAUSE_THREAD", "paused"), ("TERMINATE_THREAD", "terminated")])
 async def test_a_message_at_a_second_system_steers_the_thread_of_the_first(
-    kind: str, status: str, store: SQLiteStore, tmp_path: Path
+    kind: str, status: str, store: SQLiteStore, other: SQLiteStore
 ) -> None:
     """CH-16, CH-18: the first records nothing more of it, and starts no further phase."""
-    model = Model()
-    model.held = Gate()
-    with SQLiteStore(tmp_path / "threads.db") as other:
-        async with system_of(model, store) as first, system_of(Model(), other, recovers=False) as second:
-            thread_id = await started(first)
-            await model.held.reached()
-            assert (await tell(second, kind, thread_id=thread_id)).data["status"] == status
-            assert first.threads.view(thread_id).status == status
-            model.held.open()
-            while any(each.startswith(thread_id) for each in first.actors()):
-                await asyncio.sleep(0.01)
-            if status == "paused":
-                assert (await tell(second, "RESUME_THREAD", thread_id=thread_id)).type == "THREAD_RESUMED"
-                assert (await ThreadClient(first).result(thread_id, every=0.01)).status == "completed"
+    model = Model(held=True)
+    async with system_of(model, store) as first, system_of(Model(), other, recovers=False) as second:
+        thread_id = await started(first)
+        await model.gate.reached()
+        assert (await tell(second, kind, thread_id=thread_id)).data["status"] == status
+        assert first.threads.view(thread_id).status == status
+        model.gate.open()
+        while any(each.startswith(thread_id) for each in first.actors()):
+            await asyncio.sleep(0.01)
+        if status == "paused":
+            assert (await tell(second, "RESUME_THREAD", thread_id=thread_id)).type == "THREAD_RESUMED"
+            assert (await ThreadClient(first).result(thread_id, every=0.01)).status == "completed"
     assert model.asked == ["action"]
 
 
 async def test_an_agent_that_is_changed_at_a_second_system_asks_so_at_the_first(
-    store: SQLiteStore, tmp_path: Path
+    store: SQLiteStore, other: SQLiteStore
 ) -> None:
     """CH-28: from the next phase on, in a thread that goes on."""
-    model = Model()
-    model.held = Gate()
-    with SQLiteStore(tmp_path / "threads.db") as other:
-        async with system_of(model, store) as first, system_of(Model(), other, recovers=False) as second:
-            thread_id = await started(first)
-            await model.held.reached()
-            await ThreadClient(second).configure(thread_id, "yield", model="other:model")
-            held, model.held = model.held, None
-            held.open()
-            assert (await ThreadClient(first).result(thread_id)).status == "completed"
+    model = Model(held=True)
+    async with system_of(model, store) as first, system_of(Model(), other, recovers=False) as second:
+        thread_id = await started(first)
+        await model.gate.reached()
+        await ThreadClient(second).configure(thread_id, "yield", model="other:model")
+        model.gate.open()
+        assert (await ThreadClient(first).result(thread_id)).status == "completed"
     assert model.models[-1] == "other:model" and set(model.models[:-1]) == {"scripted:model"}
     assert [each for each in events_of(store, thread_id) if each in AEIOUY] == list(AEIOUY)
 
 
-async def test_of_two_systems_that_run_a_thread_the_later_one_goes_on_alone(store: SQLiteStore, tmp_path: Path) -> None:
+async def test_of_two_systems_that_run_a_thread_the_later_one_goes_on_alone(
+    store: SQLiteStore, other: SQLiteStore
+) -> None:
     """The first records nothing from then on, does not repeat what is done, and its client is answered all the same."""
     slow, fast = Model(), Model()
-    with SQLiteStore(tmp_path / "threads.db") as other:
-        async with system_of(slow, store) as first:
-            client = ThreadClient(first)
-            thread_id = await client.create("u", "hi")
-            await client.start(thread_id)
-            while slow.asked[-1:] != ["intention"]:
-                await asyncio.sleep(0)
-            slow.held = Gate()
-            while slow.asked[-1:] != ["observation"]:
-                await asyncio.sleep(0)
-            done = [each for each in events_of(store, thread_id) if each in AEIOUY]
-            async with system_of(fast, other) as second:
-                assert (await ThreadClient(second).result(thread_id)).status == "completed"
-            length = store.length(f"thread:{thread_id}")
-            slow.held.open()
-            assert (await client.result(thread_id, every=0.01)).status == "completed"
-            while any(each.startswith(thread_id) for each in first.actors()):
-                await asyncio.sleep(0.01)
-            assert store.length(f"thread:{thread_id}") == length
+    async with system_of(slow, store) as first:
+        client, thread_id = await begun(first)
+        while slow.asked[-1:] != ["intention"]:
+            await asyncio.sleep(0)
+        slow.hold()
+        while slow.asked[-1:] != ["observation"]:
+            await asyncio.sleep(0)
+        done = [each for each in events_of(store, thread_id) if each in AEIOUY]
+        async with system_of(fast, other) as second:
+            assert (await ThreadClient(second).result(thread_id)).status == "completed"
+        length = store.length(f"thread:{thread_id}")
+        slow.gate.open()
+        assert (await client.result(thread_id, every=0.01)).status == "completed"
+        while any(each.startswith(thread_id) for each in first.actors()):
+            await asyncio.sleep(0.01)
+        assert store.length(f"thread:{thread_id}") == length
     assert slow.asked[-1] == "observation" and fast.asked == list(AEIOUY[len(done) :])
     assert [each for each in events_of(store, thread_id) if each in AEIOUY] == list(AEIOUY)
 
 
-async def test_of_two_systems_that_recover_at_once_one_runs_a_thread(store: SQLiteStore, tmp_path: Path) -> None:
+async def test_of_two_systems_that_recover_at_once_one_runs_a_thread(store: SQLiteStore, other: SQLiteStore) -> None:
     """The place in the journal is the fence: one of them takes the thread before the other asks anything."""
-    held = Model()
-    held.held = Gate()
+    held = Model(held=True)
     async with system_of(held, store) as system:
         thread_id = await started(system)
     one, two = Model(), Model()
-    with SQLiteStore(tmp_path / "threads.db") as other:
-        async with system_of(one, store) as first, system_of(two, other, recovers=False) as second:
-            await second.threads.recover()
-            for each in (first, second):
-                assert (await ThreadClient(each).result(thread_id, every=0.01)).status == "completed"
+    async with system_of(one, store) as first, system_of(two, other, recovers=False) as second:
+        await second.threads.recover()
+        for each in (first, second):
+            assert (await ThreadClient(each).result(thread_id, every=0.01)).status == "completed"
     assert sorted(one.asked + two.asked) == sorted(AEIOUY)
     assert events_of(store, thread_id).count("completed") == 1
 
@@ -221,14 +211,12 @@ async def test_a_store_that_is_full_for_a_while_neither_loses_nor_fails_a_thread
 ) -> None:
     """The phase waits; its model is not asked again and again meanwhile."""
     monkeypatch.setattr("sabir_actors.running.PAUSE", 0.001)
-    model = Model()
-    model.held = Gate()
+    model = Model(held=True)
     async with system_of(model, store) as system:
         thread_id = await started(system)
-        await model.held.reached()
+        await model.gate.reached()
         with full(store) as make_room:
-            held, model.held = model.held, None
-            held.open()
+            model.gate.open()
             while caplog.text.count("waits") < 5:
                 await asyncio.sleep(0)
             refused = await tell(system, "PAUSE_THREAD", thread_id=thread_id)
@@ -302,8 +290,7 @@ class BusyStore(ForgetfulStore):
 
 async def test_a_message_is_answered_however_often_another_writes_in_between(tmp_path: Path) -> None:
     """CH-16: whoever runs the thread records a phase meanwhile, one record after another; the pause is no failure."""
-    model = Model()
-    model.held = Gate()
+    model = Model(held=True)
     with BusyStore(tmp_path / "t.db") as store:
         async with system_of(model, store) as system:
             thread_id = await started(system)
@@ -331,14 +318,11 @@ async def test_a_thread_whose_chain_is_unknown_here_stays_as_it_was(
 ) -> None:
     """A process that lacks it says so in its log and runs the others; one that knows it goes on."""
     chain = Chain("mine", [Phase("draft", "You are the draft phase."), Phase("final", "You are the final phase.")])
-    model = Model()
-    model.held = Gate()
+    model = Model(held=True)
     async with system_of(model, store, chains=[chain]) as system:
-        client = ThreadClient(system)
-        thread_id = await client.create("u", "hi", chain="mine")
-        await client.start(thread_id)
+        _, thread_id = await begun(system, chain="mine")
         other = await started(system)
-        await model.held.reached()
+        await model.gate.reached()
     before = events_of(store, thread_id)
     with caplog.at_level(logging.ERROR, "sabir.actors"):
         async with system_of(Model(), store) as system:
@@ -357,11 +341,10 @@ async def test_a_damaged_journal_keeps_no_other_thread_from_going_on(
     store: SQLiteStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is logged by its thread, and asked about it the system says why it cannot be read."""
-    model = Model()
-    model.held = Gate()
+    model = Model(held=True)
     async with system_of(model, store) as system:
         threads = [await started(system) for _ in range(2)]
-        await model.held.reached()
+        await model.gate.reached()
     kind = next(iter(store.journal(f"thread:{threads[0]}").read()))[0]
     store.journal(f"thread:{threads[0]}").append(kind, '{"what": "rained"}')
     async with system_of(Model(), store) as system:

@@ -7,175 +7,139 @@ from contextlib import AsyncExitStack
 import pytest
 from sabir_actors import AEIOUY, ActorError, ActorSystem, Chain, Phase, ThreadClient
 from sabir_session import SQLiteStore
-from sabir_testing import Gate
 
 from tests.actors.queueing import Hall, Processes
-from tests.actors.surviving import GIVEN, Model, events_of, started, system_of, tell
+from tests.actors.scripts import begun
+from tests.actors.surviving import GIVEN, Model, started, system_of, tell
 
 pytestmark = pytest.mark.usefixtures("quick")
 
 
-async def test_a_thread_that_one_process_starts_is_performed_by_another(store: SQLiteStore) -> None:
+async def test_a_thread_that_one_process_starts_is_performed_by_another(processes: Processes) -> None:
     """The asking program runs nothing and has no model; of a thread that is over the journal says so at once."""
-    async with AsyncExitStack() as stack:
-        processes = Processes(store, stack)
-        system, (_, seat, model) = await processes.asker(), await processes.worker()
-        client = ThreadClient(system)
-        thread_id = await client.create("user1", "Shall I repot my fern?")
-        await client.start(thread_id)
-        assert processes.hall.put == [(thread_id, f"{thread_id}.1")]
-        await seat.begin()
-        result = await asyncio.wait_for(client.result(thread_id, every=3600), 10)
+    system, (_, seat, model) = await processes.asker(), await processes.worker()
+    client, thread_id = await begun(system)
+    assert processes.hall.put == [(thread_id, f"{thread_id}.1")]
+    await seat.begin()
+    result = await asyncio.wait_for(client.result(thread_id, every=3600), 10)
     assert (result.status, model.asked) == ("completed", list(AEIOUY))
-    assert events_of(store, thread_id) == ["created", "started", "taken", *AEIOUY, "completed"]
+    assert processes.events(thread_id) == ["created", "started", "taken", *AEIOUY, "completed"]
 
 
-async def test_a_pause_from_another_process_keeps_the_phase_and_leaves_the_run(store: SQLiteStore) -> None:
+async def test_a_pause_from_another_process_keeps_the_phase_and_leaves_the_run(processes: Processes) -> None:
     """CH-16: the phase that runs ends, and is kept; the next run begins where it is resumed."""
-    async with AsyncExitStack() as stack:
-        processes = Processes(store, stack)
-        system, (_, seat, model) = await processes.asker(), await processes.worker()
-        model.held = gate = Gate()
-        thread_id = await started(system)
-        run = seat.begin()
-        await gate.reached()
-        assert (await tell(system, "PAUSE_THREAD", thread_id=thread_id)).type == "THREAD_PAUSED"
-        model.held = None
-        gate.open()
-        await run
-        assert events_of(store, thread_id) == ["created", "started", "taken", "paused", "action", "left"]
-        await tell(system, "RESUME_THREAD", thread_id=thread_id)
-        assert processes.hall.put[1:] == [(thread_id, f"{thread_id}.2")]
-        await seat.begin()
+    system, (_, seat, model) = await processes.asker(), await processes.worker()
+    thread_id, run = await processes.at_work(system, seat, model)
+    assert (await tell(system, "PAUSE_THREAD", thread_id=thread_id)).type == "THREAD_PAUSED"
+    model.gate.open()
+    await run
+    assert processes.events(thread_id) == ["created", "started", "taken", "paused", "action", "left"]
+    await tell(system, "RESUME_THREAD", thread_id=thread_id)
+    assert processes.hall.put[1:] == [(thread_id, f"{thread_id}.2")]
+    await seat.begin()
     assert model.asked == list(AEIOUY)
 
 
-async def test_a_thread_that_is_resumed_before_its_phase_ended_goes_on_in_its_run(store: SQLiteStore) -> None:
+async def test_a_thread_that_is_resumed_before_its_phase_ended_goes_on_in_its_run(processes: Processes) -> None:
     """No second run is put beside the one that is at work."""
-    async with AsyncExitStack() as stack:
-        processes = Processes(store, stack)
-        system, (_, seat, model) = await processes.asker(), await processes.worker()
-        model.held = gate = Gate()
-        thread_id = await started(system)
-        run = seat.begin()
-        await gate.reached()
-        await tell(system, "PAUSE_THREAD", thread_id=thread_id)
-        await tell(system, "RESUME_THREAD", thread_id=thread_id)
-        model.held = None
-        gate.open()
-        await run
+    system, (_, seat, model) = await processes.asker(), await processes.worker()
+    thread_id, run = await processes.at_work(system, seat, model)
+    await tell(system, "PAUSE_THREAD", thread_id=thread_id)
+    await tell(system, "RESUME_THREAD", thread_id=thread_id)
+    model.gate.open()
+    await run
     assert len(processes.hall.put) == 1 and model.asked == list(AEIOUY)
-    assert events_of(store, thread_id)[-1] == "completed"
+    assert processes.events(thread_id)[-1] == "completed"
 
 
-async def test_a_thread_that_is_paused_before_its_run_is_performed_is_left(store: SQLiteStore) -> None:
+async def test_a_thread_that_is_paused_before_its_run_is_performed_is_left(processes: Processes) -> None:
     """The run ends without a phase; resumed, the thread has another."""
-    async with AsyncExitStack() as stack:
-        processes = Processes(store, stack)
-        system, (_, seat, model) = await processes.asker(), await processes.worker()
-        thread_id = await started(system)
-        await tell(system, "PAUSE_THREAD", thread_id=thread_id)
-        await seat.begin()
-        assert events_of(store, thread_id) == ["created", "started", "paused", "left"] and not model.asked
-        await tell(system, "RESUME_THREAD", thread_id=thread_id)
-        await seat.begin(0)
-        assert not model.asked
-        await seat.begin(1)
+    system, (_, seat, model) = await processes.asker(), await processes.worker()
+    thread_id = await started(system)
+    await tell(system, "PAUSE_THREAD", thread_id=thread_id)
+    await seat.begin()
+    assert processes.events(thread_id) == ["created", "started", "paused", "left"] and not model.asked
+    await tell(system, "RESUME_THREAD", thread_id=thread_id)
+    await seat.begin(0)
+    assert not model.asked
+    await seat.begin(1)
     assert model.asked == list(AEIOUY)
 
 
-async def test_a_run_that_is_given_to_two_processes_is_recorded_by_the_later_one(store: SQLiteStore) -> None:
+async def test_a_run_that_is_given_to_two_processes_is_recorded_by_the_later_one(processes: Processes) -> None:
     """The first was taken for dead: it records nothing from then on, and its run ends."""
-    async with AsyncExitStack() as stack:
-        processes = Processes(store, stack)
-        system = await processes.asker()
-        _, dead, slow = await processes.worker()
-        _, other, fast = await processes.worker()
-        slow.held = gate = Gate()
-        thread_id = await started(system)
-        first = dead.begin()
-        await gate.reached()
-        await other.begin()
-        length = store.length(f"thread:{thread_id}")
-        gate.open()
-        await first
-        assert store.length(f"thread:{thread_id}") == length
+    system = await processes.asker()
+    _, dead, slow = await processes.worker()
+    _, other, fast = await processes.worker()
+    thread_id, first = await processes.at_work(system, dead, slow)
+    await other.begin()
+    length = processes.length(thread_id)
+    slow.gate.open()
+    await first
+    assert processes.length(thread_id) == length
     assert (slow.asked, fast.asked) == (["action"], list(AEIOUY))
-    assert events_of(store, thread_id) == ["created", "started", "taken", "taken", *AEIOUY, "completed"]
+    assert processes.events(thread_id) == ["created", "started", "taken", "taken", *AEIOUY, "completed"]
 
 
-async def test_a_run_that_is_cancelled_is_unfinished_for_another_process(store: SQLiteStore) -> None:
+async def test_a_run_that_is_cancelled_is_unfinished_for_another_process(processes: Processes) -> None:
     """As a worker that closes does; what was recorded is not done again."""
-    async with AsyncExitStack() as stack:
-        processes = Processes(store, stack)
-        system = await processes.asker()
-        _, seat, model = await processes.worker()
-        model.held = first = Gate()
-        await started(system)
-        run = seat.begin()
-        await first.reached()
-        model.held = second = Gate()
-        first.open()
-        await second.reached()
-        run.cancel()
-        await asyncio.wait([run])
-        assert run.cancelled()
-        _, other, rest = await processes.worker()
-        await other.begin()
+    system = await processes.asker()
+    _, seat, model = await processes.worker()
+    _, run = await processes.at_work(system, seat, model)
+    first, second = model.gate, model.hold()
+    first.open()
+    await second.reached()
+    run.cancel()
+    await asyncio.wait([run])
+    assert run.cancelled()
+    _, other, rest = await processes.worker()
+    await other.begin()
     assert (model.asked, rest.asked) == (["action", "experience"], list(AEIOUY[1:]))
 
 
-async def test_a_system_that_stops_leaves_its_run_unfinished(store: SQLiteStore) -> None:
+async def test_a_system_that_stops_leaves_its_run_unfinished(store: SQLiteStore, processes: Processes) -> None:
     """Its run is cancelled, not done: the queue gives it to another."""
-    async with AsyncExitStack() as stack:
-        processes = Processes(store, stack)
-        system = await processes.asker()
-        model, seat = Model(), processes.hall.seat()
-        model.held = Gate()
-        async with system_of(model, store, queue=seat):
-            await started(system)
-            run = seat.begin()
-            await model.held.reached()
-        await asyncio.wait([run])
-        assert run.cancelled()
+    system = await processes.asker()
+    model, seat = Model(), processes.hall.seat()
+    async with system_of(model, store, queue=seat):
+        _, run = await processes.at_work(system, seat, model)
+    await asyncio.wait([run])
+    assert run.cancelled()
 
 
 async def test_a_run_that_was_recorded_and_not_put_is_put_by_a_sweep(
-    store: SQLiteStore, caplog: pytest.LogCaptureFixture
+    processes: Processes, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The answer stands, for it is recorded; who died in between is no reason to lose the thread."""
-    async with AsyncExitStack() as stack:
-        processes = Processes(store, stack)
-        system, hall = await processes.asker(), processes.hall
-        hall.is_away = True
-        with caplog.at_level(logging.WARNING):
-            thread_id = await started(system)
-        assert not hall.put and "its run was not put: the queue is away" in caplog.text
-        hall.is_away = False
-        _, seat, model = await processes.worker()
-        assert hall.put == [(thread_id, f"{thread_id}.1")]
-        hall.put.clear()
-        while not hall.put:
-            await asyncio.sleep(0.01)
-        await seat.begin()
-        hall.put.clear()
-        await asyncio.sleep(0.1)
-        assert not hall.put
+    system, hall = await processes.asker(), processes.hall
+    hall.is_away = True
+    with caplog.at_level(logging.WARNING):
+        thread_id = await started(system)
+    assert not hall.put and "its run was not put: the queue is away" in caplog.text
+    hall.is_away = False
+    _, seat, model = await processes.worker()
+    assert hall.put == [(thread_id, f"{thread_id}.1")]
+    hall.put.clear()
+    while not hall.put:
+        await asyncio.sleep(0.01)
+    await seat.begin()
+    hall.put.clear()
+    await asyncio.sleep(0.1)
+    assert not hall.put
     assert model.asked == list(AEIOUY)
 
 
 async def test_a_thread_of_a_time_without_a_queue_is_given_a_run(store: SQLiteStore) -> None:
     """A program that becomes many processes keeps its threads; one that becomes a single one again too."""
-    alone = Model()
-    alone.held = Gate()
+    alone = Model(held=True)
     async with system_of(alone, store) as system:
         thread_id = await started(system)
-        await alone.held.reached()
+        await alone.gate.reached()
     async with AsyncExitStack() as stack:
         processes = Processes(store, stack)
         _, seat, model = await processes.worker()
         assert processes.hall.put == [(thread_id, f"{thread_id}.1")]
-        model.held = gate = Gate()
+        gate = model.hold()
         run = seat.begin()
         await gate.reached()
         run.cancel()
@@ -186,50 +150,37 @@ async def test_a_thread_of_a_time_without_a_queue_is_given_a_run(store: SQLiteSt
     assert last.asked == list(AEIOUY)
 
 
-async def test_a_thread_that_another_process_terminates_is_interrupted(store: SQLiteStore) -> None:
+async def test_a_thread_that_another_process_terminates_is_interrupted(processes: Processes) -> None:
     """Within a look its phase is given up, and its run is over."""
-    async with AsyncExitStack() as stack:
-        processes = Processes(store, stack)
-        system, (_, seat, model) = await processes.asker(), await processes.worker()
-        model.held = gate = Gate()
-        thread_id = await started(system)
-        run = seat.begin()
-        await gate.reached()
-        await tell(system, "TERMINATE_THREAD", thread_id=thread_id, reason="enough")
-        await run
-    assert events_of(store, thread_id) == ["created", "started", "taken", "terminated"]
+    system, (_, seat, model) = await processes.asker(), await processes.worker()
+    thread_id, run = await processes.at_work(system, seat, model)
+    await tell(system, "TERMINATE_THREAD", thread_id=thread_id, reason="enough")
+    await run
+    assert processes.events(thread_id) == ["created", "started", "taken", "terminated"]
 
 
-async def test_a_change_of_model_from_another_process_counts_from_the_next_phase_on(store: SQLiteStore) -> None:
+async def test_a_change_of_model_from_another_process_counts_from_the_next_phase_on(processes: Processes) -> None:
     """CH-28: the worker reads it in the journal, while the phase before it runs."""
-    async with AsyncExitStack() as stack:
-        processes = Processes(store, stack)
-        system, (worker, seat, model) = await processes.asker(), await processes.worker()
-        worker.model = "scripted:first"
-        model.held = gate = Gate()
-        thread_id = await started(system)
-        run = seat.begin()
-        await gate.reached()
-        changed = {"agent_id": f"{thread_id}/experience", "config": {"model": "scripted:second"}}
-        assert (await tell(system, "UPDATE_AGENT_CONFIG", **changed)).type == "AGENT_CONFIG_UPDATED"
-        model.held = None
-        gate.open()
-        await run
+    system, (worker, seat, model) = await processes.asker(), await processes.worker()
+    worker.model = "scripted:first"
+    thread_id, run = await processes.at_work(system, seat, model)
+    changed = {"agent_id": f"{thread_id}/experience", "config": {"model": "scripted:second"}}
+    assert (await tell(system, "UPDATE_AGENT_CONFIG", **changed)).type == "AGENT_CONFIG_UPDATED"
+    model.gate.open()
+    await run
     assert model.models == ["scripted:first", "scripted:second", *["scripted:first"] * 4]
 
 
-async def test_a_run_whose_chain_is_not_here_says_so_and_changes_nothing(store: SQLiteStore) -> None:
+async def test_a_run_whose_chain_is_not_here_says_so_and_changes_nothing(processes: Processes) -> None:
     """The process that performs it lacks what the one that created the thread had."""
-    async with AsyncExitStack() as stack:
-        processes = Processes(store, stack)
-        own = Chain("own", [Phase("only", "You are the only phase.")])
-        system, _, _ = await processes.worker(chains=[own])
-        _, seat, model = await processes.worker()
-        thread_id = (await tell(system, "CREATE_THREAD", **GIVEN, chain="own")).data["thread_id"]
-        await tell(system, "START_THREAD", thread_id=thread_id)
-        with pytest.raises(ActorError, match="no chain is called 'own'"):
-            await seat.begin()
-    assert events_of(store, thread_id) == ["created", "started"] and not model.asked
+    own = Chain("own", [Phase("only", "You are the only phase.")])
+    system, _, _ = await processes.worker(chains=[own])
+    _, seat, model = await processes.worker()
+    thread_id = (await tell(system, "CREATE_THREAD", **GIVEN, chain="own")).data["thread_id"]
+    await tell(system, "START_THREAD", thread_id=thread_id)
+    with pytest.raises(ActorError, match="no chain is called 'own'"):
+        await seat.begin()
+    assert processes.events(thread_id) == ["created", "started"] and not model.asked
 
 
 async def test_a_queue_needs_a_store() -> None:
@@ -238,12 +189,10 @@ async def test_a_queue_needs_a_store() -> None:
         ActorSystem("echo:small", queue=Hall().seat())
 
 
-async def test_a_run_of_a_thread_that_was_deleted_is_over(store: SQLiteStore) -> None:
+async def test_a_run_of_a_thread_that_was_deleted_is_over(store: SQLiteStore, processes: Processes) -> None:
     """There is nothing to do."""
-    async with AsyncExitStack() as stack:
-        processes = Processes(store, stack)
-        system, (_, seat, model) = await processes.asker(), await processes.worker()
-        thread_id = await started(system)
-        store.delete(f"thread:{thread_id}")
-        await seat.begin()
+    system, (_, seat, model) = await processes.asker(), await processes.worker()
+    thread_id = await started(system)
+    store.delete(f"thread:{thread_id}")
+    await seat.begin()
     assert not model.asked

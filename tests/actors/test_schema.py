@@ -8,7 +8,7 @@ from sabir_actors import serialize_message
 from sabir_actors.protocol import AnyMessage
 
 from tests.actors.examples import ERROR, MESSAGES
-from tests.actors.places import MISSING, MISTAKEN, WRONG, Path, changed, held, shown
+from tests.actors.places import shown
 from tests.actors.write_schema import PUBLISHED, rendered, schema
 
 VALIDATOR = jsonschema.Draft202012Validator(schema())
@@ -29,20 +29,6 @@ def test_every_message_that_is_written_fits(message: AnyMessage) -> None:
     """CH-08: all types of the document, and one that nobody knows."""
     VALIDATOR.validate(json.loads(serialize_message(message)))
     VALIDATOR.validate(json.loads(serialize_message(ERROR.model_copy(update={"data": {**ERROR.data, "more": [1]}}))))
-
-
-@pytest.mark.parametrize(("message", "path"), MISSING, ids=shown)
-def test_a_field_that_is_missing_is_refused(message: AnyMessage, path: Path) -> None:
-    """CH-12: as by `validate_message`."""
-    assert not VALIDATOR.is_valid(json.loads(serialize_message(changed(message, path))))
-
-
-@pytest.mark.parametrize(("message", "path"), MISTAKEN, ids=shown)
-def test_a_field_of_a_wrong_type_is_refused(message: AnyMessage, path: Path) -> None:
-    """CH-12: as by `validate_message`."""
-    wrong = changed(message, path, WRONG[type(held(message, path))])
-
-    assert not VALIDATOR.is_valid(json.loads(serialize_message(wrong)))
 
 
 @pytest.mark.parametrize(

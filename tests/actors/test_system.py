@@ -5,12 +5,11 @@ import gc
 from typing import Any
 
 import pytest
-from sabir_actors import Actor, ActorError, ActorSystem, ErrorCode, Message, Response, ThreadClient
+from sabir_actors import Actor, ActorError, ActorSystem, Message, ThreadClient
 from sabir_actors.actor import Handled
-from sabir_actors.system import raised
 from sabir_testing.scripted import Gate, always, delayed
 
-from .scripts import ask, failed, said, scripted
+from .scripts import ask, begun, failed, said, scripted
 
 
 class Echo(Actor):
@@ -75,9 +74,7 @@ async def test_a_system_that_stops_leaves_no_task_behind() -> None:
     gate = Gate()
     system, _ = scripted(always(delayed(said(), gate)))
     async with system:
-        client = ThreadClient(system, "client")
-        thread_id = await client.create("user", "Hello")
-        await client.start(thread_id)
+        _, thread_id = await begun(system, name="client")
         await gate.reached()
         asked = ask("HEARTBEAT", f"{thread_id}/agents")
         assert (await system.send_message(asked)).data["status"] == "alive"
@@ -89,25 +86,6 @@ async def test_a_system_that_stops_leaves_no_task_behind() -> None:
     assert asyncio.all_tasks() == before
     gc.collect()
     assert unseen == []
-
-
-def test_an_error_is_raised_as_what_it_tells_of() -> None:
-    message = ask("START_THREAD", "threads", thread_id="t1")
-    error = ActorError(ErrorCode.INVALID_STATE, "not now", retryable=True, status="paused")
-    with pytest.raises(ActorError, match="not now") as caught:
-        raised(message.error(error))
-    assert (caught.value.code, caught.value.retryable) == (ErrorCode.INVALID_STATE, True)
-    assert caught.value.details == {"status": "paused"}
-    fine = Response(type="THREAD_STARTED")
-    assert raised(fine) is fine
-
-
-async def test_a_code_of_another_system_is_a_failure() -> None:
-    error = ask("HEARTBEAT", "x").error(ActorError(ErrorCode.FAILED, "no"))
-    strange = error.model_copy(update={"data": {**error.data, "error_code": "TEAPOT"}})
-    with pytest.raises(ActorError) as caught:
-        raised(strange)
-    assert caught.value.code is ErrorCode.FAILED
 
 
 async def test_states_are_told_while_the_threads_actor_handles_another_message() -> None:

@@ -2,17 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
 from sabir_actors import AEIOUY
 from sabir_actors.thread import Thread
 from sabir_session import PositionTaken, RecordingFailed, SQLiteStore, StoreError
-from sabir_testing import Gate
 
 from tests.actors.queueing import Hall, Processes
-from tests.actors.surviving import GIVEN, Model, events_of, started, system_of, tell
+from tests.actors.surviving import GIVEN, Model, started, system_of, tell
 
 CREATED = {
     "thread_id": "t", "user_id": "u", "initial_input": "Why?", "chain": "aeiou-y", "phases": list(AEIOUY),
@@ -23,51 +21,42 @@ pytestmark = pytest.mark.usefixtures("quick")
 
 
 async def test_a_worker_that_wakes_does_not_take_its_thread_back(
-    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+    processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its phase ends when the thread is another's: it records nothing, and asks nothing more."""
     monkeypatch.setattr("sabir_actors.running.LOOK", 100)
-    async with AsyncExitStack() as stack:
-        processes = Processes(store, stack)
-        system = await processes.asker()
-        _, asleep, first = await processes.worker()
-        _, other, second = await processes.worker()
-        first.held, second.held = Gate(), Gate()
-        thread_id = await started(system)
-        late = asleep.begin()
-        await first.held.reached()
-        run = other.begin()
-        await second.held.reached()
-        length = store.length(f"thread:{thread_id}")
-        first.held.open()
-        await asyncio.sleep(0.02)
-        assert store.length(f"thread:{thread_id}") == length
-        late.cancel()  # as the queue does, which gave the run to the other
-        second.held.open()
-        await run
+    system = await processes.asker()
+    _, asleep, first = await processes.worker()
+    _, other, second = await processes.worker()
+    second.hold()
+    thread_id, late = await processes.at_work(system, asleep, first)
+    run = other.begin()
+    await second.gate.reached()
+    length = processes.length(thread_id)
+    first.gate.open()
+    await asyncio.sleep(0.02)
+    assert processes.length(thread_id) == length
+    late.cancel()  # as the queue does, which gave the run to the other
+    second.gate.open()
+    await run
     assert (first.asked, second.asked) == (["action"], list(AEIOUY))
-    assert events_of(store, thread_id).count("taken") == 2
+    assert processes.events(thread_id).count("taken") == 2
 
 
-async def test_a_run_that_the_queue_left_here_takes_its_thread_again(store: SQLiteStore) -> None:
+async def test_a_run_that_the_queue_left_here_takes_its_thread_again(processes: Processes) -> None:
     """Whoever took it in between was late, and is cancelled; the thread is not lost between the two."""
-    async with AsyncExitStack() as stack:
-        processes = Processes(store, stack)
-        system = await processes.asker()
-        _, holder, first = await processes.worker()
-        _, late, second = await processes.worker()
-        first.held, second.held = Gate(), Gate()
-        thread_id = await started(system)
-        run = holder.begin()
-        await first.held.reached()
-        first.held.open()
-        first.held = None
-        stray = late.begin()
-        await second.held.reached()
-        stray.cancel()
-        await run
-    assert events_of(store, thread_id)[-1] == "completed"
-    assert [each for each in events_of(store, thread_id) if each in AEIOUY] == list(AEIOUY)
+    system = await processes.asker()
+    _, holder, first = await processes.worker()
+    _, late, second = await processes.worker()
+    second.hold()
+    thread_id, run = await processes.at_work(system, holder, first)
+    first.gate.open()
+    stray = late.begin()
+    await second.gate.reached()
+    stray.cancel()
+    await run
+    assert processes.events(thread_id)[-1] == "completed"
+    assert [each for each in processes.events(thread_id) if each in AEIOUY] == list(AEIOUY)
 
 
 def test_the_records_of_who_lost_a_thread_are_refused_for_good(store: SQLiteStore) -> None:
@@ -92,11 +81,8 @@ def test_what_cannot_be_read_of_others_is_the_journals_failure(
     mine.record("started", {"by": "me"})
     Thread("t", store, "other").record("paused", {})
 
-    def away(*_: object) -> None:
-        raise StoreError("away")
-
     with monkeypatch.context() as patch:
-        patch.setattr(store, "journal", away)
+        patch.setattr(store, "journal", raising(StoreError("away")))
         with pytest.raises(RecordingFailed, match="away"):
             mine.record("failed", {"error_message": "no", "error_code": "FAILED"})
         with pytest.raises(StoreError, match="away"):
@@ -106,28 +92,26 @@ def test_what_cannot_be_read_of_others_is_the_journals_failure(
     assert mine.view.status == "paused"
 
 
-async def test_a_look_that_fails_is_not_the_last_one(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_look_that_fails_is_not_the_last_one(processes: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that is away for a moment ends neither looks nor sweeps."""
-    async with AsyncExitStack() as stack:
-        processes = Processes(store, stack)
-        worker, _, _ = await processes.worker()
-        failures = iter([StoreError("away")] * 3)
-        names = worker.threads.threads.names
+    worker, _, _ = await processes.worker()
+    failures = iter([StoreError("away")] * 3)
+    names = worker.threads.threads.names
 
-        def shaky() -> list[str]:
-            for failure in failures:
-                raise failure
-            return names()
+    def shaky() -> list[str]:
+        for failure in failures:
+            raise failure
+        return names()
 
-        monkeypatch.setattr(worker.threads.threads, "names", shaky)
-        while next(failures, None) is not None:
-            await asyncio.sleep(0.01)
-        processes.hall.is_away = True
-        thread_id = await started(worker)
-        processes.hall.is_away = False
-        while not processes.hall.put:
-            await asyncio.sleep(0.01)
-        assert processes.hall.put == [(thread_id, f"{thread_id}.1")]
+    monkeypatch.setattr(worker.threads.threads, "names", shaky)
+    while next(failures, None) is not None:
+        await asyncio.sleep(0.01)
+    processes.hall.is_away = True
+    thread_id = await started(worker)
+    processes.hall.is_away = False
+    while not processes.hall.put:
+        await asyncio.sleep(0.01)
+    assert processes.hall.put == [(thread_id, f"{thread_id}.1")]
 
 
 async def test_a_system_that_cannot_begin_closes_its_queue(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,24 +124,19 @@ async def test_a_system_that_cannot_begin_closes_its_queue(store: SQLiteStore, m
     assert seat.perform is None
 
 
-async def test_two_may_interrupt_a_run_at_once(store: SQLiteStore) -> None:
+async def test_two_may_interrupt_a_run_at_once(processes: Processes) -> None:
     """A look and the queue do, where a worker lost its thread; its actors are let go once."""
-    async with AsyncExitStack() as stack:
-        processes = Processes(store, stack)
-        worker, seat, model = await processes.worker()
-        for steps in range(8):
-            model.held = Gate()
-            thread_id = await started(worker)
-            run = seat.begin()
-            await model.held.reached()
-            thread = worker.threads.threads.held[thread_id]
-            first = asyncio.ensure_future(worker.threads.runs.halt(thread))
-            for _ in range(steps):
-                await asyncio.sleep(0)
-            run.cancel()
-            await first
-            await asyncio.wait([run])
-            assert run.cancelled() and not [each for each in worker.actors() if each.startswith(thread_id)]
+    worker, seat, model = await processes.worker()
+    for steps in range(8):
+        thread_id, run = await processes.at_work(worker, seat, model)
+        thread = worker.threads.threads.held[thread_id]
+        first = asyncio.ensure_future(worker.threads.runs.halt(thread))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        run.cancel()
+        await first
+        await asyncio.wait([run])
+        assert run.cancelled() and not [each for each in worker.actors() if each.startswith(thread_id)]
 
 
 async def test_a_message_is_not_refused_for_good_while_the_store_is_away(
@@ -172,18 +151,16 @@ async def test_a_message_is_not_refused_for_good_while_the_store_is_away(
         assert (await tell(system, "CREATE_THREAD", "one", **GIVEN)).type == "THREAD_CREATED"
 
 
-async def test_a_run_that_nobody_began_is_replaced_where_its_thread_is_resumed(store: SQLiteStore) -> None:
+async def test_a_run_that_nobody_began_is_replaced_where_its_thread_is_resumed(processes: Processes) -> None:
     """It may wait in the queue, or be paused there for what its worker lacked: the new one does not."""
-    async with AsyncExitStack() as stack:
-        processes = Processes(store, stack)
-        system, (_, seat, model) = await processes.asker(), await processes.worker()
-        thread_id = await started(system)
-        await tell(system, "PAUSE_THREAD", thread_id=thread_id)
-        await tell(system, "RESUME_THREAD", thread_id=thread_id)
-        assert processes.hall.put == [(thread_id, f"{thread_id}.1"), (thread_id, f"{thread_id}.2")]
-        await seat.begin(0)
-        assert not model.asked
-        await seat.begin(1)
+    system, (_, seat, model) = await processes.asker(), await processes.worker()
+    thread_id = await started(system)
+    await tell(system, "PAUSE_THREAD", thread_id=thread_id)
+    await tell(system, "RESUME_THREAD", thread_id=thread_id)
+    assert processes.hall.put == [(thread_id, f"{thread_id}.1"), (thread_id, f"{thread_id}.2")]
+    await seat.begin(0)
+    assert not model.asked
+    await seat.begin(1)
     assert model.asked == list(AEIOUY)
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +11,8 @@ from sabir_actors import AEIOUY, AgentManagerActor, Chain, Message, Phase, Threa
 from sabir_actors.protocol import AnyMessage
 from sabir_actors.thread import Thread
 from sabir_session import SQLiteStore
-from sabir_testing import Gate
 
+from tests.actors.scripts import begun
 from tests.actors.surviving import GIVEN, Model, started, system_of, tell
 
 STEERING = ("START_THREAD", "PAUSE_THREAD", "RESUME_THREAD", "TERMINATE_THREAD", "GET_THREAD_STATUS")
@@ -32,28 +31,23 @@ async def test_a_thread_that_is_created_waits_for_its_start() -> None:
 
 async def test_the_answer_to_start_does_not_wait_for_a_phase() -> None:
     """CH-15: the model has not answered yet."""
-    model = Model()
-    model.held = Gate()
+    model = Model(held=True)
     async with system_of(model) as system:
         thread_id = await started(system)
-        await model.held.reached()
+        await model.gate.reached()
         status = await tell(system, "GET_THREAD_STATUS", thread_id=thread_id)
         assert (status.data["status"], status.data["current_phase"]) == ("processing", "action")
 
 
 async def test_a_paused_thread_ends_its_phase_and_starts_no_other() -> None:
     """CH-16, CH-17: it goes on at the next one, and no phase is asked twice."""
-    model = Model()
-    model.held = Gate()
+    model = Model(held=True)
     async with system_of(model) as system:
-        client = ThreadClient(system)
-        thread_id = await client.create("u", "hi")
-        await client.start(thread_id)
-        await model.held.reached()
+        client, thread_id = await begun(system)
+        await model.gate.reached()
         paused = await client.pause(thread_id)
         assert (paused.status, paused.current_phase) == ("paused", "action")
-        held, model.held = model.held, None
-        held.open()
+        model.gate.open()
         async for status in client.watch(thread_id, every=0.01):
             if status.phases_completed:
                 break
@@ -72,16 +66,12 @@ async def test_a_thread_that_is_resumed_before_its_phase_ended_goes_on(monkeypat
         await may_close.wait()
 
     monkeypatch.setattr(AgentManagerActor, "stopping", stopping)
-    model = Model()
-    held = model.held = Gate()
+    model = Model(held=True)
     async with system_of(model) as system:
-        client = ThreadClient(system)
-        thread_id = await client.create("u", "hi")
-        await client.start(thread_id)
-        await held.reached()
+        client, thread_id = await begun(system)
+        await model.gate.reached()
         await client.pause(thread_id)
-        model.held = None
-        held.open()
+        model.gate.open()
         await closing.wait()
         await client.resume(thread_id)
         may_close.set()
@@ -90,13 +80,10 @@ async def test_a_thread_that_is_resumed_before_its_phase_ended_goes_on(monkeypat
 
 async def test_a_terminated_thread_gives_up_its_phase() -> None:
     """CH-18: no later phase runs, its actors are gone when the answer comes, and its client is told."""
-    model = Model()
-    model.held = Gate()
+    model = Model(held=True)
     async with system_of(model) as system:
-        client = ThreadClient(system)
-        thread_id = await client.create("u", "hi")
-        await client.start(thread_id)
-        await model.held.reached()
+        client, thread_id = await begun(system)
+        await model.gate.reached()
         ended = await client.terminate(thread_id, "enough")
         assert (ended.status, ended.reason) == ("terminated", "enough")
         assert [each for each in system.actors() if each.startswith(thread_id)] == []
@@ -106,40 +93,27 @@ async def test_a_terminated_thread_gives_up_its_phase() -> None:
 
 
 async def test_phases_run_in_order_each_once_and_the_status_splits_them() -> None:
-    """CH-19, CH-21: completed and remaining are the six in order, at every look."""
+    """CH-19, CH-21: completed and remaining are the six in order, at every look; a watch tells each state once."""
     model = Model()
     async with system_of(model) as system:
-        client = ThreadClient(system)
-        thread_id = await client.create("u", "hi")
-        await client.start(thread_id)
-        async for status in client.watch(thread_id, every=0):
+        client, thread_id = await begun(system)
+        seen = [status async for status in client.watch(thread_id, every=0)]
+        for status in seen:
             assert (*status.phases_completed, *status.phases_remaining) == AEIOUY
             assert status.created_at <= status.updated_at
             if status.status == "processing" and status.phases_remaining:
                 assert status.current_phase == status.phases_remaining[0]
+    assert seen[-1].status == "completed" and len({each.model_dump_json() for each in seen}) == len(seen)
     assert model.asked == list(AEIOUY)
 
 
 @pytest.mark.parametrize("kind", STEERING)
-async def test_an_unknown_thread_is_an_error(kind: str, tmp_path: Path) -> None:
+async def test_an_unknown_thread_is_an_error(kind: str, store: SQLiteStore) -> None:
     """CH-20; no journal is made for it."""
-    with SQLiteStore(tmp_path / "t.db") as store:
-        async with system_of(Model(), store) as system:
-            response = await tell(system, kind, thread_id="nobody")
-            assert (response.type, response.data["error_code"]) == ("ERROR", "UNKNOWN_THREAD")
-        assert store.names() == ()
-
-
-async def test_every_message_of_a_run_has_the_correlation_id_of_its_thread() -> None:
-    """CH-44: what the client asks about it too."""
-    seen: list[AnyMessage] = []
-    async with system_of(Model(), trace=seen.append) as system:
-        client = ThreadClient(system)
-        thread_id = await client.create("u", "hi")
-        await client.start(thread_id)
-        await client.result(thread_id)
-    assert {each.correlation_id for each in seen} == {thread_id}
-    assert {"THREAD_CREATED", "PROCESS_PHASE", "PREPARE_CONTEXT", "AGENT_RESPONSE"} <= {each.type for each in seen}
+    async with system_of(Model(), store) as system:
+        response = await tell(system, kind, thread_id="nobody")
+        assert (response.type, response.data["error_code"]) == ("ERROR", "UNKNOWN_THREAD")
+    assert store.names() == ()
 
 
 async def test_a_correlation_id_of_the_sender_is_kept() -> None:
@@ -164,7 +138,7 @@ async def test_a_correlation_id_of_the_sender_is_kept() -> None:
     ],
 )
 async def test_a_thread_that_cannot_run_here_stays_as_it_was(
-    lacking: dict[str, Any], told: str, tmp_path: Path
+    lacking: dict[str, Any], told: str, store: SQLiteStore
 ) -> None:
     """START and RESUME of what this process lacks are refused with the remedy, and change nothing."""
 
@@ -176,18 +150,17 @@ async def test_a_thread_that_cannot_run_here_stays_as_it_was(
         "chains": [Chain("mine", [Phase("draft", "You are the draft phase.", options=("look",))])],
         "options": [sabir.option(look)],
     }
-    with SQLiteStore(tmp_path / "t.db") as store:
-        async with system_of(Model(), store, **whole) as system:
-            thread_id = await ThreadClient(system).create("u", "hi", chain="mine")
-        async with system_of(Model(), store, **{**whole, **lacking}) as system:
-            response = await tell(system, "START_THREAD", thread_id=thread_id)
-            assert response.data["error_code"] == "INVALID_CONFIG"
-            assert re.search(told, response.data["error_message"])
-            assert system.threads.view(thread_id).status == "created"
-        async with system_of(Model(), store, **whole) as system:
-            client = ThreadClient(system)
-            await client.start(thread_id)
-            assert (await client.result(thread_id)).status == "completed"
+    async with system_of(Model(), store, **whole) as system:
+        thread_id = await ThreadClient(system).create("u", "hi", chain="mine")
+    async with system_of(Model(), store, **{**whole, **lacking}) as system:
+        response = await tell(system, "START_THREAD", thread_id=thread_id)
+        assert response.data["error_code"] == "INVALID_CONFIG"
+        assert re.search(told, response.data["error_message"])
+        assert system.threads.view(thread_id).status == "created"
+    async with system_of(Model(), store, **whole) as system:
+        client = ThreadClient(system)
+        await client.start(thread_id)
+        assert (await client.result(thread_id)).status == "completed"
 
 
 async def test_an_agent_of_a_thread_that_is_over_cannot_be_changed() -> None:
@@ -205,32 +178,30 @@ async def test_an_agent_of_a_thread_that_is_over_cannot_be_changed() -> None:
 async def test_a_thread_that_a_defect_stops_fails_and_says_so() -> None:
     """CH-40, CH-49: metadata that no phase can read; nobody waits for it for ever."""
     async with system_of(Model()) as system:
-        client = ThreadClient(system)
-        thread_id = await client.create("u", "hi", metadata={"conversation_history": 5})
-        await client.start(thread_id)
+        client, thread_id = await begun(system, metadata={"conversation_history": 5})
         result = await asyncio.wait_for(client.result(thread_id), 10)
-        assert (result.status, result.error_code) == ("failed", "FAILED")
+        assert (result.status, result.error_code, result.output) == ("failed", "FAILED", None)
+        assert result.error_message is not None
 
 
-async def test_a_thread_that_does_not_run_is_not_held_in_memory(tmp_path: Path) -> None:
+async def test_a_thread_that_does_not_run_is_not_held_in_memory(store: SQLiteStore) -> None:
     """With a store: those that are created, paused or over are in their journals alone."""
     model = Model()
-    with SQLiteStore(tmp_path / "t.db") as store:
-        async with system_of(model, store) as system:
-            client = ThreadClient(system)
-            threads = [await client.create("u", "hi") for _ in range(4)]
-            for thread_id in threads[1:]:
-                await client.start(thread_id)
-            await client.pause(threads[1])
-            await client.terminate(threads[2])
-            assert (await client.result(threads[3])).status == "completed"
-            async for status in client.watch(threads[1], every=0.01):
-                if status.phases_completed:
-                    break
-            while len(system.actors()) > 3:
-                await asyncio.sleep(0.01)
-            await asyncio.sleep(0)
-            gc.collect()
-            assert [each for each in gc.get_objects() if isinstance(each, Thread)] == []
-            found = [(await client.status(each)).status for each in threads]
-            assert found == ["created", "paused", "terminated", "completed"]
+    async with system_of(model, store) as system:
+        client = ThreadClient(system)
+        threads = [await client.create("u", "hi") for _ in range(4)]
+        for thread_id in threads[1:]:
+            await client.start(thread_id)
+        await client.pause(threads[1])
+        await client.terminate(threads[2])
+        assert (await client.result(threads[3])).status == "completed"
+        async for status in client.watch(threads[1], every=0.01):
+            if status.phases_completed:
+                break
+        while len(system.actors()) > 3:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0)
+        gc.collect()
+        assert [each for each in gc.get_objects() if isinstance(each, Thread)] == []
+        found = [(await client.status(each)).status for each in threads]
+        assert found == ["created", "paused", "terminated", "completed"]

@@ -15,6 +15,7 @@ import sabir
 from sabir_actors import ActorSystem, Chain, Phase, ThreadClient
 from sabir_session import SQLiteStore
 
+from tests.actors.scripts import begun
 from tests.session.crash import wires
 from tests.session.crash.child import Fuse, asking
 from tests.session.crash.service import Service, service
@@ -83,9 +84,7 @@ async def test_a_thread_goes_over_three_vendors_and_changes_one_in_mid_phase(ser
     options, phase = Options(), 3  # runs of options that each phase needs
     with SQLiteStore(tmp_path / "trip.db") as store:
         async with system_of(server, store, options) as system:
-            client = ThreadClient(system)
-            thread_id = await client.create("u", "Two seats to Oslo.", chain="trip")
-            await client.start(thread_id)
+            client, thread_id = await begun(system, "Two seats to Oslo.", chain="trip")
             while len(options.runs) < phase:
                 await asyncio.sleep(0.001)
             options.is_held = True

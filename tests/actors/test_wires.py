@@ -8,14 +8,14 @@ from contextlib import ExitStack
 import pytest
 import sabir
 from sabir import Settings
-from sabir_actors import ActorSystem, Chain, Phase, ThreadClient
+from sabir_actors import ActorSystem, Chain, Phase
 from sabir_actors.data import ThreadResult
 from sabir_session import TextArrived
 from sabir_testing.loopback import Server, Step, head, whole
 
 from tests.vendor.support import Exchange, exchanges
 
-from .scripts import AT_ONCE
+from .scripts import AT_ONCE, begun
 
 ONCE = Settings(retries=sabir.RetryPolicy(attempts=1))
 DIALECTS = {
@@ -91,9 +91,7 @@ def system_of(vendors: Vendors, *models: str, watch: list[str] | None = None) ->
 async def ended(system: ActorSystem) -> ThreadResult:
     """How a thread of that chain ends."""
     async with system:
-        client = ThreadClient(system)
-        thread_id = await client.create("user", "Hello", chain="wires")
-        await client.start(thread_id)
+        client, thread_id = await begun(system, chain="wires")
         return await client.result(thread_id)
 
 
@@ -109,9 +107,7 @@ async def test_one_thread_on_three_wires_one_of_them_by_an_update(vendors: Vendo
         vendors.answers(provider, *([gate, *script] if provider == "anthropic" else script))
     system = system_of(vendors, "openai:gpt-5-mini", "anthropic:claude-sonnet-4-0", "openai:gpt-5-mini")
     async with system:
-        client = ThreadClient(system)
-        thread_id = await client.create("user", "Hello", chain="wires")
-        await client.start(thread_id)
+        client, thread_id = await begun(system, chain="wires")
         await asyncio.to_thread(vendors.servers["anthropic"].arrived.wait, 20)
         await client.configure(thread_id, "p3", model="google:gemini-2.5-flash")
         gate.set()

@@ -21,8 +21,9 @@ from sabir_roles import (
     instruction,
     kinds,
     message,
-    turn,
 )
+from sabir_roles.collection import Collection
+from sabir_roles.rendered import Rendered
 
 from tests.docs.packages import name_table
 from tests.docs.sources import Entry, annotation, class_node, describe_class, describe_constant
@@ -39,7 +40,7 @@ _CALLED_BY_OTHERS = {"model_post_init", "changed", "make", "answers"}
 
 def base_list() -> str:
     """What every kind has."""
-    return _listed([describe_class(RoledMessage)])
+    return _listed([_whole(RoledMessage, Rendered)])
 
 
 def kind_list() -> str:
@@ -49,10 +50,15 @@ def kind_list() -> str:
 
 def manager_list() -> str:
     """The manager: what it holds, what makes messages of it, and its turns; each member once."""
-    own, *others = (describe_class(each) for each in (MessageManager, kinds.Makers, turn.Turns))
-    members = {member.heading: member for entry in others for member in entry.members}
-    inherited = [member for heading, member in members.items() if heading not in {each.heading for each in own.members}]
-    return _listed([replace(own, members=(*own.members, *inherited))])
+    return _listed([_whole(MessageManager, Collection, kinds.Makers)])
+
+
+def _whole(of: type, *bases: type) -> Entry:
+    """A class with the members of its bases before its own, each once; its constructor is the first that there is."""
+    found = [describe_class(each) for each in (*bases, of)]
+    members = {member.heading: member for entry in found for member in entry.members}
+    heading = max((each.heading for each in found), key=len)
+    return replace(found[-1], heading=f"{of.__name__}({heading.partition('(')[2]}", members=tuple(members.values()))
 
 
 def word_table() -> str:

@@ -33,6 +33,13 @@ def through_json(message: Kind) -> Kind:
     return loaded
 
 
+def made_of(copy: RoledMessage) -> Any:  # a Message, whatever its payload
+    """The message of the vocabulary that is made of a working copy."""
+    message = copy.to_message()
+    assert message is not None
+    return message
+
+
 ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """Where a line may end."""
 MARKERS = (

@@ -3,8 +3,7 @@
 from typing import Any
 
 import pytest
-from sabir_roles import MessageManager, RoledMessage, vocabulary
-from sabir_roles.action_request import ActionRequest
+from sabir_roles import ActionRequest, MessageManager, RoledMessage
 
 
 def asked_and_answered() -> MessageManager:
@@ -23,11 +22,11 @@ def asked_and_answered() -> MessageManager:
 def made_by(monkeypatch: pytest.MonkeyPatch) -> list[RoledMessage]:
     """The working copies of which messages are made from now on."""
     made: list[RoledMessage] = []
-    make = vocabulary.make
+    make = RoledMessage._make
 
     def count(copy: RoledMessage) -> Any:
         made.append(copy)
         return make(copy)
 
-    monkeypatch.setattr(vocabulary, "make", count)
+    monkeypatch.setattr(RoledMessage, "_make", count)
     return made

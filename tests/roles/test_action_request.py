@@ -9,9 +9,9 @@ import sabir
 from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import Template
-from sabir_roles import ActionRequest, ActionResponse, MessageRole, RoledMessage
+from sabir_roles import ActionRequest, ActionResponse, RoledMessage
 
-from tests.roles.checks import json_values, refuses, texts, through_json
+from tests.roles.checks import json_values, made_of, refuses, texts, through_json
 
 
 def look(place: str) -> str:
@@ -34,14 +34,11 @@ def test_what_has_no_name_is_refused(function: Any) -> None:
         ActionRequest.create(function, {})
 
 
-def test_a_request_is_of_the_assistant_for_the_actions() -> None:
-    """LA-45: unless others are given; further values are content, and never in the place of the request."""
-    made = ActionRequest.create("look", {"place": "x"})
-    assert (made.role, made.sender, made.recipient) == ("action", MessageRole.ASSISTANT, MessageRole.ACTION)
-    other = ActionRequest.create("look", {}, "me", "you", "{{ function }}{{ mark }}", mark=0, action_request="x")
-    assert (other.sender, other.recipient, other.rendered, other.function) == ("me", "you", "look0", "look")
-    with refuses("sender"):
-        ActionRequest.create("look", sender="")
+def test_a_template_sees_function_arguments_and_further_values() -> None:
+    """LA-45, LA-56: and an output that is None; no further value stands in the place of the request."""
+    source = "{{ function }} {{ arguments.a }} {{ output }} {{ mark }}"
+    made = ActionRequest.create("look", {"a": "{{ x }}"}, "me", "you", Template(source), mark=0, action_request="x")
+    assert (made.function, made.rendered) == ("look", "look {{ x }} None 0")
 
 
 def test_function_arguments_and_request_are_read_as_copies() -> None:
@@ -133,9 +130,7 @@ def test_what_is_no_response_is_not_linked(response: Any) -> None:
 def test_a_request_is_an_option_call(function: str, arguments: dict[str, Any]) -> None:
     """LA-55: name, arguments and invocation id, and back; the same call, also through JSON."""
     made = ActionRequest.create(function, arguments)
-    message = made.to_message()
-    assert message is not None
-    assert message.call is not None
+    message = made_of(made)
     assert (message.call.option_name, message.call.arguments) == (function, arguments)
     assert (message.call.invocation_id, message.policy) == (made.invocation_id, "llm")
     taken = RoledMessage.from_message(message)
@@ -151,13 +146,3 @@ def test_linking_a_response_leaves_the_call_as_it_is() -> None:
     before = made.to_message()
     ActionResponse.create(made, 1)
     assert made.to_message() is before
-
-
-def test_the_default_template_shows_function_and_arguments() -> None:
-    """LA-56: as JSON; a template sees both, and an output that is None."""
-    made = ActionRequest.create("look", {"a": "{{ x }}"})
-    assert made.template == "action_request.jinja2"
-    assert json.loads(made.text) == {"function": "look", "arguments": {"a": "{{ x }}"}}
-    assert made.chat_msg == {"role": "action", "content": made.text}
-    made.template = Template("{{ function }} {{ arguments.a }} {{ output }}")
-    assert made.rendered == "look {{ x }} None"

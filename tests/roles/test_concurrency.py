@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sabir_roles import Instruction, MessageManager, RoledMessage, System, vocabulary
+from sabir_roles import Instruction, MessageManager, RoledMessage, System
 
 from tests.roles.support import asked_and_answered
 
@@ -127,7 +127,7 @@ def test_threads_that_edit_one_message_leave_the_last_word() -> None:
 def test_an_edit_in_the_midst_of_making_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """A message that changes after it was read, and before it is sent, is made again for whoever asks next."""
     manager = MessageManager([Instruction.create("one")])
-    asked, make, threads = manager.instructions[0], vocabulary.make, list[threading.Thread]()
+    asked, make, threads = manager.instructions[0], RoledMessage._make, list[threading.Thread]()
 
     def edit() -> None:
         asked.content["instruction"] = "two"
@@ -141,7 +141,7 @@ def test_an_edit_in_the_midst_of_making_is_not_lost(monkeypatch: pytest.MonkeyPa
                 time.sleep(0)
         return made
 
-    monkeypatch.setattr(vocabulary, "make", edited_meanwhile)
+    monkeypatch.setattr(RoledMessage, "_make", edited_meanwhile)
     first = manager.to_messages()
     threads[0].join(30)
 
@@ -150,7 +150,7 @@ def test_an_edit_in_the_midst_of_making_is_not_lost(monkeypatch: pytest.MonkeyPa
 
 def test_one_thread_at_a_time_makes_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether it asks for the messages or for the losses: of one change comes one message."""
-    manager, make = asked_and_answered(), vocabulary.make
+    manager, make = asked_and_answered(), RoledMessage._make
     making: list[RoledMessage] = []
     at_the_same_time: list[int] = []
 
@@ -162,7 +162,7 @@ def test_one_thread_at_a_time_makes_a_message(monkeypatch: pytest.MonkeyPatch) -
         making.pop()
         return made
 
-    monkeypatch.setattr(vocabulary, "make", slowly)
+    monkeypatch.setattr(RoledMessage, "_make", slowly)
 
     def work(thread: int) -> None:
         for _ in range(3):

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 from sabir.vocabulary.settings import Settings
-from sabir_roles import Instruction, MessageRole, RoledMessage
+from sabir_roles import Instruction, RoledMessage
 
-from tests.roles.checks import refuses, through_json
+from tests.roles.checks import made_of, refuses, through_json
 from tests.roles.test_templates import sections
 
 CAT = "https://example.com/cat.png"
@@ -59,13 +59,8 @@ def test_each_part_is_none_where_it_is_not_given() -> None:
     assert (made.images, made.content, made.rendered, made.chat_msg) == ([], {}, "", None)
 
 
-def test_an_instruction_is_of_the_user_for_the_assistant() -> None:
-    """LA-26: unless others are given; everything but the instruction is named."""
-    made = Instruction.create("x")
-    assert (made.role, made.sender, made.recipient) == (MessageRole.USER, MessageRole.USER, MessageRole.ASSISTANT)
-    assert made.chat_msg == {"role": "user", "content": "x"}
-    other = Instruction.create("x", sender="me", recipient="you")
-    assert (other.sender, other.recipient) == ("me", "you")
+def test_everything_but_the_instruction_is_named() -> None:
+    """LA-26: and no other name is taken."""
     with pytest.raises(TypeError):
         Instruction.create("x", "context")  # type: ignore[call-arg]
     with refuses("'colour'", "guidance"):
@@ -226,8 +221,7 @@ def test_an_image_is_a_url_or_base64(image: str, url: str) -> None:
     made = Instruction.create("x", images=image)  # one alone is a list of one
     assert made.images == [image]
     assert [entry["image_url"]["url"] for entry in made.image_content or []] == [url]
-    message = made.to_message()
-    assert message is not None
+    message = made_of(made)
     assert [part.url for part in message.parts if part.kind == "media"] == [url]
 
 
@@ -285,8 +279,7 @@ def test_image_detail_is_a_hint_of_each_image(detail: Any) -> None:
     made = Instruction.create("x", images=[CAT, RAW], image_detail=detail)
     assert [entry["image_url"]["detail"] for entry in made.image_content or []] == [detail, detail]
     assert vendor_of(made) == [{"*": {"detail": detail}}] * 2
-    message = made.to_message()
-    assert message is not None
+    message = made_of(made)
     taken = RoledMessage.from_message(message)
     assert isinstance(taken, Instruction)
     assert (taken.image_detail, taken.to_message()) == (detail, message)
@@ -307,8 +300,7 @@ def test_another_detail_is_refused(detail: Any) -> None:
 
 
 def vendor_of(made: Instruction) -> list[Any]:
-    message = made.to_message()
-    assert message is not None
+    message = made_of(made)
     return [dict(part.vendor) for part in message.parts if part.kind == "media"]
 
 

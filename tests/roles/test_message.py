@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-import sabir
 from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import Template
@@ -23,7 +22,7 @@ from sabir_roles import (
     System,
 )
 
-from tests.roles.checks import json_values, refuses, texts, through_json
+from tests.roles.checks import json_values, made_of, refuses, texts, through_json
 
 IMAGE = "https://example.com/cat.png"
 
@@ -296,8 +295,7 @@ def test_what_a_compiled_template_made_is_stored_until_an_edit() -> None:
     assert through_json(loaded).to_message() == compiled.to_message()
 
     loaded.update(system_message="y")
-    made = loaded.to_message()
-    assert made is not None
+    made = made_of(loaded)
     assert (made.text, made.id == compiled.id) == ("y", False)
 
 
@@ -349,21 +347,6 @@ def test_a_copy_keeps_what_is_live() -> None:
     assert (twin.template, twin.response_format, twin.flag) == (template, Answer, None)
 
 
-def test_a_message_of_the_vocabulary_is_made_once_until_a_change() -> None:
-    """The first has the id of its working copy; one of other content has another."""
-    message = Instruction.create("x")
-    made = message.to_message()
-    assert made is not None
-    assert made.id == message.id
-    assert message.to_message() is made
-    message.content["instruction"] = "y"
-    changed = message.to_message()
-    assert changed is not None
-    assert (changed.text, changed.id == made.id) == ("y", False)
-    message.content["instruction"] = "y"
-    assert message.to_message() is changed
-
-
 @pytest.mark.parametrize("asks_before_storing", [True, False])
 def test_an_id_is_of_one_content_also_after_storing(asks_before_storing: bool) -> None:
     """What was made before an edit keeps its id for itself, whether the edit is made anew before or after storing."""
@@ -373,31 +356,8 @@ def test_an_id_is_of_one_content_also_after_storing(asks_before_storing: bool) -
     if asks_before_storing:
         message.to_message()
     second = through_json(message).to_message()
-    assert first is not None
-    assert second is not None
     assert (first.text, second.text) == ("x", "y")
     assert first.id != second.id
-
-
-def test_what_came_from_the_vocabulary_goes_back_as_it_was() -> None:
-    """The same object, also after JSON an equal one; after an edit another, whose losses tell what it lacks."""
-    said = sabir.loads(sabir.dumps([sabir.assistant("hello")]))[0]
-    taken = RoledMessage.from_message(said)
-    assert isinstance(taken, AssistantResponse)
-    assert (taken.source, taken.to_message(), taken.losses) == (said, said, ())
-    assert through_json(taken).to_message() == said
-    taken.response = "bye"
-    made = taken.to_message()
-    assert made is not None
-    assert (made.text, made.id == said.id, through_json(taken).to_message()) == ("bye", False, made)
-    taken.response = "hello"
-    assert taken.to_message() is said
-
-
-def test_a_kind_takes_its_own_messages_alone() -> None:
-    """Another kind's is refused."""
-    with refuses("AssistantResponse", "Instruction"):
-        Instruction.from_message(sabir.assistant("x"))
 
 
 def test_two_modules_have_no_kind_of_one_name() -> None:

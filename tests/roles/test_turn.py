@@ -189,19 +189,6 @@ def test_the_form_that_the_last_instruction_asks_for_goes_along() -> None:
     assert forms[4] is None
 
 
-def test_echo_answers_a_manager() -> None:
-    """A real plugin: what it says back is what was asked last."""
-    manager = MessageManager(system=System.create("Be brief."))
-    manager.add_message(instruction="Umbrella?")
-    llm = sabir.adapter("echo:m")
-
-    assert manager.complete_sync(llm).text == manager.last_response.response  # type: ignore[union-attr]
-    with manager.stream_sync(llm) as stream:
-        text = "".join(stream.text)
-    assert manager.last_response.response == text  # type: ignore[union-attr]
-    assert [type(each) for each in manager] == [System, Instruction, AssistantResponse, AssistantResponse]
-
-
 async def test_requests_are_answered_by_their_options() -> None:
     """In order, all that wait, and once; what is not offered gets an error; core's own loop, in ten lines."""
     manager = MessageManager([Instruction.create("Umbrella?")])

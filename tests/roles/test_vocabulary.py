@@ -225,13 +225,18 @@ def test_an_edited_answer_is_made_anew_and_says_what_it_lost() -> None:
 
 
 def test_what_says_the_same_again_is_the_same_again() -> None:
-    """An edit that is taken back loses nothing, nor does one that changes nothing that a message holds."""
+    """An edit that is taken back loses nothing, nor does one that changes nothing that a message holds.
+
+    What was made of an edit is kept by JSON, with its id.
+    """
     spoken = parts("llm", ReasoningPart(text="hm", state={"sealed": "r"}), TextPart(text="rain"), origin=HERE)
     manager = MessageManager.from_messages([spoken])
     answer = manager.last_response
     assert answer is not None
+    assert answer.source is spoken
     answer.response = "sun"
     assert manager.to_messages()[0] is not spoken
+    assert reloaded(manager).to_messages() == manager.to_messages()
     answer.response = "rain"
     answer.recipient = "planner"
     answer.metadata["seen"] = True

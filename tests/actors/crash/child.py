@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import sabir
 from sabir.options.context import ToolContext
 from sabir_actors import AEIOUY_CHAIN, ActorError, ActorSystem, Chain, Message, ThreadClient, ThreadEvent
-from sabir_actors.thread import thread_id_of
+from sabir_actors.state import thread_id_of
 from sabir_session import PostgresStore, SQLiteStore, Store
 from sabir_session.stores.store import StoredJournal
 from sabir_testing import Answer, ScriptedAdapter, Sent, always, call, delayed, reply

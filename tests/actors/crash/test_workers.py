@@ -243,32 +243,45 @@ def cut(crew: Crew, worker: str) -> None:
         assert len(connection.execute(found, (worker,)).fetchall()) >= 3
 
 
+@asynccontextmanager
+async def in_phase(crew: Crew, *beat: float) -> AsyncIterator[tuple[Asking, Staff, BaseProcess]]:
+    """The program that asks, the staff, and its worker "first", which is held in the first phase of a thread."""
+    crew.file("hold-first").touch()
+    with staff(crew) as made:
+        first = made.start(work, 0, "first", *beat)
+        async with asking(crew) as program:
+            await program.send("create", "start")
+            await until(lambda: program.asked_by(first))
+            yield program, made, first
+
+
+async def second_worker(made: Staff, *beat: float) -> BaseProcess:
+    """Another worker, which is up."""
+    found = made.start(work, 0, "second", *beat)
+    await until(made.crew.file("up-second").exists)
+    return found
+
+
 async def test_a_worker_that_was_stopped_and_wakes_records_nothing_of_the_thread_that_it_lost(
     tmp_path: Path, database: str
 ) -> None:
     """Stopped in a phase, and its connections gone; it wakes when another has done it all, and serves new ones."""
     crew = Crew(database, tmp_path)
-    crew.file("hold-first").touch()
-    with staff(crew) as made:
-        first = made.start(work, 0, "first")
-        async with asking(crew) as program:
-            await program.send("create", "start")
-            await until(lambda: program.asked_by(first))
-            second = made.start(work, 0, "second")
-            await until(crew.file("up-second").exists)
-            os.kill(first.pid or 0, signal.SIGSTOP)
-            cut(crew, "first")
-            assert await program.ends() == "completed"
-            length, by_first = program.length, program.asked_by(first)
-            assert program.happened == ["created", "started", "taken", "taken", *AEIOUY, "completed"]
+    async with in_phase(crew) as (program, made, first):
+        second = await second_worker(made)
+        os.kill(first.pid or 0, signal.SIGSTOP)
+        cut(crew, "first")
+        assert await program.ends() == "completed"
+        length, by_first = program.length, program.asked_by(first)
+        assert program.happened == ["created", "started", "taken", "taken", *AEIOUY, "completed"]
 
-            crew.file("hold-first").unlink()
-            os.kill(first.pid or 0, signal.SIGCONT)
-            made.kill(second)
-            other = Asking(crew, program.system, "other")
-            await other.send("create", "start")
-            assert await other.ends() == "completed" and set(other.asked_by(first)) == set(AEIOUY)
-            assert (program.length, program.asked_by(first)) == (length, by_first)
+        crew.file("hold-first").unlink()
+        os.kill(first.pid or 0, signal.SIGCONT)
+        made.kill(second)
+        other = Asking(crew, program.system, "other")
+        await other.send("create", "start")
+        assert await other.ends() == "completed" and set(other.asked_by(first)) == set(AEIOUY)
+        assert (program.length, program.asked_by(first)) == (length, by_first)
     assert by_first == ["action"]
     check_repeats(program.told, [first.pid])
 
@@ -276,18 +289,12 @@ async def test_a_worker_that_was_stopped_and_wakes_records_nothing_of_the_thread
 async def test_a_worker_that_was_cut_off_while_it_lives_makes_no_second_copy(tmp_path: Path, database: str) -> None:
     """It is taken for dead in a phase, which is given up; whoever is given the thread anew, itself maybe, ends it."""
     crew = Crew(database, tmp_path)
-    crew.file("hold-first").touch()
-    with staff(crew) as made:
-        first = made.start(work, 0, "first", LATE)
-        async with asking(crew) as program:
-            await program.send("create", "start")
-            await until(lambda: program.asked_by(first))
-            made.start(work, 0, "second")
-            await until(crew.file("up-second").exists)
-            cut(crew, "first")
-            await until(lambda: bool(crew.own.noted("interrupted")))
-            crew.file("hold-first").unlink()
-            assert await program.ends() == "completed"
+    async with in_phase(crew, LATE) as (program, made, first):
+        await second_worker(made)
+        cut(crew, "first")
+        await until(lambda: bool(crew.own.noted("interrupted")))
+        crew.file("hold-first").unlink()
+        assert await program.ends() == "completed"
         assert [each for each in program.happened if each in {*AEIOUY, "completed"}] == [*AEIOUY, "completed"]
     check_repeats(program.told, [first.pid])
 
@@ -295,19 +302,13 @@ async def test_a_worker_that_was_cut_off_while_it_lives_makes_no_second_copy(tmp
 async def test_a_worker_that_is_cut_off_and_is_back_soon_goes_on_alone(tmp_path: Path, database: str) -> None:
     """It takes its lock again before others take it for dead: no second copy of the phase begins."""
     crew = Crew(database, tmp_path)
-    crew.file("hold-first").touch()
-    with staff(crew) as made:
-        first = made.start(work, 0, "first", 3.0)
-        async with asking(crew) as program:
-            await program.send("create", "start")
-            await until(lambda: program.asked_by(first))
-            second = made.start(work, 0, "second", 3.0)
-            await until(crew.file("up-second").exists)
-            cut(crew, "first")
-            before = seen_at(crew, first)
-            await until(lambda: seen_at(crew, first) > before)
-            crew.file("hold-first").unlink()
-            assert await program.ends() == "completed"
+    async with in_phase(crew, 3.0) as (program, made, first):
+        second = await second_worker(made, 3.0)
+        cut(crew, "first")
+        before = seen_at(crew, first)
+        await until(lambda: seen_at(crew, first) > before)
+        crew.file("hold-first").unlink()
+        assert await program.ends() == "completed"
         assert set(program.asked_by(first)) == set(AEIOUY) and program.asked_by(second) == []
         assert [each for each in program.happened if each in AEIOUY] == list(AEIOUY)
 
@@ -334,19 +335,14 @@ async def test_a_sweep_puts_runs_whose_program_was_killed_between_the_record_and
 async def test_a_thread_is_steered_from_the_program_that_asks(tmp_path: Path, database: str) -> None:
     """CH-16, CH-17, CH-28: a phase that is paused is kept; a change holds from the next phase on."""
     crew = Crew(database, tmp_path)
-    crew.file("hold-worker").touch()
-    with staff(crew) as made:
-        worker = made.start(work)
-        async with asking(crew) as program:
-            await program.send("create", "start")
-            await until(lambda: program.asked_by(worker))
-            await program.send("pause", "update")
-            crew.file("hold-worker").unlink()
-            await until(lambda: "left" in program.happened)
-            assert program.happened == ["created", "started", "taken", "paused", "agent_updated", "action", "left"]
-            assert program.asked_by(worker) == ["action", "action"]
-            await program.send("resume")
-            assert await program.ends() == "completed"
+    async with in_phase(crew) as (program, _, worker):
+        await program.send("pause", "update")
+        crew.file("hold-first").unlink()
+        await until(lambda: "left" in program.happened)
+        assert program.happened == ["created", "started", "taken", "paused", "agent_updated", "action", "left"]
+        assert program.asked_by(worker) == ["action", "action"]
+        await program.send("resume")
+        assert await program.ends() == "completed"
         assert program.happened[7:] == ["resumed", "taken", *AEIOUY[1:], "completed"]
     asked = {phase: temperature for phase, _, temperature, *_ in program.told.noted("asked")}
     assert asked == {**dict.fromkeys(AEIOUY), "yield": 0.5}
@@ -355,13 +351,8 @@ async def test_a_thread_is_steered_from_the_program_that_asks(tmp_path: Path, da
 async def test_a_thread_that_the_program_terminates_is_interrupted_in_its_phase(tmp_path: Path, database: str) -> None:
     """CH-18: its model never answers; the worker looks, gives it up, and records nothing more."""
     crew = Crew(database, tmp_path)
-    crew.file("hold-worker").touch()
-    with staff(crew) as made:
-        worker = made.start(work)
-        async with asking(crew) as program:
-            await program.send("create", "start")
-            await until(lambda: program.asked_by(worker))
-            await ThreadClient(program.system).terminate(program.told.thread_id)
-            await until(lambda: crew.own.noted("interrupted"))
+    async with in_phase(crew) as (program, _, worker):
+        await ThreadClient(program.system).terminate(program.told.thread_id)
+        await until(lambda: crew.own.noted("interrupted"))
     assert program.happened == ["created", "started", "taken", "terminated"]
     assert program.asked_by(worker) == ["action"]

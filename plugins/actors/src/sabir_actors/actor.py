@@ -1,4 +1,6 @@
-"""An actor: one message at a time, each validated first, answered once, whatever goes wrong (CH-13, CH-37 … CH-45).
+"""An actor handles one message at a time, each validated first, and answers each once; a host takes messages to it.
+
+    send_message(message) ─▶ the actor `message.receiver` ─▶ its Response        unknown receiver: a dead letter, ERROR
 
     receive(message) ─▶ answered before? ─▶ validated ─▶ mailbox ─▶ handler ─▶ Response
                               │                 │           │          └ raised, too late, given up ─▶ ErrorResponse
@@ -8,23 +10,31 @@ Heartbeats, status and stop are answered while another message is handled. A han
 """
 
 import asyncio
-import logging
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar, Unpack
 
+from sabir import Adapter, Option, Settings
+from sabir import adapter as make_adapter
 from sabir.base.errors import one_line
+from sabir.options.option import OptionLike, as_options
+from sabir_session import Store
 
 from sabir_actors import data as typed
+from sabir_actors.adapters import Adapters
 from sabir_actors.errors import ActorError, ErrorCode
-from sabir_actors.protocol import AEIOUY, Message, Response, data_of, now, validate_message
+from sabir_actors.observers import Observers, log, logger, spanned
+from sabir_actors.phases import AEIOUY_CHAIN, Chain
+from sabir_actors.policies import RestartPolicy
+from sabir_actors.protocol import AEIOUY, AnyMessage, Message, Response, data_of, now, validate_message
+from sabir_actors.queues import ThreadQueue
 
-if TYPE_CHECKING:
-    from sabir_actors.system import ActorSystem
-
-logger = logging.getLogger("sabir.actors")
+THREADS, SUPERVISOR = "threads", "supervisor"
+"""Ids of the actors that every system has."""
+DEAD_LETTERS = 1000
+"""Messages without a receiver that are kept for looking at; all are counted."""
 MAILBOX = 1000
 """Messages that may wait at one actor."""
 REMEMBERED = 1000
@@ -45,7 +55,7 @@ class Actor:
     """Types that are handled while another message is."""
 
     def __init__(
-        self, actor_id: str, system: "ActorSystem", *, mailbox: int = MAILBOX, longest: float | None = None
+        self, actor_id: str, system: "ActorHost", *, mailbox: int = MAILBOX, longest: float | None = None
     ) -> None:
         self.actor_id = actor_id
         self.system = system
@@ -64,6 +74,19 @@ class Actor:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.actor_id}>"
+
+    def _request(
+        self, message_type: str, said: Mapping[str, Any], receiver: str, correlation_id: str | None, **envelope: Any
+    ) -> Message:
+        """A message from this actor to another."""
+        return Message(
+            type=message_type,
+            data=said,
+            sender=self.actor_id,
+            receiver=receiver,
+            correlation_id=correlation_id,
+            **envelope,
+        )
 
     async def receive(self, message: Message) -> Response:
         """Answer a message; nothing is ever raised but the caller's own cancellation, and the work goes on then."""
@@ -124,7 +147,7 @@ class Actor:
         return response
 
     async def _outcome(self, message: Message) -> Response:
-        """What the handler says, or the ERROR for what it raised (CH-40)."""
+        """What the handler says, or the ERROR for what it raised."""
         if message.id in self._given_up:
             raise asyncio.CancelledError
         try:
@@ -196,13 +219,13 @@ class Actor:
         return typed.HeartbeatResponse(uptime=uptime, load=min(others / self._mailbox, 1.0))
 
     async def on_stop(self, message: Message) -> Handled:
-        """Take no more messages; what is being handled ends, what waits is answered with an ERROR (CH-35)."""
+        """Take no more messages; what is being handled ends, what waits is answered with an ERROR."""
         self._check_meant(message)
         await self.stop()
         return typed.StopComplete(actor_id=self.actor_id, stopped_at=now())
 
     async def on_restart(self, message: Message) -> Handled:
-        """Forget what is volatile, and go on under the same id (CH-34)."""
+        """Forget what is volatile, and go on under the same id."""
         self._check_meant(message)
         await self.restarting()
         return typed.RestartComplete(actor_id=self.actor_id, restarted_at=now())
@@ -214,7 +237,7 @@ class Actor:
         return typed.ErrorAcknowledged(actor_id=self.actor_id, action_taken="logged")
 
     async def on_retry(self, message: Message) -> Handled:
-        """Do a message again that failed here; the response is of the original's type (CH-37, CH-38)."""
+        """Do a message again that failed here; the response is of the original's type."""
         again = data_of(message, typed.Retry)
         original = self._failed.get(again.original_message_id)
         if original is None:
@@ -249,3 +272,118 @@ def _keep(kept: OrderedDict[str, Kept], key: str, value: Kept) -> None:
     kept.move_to_end(key)
     if len(kept) > REMEMBERED:
         kept.popitem(last=False)
+
+
+class ActorHost:
+    """Where actors live: it has what they have in common, finds them, and takes messages to them."""
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        options: Iterable[OptionLike] = (),
+        settings: Settings | None = None,
+        chains: Sequence[Chain] = (),
+        store: Store | None = None,
+        recovers: bool = True,
+        queue: ThreadQueue | None = None,
+        restarts: RestartPolicy | None = None,
+        adapters: Callable[[str], Adapter] = make_adapter,
+        **observers: Unpack[Observers],
+    ) -> None:
+        self.model = model
+        """The model of agents whose phase names none."""
+        self.options: Mapping[str, Option] = {option.name: option for option in as_options(options)}
+        self.settings = settings
+        self.chains: Mapping[str, Chain] = {chain.name: chain for chain in (AEIOUY_CHAIN, *chains)}
+        self.store = store
+        if queue is not None and store is None:
+            reason = "a queue gives threads to processes that share a store; give ActorSystem(store=…) that store"
+            raise ActorError(ErrorCode.INVALID_CONFIG, reason)
+        self.queue = queue
+        self.recovers = recovers
+        self.adapters = Adapters(adapters)
+        """What agents ask by."""
+        self.dead_letters: deque[AnyMessage] = deque(maxlen=DEAD_LETTERS)
+        self.dead_count = 0
+        """How many messages had no receiver."""
+        self.supervisor_id: str | None = SUPERVISOR
+        self.restarts = restarts or RestartPolicy()
+        self.watch = observers.get("watch")
+        self._actors: dict[str, Actor] = {}
+        self._trace = observers.get("trace")
+        self._spans = observers.get("spans")
+
+    def add(self, actor: Actor) -> None:
+        """Take an actor in; ActorError where another has its id."""
+        if self._actors.setdefault(actor.actor_id, actor) is not actor:
+            raise ActorError(ErrorCode.INVALID_CONFIG, f"an actor {actor.actor_id!r} is here already; give another id")
+
+    def remove(self, actor_id: str) -> None:
+        """Let an actor go."""
+        self._actors.pop(actor_id, None)
+
+    def actors(self) -> tuple[str, ...]:
+        """Ids of all actors, in the order in which they came."""
+        return tuple(self._actors)
+
+    def get_actor(self, actor_id: str) -> Actor:
+        """The actor of that id; ActorError (UNKNOWN_ACTOR) where there is none."""
+        found = self._actors.get(actor_id)
+        if found is None:
+            raise ActorError(ErrorCode.UNKNOWN_ACTOR, f"no actor {actor_id!r} is here; see system.actors()")
+        return found
+
+    async def send_message(self, message: Message) -> Response:
+        """Take a message to its receiver; the response, an ErrorResponse where the receiver is unknown.
+
+        Raises ActorError, a ValueError, for a message without a receiver.
+        """
+        if not message.receiver:
+            raise ActorError(ErrorCode.INVALID_MESSAGE, "Message must have a receiver; set receiver= to an actor's id")
+        try:
+            actor = self.get_actor(message.receiver)
+        except ActorError as error:
+            self.bury(message)
+            return message.error(error)
+        return await actor.receive(message)
+
+    def bury(self, message: AnyMessage) -> None:
+        """Keep a message that nobody takes, and count it."""
+        self.dead_letters.append(message)
+        self.dead_count += 1
+        logger.warning("no receiver for %s %s to %s", message.type, message.id, message.receiver)
+
+    def log(self, message: AnyMessage) -> None:
+        """Tell of one message on its way; the log has nothing of its contents."""
+        log(message, self._trace)
+
+    async def spanned(self, message: Message, answer: Callable[[Message], Coroutine[Any, Any, Response]]) -> Response:
+        """What `answer` makes of a message, within the block that `spans` makes for it."""
+        return await spanned(message, answer, self._spans)
+
+    async def notify_supervisor(self, actor: Actor, message: Message, error: ActorError) -> Response | None:
+        """Tell the supervisor of an actor's error; its answer, None where nobody supervises."""
+        if self.supervisor_id not in self._actors or self.supervisor_id in (actor.actor_id, message.sender):
+            return None
+        details = {"message_id": message.id, "message_type": message.type, "retryable": error.retryable}
+        said = {"actor_id": actor.actor_id, "error_message": str(error), "error_code": error.code.value, **details}
+        told = actor._request("ERROR_NOTIFICATION", said, self.supervisor_id, message.correlation_id)
+        return await self.send_message(told)
+
+    async def stop(self) -> None:
+        """Stop every actor, the latest first, and close their adapters; what each is handling ends before it goes."""
+        await self.let_go(THREADS)  # its runs wait for the others
+        if self.queue is not None:
+            await self.queue.aclose()
+        for actor_id in reversed(self.actors()):
+            await self.let_go(actor_id)
+        await self.adapters.aclose()
+
+    async def let_go(self, actor_id: str) -> None:
+        """Stop one actor, wait until it has answered what it took in, and forget it."""
+        actor = self._actors.get(actor_id)
+        if actor is not None:
+            await actor.stop()
+            await actor.drained()
+            self.remove(actor_id)

@@ -37,7 +37,7 @@ class Adapters:
         return shared
 
     async def give_back(self, model: str, shared: Shared, *, anew: bool = False) -> None:
-        """Use an adapter no longer; `anew`: whoever takes one from now on gets a new one."""
+        """Use an adapter no longer; with `anew`, the next `take` makes a new one."""
         shared.users -= 1
         if anew and self._current.get(model) is shared:
             del self._current[model]

@@ -10,12 +10,12 @@ import json
 from collections.abc import Sequence
 from functools import cached_property, partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sabir
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from sabir import Adapter, Option, SabirError, Settings, SettingsInvalid, Usage
 from sabir import Message as ModelMessage
-from sabir import Option, SabirError, Settings, SettingsInvalid, Usage
 from sabir.base.errors import one_line
 from sabir.base.models import describe
 from sabir.errors import CallError, OutputInvalid, OutputTruncated, PluginError
@@ -31,16 +31,12 @@ from sabir_session import (
 )
 
 from sabir_actors import data as typed
-from sabir_actors.actor import Actor, Handled
+from sabir_actors.actor import Actor, ActorHost, Handled
 from sabir_actors.adapters import Shared
 from sabir_actors.errors import ActorError, ErrorCode
-from sabir_actors.phases import PhaseReply
+from sabir_actors.phases import Phase, PhaseReply
 from sabir_actors.protocol import Message, data_of
-
-if TYPE_CHECKING:
-    from sabir import Adapter
-
-    from sabir_actors.system import ActorSystem
+from sabir_actors.state import ThreadView
 
 NAMESPACE = "sabir.actors"
 """The namespace of the prompts of agents; the key is the run that the context names, else the id of the message."""
@@ -70,7 +66,7 @@ class Agent:
 class AgentManagerActor(Actor):
     """The agents of one thread, or of none. `session` is what their runs are recorded in; None for what is not kept."""
 
-    def __init__(self, actor_id: str, system: "ActorSystem", session: Session | None = None) -> None:
+    def __init__(self, actor_id: str, system: ActorHost, session: Session | None = None) -> None:
         super().__init__(actor_id, system)
         self.session = session
         self.agents: dict[str, Agent] = {}
@@ -81,33 +77,27 @@ class AgentManagerActor(Actor):
             enable_inner_message_recording(session)
 
     def add_agent(self, agent_id: str, agent: Agent) -> None:
-        """Take an agent in; ActorError (INVALID_CONFIG) for an unknown model or option, a setting that is none.
-
-        CH-29, CH-30.
-        """
+        """Take an agent in; ActorError (INVALID_CONFIG) for an unknown model or option, a setting that is none."""
         self._adapter(agent.config.model)
         self._options(agent.config)
         self._settings(agent)
         self.agents[agent_id] = agent
 
     async def on_process_with_agent(self, message: Message) -> Handled:
-        """Let an agent answer (CH-27)."""
-        asked = data_of(message, typed.ProcessWithAgent)
-        result, seconds = await self._asked(message, asked)
-        return typed.AgentResponse(result=result, processing_time=seconds)
+        """Let an agent answer."""
+        return await self._asked(message, data_of(message, typed.ProcessWithAgent))
 
     async def on_invoke_agent(self, message: Message) -> Handled:
-        """Let a named agent answer (CH-26)."""
+        """Let a named agent answer."""
         asked = data_of(message, typed.InvokeAgent)
-        result, seconds = await self._asked(message, asked)
-        return typed.AgentInvoked(agent_id=asked.agent_id, result=result, processing_time=seconds)
+        answer = await self._asked(message, asked)
+        return typed.AgentInvoked(agent_id=asked.agent_id, **dict(answer))
 
     async def on_update_agent_config(self, message: Message) -> Handled:
-        """Have an agent ask otherwise from its next run on (CH-28)."""
+        """Have an agent ask otherwise from its next run on."""
         wanted = data_of(message, typed.UpdateAgentConfig)
         agent = self._agent(wanted.agent_id)
-        config = changed(agent.config, wanted.config)
-        self.add_agent(wanted.agent_id, Agent(config, agent.output))
+        self.add_agent(wanted.agent_id, Agent(changed(agent.config, wanted.config), agent.output))
         return typed.AgentConfigUpdated(agent_id=wanted.agent_id)
 
     async def restarting(self) -> None:
@@ -123,7 +113,7 @@ class AgentManagerActor(Actor):
         for model, shared in adapters.items():
             await self.system.adapters.give_back(model, shared, anew=anew)
 
-    async def _asked(self, message: Message, asked: typed.ProcessWithAgent) -> tuple[typed.AgentResult, float]:
+    async def _asked(self, message: Message, asked: typed.ProcessWithAgent) -> typed.AgentResponse:
         began = monotonic()
         agent_id = asked.agent_id or next(iter(self.agents), "")
         agent = self._agent(agent_id)
@@ -135,9 +125,9 @@ class AgentManagerActor(Actor):
         except SabirError as error:
             raise _failure(agent_id, error) from error
         self.usage[agent_id] = response.usage
-        return result, monotonic() - began
+        return typed.AgentResponse(result=result, processing_time=monotonic() - began)
 
-    async def _evaluated(self, agent: Agent, asked: typed.ProcessWithAgent, message: Message) -> "PromptResponse[None]":
+    async def _evaluated(self, agent: Agent, asked: typed.ProcessWithAgent, message: Message) -> PromptResponse[None]:
         key = str(asked.context.get("run") or message.id)
         prompt: Prompt[None] = Prompt(ns=NAMESPACE, key=key, messages=_conversation(agent.config, asked))
         earlier = self._evaluation_of(key)
@@ -171,7 +161,7 @@ class AgentManagerActor(Actor):
             raise ActorError(ErrorCode.UNKNOWN_AGENT, f"no agent {agent_id!r} is here; there are {known}")
         return found
 
-    def _adapter(self, model: str) -> "Adapter":
+    def _adapter(self, model: str) -> Adapter:
         try:
             if model not in self._adapters:
                 self._adapters[model] = self.system.adapters.take(model)
@@ -189,6 +179,19 @@ class AgentManagerActor(Actor):
     def _settings(self, agent: Agent) -> Settings:
         common = self.system.settings
         return agent.settings if common is None else agent.settings.laid_over(common)
+
+
+def config_of(view: ThreadView, phase: Phase, system: ActorHost) -> typed.AgentConfig:
+    """How the agent of a phase asks: as its chain and the system say, with the changes since."""
+    model = phase.model or system.model
+    if model is None:
+        reason = f"neither the system nor the phase {phase.name!r} names a model; give ActorSystem(model=…)"
+        raise ActorError(ErrorCode.INVALID_CONFIG, reason)
+    tools = system.options if phase.options is None else phase.options
+    config = typed.AgentConfig(model=model, tools=list(tools))
+    for change in view.configs.get(phase.name, ()):
+        config = changed(config, change)
+    return config
 
 
 def changed(config: typed.AgentConfig, change: typed.AgentChange) -> typed.AgentConfig:
@@ -212,7 +215,7 @@ def _conversation(config: typed.AgentConfig, asked: typed.ProcessWithAgent) -> l
     return [*told, *read_turns(turns), sabir.user(asked.input)]
 
 
-def _result(response: "PromptResponse[None]", output: type[BaseModel]) -> typed.AgentResult:
+def _result(response: PromptResponse[None], output: type[BaseModel]) -> typed.AgentResult:
     """What a reply says; OutputError, ActorError (AGENT_ERROR) for one that cannot be used."""
     calls = _calls(response.messages)
     try:

@@ -14,11 +14,10 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from sabir_actors import data as typed
-from sabir_actors.actor import REMEMBERED, Actor, Handled
-from sabir_actors.protocol import Message, data_of
-from sabir_actors.state import ENDS
-from sabir_actors.system import THREADS, ActorSystem, raised
-from sabir_actors.thread import thread_id_of
+from sabir_actors.actor import REMEMBERED, THREADS, Actor, Handled
+from sabir_actors.protocol import Message, data_of, raised
+from sabir_actors.state import ENDS, thread_id_of
+from sabir_actors.system import ActorSystem
 
 Answer = TypeVar("Answer", bound=typed.Data)
 
@@ -117,16 +116,7 @@ class ThreadClient(Actor):
     async def _asked(
         self, message_type: str, said: Mapping[str, Any], answer: type[Answer], thread_id: str, **envelope: Any
     ) -> Answer:
-        """What is answered; every message about a thread has its id as correlation id (CH-44)."""
+        """What is answered; every message about a thread has its id as correlation id."""
         sent = {name: value for name, value in said.items() if value is not None}
-        response = await self.system.send_message(
-            Message(
-                type=message_type,
-                data=sent,
-                sender=self.actor_id,
-                receiver=self._threads,
-                correlation_id=thread_id,
-                **envelope,
-            )
-        )
-        return data_of(raised(response), answer)
+        request = self._request(message_type, sent, self._threads, thread_id, **envelope)
+        return data_of(raised(await self.system.send_message(request)), answer)

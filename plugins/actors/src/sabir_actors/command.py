@@ -24,10 +24,11 @@ from sabir.base.errors import one_line, printable
 from sabir.errors import SettingsInvalid
 from sabir_session import SQLiteStore, Store
 
+from sabir_actors.actor import THREADS
 from sabir_actors.client import ThreadClient
 from sabir_actors.shown import SHORT, age, cost_of_phase, cut, dollars, phase_of, summary_of, table_of, tokens_of, why
 from sabir_actors.state import ThreadView
-from sabir_actors.system import THREADS, ActorSystem
+from sabir_actors.system import ActorSystem
 from sabir_actors.threads import ThreadActor
 
 THREADS_DB = "sqlite:///threads.db"
@@ -178,7 +179,7 @@ def _run(order: _Order) -> int:
         await client.start(thread_id)
         return await _watched(order, system, thread_id)
 
-    return _at_work(order, order.system(model), run)
+    return _at_work(order.system(model), run)
 
 
 def _watch(order: _Order) -> int:
@@ -205,7 +206,7 @@ def _resume(order: _Order) -> int:
             await client.resume(view.thread_id)
         return await _watched(order, system, view.thread_id)
 
-    return _at_work(order, system, resume)
+    return _at_work(system, resume)
 
 
 def _steer(order: _Order, step: Callable[[ThreadClient, str], Coroutine[Any, Any, object]]) -> int:
@@ -215,7 +216,7 @@ def _steer(order: _Order, step: Callable[[ThreadClient, str], Coroutine[Any, Any
         await step(client, thread_id)
         return 0
 
-    _at_work(order, order.system(), steer)
+    _at_work(order.system(), steer)
     view = order.stored().view(thread_id)
     if order.json:
         _write_json(summary_of(view))
@@ -235,9 +236,7 @@ _ACTIONS: dict[Action, Callable[[_Order], int]] = {
 }
 
 
-def _at_work(
-    order: _Order, system: ActorSystem, work: Callable[[ActorSystem, ThreadClient], Coroutine[Any, Any, int]]
-) -> int:
+def _at_work(system: ActorSystem, work: Callable[[ActorSystem, ThreadClient], Coroutine[Any, Any, int]]) -> int:
     """Do something with a system at work, and stop it."""
 
     async def within() -> int:

@@ -1,4 +1,4 @@
-"""What the data of each type of message holds (CH-08, CH-14 … CH-38).
+"""What the data of each type of message holds.
 
 Fields that a type does not name are kept: a newer sender may say more. Times are aware, in UTC; `processing_time` and
 `uptime` are seconds. A model is a copy of a message's data: whatever is done to it, the message stays as it is.
@@ -18,7 +18,7 @@ def _in_utc(time: datetime) -> datetime:
 
 
 Time = Annotated[AwareDatetime, AfterValidator(_in_utc)]
-"""A time with its zone, held in UTC; ISO 8601 on the wire (D-19)."""
+"""A time with its zone, held in UTC; ISO 8601 on the wire."""
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 """An id or a name: 1 … 200 characters."""
 JSONObject: TypeAlias = dict[str, Any]

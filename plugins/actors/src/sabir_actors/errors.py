@@ -1,6 +1,6 @@
 """What this package raises, and the codes of its ERROR responses.
 
-Each code says who can mend it: the sender of a message, time, or nobody.
+The text of each code says what helps: another message, a later attempt, another configuration, or nothing.
 """
 
 from enum import StrEnum

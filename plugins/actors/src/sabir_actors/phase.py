@@ -1,4 +1,4 @@
-"""PhaseActor: one phase of a thread: prepare the context, let the agent answer, say what follows (CH-22 … CH-25).
+"""PhaseActor: one phase of a thread: prepare the context, let the agent answer, say what follows.
 
 PROCESS_PHASE ─▶ PREPARE_CONTEXT (to itself) ─▶ PROCESS_WITH_AGENT ─▶ AGENT_RESPONSE ─▶ PHASE_PROCESSED
                                                        └ ERROR ─▶ ERROR_NOTIFICATION ─▶ RETRY, or ERROR
@@ -9,26 +9,20 @@ from collections.abc import Mapping
 from contextlib import suppress
 from itertools import count
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sabir_actors import data as typed
-from sabir_actors.actor import Actor, Handled
+from sabir_actors.actor import Actor, ActorHost, Handled
 from sabir_actors.agents import Agent, AgentManagerActor
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.phases import Chain, Phase
-from sabir_actors.protocol import ErrorResponse, Message, Response, data_of, validate_message
-from sabir_actors.system import raised
-
-if TYPE_CHECKING:
-    from sabir_actors.system import ActorSystem
+from sabir_actors.protocol import ErrorResponse, Message, Response, data_of, raised, validate_message
 
 
 class PhaseActor(Actor):
     """One phase of one thread; its agent, among those of the thread, has its id."""
 
-    def __init__(
-        self, actor_id: str, system: "ActorSystem", chain: Chain, phase: Phase, agents: AgentManagerActor
-    ) -> None:
+    def __init__(self, actor_id: str, system: ActorHost, chain: Chain, phase: Phase, agents: AgentManagerActor) -> None:
         self.most_attempts = system.restarts.limit + 1
         """How often its agent is asked, where each time a retry might mend what went wrong."""
         super().__init__(actor_id, system, longest=self.most_attempts * system.restarts.timeout)
@@ -37,14 +31,14 @@ class PhaseActor(Actor):
         self.agent_id = actor_id
 
     async def on_initialize_phase(self, message: Message) -> Handled:
-        """Make the phase ready with an agent of the configuration given (CH-24)."""
+        """Make the phase ready with an agent of the configuration given."""
         wanted = data_of(message, typed.InitializePhase)
         self._check(wanted.phase_type)
         self.agents.add_agent(self.agent_id, Agent(wanted.config, self.phase.output))
         return typed.PhaseInitialized(phase_type=self.phase.name, agent_id=self.agent_id)
 
     async def on_prepare_context(self, message: Message) -> typed.ContextPrepared:
-        """The phase's system message, the conversation so far, what the phase before it said (CH-25)."""
+        """The phase's system message, the conversation so far, what the phase before it said."""
         wanted = data_of(message, typed.PrepareContext)
         self._check(wanted.phase_type)
         history = list(wanted.conversation_history)
@@ -59,11 +53,11 @@ class PhaseActor(Actor):
         return typed.ContextPrepared(thread_id=wanted.thread_id, phase_type=self.phase.name, context=context)
 
     async def on_process_phase(self, message: Message) -> Handled:
-        """Run the phase (CH-22)."""
+        """Run the phase."""
         wanted, began = data_of(message, typed.ProcessPhase), monotonic()
         self._check(wanted.phase_type)
-        prepared = await self._prepared(message, wanted)
-        context = {**wanted.context, **prepared.context.model_dump(mode="json"), "run": self._run(wanted.thread_id)}
+        prepared, run = await self._prepared(message, wanted), f"{wanted.thread_id}/{self.phase.name}"
+        context = {**wanted.context, **prepared.context.model_dump(mode="json"), "run": run}
         ask: dict[str, Any] = {"input": wanted.input, "agent_id": self.agent_id, "context": context}
         if self.system.watch is not None:
             ask["stream"] = True
@@ -84,9 +78,6 @@ class PhaseActor(Actor):
             usage={**figures, "model": model},
         )
 
-    def _run(self, thread_id: str) -> str:
-        return f"{thread_id}/{self.phase.name}"
-
     def _check(self, phase_type: str) -> None:
         if phase_type != self.phase.name:
             reason = f"Invalid phase_type: {phase_type}; {self.actor_id} runs {self.phase.name}"
@@ -101,14 +92,14 @@ class PhaseActor(Actor):
             "conversation_history": context.get("conversation_history") or [],
             "metadata": _metadata(context),
         }
-        request = self._new("PREPARE_CONTEXT", said, self.actor_id, message)
+        request = self._request("PREPARE_CONTEXT", said, self.actor_id, message.correlation_id)
         self.system.log(request)
         validate_message(request, self.phases)
         return await self.on_prepare_context(request)
 
     async def _answered(self, message: Message, ask: dict[str, Any]) -> Response:
-        """What the agent answers; where it fails and a retry may mend it, after a restart, again (CH-48, CH-49)."""
-        request = self._new("PROCESS_WITH_AGENT", ask, self.agents.actor_id, message)
+        """What the agent answers; where it fails and a retry may mend it, after a restart, again."""
+        request = self._request("PROCESS_WITH_AGENT", ask, self.agents.actor_id, message.correlation_id)
         response = await self._asked(request)
         for attempt in count(2):
             if not isinstance(response, ErrorResponse):
@@ -116,7 +107,7 @@ class PhaseActor(Actor):
             if not await self._is_mended(response, message) or attempt > self.most_attempts:
                 raised(response)
             again = {"original_message_id": request.id, "attempt": attempt, "max_attempts": self.most_attempts}
-            response = await self._asked(self._new("RETRY", again, self.agents.actor_id, message))
+            response = await self._asked(self._request("RETRY", again, self.agents.actor_id, message.correlation_id))
         return response
 
     async def _asked(self, request: Message) -> Response:
@@ -134,13 +125,8 @@ class PhaseActor(Actor):
         if supervisor is None:
             return False
         said = {**error.data, "actor_id": self.actor_id, "culprit": self.agents.actor_id}
-        answer = await self._asked(self._new("ERROR_NOTIFICATION", said, supervisor, message))
+        answer = await self._asked(self._request("ERROR_NOTIFICATION", said, supervisor, message.correlation_id))
         return answer.data.get("action_taken") == "restart"
-
-    def _new(self, message_type: str, said: dict[str, Any], receiver: str, of: Message) -> Message:
-        return Message(
-            type=message_type, data=said, sender=self.actor_id, receiver=receiver, correlation_id=of.correlation_id
-        )
 
 
 def _metadata(said: Mapping[str, Any]) -> dict[str, Any]:

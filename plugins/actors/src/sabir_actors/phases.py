@@ -91,4 +91,4 @@ AEIOUY_CHAIN = Chain(
         Phase("yield", f"You are the yield phase. Give the final answer, from all that was said. {_ASKED}"),
     ),
 )
-"""The phases of the document: action, experience, intention, observation, understanding, yield (CH-21)."""
+"""The phases of the document: action, experience, intention, observation, understanding, yield."""

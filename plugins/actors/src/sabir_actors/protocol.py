@@ -1,10 +1,10 @@
-"""The protocol: requests, responses and errors between actors; pure, without I/O (CH-01 … CH-12).
+"""The protocol: requests, responses and errors between actors; pure, without I/O.
 
     Message(type="CREATE_THREAD", data={…}) ──▶ actor ──▶ Response(type="THREAD_CREATED", message_id=…)
                                                       └─▶ ErrorResponse(type="ERROR", data={error_message, error_code})
 
 TYPES says for each type what its data holds and what answers it. The data of another type is open: whoever handles it
-knows it. On the wire an envelope says by `envelope` which of the three classes it is (D-22). No attribute, item or
+knows it. On the wire an envelope says by `envelope` which of the three classes it is. No attribute, item or
 nested value of a message can be changed: an answer that an actor keeps is the same each time that it is given.
 """
 
@@ -26,7 +26,7 @@ from sabir_actors.errors import ActorError, ErrorCode
 
 
 def now() -> datetime:
-    """The time of now, aware, in UTC (D-19)."""
+    """The time of now, aware, in UTC."""
     return datetime.now(UTC)
 
 
@@ -87,7 +87,7 @@ DataObject = Annotated[
 
 
 class _Envelope(Frozen):
-    """What requests and responses have in common; deeply immutable. `timestamp` is aware, in UTC (CH-02)."""
+    """What requests and responses have in common; deeply immutable. `timestamp` is aware, in UTC."""
 
     id: typed.Name = Field(default_factory=lambda: str(uuid4()))
     type: typed.Name
@@ -99,12 +99,12 @@ class _Envelope(Frozen):
 
 
 class Message(_Envelope):
-    """A request from one actor, or a client, to another actor (CH-01)."""
+    """A request from one actor, or a client, to another actor."""
 
     envelope: Literal["request"] = "request"
 
     def get_response_type(self) -> str:
-        """The type of the response to it; `<type>_RESPONSE` for a type that the protocol does not name (CH-03).
+        """The type of the response to it; `<type>_RESPONSE` for a type that the protocol does not name.
 
         What answers RETRY is known to who knows the original: it is the original's.
         """
@@ -112,7 +112,7 @@ class Message(_Envelope):
         return (known and known.response) or f"{self.type}_RESPONSE"
 
     def response(self, response_data: typed.Data | Mapping[str, Any], response_type: str | None = None) -> "Response":
-        """The response to it: sender and receiver swapped, the same correlation id (CH-05)."""
+        """The response to it: sender and receiver swapped, the same correlation id."""
         found = response_data.model_dump(mode="json") if isinstance(response_data, BaseModel) else response_data
         return Response(type=response_type or self.get_response_type(), data=found, **self._answering())
 
@@ -135,7 +135,7 @@ class Message(_Envelope):
 
 
 class Response(_Envelope):
-    """What answers a message; `message_id` is the id of that (CH-04)."""
+    """What answers a message; `message_id` is the id of that."""
 
     envelope: Literal["response", "error"] = "response"
     message_id: Text | None = None
@@ -154,7 +154,7 @@ class Response(_Envelope):
 
 
 class ErrorResponse(Response):
-    """What answers a message that was not done: `data` holds error_message, error_code and details (CH-06, D-21)."""
+    """What answers a message that was not done: `data` holds error_message, error_code and details."""
 
     envelope: Literal["error"] = "error"
     type: Literal["ERROR"] = "ERROR"
@@ -214,7 +214,7 @@ _CLASSES: Mapping[str, type[Message] | type[Response]] = {
 
 
 def validate_message(message: AnyMessage, phases: Collection[str] = AEIOUY) -> bool:
-    """True for a valid message (CH-09); ActorError, a ValueError, that names the type and the field.
+    """True for a valid message; ActorError, a ValueError, that names the type and the field.
 
     `phases` are the phase types that are allowed: those of the thread's chain.
     """
@@ -242,6 +242,16 @@ def data_of(message: AnyMessage, model: type[typed.TypedData]) -> typed.TypedDat
     return model.model_validate(message.data)
 
 
+def raised(response: Response) -> Response:
+    """The response; an ERROR is raised as the ActorError that it tells of."""
+    if not isinstance(response, ErrorResponse):
+        return response
+    code = response.error_code if response.error_code in set(ErrorCode) else ErrorCode.FAILED
+    said: dict[str, Any] = {k: v for k, v in response.data.items() if k not in ("error_message", "error_code")}
+    retryable = bool(said.pop("retryable", False))
+    raise ActorError(ErrorCode(code), response.error_message, retryable=retryable, **said)
+
+
 def serialize_message(message: AnyMessage) -> str:
     """A message as JSON text; ActorError for one that is too large to be read again."""
     text = message.model_dump_json()
@@ -250,7 +260,7 @@ def serialize_message(message: AnyMessage) -> str:
 
 
 def deserialize_message(text: str | bytes) -> AnyMessage:
-    """The message that a text describes, of its own class (CH-07); ActorError for a text that describes none."""
+    """The message that a text describes, of its own class; ActorError for a text that describes none."""
     _check_size(text)
     try:
         found = json.loads(text, object_pairs_hook=_unique)

@@ -1,4 +1,4 @@
-"""The runs of threads in this process: phase by phase, each with actors of its own (CH-15, CH-46).
+"""The runs of threads in this process: phase by phase, each with actors of its own.
 
     go_on ─┬─ no queue ─▶ here ─▶ taken ─▶ for each phase that is left:
            └─ queue.put ┄┄▶ perform ─┘       PROCESS_PHASE ─▶ PhaseActor ─▶ PHASE_PROCESSED ─▶ recorded
@@ -10,30 +10,25 @@ model: each has its own phase actor and agents, made when they are needed and le
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from sabir.base.errors import one_line
 from sabir.errors import SabirError
 from sabir_session import JournalInvalid, PositionTaken, RecordingFailed, SessionError
 
-from sabir_actors.actor import Actor, logger
-from sabir_actors.agents import Agent, AgentManagerActor
+from sabir_actors.actor import Actor, ActorHost
+from sabir_actors.agents import Agent, AgentManagerActor, config_of
+from sabir_actors.data import ThreadState
 from sabir_actors.errors import ActorError, ErrorCode
+from sabir_actors.observers import logger
 from sabir_actors.phase import PhaseActor
 from sabir_actors.phases import AGENTS, Chain, Phase
-from sabir_actors.protocol import Message
-from sabir_actors.state import ENDS
-from sabir_actors.system import raised
+from sabir_actors.protocol import Message, raised
+from sabir_actors.state import ENDS, ThreadView, context_of, input_of, result_of
 from sabir_actors.thread import JOURNAL, KnownThreads, Thread, fail
-from sabir_actors.views import check_runs_here, config_of, context_of, input_of, result_of
-
-if TYPE_CHECKING:
-    from sabir_actors.data import ThreadState
-    from sabir_actors.state import ThreadView
-    from sabir_actors.system import ActorSystem
 
 Given = TypeVar("Given")
-_Swept: TypeAlias = "tuple[int | None, ThreadState]"
+_Swept: TypeAlias = tuple[int | None, ThreadState]
 """How many records a thread's journal held at a sweep, and the state it was in."""
 
 PAUSE, LONGEST_PAUSE = 0.5, 30.0
@@ -43,14 +38,14 @@ LOST = 10.0
 LOOK = 2.0
 """Seconds between two looks at the journals of the threads that run here: for what other processes said of them."""
 SWEEP = 15
-"""After so many looks, runs are sought that were recorded, and that nobody came to put."""
+"""After so many looks, a sweep puts the runs that were recorded and never put."""
 
 
 class ThreadRuns:
-    """The threads that run in one process, in the name of the actor of all threads."""
+    """The threads that run in one process; `request` makes a message from the actor of all threads."""
 
-    def __init__(self, actor_id: str, system: "ActorSystem", threads: KnownThreads) -> None:
-        self.actor_id, self.system, self.threads = actor_id, system, threads
+    def __init__(self, system: ActorHost, threads: KnownThreads, request: Callable[..., Message]) -> None:
+        self.system, self.threads, self._request = system, threads, request
         self.queue = system.queue
         self._looking: asyncio.Task[None] | None = None
         self._swept: dict[str, _Swept] = {}
@@ -72,8 +67,18 @@ class ThreadRuns:
 
     def check(self, thread: Thread) -> None:
         """ActorError (INVALID_CONFIG) where a thread may run here, and lacks what its phases need."""
-        if self.performs:
-            check_runs_here(thread.view, self.chain(thread.view.chain), self.system)
+        if not self.performs:
+            return
+        chain, options = self.chain(thread.view.chain), self.system.options
+        for name in thread.view.remaining:
+            if name not in chain.names:
+                reason = f"the chain {chain.name!r} has no phase {name!r} here, as it had when the thread was created"
+                raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; give ActorSystem(chains=…) that one")
+            tools = config_of(thread.view, chain.phase(name), self.system).tools
+            missing = [tool for tool in tools if tool not in options]
+            if missing:
+                reason = f"the phase {name!r} may choose {missing[0]!r}, which is no option here"
+                raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; give ActorSystem(options=…) with it")
 
     def beginning(self, thread: Thread) -> dict[str, str | None]:
         """What the record says that sets a thread on its way: who runs it, or the name of the run that is to be put."""
@@ -94,7 +99,7 @@ class ThreadRuns:
         elif view.status == "processing" and self.queue is not None and view.runner is None:
             await self.put(thread)
 
-    def begin(self, thread: Thread) -> "asyncio.Task[None] | None":
+    def begin(self, thread: Thread) -> asyncio.Task[None] | None:
         """Run a thread here, if it does not yet; its run. None once the system stops."""
         if self._is_stopped:
             return None
@@ -202,7 +207,7 @@ class ThreadRuns:
         return thread.is_mine or thread.view.status != "processing"
 
     async def _leave(self, thread: Thread) -> bool:
-        """Say in the journal that a paused thread is run by nobody; False where it is not paused any more."""
+        """Record that no process runs a paused thread; False where it is not paused any more."""
 
         def leave() -> None:
             thread.refresh()
@@ -247,14 +252,13 @@ class ThreadRuns:
     async def _run_phase(self, thread: Thread, name: str) -> None:
         view, chain = thread.view, self.chain(thread.view.chain)
         actor = self._phase_actor(thread, chain, chain.phase(name))
-        said = {"thread_id": view.thread_id, "phase_type": name, "input": input_of(view, chain.phase(name))}
-        request = Message(
-            type="PROCESS_PHASE",
-            data={**said, "context": context_of(view)},
-            sender=self.actor_id,
-            receiver=actor.actor_id,
-            correlation_id=view.correlation_id,
-        )
+        said: dict[str, Any] = {
+            "thread_id": view.thread_id,
+            "phase_type": name,
+            "input": input_of(view, chain.phase(name)),
+        }
+        said["context"] = context_of(view)
+        request = self._request("PROCESS_PHASE", said, actor.actor_id, view.correlation_id)
         response = raised(await self.system.send_message(request))
         thread.record("phase_done", dict(response.data))
         await self._let_go_of(thread, actor)
@@ -272,7 +276,7 @@ class ThreadRuns:
         thread.actors.append(actor)
         return actor
 
-    def _ended(self, thread: Thread, run: "asyncio.Task[None]") -> None:
+    def _ended(self, thread: Thread, run: asyncio.Task[None]) -> None:
         """A run is over: tell of one that failed, and hold its thread no longer."""
         error = None if run.cancelled() else run.exception()
         if error is not None:
@@ -290,19 +294,12 @@ class ThreadRuns:
         await self.system.let_go(actor.actor_id)
         thread.actors = [each for each in thread.actors if each is not actor]
 
-    async def _tell_client(self, view: "ThreadView") -> None:
+    async def _tell_client(self, view: ThreadView) -> None:
         """Tell who created the thread how it ended; with a queue, whoever is in another process asks."""
         if view.client is None or (self.queue is not None and view.client not in self.system.actors()):
             return
-        await self.system.send_message(
-            Message(
-                type="THREAD_RESULT",
-                data=result_of(view).model_dump(mode="json"),
-                sender=self.actor_id,
-                receiver=view.client,
-                correlation_id=view.correlation_id,
-            )
-        )
+        said = result_of(view).model_dump(mode="json")
+        await self.system.send_message(self._request("THREAD_RESULT", said, view.client, view.correlation_id))
 
     # Other processes
 
@@ -340,8 +337,7 @@ class ThreadRuns:
     async def sweep(self) -> None:
         """Put the runs of threads that are processing and did not change since the latest sweep.
 
-        A process that died between the record and the queue left one that nobody has. One that has a run already is
-        not given another.
+        A process may die after it recorded a run and before it put it. A thread that has a run is not given another.
         """
         known, self._swept = self._swept, {}
         for thread_id in await asyncio.to_thread(self.threads.names):
@@ -350,7 +346,7 @@ class ThreadRuns:
             except (ActorError, SessionError) as error:
                 logger.warning("thread %s stays as it is: %s", thread_id, error)
 
-    async def _sweep(self, thread_id: str, known: "_Swept | None") -> "_Swept":
+    async def _sweep(self, thread_id: str, known: _Swept | None) -> _Swept:
         """What a thread is at now, given what it was at; its run is put where it waits for one."""
         assert self.threads.store is not None
         if known is not None and known[1] in ENDS:

@@ -1,4 +1,4 @@
-"""The state of a thread, as its journal tells it: pure, one event at a time.
+"""The state of a thread, as its journal tells it, and what is told of it: pure, one event at a time.
 
     created ──START──▶ processing ──last phase──▶ completed
                         │   ▲   └──no retry mends──▶ failed
@@ -11,11 +11,15 @@ An event and the response that it answers a message with are one record: they ar
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
+from uuid import UUID, uuid5
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
+from sabir_actors import data as typed
 from sabir_actors.data import AgentChange, PhaseOutput, ThreadState
 from sabir_actors.errors import ActorError, ErrorCode
+from sabir_actors.phases import Chain, Phase
+from sabir_actors.protocol import Message
 
 What: TypeAlias = Literal[
     "created", "started", "paused", "resumed", "terminated", "completed", "failed", "phase_done", "agent_updated",
@@ -29,7 +33,9 @@ MOVES: Mapping[What, tuple[frozenset[ThreadState], ThreadState]] = {
     "completed": (frozenset({"processing"}), "completed"),
     "failed": (frozenset({"processing", "paused"}), "failed"),
 }
-"""What happens → the states in which it may, and the state after it (CH-20, D-24)."""
+"""What happens → the states in which it may, and the state after it."""
+_IDS = UUID("6f1b8f0c-8a0e-4f2e-9d55-0f6f0d8e7a11")
+"""The namespace of ids: that of a thread is made of the id of the message that created it."""
 ENDS: frozenset[ThreadState] = frozenset({"completed", "failed", "terminated"})
 
 
@@ -151,3 +157,64 @@ class ThreadView:
         self.client, self.correlation_id = said.get("client"), said.get("correlation_id")
         self.chain, self.phases = said["chain"], tuple(said["phases"])
         self.created_at = event.at
+
+
+def thread_id_of(message_id: str) -> str:
+    """The id of the thread that the CREATE_THREAD of that id makes: a duplicate finds its thread."""
+    return str(uuid5(_IDS, message_id))
+
+
+def request_of(message: Message, wanted: typed.CreateThread, chain: Chain) -> dict[str, Any]:
+    """What a journal keeps of the request that created its thread."""
+    thread_id = thread_id_of(message.id)
+    return {
+        "thread_id": thread_id,
+        "user_id": wanted.user_id,
+        "initial_input": wanted.initial_input,
+        "metadata": wanted.metadata,
+        "chain": chain.name,
+        "phases": list(chain.names),
+        "client": message.sender,
+        "correlation_id": message.correlation_id or thread_id,
+    }
+
+
+def input_of(view: ThreadView, phase: Phase) -> str:
+    """What a phase is asked: the user's words first, then to go on."""
+    return view.initial_input if not view.outputs else phase.ask
+
+
+def context_of(view: ThreadView) -> dict[str, Any]:
+    """What a phase is told of its thread: what was said so far, whose it is."""
+    last = view.last_output
+    said = [{"role": "assistant", "content": output.response} for output in view.outputs.values()]
+    asked = [{"role": "user", "content": view.initial_input}] if said else []
+    return {
+        "conversation_history": [*(view.metadata.get("conversation_history") or ()), *asked, *said],
+        "previous_phase_output": last and last.model_dump(mode="json"),
+        "user_id": view.user_id,
+        "metadata": {name: value for name, value in view.metadata.items() if name != "conversation_history"},
+    }
+
+
+def status_of(view: ThreadView) -> typed.ThreadStatus:
+    """Where a thread that exists is; at its end with how it ended."""
+    assert view.created_at is not None and view.updated_at is not None
+    return typed.ThreadStatus(
+        thread_id=view.thread_id,
+        status=view.status,
+        current_phase=None if view.is_over else view.current_phase,
+        created_at=view.created_at,
+        updated_at=view.updated_at,
+        phases_completed=list(view.outputs),
+        phases_remaining=list(view.remaining),
+        **({"result": result_of(view)} if view.is_over else {}),
+    )
+
+
+def result_of(view: ThreadView) -> typed.ThreadResult:
+    """How a thread ended."""
+    last = view.last_output
+    cause: Mapping[str, Any] = {name: view.cause.get(name) for name in ("error_message", "error_code")}
+    output = last.model_dump(mode="json") if last else None
+    return typed.ThreadResult(thread_id=view.thread_id, status=view.status, output=output, **cause)

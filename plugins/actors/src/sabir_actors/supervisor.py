@@ -11,25 +11,21 @@ A restart mends what the notification does not call `retryable: false`, and any 
 import asyncio
 from collections import deque
 from time import monotonic
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
 from sabir.base.errors import one_line
 
 from sabir_actors import data as typed
-from sabir_actors.actor import Actor, Handled, logger
+from sabir_actors.actor import Actor, ActorHost, Handled
 from sabir_actors.errors import ActorError
-from sabir_actors.protocol import ErrorResponse, Message, Response, data_of
-from sabir_actors.system import raised
-
-if TYPE_CHECKING:
-    from sabir_actors.system import ActorSystem
+from sabir_actors.observers import logger
+from sabir_actors.protocol import ErrorResponse, Message, Response, data_of, raised
 
 
 class SupervisorActor(Actor):
     """Restarts the actors that failed, as the system's policy says, or says that nothing is to be gained by it."""
 
-    def __init__(self, actor_id: str, system: "ActorSystem") -> None:
+    def __init__(self, actor_id: str, system: ActorHost) -> None:
         super().__init__(actor_id, system)
         self.policy = system.restarts
         self.supervised: WeakSet[Actor] = WeakSet()
@@ -39,20 +35,20 @@ class SupervisorActor(Actor):
     immediate = Actor.immediate | {"ERROR_NOTIFICATION"}
 
     async def on_supervise(self, message: Message) -> Handled:
-        """Supervise an actor from now on: whatever it fails of, it is restarted (CH-33)."""
+        """Supervise an actor from now on: whatever it fails of, it is restarted."""
         actor_id = data_of(message, typed.OfActor).actor_id
         self.supervised.add(self.system.get_actor(actor_id))
         return typed.SupervisionStarted(actor_id=actor_id)
 
     async def on_restart(self, message: Message) -> Handled:
-        """Restart another actor, or itself (CH-34)."""
+        """Restart another actor, or itself."""
         wanted = data_of(message, typed.ActorReason)
         if wanted.actor_id == self.actor_id:
             return await super().on_restart(message)
         return raised(await self._restart(wanted.actor_id, wanted.reason, message.correlation_id)).data
 
     async def on_error_notification(self, message: Message) -> Handled:
-        """Restart the actor that failed, or escalate (CH-36). `data` may name by `culprit` who is to be restarted."""
+        """Restart the actor that failed, or escalate. `data` may name by `culprit` who is to be restarted."""
         told = data_of(message, typed.ErrorNotification)
         logger.warning("%s failed: %s", told.actor_id, one_line(told.error_message, 200))
         action = "restart" if await self._mended(told, message.correlation_id) else "escalate"
@@ -85,12 +81,5 @@ class SupervisorActor(Actor):
         return True
 
     async def _restart(self, actor_id: str, reason: str, correlation_id: str | None) -> Response:
-        return await self.system.send_message(
-            Message(
-                type="RESTART",
-                data={"actor_id": actor_id, "reason": reason},
-                sender=self.actor_id,
-                receiver=actor_id,
-                correlation_id=correlation_id,
-            )
-        )
+        said = {"actor_id": actor_id, "reason": reason}
+        return await self.system.send_message(self._request("RESTART", said, actor_id, correlation_id))

@@ -3,8 +3,8 @@
     journal `thread:<id>` ── ThreadEvent, ThreadEvent, InnerMessage … ─▶ ThreadView
                                                             record(): the journal first, then the view
 
-The journal is the fence. A record of whoever runs the thread goes behind what others said of it meanwhile (paused, an
-agent changed); once the thread is over, or run elsewhere, it fails, and nothing more of it is recorded here.
+The journal decides who runs a thread. The process that runs it appends its records to what other processes wrote
+meanwhile (paused, an agent changed). Once the thread is over, or another process runs it, such a record fails.
 """
 
 import asyncio
@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from uuid import UUID, uuid5
 
 from sabir.base.errors import one_line
 from sabir_session import (
@@ -27,20 +26,19 @@ from sabir_session import (
 )
 from sabir_session.state.codec import Codec, kind_of
 
-from sabir_actors.actor import Actor, logger
+from sabir_actors.actor import Actor
 from sabir_actors.agents import AgentManagerActor
 from sabir_actors.errors import ActorError, ErrorCode
+from sabir_actors.observers import logger
 from sabir_actors.protocol import Message, Response, deserialize_message, now
 from sabir_actors.state import ThreadEvent, ThreadView, What
 
 JOURNAL = "thread:"
 """What the names of threads' journals begin with."""
-FREE: frozenset[What] = frozenset({"phase_done", "failed"})
-"""What whoever runs a thread records behind what others said of it meanwhile; the rest is true of one state alone."""
+APPENDED: frozenset[What] = frozenset({"phase_done", "failed"})
+"""Events that the process which runs a thread appends to what others wrote; any other event is true of one state."""
 _EVENT, _EVENTS = kind_of(ThreadEvent), Codec(ThreadEvent)
 """What a journal calls an event, and what reads one."""
-_IDS = UUID("6f1b8f0c-8a0e-4f2e-9d55-0f6f0d8e7a11")
-"""The namespace of ids: that of a thread is made of the id of the message that created it."""
 
 
 class Thread:
@@ -103,13 +101,13 @@ class Thread:
         try:
             self.session.mutate(ThreadEvent).append(event)
         except PositionTaken:
-            if what not in FREE or self.journal is None or not self.journal.catch_up():
+            if what not in APPENDED or self.journal is None or not self.journal.catch_up():
                 raise
             return self.record(what, said, message, response)
         self.view.take(event)
 
     def answer_to(self, message: Message) -> Response | None:
-        """The response that a message was given before, by whatever process (CH-43)."""
+        """The response that a message was given before, by whatever process."""
         found = self.view.answers.get(message.id)
         if found is None:
             return None
@@ -119,7 +117,7 @@ class Thread:
 
 
 class ThreadJournal:
-    """The journal of a thread, to whoever runs it: what agents record goes behind what others said of the thread."""
+    """The journal of a thread for the process that runs it: records of agents are appended to what others wrote."""
 
     def __init__(self, thread: Thread, store: Store) -> None:
         self._thread, self._store, self._name = thread, store, f"{JOURNAL}{thread.thread_id}"
@@ -219,11 +217,6 @@ def _reading(thread_id: str) -> Iterator[None]:
         is_damaged = isinstance(error, JournalInvalid)
         reason = f"thread {thread_id} cannot be read: {error}"
         raise ActorError(ErrorCode.RECORDING_FAILED, reason, retryable=not is_damaged) from error
-
-
-def thread_id_of(message_id: str) -> str:
-    """The id of the thread that the CREATE_THREAD of that id makes: a duplicate finds its thread."""
-    return str(uuid5(_IDS, message_id))
 
 
 def done(message: Message, thread: Thread, step: Callable[[Thread], Response]) -> Response:

@@ -1,31 +1,28 @@
-"""ThreadActor: threads from their creation to their end, each in a journal of its own (CH-14 … CH-21, CH-46).
+"""ThreadActor: threads from their creation to their end, each in a journal of its own.
 
     CREATE ─▶ journal `thread:<id>` ── START ─▶ ThreadRuns, here or by a queue: phase by phase
     START, PAUSE, RESUME, TERMINATE are recorded with their answers, before these are given.
 
-The journal is the one truth: any process that has the store answers for any thread. A thread that was processing when
-its process died goes on at its phase as soon as there is one again.
+Any process that has the store reads a thread's state from its journal, and answers for it. A thread that was processing
+when its process died goes on at its phase as soon as a process opens the store.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from sabir_session import PositionTaken, RecordingFailed, Store
 
 from sabir_actors import data as typed
-from sabir_actors.actor import Actor, Handled, logger
-from sabir_actors.agents import Agent, AgentManagerActor, changed
+from sabir_actors.actor import Actor, ActorHost, Handled
+from sabir_actors.agents import Agent, AgentManagerActor, changed, config_of
 from sabir_actors.errors import ActorError, ErrorCode
+from sabir_actors.observers import logger
 from sabir_actors.phases import AEIOUY_CHAIN
 from sabir_actors.protocol import Message, Response, data_of, now
 from sabir_actors.running import ThreadRuns
-from sabir_actors.state import MOVES, ThreadView, What
-from sabir_actors.thread import KnownThreads, Thread, done, thread_id_of
-from sabir_actors.views import config_of, request_of, status_of
-
-if TYPE_CHECKING:
-    from sabir_actors.system import ActorSystem
+from sabir_actors.state import MOVES, ThreadView, What, request_of, status_of, thread_id_of
+from sabir_actors.thread import KnownThreads, Thread, done
 
 
 class ThreadActor(Actor):
@@ -33,10 +30,10 @@ class ThreadActor(Actor):
 
     immediate = Actor.immediate | {"GET_THREAD_STATUS"}
 
-    def __init__(self, actor_id: str, system: "ActorSystem", store: Store | None = None) -> None:
+    def __init__(self, actor_id: str, system: ActorHost, store: Store | None = None) -> None:
         super().__init__(actor_id, system)
         self.threads = KnownThreads(store, runner=str(uuid4()))
-        self.runs = ThreadRuns(actor_id, system, self.threads)
+        self.runs = ThreadRuns(system, self.threads, self._request)
 
     async def recover(self) -> list[str]:
         """Let every thread of the store that was processing go on; their ids. What cannot go on here is logged."""
@@ -76,7 +73,7 @@ class ThreadActor(Actor):
     # Messages
 
     async def on_create_thread(self, message: Message) -> Handled:
-        """Make a thread; it is not started (CH-14)."""
+        """Make a thread; it is not started."""
         wanted, thread_id = data_of(message, typed.CreateThread), thread_id_of(message.id)
         chain = self.runs.chain(wanted.chain or AEIOUY_CHAIN.name)
         response = message.response(typed.ThreadCreated(thread_id=thread_id, status="created"))
@@ -89,44 +86,21 @@ class ThreadActor(Actor):
         return await self._changed(message, thread_id, create, self.threads.made)
 
     async def on_start_thread(self, message: Message) -> Handled:
-        """Set a thread on its way; the answer does not wait for it (CH-15)."""
-        return await self._moved(
-            message,
-            "started",
-            lambda view: typed.ThreadStarted(thread_id=view.thread_id, status="processing", started_at=now()),
-        )
+        """Set a thread on its way; the answer does not wait for it."""
+        return await self._moved(message, "started", typed.ThreadStarted)
 
     async def on_pause_thread(self, message: Message) -> Handled:
-        """Let no further phase start; the one that runs ends, and is kept (CH-16)."""
-        return await self._moved(
-            message,
-            "paused",
-            lambda view: typed.ThreadPaused(
-                thread_id=view.thread_id, status="paused", paused_at=now(), current_phase=view.current_phase
-            ),
-        )
+        """Let no further phase start; the one that runs ends, and is kept."""
+        return await self._moved(message, "paused", typed.ThreadPaused)
 
     async def on_resume_thread(self, message: Message) -> Handled:
-        """Go on at the phase that is next (CH-17)."""
-        return await self._moved(
-            message,
-            "resumed",
-            lambda view: typed.ThreadResumed(
-                thread_id=view.thread_id, status="processing", resumed_at=now(), current_phase=view.current_phase
-            ),
-        )
+        """Go on at the phase that is next."""
+        return await self._moved(message, "resumed", typed.ThreadResumed)
 
     async def on_terminate_thread(self, message: Message) -> Handled:
-        """End a thread; its phase is given up where it stands (CH-18)."""
+        """End a thread; its phase is given up where it stands."""
         wanted = data_of(message, typed.TerminateThread)
-        response = await self._moved(
-            message,
-            "terminated",
-            lambda view: typed.ThreadTerminated(
-                thread_id=view.thread_id, status="terminated", terminated_at=now(), reason=wanted.reason
-            ),
-            reason=wanted.reason,
-        )
+        response = await self._moved(message, "terminated", typed.ThreadTerminated, reason=wanted.reason)
         thread = self.threads.held.get(wanted.thread_id)
         if thread is not None and thread.view.status == "terminated" and thread.actors:
             await self.runs.halt(thread)
@@ -134,11 +108,11 @@ class ThreadActor(Actor):
         return response
 
     async def on_get_thread_status(self, message: Message) -> Handled:
-        """Where a thread is (CH-19), and how it ended."""
+        """Where a thread is, and how it ended."""
         return status_of(self.threads.open(data_of(message, typed.OfThread).thread_id).view)
 
     async def on_update_agent_config(self, message: Message) -> Handled:
-        """Have the agent of a phase, `<thread>/<phase>`, ask otherwise from its next run on (CH-28)."""
+        """Have the agent of a phase, `<thread>/<phase>`, ask otherwise from its next run on."""
         wanted = data_of(message, typed.UpdateAgentConfig)
         thread_id, _, phase = wanted.agent_id.rpartition("/")
         probe = AgentManagerActor("probe", self.system)
@@ -160,17 +134,20 @@ class ThreadActor(Actor):
         finally:
             await probe.stop()
 
-    async def _moved(
-        self, message: Message, what: What, answer: Callable[[ThreadView], typed.ThreadCreated], **said: Any
-    ) -> Response:
+    async def _moved(self, message: Message, what: What, answer: type[typed.ThreadCreated], **said: Any) -> Response:
         """Have a thread change its state, where that is allowed."""
-        is_run = MOVES[what][1] == "processing"
+        after = MOVES[what][1]
+        is_run = after == "processing"
 
         def move(thread: Thread) -> Response:
-            thread.view.allow(what)
+            view = thread.view
+            view.allow(what)
             if is_run:
                 self.runs.check(thread)
-            response = message.response(answer(thread.view))
+            told = {"thread_id": view.thread_id, "status": after, f"{what}_at": now(), **said}
+            if "current_phase" in answer.model_fields:
+                told["current_phase"] = view.current_phase
+            response = message.response(answer.model_validate(told))
             thread.record(what, {**said, **(self.runs.beginning(thread) if is_run else {})}, message, response)
             moved.append(thread)
             return response
@@ -188,7 +165,7 @@ class ThreadActor(Actor):
         step: Callable[[Thread], Response],
         opened: Callable[[str], Thread] | None = None,
     ) -> Response:
-        """Do what a message says, once: one that was recorded before has its answer in the journal (CH-43)."""
+        """Do what a message says, once: one that was recorded before has its answer in the journal."""
         is_again = False
         while True:
             thread = (opened or self.threads.open)(thread_id)

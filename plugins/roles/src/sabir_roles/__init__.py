@@ -5,8 +5,7 @@ manager.add_message(instruction="How to deploy a python app?")
 reply = manager.complete_sync(sabir.adapter("provider:model"))
 """
 
-from sabir_roles.action_request import ActionRequest
-from sabir_roles.action_response import ActionResponse
+from sabir_roles.actions import ActionRequest, ActionResponse
 from sabir_roles.assistant_response import AssistantResponse
 from sabir_roles.base import (
     MESSAGE_FIELDS,

@@ -1,13 +1,15 @@
-"""AssistantResponse: what a model said, with the raw data that it came in (LA-39 … LA-44)."""
+"""AssistantResponse: what a model said, with the raw data that it came in."""
 
 import json
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
+import sabir
 from jinja2 import Template
 from pydantic import BaseModel
 from sabir.base.errors import one_line
 from sabir.base.values import encode_json
+from sabir.vocabulary.messages import Message
 from sabir.vocabulary.reply import Reply
 
 from sabir_roles.base import MessageRole, SenderRecipient
@@ -21,7 +23,9 @@ class AssistantResponse(RoledMessage):
 
     keys: ClassVar = ("assistant_response",)
     payload_kind: ClassVar = "parts"
+    side: ClassVar = "assistant"
     own_template: ClassVar = "assistant_response.jinja2"
+    own_people: ClassVar = (MessageRole.ASSISTANT, MessageRole.ASSISTANT, MessageRole.USER)
 
     @property
     def response(self) -> str:
@@ -38,6 +42,10 @@ class AssistantResponse(RoledMessage):
         return self.metadata.get("model_response", {})
 
     @classmethod
+    def _read(cls, message: Message) -> dict[str, Any]:
+        return {"assistant_response": message.text}
+
+    @classmethod
     def create(
         cls,
         assistant_response: object,
@@ -50,23 +58,15 @@ class AssistantResponse(RoledMessage):
     ) -> "AssistantResponse":
         """An answer from a text, a Reply, a model, a mapping, a list of those, or anything else by its `str`.
 
-        Data that no dialect is named for is kept as it is, and its JSON is the text: no vendor's shape is guessed
-        (D-58). With `dialect`, for example that of `adapter.target`, its plugin decodes a whole response,
-        which may be the text of its body too.
+         Data that no dialect is named for is kept as it is, and its JSON is the text: no vendor's shape is guessed
+        . With `dialect`, for example that of `adapter.target`, its plugin decodes a whole response,
+         which may be the text of its body too.
         """
-        text, raw, reply = _read(assistant_response, dialect)
-        said = [each for each in reply.messages if each.kind == "parts"] if reply else []
-        speaker = said[0].policy if said else MessageRole.ASSISTANT
-        made = cls(
-            content={"assistant_response": text, **content},
-            role=MessageRole.ASSISTANT,
-            sender=speaker if sender is None else sender,
-            recipient=MessageRole.USER if recipient is None else recipient,
-            template=cls.own_template if template is None else template,
-            metadata={} if raw is None else {"model_response": raw},
-        )
-        if len(said) == 1:
-            made._source = said[0].model_copy(update={"id": made.id})
+        answer = _answer(assistant_response, dialect)
+        said, speaker = {"assistant_response": answer.text, **content}, answer.speaker if sender is None else sender
+        made = cls._new(said, speaker, recipient, template, metadata=answer.metadata)
+        if answer.source is not None:
+            made._source = answer.source.model_copy(update={"id": made.id})
         return made
 
     def update(  # type: ignore[override]
@@ -79,39 +79,55 @@ class AssistantResponse(RoledMessage):
         dialect: str | None = None,
         **content: Any,
     ) -> None:
-        """Change what is given; a new answer replaces the text and the raw data (D-57)."""
+        """Change what is given; a new answer replaces the text and the raw data."""
         if assistant_response is None:
             self._change(content, sender, recipient, template)
             return
-        text, raw, reply = _read(assistant_response, dialect)
-        said = [each for each in reply.messages if each.kind == "parts"] if reply else []
-        speaker = said[0].policy if said and sender is None else sender
-        self._change({"assistant_response": text, **content}, speaker, recipient, template)
-        if len(said) == 1:
-            self._source = said[0]
-        self.metadata = {
-            **{name: value for name, value in self.metadata.items() if name != "model_response"},
-            **({} if raw is None else {"model_response": raw}),
-        }
+        answer = _answer(assistant_response, dialect)
+        said, speaker = {"assistant_response": answer.text, **content}, answer.speaker if sender is None else sender
+        self._change(said, speaker, recipient, template)
+        self._source = answer.source or self._source
+        others = {name: value for name, value in self.metadata.items() if name != "model_response"}
+        self.metadata = {**others, **answer.metadata}
 
 
-def _read(given: object, dialect: str | None) -> tuple[str, Any, Reply | None]:
-    """The text of an answer, its raw data, and the reply that it is."""
-    if dialect is not None and not isinstance(given, Reply):
-        import sabir
+class _Answer(NamedTuple):
+    """The text of an answer, its raw data as metadata, and its messages of parts where it is a reply."""
 
-        body = given if isinstance(given, str | bytes) else encode_json(plain(given))
-        reply = sabir.dialect(dialect).decode(body)
-        return reply.text, json.loads(body), reply
+    text: str
+    metadata: dict[str, Any]
+    said: Sequence[Message] = ()
+
+    @property
+    def speaker(self) -> str | None:
+        """The policy that said it, where that is known."""
+        return self.said[0].policy if self.said else None
+
+    @property
+    def source(self) -> Message | None:
+        """The message that it is, where it is one."""
+        return self.said[0] if len(self.said) == 1 else None
+
+
+def _answer(given: object, dialect: str | None) -> _Answer:
+    """What an answer says, in whatever form it is given."""
     if isinstance(given, Reply):
-        return given.text, given.model_dump(mode="json"), given
+        return _replied(given, given.model_dump(mode="json"))
+    if dialect is not None:
+        body = given if isinstance(given, str | bytes) else encode_json(plain(given))
+        return _replied(sabir.dialect(dialect).decode(body), json.loads(body))
     if isinstance(given, str) or not given:
-        return given if isinstance(given, str) else "", None, None
+        return _Answer(given if isinstance(given, str) else "", {})
     if isinstance(given, Mapping | BaseModel | list):
         raw = plain(given)
-        return encode_json(raw)[:], raw, None
+        return _Answer(encode_json(raw)[:], {"model_response": raw})
     try:
-        return str(given), None, None
+        return _Answer(str(given), {})
     except Exception as error:
         reason = one_line(f"{type(error).__name__}: {error}", 120)
         raise RoleError(f"the answer, of type {type(given).__name__}, has no text: {reason}; give its text") from None
+
+
+def _replied(reply: Reply, raw: Any) -> _Answer:
+    said = [each for each in reply.messages if each.kind == "parts"]
+    return _Answer(reply.text, {} if raw is None else {"model_response": raw}, said)

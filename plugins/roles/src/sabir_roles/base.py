@@ -48,7 +48,7 @@ SenderRecipient: TypeAlias = MessageRole | str
 def validate_sender_recipient(value: object) -> SenderRecipient:
     """A role for its enum or its word, another name or id as it is, the id of an object that has one; UNSET for None.
 
-    Raises RoleError, a ValueError, for an empty string and for anything else (D-25).
+    Raises RoleError, a ValueError, for an empty string and for anything else.
     """
     if value is None:
         return MessageRole.UNSET
@@ -75,13 +75,13 @@ class Unset:
 
 
 UNSET = Unset()
-"""What stands for an argument that was not given, where None, 0 or "" may be (D-33)."""
+"""What stands for an argument that was not given, where None, 0 or "" may be."""
 
 
 _ROLES = frozenset(role.value for role in MessageRole)
 
 
 def word_of(value: SenderRecipient | None) -> str:
-    """A sender or recipient as text; UNSET where there is none (D-57)."""
+    """A sender or recipient as text; UNSET where there is none."""
     value = value or MessageRole.UNSET
     return value.value if isinstance(value, MessageRole) else value

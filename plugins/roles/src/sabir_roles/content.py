@@ -9,6 +9,7 @@ then, in one line.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from typing import Any, Protocol, SupportsIndex, TypeAlias
 
 from sabir.base.values import DEEPEST, encode_json
@@ -60,6 +61,18 @@ def _wrapped(value: Any, touch: Touch) -> Any:
     return HeldList(value, touch) if isinstance(value, list) else value
 
 
+def _telling(change: Any) -> Any:  # a method of dict or list; the copy of it takes and gives the same
+    """A method that changes a dict or a list, after which its owner is told."""
+
+    @wraps(change)
+    def changed(self: Any, *given: Any, **named: Any) -> Any:
+        found = change(self, *given, **named)
+        self._touch()
+        return found
+
+    return changed
+
+
 class Held(dict[str, Any]):
     """A JSON object that tells its owner of each change; it compares equal to the same plain dict."""
 
@@ -74,10 +87,8 @@ class Held(dict[str, Any]):
         super().__setitem__(plain_name(name), hold(value, self._touch))
         self._touch()
 
-    def __delitem__(self, name: str) -> None:
-        """Take one value away."""
-        super().__delitem__(name)
-        self._touch()
+    __delitem__ = _telling(dict.__delitem__)
+    """Take one value away."""
 
     def update(self, *given: Any, **named: Any) -> None:
         """Set several values; all or none."""
@@ -96,22 +107,12 @@ class Held(dict[str, Any]):
             self[name] = default
         return self[name]
 
-    def pop(self, name: str, *default: Any) -> Any:
-        """Take one value away, and give it."""
-        found = super().pop(name, *default)
-        self._touch()
-        return found
-
-    def popitem(self) -> tuple[str, Any]:
-        """Take the last value away, and give it with its name."""
-        found = super().popitem()
-        self._touch()
-        return found
-
-    def clear(self) -> None:
-        """Take all values away."""
-        super().clear()
-        self._touch()
+    pop = _telling(dict.pop)
+    """Take one value away, and give it."""
+    popitem = _telling(dict.popitem)
+    """Take the last value away, and give it with its name."""
+    clear = _telling(dict.clear)
+    """Take all values away."""
 
     def __copy__(self) -> dict[str, Any]:
         """A plain dict of the same values."""
@@ -140,10 +141,8 @@ class HeldList(list[Any]):
         super().__setitem__(place, hold(value, self._touch))
         self._touch()
 
-    def __delitem__(self, place: Any) -> None:
-        """Take values away."""
-        super().__delitem__(place)
-        self._touch()
+    __delitem__ = _telling(list.__delitem__)
+    """Take values away."""
 
     def append(self, value: Any) -> None:
         """Add a value at the end."""
@@ -170,31 +169,16 @@ class HeldList(list[Any]):
         super().insert(place, hold(value, self._touch))
         self._touch()
 
-    def pop(self, place: SupportsIndex = -1) -> Any:
-        """Take one value away, and give it."""
-        found = super().pop(place)
-        self._touch()
-        return found
-
-    def remove(self, value: Any) -> None:
-        """Take the first of such values away."""
-        super().remove(value)
-        self._touch()
-
-    def clear(self) -> None:
-        """Take all values away."""
-        super().clear()
-        self._touch()
-
-    def reverse(self) -> None:
-        """Turn the order around."""
-        super().reverse()
-        self._touch()
-
-    def sort(self, **how: Any) -> None:
-        """Put the values in order, as `list.sort`."""
-        super().sort(**how)
-        self._touch()
+    pop = _telling(list.pop)
+    """Take one value away, and give it."""
+    remove = _telling(list.remove)
+    """Take the first of such values away."""
+    clear = _telling(list.clear)
+    """Take all values away."""
+    reverse = _telling(list.reverse)
+    """Turn the order around."""
+    sort = _telling(list.sort)
+    """Put the values in order, as `list.sort`."""
 
     def __copy__(self) -> list[Any]:
         """A plain list of the same values."""

@@ -1,4 +1,4 @@
-"""Images as the document has them: URLs, or raw base64, which becomes a data URL in a message (LA-33, D-53)."""
+"""Images as the document has them: URLs, or raw base64, which becomes a data URL in a message."""
 
 import base64
 import binascii

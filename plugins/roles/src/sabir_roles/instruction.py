@@ -1,4 +1,4 @@
-"""Instruction: what a user asks, with guidance, context, images, functions and the form of the answer (LA-25 … LA-38).
+"""Instruction: what a user asks, with guidance, context, images, functions and the form of the answer.
 
 guidance, instruction, context, tools, schema, format ──template──▶ text      plain_content takes its place
 images ──▶ media parts, each with the detail that was asked for
@@ -11,6 +11,7 @@ from jinja2 import Template
 from pydantic import BaseModel, PrivateAttr, PydanticUserError
 from sabir.base.errors import one_line
 from sabir.vocabulary.constructors import name_kind
+from sabir.vocabulary.messages import Message
 from sabir.vocabulary.settings import Settings
 
 from sabir_roles.base import MessageRole, SenderRecipient
@@ -19,6 +20,7 @@ from sabir_roles.errors import RoleError
 from sabir_roles.images import check_images, image_url
 from sabir_roles.message import Entry, RoledMessage
 from sabir_roles.templates import as_json
+from sabir_roles.vocabulary import Words
 
 ImageDetail: TypeAlias = Literal["low", "high", "auto"]
 DETAILS = ("low", "high", "auto")
@@ -63,7 +65,9 @@ class Instruction(RoledMessage):
         "request_fields", "respond_schema_info", "request_response_format",
     )  # fmt: skip
     payload_kind: ClassVar = "parts"
+    side: ClassVar = "user"
     own_template: ClassVar = "instruction_message.jinja2"
+    own_people: ClassVar = (MessageRole.USER, MessageRole.USER, MessageRole.ASSISTANT)
 
     _model: type[BaseModel] | None = PrivateAttr(default=None)
     _schema: dict[str, Any] | None = PrivateAttr(default=None)
@@ -137,6 +141,21 @@ class Instruction(RoledMessage):
         return Settings(response_format=plain(schema)) if schema else Settings()
 
     @classmethod
+    def _read(cls, message: Message) -> dict[str, Any]:
+        content: dict[str, Any] = {"instruction": message.text} if message.text else {}
+        images = [part for part in message.parts if part.kind == "media" and part.modality == "image"]
+        if images:
+            content["images"] = [part.url for part in images]
+            details = {section.get("detail") for part in images for section in part.vendor.values()}
+            if len(details) == 1 and details <= set(DETAILS):
+                content["image_detail"] = details.pop()
+        return content
+
+    def _stated(self) -> Words:
+        asked = self.content.get("image_detail") and self.image_detail
+        return Words(self.written, tuple(self.images), self.image_detail, asked)
+
+    @classmethod
     def create(
         cls,
         instruction: Any = None,  # any JSON value
@@ -148,14 +167,8 @@ class Instruction(RoledMessage):
         name that it does not take.
         """
         content, form = _content({**given, "instruction": instruction}, ())
-        sender, recipient, template = given.get("sender"), given.get("recipient"), given.get("template")
-        made = cls(
-            content={**content, **(form.content if form else {})},
-            role=MessageRole.USER,
-            sender=MessageRole.USER if sender is None else sender,
-            recipient=MessageRole.ASSISTANT if recipient is None else recipient,
-            template=cls.own_template if template is None else template,
-        )
+        said = {**content, **(form.content if form else {})}
+        made = cls._new(said, given.get("sender"), given.get("recipient"), given.get("template"))
         made._ask_for(form)
         return made
 

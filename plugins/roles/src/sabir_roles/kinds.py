@@ -1,7 +1,7 @@
-"""Making messages by keywords: which kind they make, and how one that is given is updated (LA-61, LA-62, LA-67, D-48).
+"""Making messages by keywords: which kind they make, and how one that is given is updated.
 
 instruction and its parts · assistant_response · system · action_function, action_arguments, action_request
-· action_output, action_response               one kind at a time; None is not given, but as an output (D-33)
+· action_output, action_response               one kind at a time; None is not given, but as an output
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,13 @@ from typing import Any, TypedDict, TypeVar, Unpack
 from jinja2 import Template
 from sabir.vocabulary.constructors import name_kind
 
-from sabir_roles.action_request import ActionRequest
-from sabir_roles.action_response import ActionResponse
+from sabir_roles.actions import ActionRequest, ActionResponse
 from sabir_roles.assistant_response import AssistantResponse
 from sabir_roles.base import UNSET, SenderRecipient
 from sabir_roles.content import plain
 from sabir_roles.errors import RoleError
 from sabir_roles.instruction import Instruction, InstructionArguments
-from sabir_roles.message import RoledMessage
+from sabir_roles.message import RoledMessage, check_kind
 from sabir_roles.system import System
 
 Kind = TypeVar("Kind", bound=RoledMessage)
@@ -163,7 +162,7 @@ class Makers:
         template_context: Mapping[str, Any] | None = None,
         **given: Unpack[Common],
     ) -> ActionResponse:
-        """A response to a request; one that is given is updated. RoleError without a request (LA-68)."""
+        """A response to a request; one that is given is updated. RoleError without a request."""
         context = plain_object("template_context", template_context)
         if action_response is not None:
             check_kind(action_response, ActionResponse)
@@ -179,12 +178,6 @@ class Makers:
         said = {_PARAMETERS.get(name, name): value for name, value in given.items() if name in words}
         made: RoledMessage = getattr(self, f"create_{kind}")(**said)
         return made
-
-
-def check_kind(message: object, kind: type[RoledMessage]) -> None:
-    """Raise RoleError for what is no message of a kind."""
-    if not isinstance(message, kind):
-        raise RoleError(f"a value of type {type(message).__name__} is no {kind.__name__}; make one with create()")
 
 
 def plain_object(name: str, given: object) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from sabir_roles.errors import RoleError
 
 
 class Log(Frozen):
-    """A message at one moment, immutable: `content` equals its `to_dict()` (D-52)."""
+    """A message at one moment, immutable: `content` equals its `to_dict()`."""
 
     id: str
     created_at: datetime

@@ -1,392 +1,87 @@
-"""MessageManager: the messages of one conversation in their order, as working copies (LA-57 … LA-71).
+"""MessageManager: the messages of one conversation, and its turns through an adapter.
 
-    add_message(instruction=…) ─▶ Instruction ─┐
-    add_reply(reply) ─▶ AssistantResponse, ActionRequests ─┼─ progression ─▶ to_messages() ─▶ any adapter
-    from_messages(history) ─▶ one working copy a message ──┘
+    manager.complete(llm, options=…) ─▶ Reply, whose messages are added
+    manager.act(options) ─▶ its requests answered by `sabir.answer`, the responses added
 
-After a change, what was made of that one message is made anew; of the others the same objects are given again, so that
-an adapter finds its kept prefix. One lock, of threads, guards each change; none is held while anything is awaited.
+What the last instruction asks of the form of the answer goes along as settings, under what the call sets. Loops,
+recording and resume are for whoever evaluates `manager.to_messages()`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
-from threading import RLock
-from typing import Any, TypeVar, Unpack
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Unpack
 
+import sabir
 from sabir.base.losses import Loss
-from sabir.vocabulary.constructors import name_kind
+from sabir.calling.calls import Adapter, CallArguments
+from sabir.calling.stream import ReplyStream, SyncReplyStream
+from sabir.options.option import OptionLike
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.settings import Settings
 
-from sabir_roles.action_request import ActionRequest
-from sabir_roles.action_response import ActionResponse
-from sabir_roles.assistant_response import AssistantResponse
-from sabir_roles.errors import RoleError
-from sabir_roles.instruction import Instruction
-from sabir_roles.kinds import Makers, MessageArguments, check_kind, kind_of, plain_object
-from sabir_roles.message import RoledMessage
-from sabir_roles.system import System
-from sabir_roles.turn import Turns
-
-Kind = TypeVar("Kind", bound=RoledMessage)
+from sabir_roles.actions import ActionResponse
+from sabir_roles.collection import Collection
 
 
-class MessageManager(Makers, Turns):
+class MessageManager(Collection):
     """The messages of one conversation. The system message, where there is one, comes first."""
 
-    def __init__(
-        self,
-        messages: Iterable[RoledMessage] | None = None,
-        progression: Sequence[str] | None = None,
-        system: System | None = None,
-    ) -> None:
-        """A manager of those messages, in the order that `progression` (ids) gives.
-
-        RoleError for what is no message, an id that is unknown or left out, and a `system` that is no System.
-        """
-        self._lock = RLock()
-        self._messages: dict[str, RoledMessage] = {}
-        """By id, in their order."""
-        self._made: list[Message | None] = []
-        """What was made of each, in that order, but for those that are stale."""
-        self._places: dict[str, int] = {}
-        self._stale: set[str] = set()
-        self._is_whole = False
-        """Whether what was made stands in the present order."""
-        given = _listed("messages", () if messages is None else messages)
-        for message in given:
-            check_kind(message, RoledMessage)
-        if progression is not None:
-            given = _ordered(given, progression)
-        first = next((each for each in given if isinstance(each, System)), None)
-        for message in ([first] if first else []) + [each for each in given if each is not first]:
-            self._append(message)
-        if system is not None:
-            self.set_system(system)
-
-    def __len__(self) -> int:
-        return len(self._messages)
-
-    def __iter__(self) -> Iterator[RoledMessage]:
-        """The messages, in order."""
-        return iter(self.messages)
-
-    def __contains__(self, message: object) -> bool:
-        """Whether a message, or one of that id, is here."""
-        return (message.id if isinstance(message, RoledMessage) else message) in self._messages
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as what `to_dict` gives."""
-        return MessageManager.from_dict, (self.to_dict(),)
-
-    def __deepcopy__(self, memo: object = None) -> "MessageManager":
-        """A manager of copies of all messages, with what is live."""
-        return self._of(map(deepcopy, self.messages))
-
-    __copy__ = __deepcopy__
-
-    def __repr__(self) -> str:
-        return f"<MessageManager of {len(self)} messages>"
-
-    # What is here
-
-    @property
-    def messages(self) -> list[RoledMessage]:
-        """All messages, in order."""
-        with self._lock:
-            return list(self._messages.values())
-
-    @property
-    def progression(self) -> list[str]:
-        """Their ids, in order."""
-        with self._lock:
-            return list(self._messages)
-
-    @property
-    def system(self) -> System | None:
-        """The system message that comes first, or None."""
-        with self._lock:
-            first = next(iter(self._messages.values()), None)
-        return first if isinstance(first, System) else None
-
-    def __getitem__(self, message_id: str) -> RoledMessage:
-        """The message of that id; RoleError where there is none."""
-        try:
-            return self._messages[message_id]
-        except (KeyError, TypeError):
-            raise RoleError(f"no message here has the id {ascii(message_id)[:60]}; see progression") from None
-
-    def _all(self, *kinds: type[Kind]) -> list[Kind]:
-        return [each for each in self.messages if isinstance(each, kinds)]
-
-    def _last(self, kind: type[Kind]) -> Kind | None:
-        with self._lock:
-            return next((each for each in reversed(self._messages.values()) if isinstance(each, kind)), None)
-
-    @property
-    def last_response(self) -> AssistantResponse | None:
-        """The latest answer of the assistant, or None."""
-        return self._last(AssistantResponse)
-
-    @property
-    def last_instruction(self) -> Instruction | None:
-        """The latest instruction, or None."""
-        return self._last(Instruction)
-
-    @property
-    def assistant_responses(self) -> list[AssistantResponse]:
-        """All answers of the assistant, in order."""
-        return self._all(AssistantResponse)
-
-    @property
-    def instructions(self) -> list[Instruction]:
-        """All instructions, in order."""
-        return self._all(Instruction)
-
-    @property
-    def actions(self) -> list[ActionRequest | ActionResponse]:
-        """All requests and responses, in order."""
-        return [each for each in self.messages if isinstance(each, ActionRequest | ActionResponse)]
-
-    @property
-    def action_requests(self) -> list[ActionRequest]:
-        """All requests, in order."""
-        return self._all(ActionRequest)
-
-    @property
-    def action_responses(self) -> list[ActionResponse]:
-        """All responses, in order."""
-        return self._all(ActionResponse)
-
-    # Adding and taking away
-
-    def _append(self, message: RoledMessage) -> None:
-        """Put a message last; one that is here keeps its place."""
-        self._check_free(message, self._messages)
-        if message.id in self._messages:
-            return
-        self._messages[message.id] = message
-        message._watchers.add(self)
-        if self._is_whole:
-            self._places[message.id] = len(self._made)
-            self._made.append(None)
-            self._stale.add(message.id)
-
-    @staticmethod
-    def _check_free(message: RoledMessage, present: Mapping[str, RoledMessage]) -> None:
-        """Raise RoleError where another message is there under the id of this one."""
-        if present.get(message.id, message) is not message:
-            raise RoleError(f"another message here has the id {message.id!r}; add a clone of it")
-
-    def _remove(self, message_id: str) -> None:
-        self._messages.pop(message_id)._watchers.discard(self)
-        self._is_whole = False
-
-    def changed(self, message_id: str) -> None:
-        """Note that a message changed; messages call it themselves, and wait for no lock of ours."""
-        self._stale.add(message_id)
-
-    def set_system(self, system: System) -> None:
-        """Make a message the first, and take the earlier system message away; the present one stays as it is."""
-        check_kind(system, System)
-        with self._lock:
-            present = self.system
-            if present is system:
-                return
-            rest = {name: each for name, each in self._messages.items() if each is not present and each is not system}
-            self._check_free(system, rest)
-            if present is not None:
-                present._watchers.discard(self)
-            system._watchers.add(self)
-            self._messages, self._is_whole = {system.id: system, **rest}, False
-
-    def add_message(self, **given: Unpack[MessageArguments]) -> RoledMessage:
-        """Make a message of the kind that the keywords say, or take the one given, and put it last (D-34, D-48).
-
-        One that is here already is updated by what else is given, and keeps its place. `metadata` goes to
-        `message.metadata["extra"]`. RoleError, with nothing changed, for no kind, two kinds, and what its kind refuses.
-        """
-        kind = kind_of(given)
-        extra = plain_object("metadata", given.pop("metadata", None))
-        with self._lock:
-            for each in (given.get(kind), given.get("action_request")):
-                is_replaced = isinstance(each, System) and self._messages.get(each.id) is self.system
-                if isinstance(each, RoledMessage) and not is_replaced:
-                    self._check_free(each, self._messages)
-            message = self.make(kind, given)
-            if extra is not None:
-                message.metadata = {**message.metadata, "extra": extra}
-            if isinstance(message, System):
-                self.set_system(message)
-            else:
-                self._append(message)
-        return message
-
-    async def a_add_message(self, **given: Unpack[MessageArguments]) -> RoledMessage:
-        """As `add_message`; it waits for nothing but the lock."""
-        return self.add_message(**given)
-
-    def clear_messages(self) -> None:
-        """Take all messages away but the system message."""
-        with self._lock:
-            system = self.system
-            for message in self.messages:
-                if message is not system:
-                    self._remove(message.id)
-
-    async def aclear_messages(self) -> None:
-        """As `clear_messages`."""
-        self.clear_messages()
-
-    # Further ways of the document
-
-    def remove_last_instruction_tool_schemas(self) -> None:
-        """Take `tool_schemas` away from the latest instruction, where there is one."""
+    def _how(self, given: CallArguments) -> CallArguments:
+        """How the call is made: the form that the last instruction asks for, under what is set."""
         last = self.last_instruction
-        if last is not None:
-            last.content.pop("tool_schemas", None)
+        asked = last.settings if last is not None else Settings()
+        if not asked.model_fields_set:
+            return given
+        settings = given.get("settings")
+        return {**given, "settings": asked if settings is None else settings.laid_over(asked)}
 
-    def concat_recent_action_responses_to_instruction(self, instruction: Instruction) -> None:
-        """Add the trailing responses to an instruction's context, oldest first; requests between are skipped (D-35)."""
-        check_kind(instruction, Instruction)
-        recent: list[ActionResponse] = []
-        for message in reversed(self.messages):
-            if isinstance(message, ActionResponse):
-                recent.append(message)
-            elif message is not instruction and not isinstance(message, ActionRequest):
-                break
-        instruction.extend_context(*(each.response for each in reversed(recent)))
+    def _added(self, reply: Reply, lost: tuple[Loss, ...]) -> Reply:
+        self.add_reply(reply)
+        return reply.model_copy(update={"losses": (*lost, *reply.losses)}) if lost else reply
 
-    def to_chat_msgs(self, progression: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """The chat form of all messages, or of those ids in that order; what says nothing is left out (D-26)."""
-        chosen = self.messages if progression is None else [self[each] for each in _listed("progression", progression)]
-        return [said for said in (message.chat_msg for message in chosen) if said is not None]
+    async def complete(self, llm: Adapter, **how: Unpack[CallArguments]) -> Reply:
+        """One turn: the reply, whose messages are added; its losses begin with those of edited messages.
 
-    # The vocabulary
-
-    def to_messages(self) -> list[Message]:
-        """The messages of the vocabulary, which any adapter takes; `losses` tells what edited ones lack.
-
-        Of a message that is unchanged it is the same object each time.
+        Raises what the adapter raises; nothing is added then. `strict` refuses what the rendering would lose, not what
+        an edit lost before it.
         """
-        with self._lock:
-            if not self._is_whole:
-                self._places = {name: place for place, name in enumerate(self._messages)}
-                self._made, self._stale, self._is_whole = [None] * len(self._messages), set(self._messages), True
-            for name in tuple(self._stale):
-                self._stale.discard(name)  # first: what changes from here on is made anew the next time
-                try:
-                    if name in self._places:
-                        self._made[self._places[name]] = self._messages[name].to_message()
-                except BaseException:
-                    self._stale.add(name)
-                    raise
-            return [made for made in self._made if made is not None]
+        messages, lost = self.to_messages(), self.losses
+        return self._added(await llm.complete(messages, **self._how(how)), lost)
 
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """What edited messages lack of those that they came from, and which messages say nothing."""
-        with self._lock:
-            return tuple(loss for message in self._messages.values() for loss in message.losses)
+    def complete_sync(self, llm: Adapter, **how: Unpack[CallArguments]) -> Reply:
+        """As `complete`, waiting."""
+        messages, lost = self.to_messages(), self.losses
+        return self._added(llm.complete_sync(messages, **self._how(how)), lost)
 
-    @classmethod
-    def from_messages(cls, messages: Iterable[Message], *, speaks_as: str = "llm") -> "MessageManager":
-        """A manager of a history: one working copy a message, requests and responses linked; `to_messages` gives it.
+    @asynccontextmanager
+    async def stream(self, llm: Adapter, **how: Unpack[CallArguments]) -> AsyncIterator[ReplyStream]:
+        """One turn as it comes: `async with manager.stream(llm) as stream`; the whole reply is added at the end.
 
-        `speaks_as` is the policy that the model speaks as: its messages are the assistant's.
+        What is left of the stream when the block ends is read. A block that is left by an error adds nothing.
         """
-        manager = cls()
-        manager._extend(messages, speaks_as)
-        return manager
+        async with llm.stream(self.to_messages(), **self._how(how)) as stream:
+            yield stream
+            self.add_reply(await stream.reply())
 
-    def add_reply(self, reply: Reply) -> list[RoledMessage]:
-        """Add all messages of a reply, in order; their working copies.
+    @contextmanager
+    def stream_sync(self, llm: Adapter, **how: Unpack[CallArguments]) -> Iterator[SyncReplyStream]:
+        """As `stream`, waiting."""
+        with llm.stream_sync(self.to_messages(), **self._how(how)) as stream:
+            yield stream
+            self.add_reply(stream.reply())
 
-        The first answer among them holds what else the reply says as its `model_response`.
+    async def act(self, options: Iterable[OptionLike]) -> list[ActionResponse]:
+        """Answer every unanswered request, in order, by its option; the responses, which are added.
+
+        A request of what is not offered gets an error for its output. Raises sabir.OptionInvalid, before anything runs,
+        for an option that cannot run.
         """
-        added = self._extend(reply.messages, reply.messages[0].policy if reply.messages else "llm")
-        said = next((each for each in added if isinstance(each, AssistantResponse)), None)
-        if said is not None:
-            raw = reply.model_dump(mode="json", exclude={"messages"})
-            said.metadata["model_response"] = raw
-        return added
+        return self._answered(await sabir.answer(self.to_messages(), options))
 
-    def _extend(self, messages: Iterable[Message], speaks_as: str) -> list[RoledMessage]:
-        copies = [RoledMessage.from_message(each, speaks_as=speaks_as) for each in _listed("messages", messages)]
-        with self._lock:
-            waiting = _Waiting(self.action_requests) if any(isinstance(c, ActionResponse) for c in copies) else None
-            for index, copy in enumerate(copies):
-                copies[index] = added = _distinct(copy, self._messages)
-                self._append(added)
-                if waiting:
-                    waiting.meet(added)
-        return copies
+    def act_sync(self, options: Iterable[OptionLike]) -> list[ActionResponse]:
+        """As `act`, waiting; asynchronous options cannot run so."""
+        return self._answered(sabir.answer_sync(self.to_messages(), options))
 
-    # At rest
-
-    def to_dict(self) -> dict[str, Any]:
-        """All messages as JSON, in order."""
-        return {"messages": [message.to_dict() for message in self.messages]}
-
-    @classmethod
-    def from_dict(cls, stored: object) -> "MessageManager":
-        """The manager that `to_dict` described; RoleError for what describes none."""
-        held = stored.get("messages") if isinstance(stored, dict) else None
-        if not isinstance(held, list):
-            raise RoleError("a stored manager is {'messages': [...]}; give what to_dict() gave")
-        return cls._of(map(RoledMessage.from_dict, held))
-
-    @classmethod
-    def _of(cls, messages: Iterable[RoledMessage]) -> "MessageManager":
-        """A manager of messages as they stand, whose responses know their requests."""
-        manager = cls()
-        for each in messages:
-            manager._append(each)
-        by_id = {request.id: request for request in manager.action_requests}
-        for response in manager.action_responses:
-            request = by_id.get(response.action_request_id or "")
-            if request is not None and request.action_response_id == response.id:
-                response._request = request
-        return manager
-
-
-class _Waiting:
-    """Requests without a response, by invocation id; a response meets the latest (UP-13)."""
-
-    def __init__(self, requests: Iterable[ActionRequest]) -> None:
-        self._requests: dict[str, list[ActionRequest]] = {}
-        for request in requests:
-            self.meet(request)
-
-    def meet(self, copy: RoledMessage) -> None:
-        """Note a request; link a response with the request that waits for it."""
-        if isinstance(copy, ActionRequest) and not copy.is_responded():
-            self._requests.setdefault(copy.invocation_id, []).append(copy)
-        elif isinstance(copy, ActionResponse) and self._requests.get(copy.invocation_id):
-            copy.answers(self._requests[copy.invocation_id].pop())
-
-
-def _distinct(copy: RoledMessage, present: Mapping[str, RoledMessage]) -> RoledMessage:
-    """The working copy, under another id where its own is taken: a history may hold a message twice."""
-    if copy.id not in present:
-        return copy
-    source, twin = copy.source, copy.clone()
-    twin.metadata = {name: value for name, value in twin.metadata.items() if name != "clone_from"}
-    twin._flag, twin._source = None, source
-    return twin
-
-
-def _listed(argument: str, given: object) -> list[Any]:
-    """A list of what was given; RoleError for what cannot be one."""
-    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise RoleError(f"{argument} is {name_kind(given)}; give a list")
-    return list(given)
-
-
-def _ordered(messages: list[RoledMessage], progression: Sequence[str]) -> list[RoledMessage]:
-    ids = _listed("progression", progression)
-    by_id = {message.id: message for message in messages}
-    if not all(isinstance(each, str) for each in ids) or sorted(ids) != sorted(by_id):
-        unlike = [each for each in (*ids, *by_id) if not isinstance(each, str) or ids.count(each) != (each in by_id)]
-        raise RoleError(f"progression and messages differ by {ascii(unlike[0])[:60]}; give the id of each message once")
-    return [by_id[each] for each in ids]
+    def _answered(self, results: Sequence[Message]) -> list[Any]:
+        return self._extend(results, "llm")

@@ -4,29 +4,28 @@
     Message ──from_message──▶ RoledMessage ──to_message──▶ that same Message, until it is edited
 
 An edited message loses the origin and the signed state of the one that it came from; `losses` says so. Serialising
-changes nothing (D-27): a compiled template and the class of a model stay on the live object.
+changes nothing: a compiled template and the class of a model stay on the live object.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from threading import RLock
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
-from uuid import uuid4
-from weakref import WeakSet
 
 from jinja2 import Template
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_serializer, field_validator
+from pydantic import PrivateAttr
 from sabir.base.errors import one_line
 from sabir.base.losses import Loss
 from sabir.errors import SabirError
+from sabir.rendering.pairing import side_of
 from sabir.vocabulary.constructors import name_kind
 from sabir.vocabulary.messages import Message
 
 from sabir_roles.base import MessageFlag, MessageRole, SenderRecipient, validate_sender_recipient, word_of
-from sabir_roles.content import Watcher, copied, hold, plain
-from sabir_roles.errors import RoleError, refuse_invalid
+from sabir_roles.content import copied, plain
+from sabir_roles.errors import RoleError
 from sabir_roles.log import Log, dump_message, load_message
-from sabir_roles.templates import as_json, check_template, render
+from sabir_roles.rendered import Rendered
+from sabir_roles.templates import check_template
+from sabir_roles.vocabulary import Called, Origin, Statement, Words, make, nothing
 
 Entry: TypeAlias = dict[str, Any]
 """One entry of a chat array: `{"type": "text", …}` or `{"type": "image_url", …}`."""
@@ -42,52 +41,31 @@ class Made(NamedTuple):
     """Whether it was stored because the template that made it is not."""
 
 
-class RoledMessage(BaseModel):
-    """A message with a role, a sender, a recipient and structured content that a template renders (LA-07 … LA-18).
+class RoledMessage(Rendered):
+    """A message with a role, a sender, a recipient and structured content that a template renders.
 
     `content` holds JSON values and may be changed in place. `template` is a jinja2 source, the file name of one of the
     package's own templates, or a compiled Template. `metadata` is for the program: no message of the vocabulary holds
     it. An attribute that is set is validated; RoleError for what does not fit.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
-
     kinds: ClassVar[dict[str, type["RoledMessage"]]] = {}
     """Every kind of message by the name that its serialised form carries."""
-    keys: ClassVar[tuple[str, ...]] = ()
-    """The names that a template of this kind may always use, None where content has no such value (D-50)."""
     payload_kind: ClassVar[str] = ""
     """The kind of the messages of the vocabulary that it stands for; any where empty."""
     own_template: ClassVar[str] = ""
     """The package's template of this kind."""
-
-    content: dict[str, Any] = Field(default_factory=dict)
-    role: MessageRole | None = None
-    template: str | Template | None = None
-    sender: SenderRecipient | None = MessageRole.UNSET
-    recipient: SenderRecipient | None = MessageRole.UNSET
-    id: str = Field(default_factory=lambda: uuid4().hex, min_length=1, frozen=True)
-    created_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    own_people: ClassVar[tuple[MessageRole, MessageRole, MessageRole]] = (MessageRole.UNSET,) * 3
+    """Role, sender and recipient of this kind, where no others are given."""
+    side: ClassVar[str] = ""
+    """The side of the messages of the vocabulary of which working copies of this kind are made; of none where empty."""
+    of_side: ClassVar[dict[tuple[str, str], type["RoledMessage"]]] = {}
+    """Kind of the payload, side → the kind of the working copy."""
 
     _flag: MessageFlag | None = PrivateAttr(default=None)
     _source: Message | None = PrivateAttr(default=None)
     """The message that this one came from."""
-    _revision: object = PrivateAttr(default_factory=object)
-    """Another object after each change: threads that change it at once cannot give it an earlier value."""
     _made: Made = PrivateAttr(default=Made())
-    _text: str | None = PrivateAttr(default=None)
-    _editing: RLock = PrivateAttr(default_factory=RLock)
-    """Held by what reads the content and then changes it; whoever waits for it holds no other message's."""
-    _watchers: WeakSet[Watcher] = PrivateAttr(default_factory=WeakSet)
-
-    def __init__(self, /, **fields: Any) -> None:
-        """A message of those fields; RoleError, in one line, where they do not fit."""
-        check_template(fields.get("template"))
-        try:
-            super().__init__(**fields)
-        except ValidationError as error:
-            refuse_invalid(type(self).__name__, error)
 
     def __init_subclass__(cls, **how: Any) -> None:
         """Know the kind by its name; RoleError where a kind of another module has it."""
@@ -96,30 +74,8 @@ class RoledMessage(BaseModel):
         if known.__module__ != cls.__module__:
             raise RoleError(f"{known.__module__} has a kind {cls.__name__!r} already; give the class another name")
         cls.kinds[cls.__name__] = cls
-
-    @field_validator("sender", "recipient", mode="before")
-    @classmethod
-    def _is_somebody(cls, value: object) -> SenderRecipient:
-        return validate_sender_recipient(value)
-
-    def model_post_init(self, context: Any, /) -> None:
-        """Hold the content so that its changes are heard of."""
-        self.__dict__["content"] = hold(self.content, self._touch)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set a field, validated; RoleError where the value does not fit."""
-        if name == "template":
-            check_template(value)
-        if name == "content" and isinstance(value, Mapping):
-            value = plain(value)
-        try:
-            super().__setattr__(name, value)
-        except ValidationError as error:
-            refuse_invalid(f"{type(self).__name__}.{name}", error)
-        if name == "content":
-            self.__dict__["content"] = hold(self.content, self._touch)
-        if name in type(self).model_fields and name != "metadata":
-            self._touch()
+        if cls.side:
+            cls.of_side.setdefault((cls.payload_kind, cls.side), cls)
 
     def __str__(self) -> str:
         """Kind, sender, recipient and the start of the text, in one line."""
@@ -142,13 +98,6 @@ class RoledMessage(BaseModel):
 
     # What is made of it
 
-    def _touch(self) -> None:
-        """Note that something changed: what was made of it no longer holds."""
-        self._revision = object()
-        self._text = None
-        for watcher in list(self._watchers):
-            watcher.changed(self.id)
-
     @property
     def text(self) -> str:
         """What the template makes of the content, or the readable text of one without; kept until a change.
@@ -161,44 +110,6 @@ class RoledMessage(BaseModel):
         source = self._source
         is_taken = source is not None and source.kind == "parts" and self.to_message() is source
         return source.text if source is not None and is_taken else self.written
-
-    @property
-    def written(self) -> str:
-        """What the template makes of the content as it is now; kept until a change."""
-        text, revision = self._text, self._revision
-        if text is None:
-            text = self._render()
-            if revision is self._revision:
-                self._text = text
-        return text
-
-    def _render(self) -> str:
-        return self._plain() if self.template is None else render(self.template, self._variables())
-
-    def _variables(self) -> dict[str, Any]:
-        """What a template sees: content, who and when; `template_context` of the content is laid over it (D-50)."""
-        said = self._said()
-        over = said.pop("template_context", None) or {}
-        if not isinstance(over, Mapping):
-            raise RoleError(f"template_context is {name_kind(over)}; give a mapping of names to values")
-        who = {"sender": word_of(self.sender), "recipient": word_of(self.recipient)}
-        role = self.role.value if self.role else MessageRole.UNSET.value
-        return {**said, "role": role, **who, "created_at": self.created_at.isoformat(), **over}
-
-    def _said(self) -> dict[str, Any]:
-        """What a template sees of the content."""
-        return {**dict.fromkeys(self.keys), **plain(self.content)}
-
-    def _plain(self) -> str:
-        """The text of content that has no template."""
-        return self._readable(self.content)
-
-    @staticmethod
-    def _readable(content: Mapping[str, Any]) -> str:
-        values = list(content.values())
-        if len(values) == 1 and isinstance(values[0], str):
-            return values[0]
-        return as_json(content) if values else ""
 
     @property
     def rendered(self) -> str | list[Entry]:
@@ -226,12 +137,39 @@ class RoledMessage(BaseModel):
         return self._current().message
 
     def _current(self) -> Made:
-        from sabir_roles.vocabulary import make
-
         made, revision = self._made, self._revision
         if made.revision is not revision:
-            made = self._made = Made(*make(self), revision)
+            made = self._made = Made(*self._make(), revision)
         return made
+
+    def _make(self) -> tuple[Message | None, tuple[Loss, ...]]:
+        source, origin = self._source, None
+        if source is not None:
+            kind = self.of_side.get((self.payload_kind, self.side), RoledMessage)
+            origin = Origin(source, kind._taken(source)._statement())
+        elif self.role in (None, MessageRole.UNSET):
+            return nothing(self.id, "its role is unset")
+        return make(self.id, self._statement(), origin, self._made.message)
+
+    def _statement(self) -> Statement:
+        """All that a message of the vocabulary holds of this one."""
+        return Statement(type(self).__name__, self.role, validate_sender_recipient(self.sender), self._stated())
+
+    def _stated(self) -> Words | Called:
+        """The text, or the call, of this message."""
+        return Words(self.written)
+
+    @classmethod
+    def _taken(cls, message: Message) -> Self:
+        """The working copy of a message of the vocabulary, which it does not know yet."""
+        if not cls.side:
+            return cls(role=MessageRole.UNSET, id=message.id)
+        return cls._new(cls._read(message), message.policy, id=message.id)
+
+    @classmethod
+    def _read(cls, message: Message) -> dict[str, Any]:
+        """The content of the working copy of a message."""
+        raise NotImplementedError(f"{cls.__name__} has a side; give it a _read")
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -251,17 +189,38 @@ class RoledMessage(BaseModel):
         raise NotImplementedError("RoledMessage is the base of all kinds; create a System, an Instruction or another")
 
     @classmethod
+    def _new(
+        cls,
+        content: dict[str, Any],
+        sender: SenderRecipient | None = None,
+        recipient: SenderRecipient | None = None,
+        template: str | Template | None = None,
+        **fields: Any,
+    ) -> Self:
+        """A message of that content; what is not given is the kind's own."""
+        role, own_sender, own_recipient = cls.own_people
+        return cls(
+            content=content,
+            role=role,
+            sender=own_sender if sender is None else sender,
+            recipient=own_recipient if recipient is None else recipient,
+            template=cls.own_template if template is None else template,
+            **fields,
+        )
+
+    @classmethod
     def from_message(cls, message: Message, *, speaks_as: str = "llm") -> "RoledMessage":
         """The working copy of a message; its kind is that of its side, for the policy that a model speaks as.
 
         RoleError where `cls` is another kind.
         """
-        from sabir_roles.vocabulary import take
-
         if not isinstance(message, Message):
             raise RoleError(f"{name_kind(message)} is no message of the vocabulary; give a sabir.Message")
-        taken = take(message, speaks_as)
+        payload = message.payload.kind
+        kind = RoledMessage if payload == "unknown" else cls.of_side[payload, side_of(message, speaks_as)]
+        taken = kind._taken(message)
         if isinstance(taken, cls):
+            taken._source, taken._made = message, Made(message, (), taken._revision)
             return taken
         raise RoleError(f"the message is one of {type(taken).__name__}, not of {cls.__name__}; use RoledMessage")
 
@@ -294,7 +253,7 @@ class RoledMessage(BaseModel):
             self.content.update(merged)
 
     def clone(self, keep_role: bool = True) -> Self:
-        """A copy of its own id, with equal content; `metadata["clone_from"]` is this message (D-51)."""
+        """A copy of its own id, with equal content; `metadata["clone_from"]` is this message."""
         fields = {name: getattr(self, name) for name in type(self).model_fields if name != "id"}
         fields["content"], fields["metadata"] = plain(self.content), {**copied(self.metadata), "clone_from": self}
         if not keep_role:
@@ -334,12 +293,8 @@ class RoledMessage(BaseModel):
         """Pickle as what `to_dict` gives."""
         return RoledMessage.from_dict, (self.to_dict(),)
 
-    @field_serializer("template")
-    def _template_text(self, template: str | Template | None) -> str | None:
-        return template if isinstance(template, str) else None
-
     def to_dict(self) -> dict[str, Any]:
-        """JSON of everything but what is live alone; `from_dict` gives an equal message (LA-13, LA-17, LA-18)."""
+        """JSON of everything but what is live alone; `from_dict` gives an equal message."""
         metadata = dict(self.metadata)
         if isinstance(origin := metadata.get("clone_from"), RoledMessage):
             metadata["clone_from"] = origin.id
@@ -397,3 +352,9 @@ class RoledMessage(BaseModel):
     def to_log(self) -> Log:
         """An immutable copy of all fields as they are now."""
         return Log(id=self.id, created_at=self.created_at, content=self.to_dict())
+
+
+def check_kind(message: object, kind: type[RoledMessage]) -> None:
+    """Raise RoleError for what is no message of a kind."""
+    if not isinstance(message, kind):
+        raise RoleError(f"a value of type {type(message).__name__} is no {kind.__name__}; make one with create()")

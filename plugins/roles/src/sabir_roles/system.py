@@ -1,10 +1,11 @@
-"""System: what a conversation begins with, who the assistant is and how it behaves (LA-19 … LA-24)."""
+"""System: what a conversation begins with, who the assistant is and how it behaves."""
 
 import warnings
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from jinja2 import Template
+from sabir.vocabulary.messages import Message
 
 from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.errors import RoleError
@@ -18,7 +19,9 @@ class System(RoledMessage):
 
     keys: ClassVar = ("system_message", "system_datetime")
     payload_kind: ClassVar = "parts"
+    side: ClassVar = "system"
     own_template: ClassVar = "system_message.jinja2"
+    own_people: ClassVar = (MessageRole.SYSTEM, MessageRole.SYSTEM, MessageRole.ASSISTANT)
 
     @property
     def system_message(self) -> Any:  # any JSON value
@@ -29,6 +32,10 @@ class System(RoledMessage):
     def system_datetime(self) -> str | None:
         """The time that the model is told, or None."""
         return self.content.get("system_datetime")
+
+    @classmethod
+    def _read(cls, message: Message) -> dict[str, Any]:
+        return {"system_message": message.text}
 
     @classmethod
     def create(
@@ -44,17 +51,11 @@ class System(RoledMessage):
         """A system message, of DEFAULT_TEXT where none is given.
 
         `system_datetime` is True for the time of now in UTC, or a text that is used as it is. `system` is the
-        deprecated name of `system_message`; RoleError where both are given (D-28).
+        deprecated name of `system_message`; RoleError where both are given.
         """
         system_message = _renamed(system_message, system)
-        said = DEFAULT_TEXT if system_message is None else system_message
-        return cls(
-            content={"system_message": said, **_time(system_datetime), **content},
-            role=MessageRole.SYSTEM,
-            sender=MessageRole.SYSTEM if sender is None else sender,
-            recipient=MessageRole.ASSISTANT if recipient is None else recipient,
-            template=cls.own_template if template is None else template,
-        )
+        said = {"system_message": DEFAULT_TEXT if system_message is None else system_message}
+        return cls._new({**said, **_time(system_datetime), **content}, sender, recipient, template)
 
     # Each kind takes what its document says, by name.
     def update(  # type: ignore[override]

@@ -1,36 +1,32 @@
-"""Both ways between working copies and the vocabulary, without loss.
+"""What a message of the vocabulary is made of: what a working copy says now, and what it said at first.
 
-    Message ──take──▶ working copy, which keeps it ──make──▶ that same Message, for as long as it says the same
-    edited   ──make──▶ a Message made anew: of another id, without origin and signed state; each is a Loss
-    created  ──make──▶ a Message of the working copy's id; of another after a change
+    says the same as at first ──make──▶ the Message that it came from
+    edited                    ──make──▶ a Message made anew: of another id, without origin and signed state, each a Loss
+    created                   ──make──▶ a Message of the working copy's id; of another after a change
 
-A message's kind is that of its side: system, user, the assistant's, a call, a result. What is no text and no image
-rides along in the message that is kept; of an edited one its media go along, and its maker's own parts do not.
+Parts that are no text and no image stay in the message that the copy came from. An edited message keeps its media, and
+loses the parts that only their maker understands. All is pure. Each kind of working copy reads a message (`_read`), and
+tells what it says (`_stated`).
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, TypeGuard, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import BaseModel
 from sabir.base.losses import Loss, LossKind
 from sabir.base.models import build
 from sabir.base.values import encode_json
-from sabir.rendering.pairing import side_of
 from sabir.vocabulary.hints import SHARED
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload, RoleHint, new_ids
 from sabir.vocabulary.parts import MediaPart, Part, TextPart
 
-from sabir_roles.action_request import ActionRequest
-from sabir_roles.action_response import ActionResponse
-from sabir_roles.assistant_response import AssistantResponse
-from sabir_roles.base import MessageRole, SenderRecipient, validate_sender_recipient
-from sabir_roles.content import plain
+from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.images import image_url
-from sabir_roles.instruction import DETAILS, Instruction
-from sabir_roles.message import Made, RoledMessage
-from sabir_roles.system import System
 
 Payload: TypeAlias = PartsPayload | OptionCallPayload | OptionResultPayload
+Made: TypeAlias = tuple[Message | None, tuple[Loss, ...]]
+"""A message, None where none can be made; and what it lacks of the one that the working copy came from."""
 Kept = TypeVar("Kept", bound=BaseModel)
 _SPEAKERS: Mapping[MessageRole, tuple[str, RoleHint]] = {
     MessageRole.SYSTEM: ("system", "system"),
@@ -42,177 +38,108 @@ _SPEAKERS: Mapping[MessageRole, tuple[str, RoleHint]] = {
 EDITED = "the message was edited"
 
 
-def take(message: Message, speaks_as: str) -> RoledMessage:
-    """The working copy of a message, for the policy that a model speaks as."""
-    payload = message.payload
-    if payload.kind == "unknown":
-        return _kept(RoledMessage(role=MessageRole.UNSET, id=message.id), message)
-    kind = _KINDS[payload.kind][side_of(message, speaks_as)]
-    return _kept(_taken(kind, message), message)
+@dataclass(frozen=True)
+class Words:
+    """A text, and images where the kind has them: None where it has not."""
+
+    text: str
+    images: Sequence[str] | None = None
+    detail: str | None = None
+    """The detail of the images, the default included."""
+    asked_detail: str | None = field(default=None, compare=False)
+    """The detail that is asked for; None where none is."""
 
 
-def _kept(copy: RoledMessage, message: Message) -> RoledMessage:
-    copy._source, copy._made = message, Made(message, (), copy._revision)
-    return copy
+@dataclass(frozen=True)
+class Called:
+    """A call of a function, or where `is_result` what came of one; `value` is JSON, the arguments or the output."""
+
+    invocation_id: str
+    function: str
+    value: Any = field(compare=False)
+    is_result: bool = False
+    text: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Hold the value as text, so that 1, 1.0 and true differ."""
+        object.__setattr__(self, "text", encode_json(self.value, sort_keys=True))
 
 
-def _taken(kind: type[RoledMessage], message: Message) -> RoledMessage:
-    sender, recipient, role, content = _READERS[kind](message)
-    said = {"content": content, "role": role, "template": kind.own_template}
-    return kind(id=message.id, **said, sender=sender, recipient=recipient)
+class Statement(NamedTuple):
+    """All that a message of the vocabulary holds of a working copy."""
+
+    kind: str
+    role: MessageRole | None
+    sender: SenderRecipient
+    content: Words | Called
 
 
-_Read: TypeAlias = tuple[SenderRecipient, SenderRecipient, MessageRole, dict[str, Any]]
+class Origin(NamedTuple):
+    """The message that a working copy came from, and what the copy said at first."""
+
+    message: Message
+    statement: Statement
 
 
-def _read_system(message: Message) -> _Read:
-    return message.policy, MessageRole.ASSISTANT, MessageRole.SYSTEM, {"system_message": message.text}
-
-
-def _read_user(message: Message) -> _Read:
-    content: dict[str, Any] = {"instruction": message.text} if message.text else {}
-    images = [part for part in message.parts if part.kind == "media" and part.modality == "image"]
-    if images:
-        content["images"] = [part.url for part in images]
-        details = {section.get("detail") for part in images for section in part.vendor.values()}
-        if len(details) == 1 and details <= set(DETAILS):
-            content["image_detail"] = details.pop()
-    return message.policy, MessageRole.ASSISTANT, MessageRole.USER, content
-
-
-def _read_assistant(message: Message) -> _Read:
-    return message.policy, MessageRole.USER, MessageRole.ASSISTANT, {"assistant_response": message.text}
-
-
-def _read_call(message: Message) -> _Read:
-    call = message.call
-    assert call is not None
-    request = {"function": call.option_name, "arguments": plain(call.arguments)}
-    content = {"action_request": request, "invocation_id": call.invocation_id}
-    return message.policy, MessageRole.ACTION, MessageRole.ACTION, content
-
-
-def _read_result(message: Message) -> _Read:
-    result = message.result
-    assert result is not None
-    response = {"function": result.option_name, "arguments": {}, "output": _output(result)}
-    content = {"action_response": response, "invocation_id": result.invocation_id}
-    return message.policy, MessageRole.ASSISTANT, MessageRole.ACTION, content
-
-
-def _output(result: OptionResultPayload) -> Any:  # any JSON value
-    """What a response shows of a result: its value, its text, its parts as JSON, or its error as an object."""
-    if result.is_error:
-        said = {"type": result.error_type, "message": result.error_message, "retryable": result.retryable}
-        return {"error": {name: value for name, value in said.items() if value is not None}}
-    if len(result.parts) == 1 and isinstance(result.parts[0], TextPart):
-        return result.parts[0].text
-    return [part.model_dump(mode="json") for part in result.parts] or plain(result.result)
-
-
-_KINDS: Mapping[str, Mapping[str, type[RoledMessage]]] = {
-    "parts": {"system": System, "user": Instruction, "assistant": AssistantResponse},
-    "option_call": {"assistant": ActionRequest},
-    "option_result": {"results": ActionResponse},
-}
-"""Kind of the payload → side → kind of the working copy."""
-_READERS: Mapping[type[RoledMessage], Callable[[Message], _Read]] = {
-    System: _read_system,
-    Instruction: _read_user,
-    AssistantResponse: _read_assistant,
-    ActionRequest: _read_call,
-    ActionResponse: _read_result,
-}
-
-
-def make(copy: RoledMessage) -> tuple[Message | None, tuple[Loss, ...]]:
-    """The message of a working copy, and what it lacks of the one that the copy came from."""
-    source, twin = copy._source, None
-    if source is not None:
-        kind = next((each for each in _READERS if isinstance(copy, each)), None)
-        twin = _taken(kind, source) if kind else RoledMessage(role=MessageRole.UNSET)
-        if _told(copy) == _told(twin):
-            return source, ()
-    if copy.role in (None, MessageRole.UNSET):
-        return _nothing(copy, "its role is unset")
-    payload = _payload(copy, twin)
+def make(copy_id: str, said: Statement, origin: Origin | None, previous: Message | None) -> Made:
+    """The message of what a working copy says; `previous` is the one that was made of it last."""
+    if origin is not None and said == origin.statement:
+        return origin.message, ()
+    if said.role in (None, MessageRole.UNSET):
+        return nothing(copy_id, "its role is unset")
+    payload = _payload(said.content, origin)
     if payload is None:
-        return _nothing(copy, "it says nothing")
-    policy, hint = _speaker(copy, twin)
-    step_num = source.step_num if source else None
-    previous = copy._made.message
-    is_first = previous is None and source is None
+        return nothing(copy_id, "it says nothing")
+    policy, hint = _speaker(said, origin)
+    step_num = origin.message.step_num if origin else None
+    is_first = previous is None and origin is None
     fields = {"policy": policy, "role_hint_for_llm": hint, "step_num": step_num, "payload": payload}
-    made = build(Message, "message", id=copy.id if is_first else new_ids(1)[0], **fields)
+    made = build(Message, "message", id=copy_id if is_first else new_ids(1)[0], **fields)
     if previous is not None and previous.same_content(made) and previous.origin is None:
         made = previous
-    return made, tuple(_lost(source, made)) if source else ()
+    return made, tuple(_lost(origin.message, made)) if origin else ()
 
 
-def _nothing(copy: RoledMessage, reason: str) -> tuple[None, tuple[Loss, ...]]:
-    return None, (Loss(kind="dropped", message_id=copy.id, reason=f"no message is made of it: {reason}"),)
+def nothing(copy_id: str, reason: str) -> Made:
+    """That no message is made of a working copy."""
+    return None, (Loss(kind="dropped", message_id=copy_id, reason=f"no message is made of it: {reason}"),)
 
 
-def _told(copy: RoledMessage) -> tuple[object, ...]:
-    """All that a message of the vocabulary holds of a working copy."""
-    whose = type(copy).__name__, copy.role, validate_sender_recipient(copy.sender)
-    if isinstance(copy, ActionRequest):
-        return *whose, copy.invocation_id, copy.function, encode_json(copy.arguments, sort_keys=True)
-    if isinstance(copy, ActionResponse):
-        return *whose, copy.invocation_id, copy.function, encode_json(copy.output, sort_keys=True)
-    if isinstance(copy, Instruction):
-        return *whose, copy.written, tuple(copy.images), copy.image_detail
-    return *whose, copy.written
-
-
-def _speaker(copy: RoledMessage, twin: RoledMessage | None) -> tuple[str, RoleHint | Any | None]:
+def _speaker(said: Statement, origin: Origin | None) -> tuple[str, RoleHint | Any | None]:
     """The policy of a message, and its hint: those of the one that it came from, where that is not changed."""
-    source, is_action = copy._source, isinstance(copy, ActionRequest | ActionResponse)
-    sender = copy.sender if copy.sender is not None else MessageRole.UNSET
-    if source is not None and twin is not None and (sender, copy.role) == (twin.sender, twin.role):
-        return source.policy, source.role_hint_for_llm
-    if is_action:
-        own = copy.function if isinstance(copy, ActionResponse) else "llm"
+    sender, content = said.sender, said.content
+    if origin is not None and (sender, said.role) == (origin.statement.sender, origin.statement.role):
+        return origin.message.policy, origin.message.role_hint_for_llm
+    if isinstance(content, Called):
+        own = content.function if content.is_result else "llm"
         return (own if isinstance(sender, MessageRole) else sender), None
-    policy, hint = _SPEAKERS[copy.role or MessageRole.USER]
+    policy, hint = _SPEAKERS[said.role or MessageRole.USER]
     if isinstance(sender, MessageRole):  # an adapter may speak as another policy than ours of the assistant
         return policy, hint if hint == "assistant" else None
     return sender, hint
 
 
-def _payload(copy: RoledMessage, twin: RoledMessage | None) -> Payload | None:
-    pair = (copy._source.call or copy._source.result) if copy._source is not None else None
-    if pair is not None and twin is not None and _told(copy)[3:] == _told(twin)[3:]:
+def _payload(content: Words | Called, origin: Origin | None) -> Payload | None:
+    pair = (origin.message.call or origin.message.result) if origin else None
+    if origin is not None and pair is not None and content == origin.statement.content:
         return _stateless(pair)
-    if isinstance(copy, ActionRequest):
-        said = {"invocation_id": copy.invocation_id, "option_name": copy.function, "arguments": copy.arguments}
-        return build(OptionCallPayload, "option call", **said)
-    if isinstance(copy, ActionResponse):
-        said = {"invocation_id": copy.invocation_id, "option_name": copy.function, "result": copy.output}
-        return build(OptionResultPayload, "option result", **said)
-    parts = _new_parts(copy) if twin is None else _edited_parts(copy, twin)
+    if isinstance(content, Called):
+        said = {"invocation_id": content.invocation_id, "option_name": content.function}
+        if content.is_result:
+            return build(OptionResultPayload, "option result", **said, result=content.value)
+        return build(OptionCallPayload, "option call", **said, arguments=content.value)
+    parts = _new_parts(content) if origin is None else _edited_parts(content, origin)
     return build(PartsPayload, "message", parts=tuple(parts)) if parts else None
 
 
-def _new_parts(copy: RoledMessage) -> list[Part]:
-    text = copy.written
-    parts: list[Part] = [build(TextPart, "text", text=text)] if text else []
-    return parts + [_image(copy, image) for image in _images(copy)]
+def _new_parts(words: Words) -> list[Part]:
+    parts: list[Part] = [build(TextPart, "text", text=words.text)] if words.text else []
+    return parts + [_image(words, image) for image in words.images or ()]
 
 
-def _images(copy: RoledMessage) -> list[str]:
-    return copy.images if isinstance(copy, Instruction) else []
-
-
-def _image(copy: RoledMessage, image: str) -> MediaPart:
-    detail = _detail_of(copy)
-    hints = {"vendor": {SHARED: {"detail": detail}}} if detail else {}
+def _image(words: Words, image: str) -> MediaPart:
+    hints = {"vendor": {SHARED: {"detail": words.asked_detail}}} if words.asked_detail else {}
     return build(MediaPart, "image", modality="image", url=image_url(image), **hints)
-
-
-def _detail_of(copy: RoledMessage) -> str | None:
-    """The detail that is asked for; None where none is."""
-    return copy.image_detail if isinstance(copy, Instruction) and copy.content.get("image_detail") else None
 
 
 def _detailed(part: MediaPart, detail: str | None) -> MediaPart:
@@ -225,31 +152,29 @@ def _detailed(part: MediaPart, detail: str | None) -> MediaPart:
     return part.model_copy(update={"vendor": {name: section for name, section in sections.items() if section}})
 
 
-def _edited_parts(copy: RoledMessage, twin: RoledMessage) -> list[Part]:
+def _edited_parts(words: Words, origin: Origin) -> list[Part]:
     """The parts of an edited message: the new text in the place of the old, the media that are still there."""
-    source = copy._source
-    assert source is not None
-    text, images = copy.written, copy.images if isinstance(copy, Instruction) else None
-    has_text = text == twin.written
-    said: list[Part] = [build(TextPart, "text", text=text)] if text and not has_text else []
-    detail = _detail_of(copy)
-    is_detailed = detail != _detail_of(twin)
+    first = origin.statement.content
+    assert isinstance(first, Words)
+    has_text = words.text == first.text
+    said: list[Part] = [build(TextPart, "text", text=words.text)] if words.text and not has_text else []
+    is_detailed = words.asked_detail != first.asked_detail
     known: dict[str, MediaPart] = {}
     parts: list[Part] = []
-    for part in source.parts:
+    for part in origin.message.parts:
         if part.kind == "text":
             parts += [_stateless(part)] if has_text else said
             said = []
-        elif part.kind == "media" and (images is None or part.modality != "image" or part.url in images):
+        elif part.kind == "media" and (words.images is None or not _is_image(part) or part.url in words.images):
             kept = _stateless(part)
-            kept = _detailed(kept, detail) if is_detailed and part.modality == "image" else kept
+            kept = _detailed(kept, words.asked_detail) if is_detailed and _is_image(part) else kept
             known.setdefault(part.url, kept)
             parts.append(kept)
-    parts, images = said + parts, images or []
+    parts, images = said + parts, list(words.images or ())
     shown = [part.url for part in parts if _is_image(part)] if images else []
     if shown != images[: len(shown)]:
         parts, shown = [part for part in parts if not _is_image(part)], []
-    return parts + [known.get(image) or _image(copy, image) for image in images[len(shown) :]]
+    return parts + [known.get(image) or _image(words, image) for image in images[len(shown) :]]
 
 
 def _is_image(part: Part) -> TypeGuard[MediaPart]:

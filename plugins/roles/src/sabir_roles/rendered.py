@@ -1,0 +1,127 @@
+"""Content that is edited, and the text that a template makes of it: kept until a change, of which watchers are told.
+
+content[…] = … ─▶ _touch ─▶ another revision: what was made of the earlier one no longer holds
+written ─▶ template, over what _variables gives ─▶ text
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from threading import RLock
+from typing import Any, ClassVar
+from uuid import uuid4
+from weakref import WeakSet
+
+from jinja2 import Template
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_serializer, field_validator
+from sabir.vocabulary.constructors import name_kind
+
+from sabir_roles.base import MessageRole, SenderRecipient, validate_sender_recipient, word_of
+from sabir_roles.content import Watcher, hold, plain
+from sabir_roles.errors import RoleError, refuse_invalid
+from sabir_roles.templates import as_json, check_template, render
+
+
+class Rendered(BaseModel):
+    """Who says something to whom, as content and a template."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
+
+    keys: ClassVar[tuple[str, ...]] = ()
+    """The names that a template of this kind may always use, None where content has no such value."""
+
+    content: dict[str, Any] = Field(default_factory=dict)
+    role: MessageRole | None = None
+    template: str | Template | None = None
+    sender: SenderRecipient | None = MessageRole.UNSET
+    recipient: SenderRecipient | None = MessageRole.UNSET
+    id: str = Field(default_factory=lambda: uuid4().hex, min_length=1, frozen=True)
+    created_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    _revision: object = PrivateAttr(default_factory=object)
+    """Another object after each change: threads that change it at once cannot give it an earlier value."""
+    _text: str | None = PrivateAttr(default=None)
+    _editing: RLock = PrivateAttr(default_factory=RLock)
+    """Held while the content is read and then changed; no thread waits for it while it holds another message's."""
+    _watchers: WeakSet[Watcher] = PrivateAttr(default_factory=WeakSet)
+
+    def __init__(self, /, **fields: Any) -> None:
+        """A message of those fields; RoleError, in one line, where they do not fit."""
+        check_template(fields.get("template"))
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            refuse_invalid(type(self).__name__, error)
+
+    @field_validator("sender", "recipient", mode="before")
+    @classmethod
+    def _check_person(cls, value: object) -> SenderRecipient:
+        return validate_sender_recipient(value)
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Hold the content so that its changes are heard of."""
+        self.__dict__["content"] = hold(self.content, self._touch)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a field, validated; RoleError where the value does not fit."""
+        if name == "template":
+            check_template(value)
+        if name == "content" and isinstance(value, Mapping):
+            value = plain(value)
+        try:
+            super().__setattr__(name, value)
+        except ValidationError as error:
+            refuse_invalid(f"{type(self).__name__}.{name}", error)
+        if name == "content":
+            self.__dict__["content"] = hold(self.content, self._touch)
+        if name in type(self).model_fields and name != "metadata":
+            self._touch()
+
+    def _touch(self) -> None:
+        """Note that something changed: what was made of it no longer holds."""
+        self._revision = object()
+        self._text = None
+        for watcher in list(self._watchers):
+            watcher.changed(self.id)
+
+    @property
+    def written(self) -> str:
+        """What the template makes of the content as it is now; kept until a change."""
+        text, revision = self._text, self._revision
+        if text is None:
+            text = self._render()
+            if revision is self._revision:
+                self._text = text
+        return text
+
+    def _render(self) -> str:
+        return self._plain() if self.template is None else render(self.template, self._variables())
+
+    def _variables(self) -> dict[str, Any]:
+        """What a template sees: content, who and when; `template_context` of the content is laid over it."""
+        said = self._said()
+        over = said.pop("template_context", None) or {}
+        if not isinstance(over, Mapping):
+            raise RoleError(f"template_context is {name_kind(over)}; give a mapping of names to values")
+        who = {"sender": word_of(self.sender), "recipient": word_of(self.recipient)}
+        role = self.role.value if self.role else MessageRole.UNSET.value
+        return {**said, "role": role, **who, "created_at": self.created_at.isoformat(), **over}
+
+    def _said(self) -> dict[str, Any]:
+        """What a template sees of the content."""
+        return {**dict.fromkeys(self.keys), **plain(self.content)}
+
+    def _plain(self) -> str:
+        """The text of content that has no template."""
+        return self._readable(self.content)
+
+    @staticmethod
+    def _readable(content: Mapping[str, Any]) -> str:
+        values = list(content.values())
+        if len(values) == 1 and isinstance(values[0], str):
+            return values[0]
+        return as_json(content) if values else ""
+
+    @field_serializer("template")
+    def _template_text(self, template: str | Template | None) -> str | None:
+        return template if isinstance(template, str) else None

@@ -1,7 +1,9 @@
 """What the command's tests share."""
 
+import io
 import json
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 import sabir
 from sabir.authoring.inprocess import InProcessConnection, Served
 from sabir.contract.protocols import Access, WireRequest
+from sabir_cli.main import main
 from sabir_echo.plugin import Echo, serve
 
 from tests.cli.command import KEYS, environment
@@ -56,3 +59,35 @@ def history() -> list[sabir.Message]:
     call = sabir.Message(policy="llm", payload=payload)
     result = sabir.OptionResultBuilder.response_to(call).success("14:03")
     return [sabir.system("Be brief."), question, call, result, sabir.assistant("It is 14:03.")]
+
+
+class Command:
+    """The command in this process."""
+
+    def __init__(self, capture: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._capture, self._monkeypatch = capture, monkeypatch
+
+    def __call__(self, *arguments: str, given: bytes | None = None, code: int = 0) -> tuple[str, str]:
+        """What it wrote on standard output and on standard error; `given` is piped to it."""
+        if given is not None:
+            pipe(self._monkeypatch, given)
+        assert main(arguments) == code
+        return self._capture.readouterr()
+
+    def error(self, *arguments: str, given: bytes | None = None, code: int = 2) -> str:
+        """The one line that an error is; nothing else was written."""
+        out, err = self(*arguments, given=given, code=code)
+        (line,) = err.splitlines()
+        assert (out, line[:7]) == ("", "sabir: ")
+        return line[7:]
+
+
+def pipe(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    """Have standard input be a pipe that holds these bytes."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The command, as a function."""
+    return Command(capsys, monkeypatch)

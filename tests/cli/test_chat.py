@@ -1,6 +1,5 @@
 """`sabir chat`: one prompt, a pipe, or a loop."""
 
-import io
 import json
 import re
 import sys
@@ -9,11 +8,12 @@ from pathlib import Path
 import pytest
 import sabir
 import sabir_echo.dialect
-from sabir_cli.main import main
 from sabir_session import InnerMessage, Session, SQLiteStore, enable_inner_message_recording, get_inner_messages
 
 from tests.cli.command import run
+from tests.cli.conftest import Command
 
+ECHO = ["chat", "-m", "echo:any"]
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(50)
 
 
@@ -28,106 +28,75 @@ def options_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "chat_options:shout"
 
 
-def test_a_prompt_is_answered_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_prompt_is_answered_on_standard_output(command: Command) -> None:
     """The answer alone, so that it can be piped on; usage beside it, and how fast it came where that took a while."""
-    assert main(["chat", "-m", "echo:any", "Hello there"]) == 0
-    answer, beside = capsys.readouterr()
+    answer, beside = command(*ECHO, "Hello there")
+
     assert answer == "Hello there\n"
     assert re.fullmatch(r"usage  2 in, 2 out · stop(?: · \d+\.\d tokens/s)?\n", beside)
 
 
-def test_the_model_of_the_environment_answers(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_model_of_the_environment_answers(monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
     """SABIR_MODEL stands for -m."""
     monkeypatch.setenv("SABIR_MODEL", "echo:from-environment")
 
-    assert main(["chat", "--json", "Hello"]) == 0
-    assert json.loads(capsys.readouterr().out)["origin"]["model"] == "from-environment"
+    assert json.loads(command("chat", "--json", "Hello")[0])["origin"]["model"] == "from-environment"
 
 
 @pytest.mark.parametrize("arguments", [[], ["-"]])
-def test_a_pipe_is_the_prompt(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_pipe_is_the_prompt(arguments: list[str], command: Command) -> None:
     """With or without the customary dash."""
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"piped text\n"), encoding="utf-8"))
-
-    assert main(["chat", "-m", "echo:any", *arguments]) == 0
-    assert capsys.readouterr().out == "piped text\n"
+    assert command(*ECHO, *arguments, given=b"piped text\n")[0] == "piped text\n"
 
 
-def test_options_run_and_are_shown(options_module: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_run_and_are_shown(options_module: str, command: Command) -> None:
     """The whole cycle through sabir.answer."""
-    assert main(["chat", "-m", "echo:any", "--option", options_module, 'call shout {"text": "hey"}']) == 0
-    out, err = capsys.readouterr()
+    out, err = command(*ECHO, "--option", options_module, 'call shout {"text": "hey"}')
 
     assert out == "HEY\n"
     assert err.splitlines()[1:3] == ["call   shout(text='hey')", 'result "HEY"']
 
 
-def test_json_is_one_document_and_nothing_else(options_module: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_one_document_and_nothing_else(options_module: str, command: Command) -> None:
     """Its messages are a history that loads again."""
     said = 'call shout {"text": "hey"}'
-    assert main(["chat", "-m", "echo:any", "--option", options_module, "--system", "Be loud.", "--json", said]) == 0
-    out, err = capsys.readouterr()
+    out, err = command(*ECHO, "--option", options_module, "--system", "Be loud.", "--json", said)
     document = json.loads(out)
     messages = sabir.loads(json.dumps(document["messages"]))
 
     assert err == ""
-    assert document["text"] == "HEY"
-    assert document["finish_reason"] == "stop"
-    assert document["usage"]["output_tokens"] == 1
+    assert (document["text"], document["finish_reason"], document["usage"]["output_tokens"]) == ("HEY", "stop", 1)
     assert [message.kind for message in messages] == ["parts", "parts", "option_call", "option_result", "parts"]
     assert messages[0].policy == "system"
 
 
-def test_losses_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_losses_are_shown(tmp_path: Path, command: Command) -> None:
     """Law 2: echo reads no images, and the user who showed one is told."""
     (tmp_path / "sky.png").write_bytes(PNG)
+    out, err = command(*ECHO, "--image", str(tmp_path / "sky.png"), "What is this?")
 
-    assert main(["chat", "-m", "echo:any", "--image", str(tmp_path / "sky.png"), "What is this?"]) == 0
-    out, err = capsys.readouterr()
     assert out.startswith("[image not shown: sky.png]")
     assert err.startswith("loss   downgraded: ")
 
 
-def test_a_conversation_goes_on_in_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What was said outlives the process."""
+def test_a_conversation_goes_on_in_its_file(tmp_path: Path, command: Command) -> None:
+    """What was said outlives the process; a question without an answer would change what the next one means."""
     file = tmp_path / "talk.json"
-    for text in ("first", "second"):
-        assert main(["chat", "-m", "echo:any", "--history", str(file), text]) == 0
+    command(*ECHO, "--history", str(file), "first")
+    assert "usage  3 in" in command(*ECHO, "--history", str(file), "second")[1]
+    command.error(*ECHO, "--history", str(file), "fail 400", code=4)
 
     assert [message.text for message in sabir.load(file)] == ["first", "first", "second", "second"]
-    assert "usage  3 in" in capsys.readouterr().err
+    command(*ECHO, "--history", str(file), "--drop-last", "third")
+    assert [message.text for message in sabir.load(file)] == ["first", "first", "third", "third"]
 
 
-def test_a_failed_turn_leaves_the_file_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A question without an answer would change what the next one means."""
-    file = tmp_path / "talk.json"
-    assert main(["chat", "-m", "echo:any", "--history", str(file), "first"]) == 0
-    before = file.read_bytes()
-
-    assert main(["chat", "-m", "echo:any", "--history", str(file), "fail 400"]) == 4
-    assert file.read_bytes() == before
-
-
-def test_a_file_that_cannot_be_saved_is_refused_before_anything_is_sent(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """An answer that was paid for must not be lost for a missing folder."""
-    assert main(["chat", "-m", "echo:any", "--history", str(tmp_path / "no" / "talk.json"), "Hello"]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "there is no folder" in err
-
-
-def test_a_filtered_reply_exits_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_filtered_reply_exits_1(monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
     """The text may look like an answer; the exit code says that it is none."""
     monkeypatch.setitem(sabir_echo.dialect.FINISH_REASONS, "done", "content_filter")  # type: ignore[arg-type]
 
-    assert main(["chat", "-m", "echo:any", "Hello"]) == 1
-    assert main(["chat", "-m", "echo:any", "--json", "Hello"]) == 1
+    command(*ECHO, "Hello", code=1)
+    command(*ECHO, "--json", "Hello", code=1)
 
 
 @pytest.mark.parametrize(
@@ -144,32 +113,32 @@ def test_a_filtered_reply_exits_1(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         (["-m", "echo:any", "--sistem", "Hello"], 2, "There is no such option"),
         (["-m", "openai:any", "Hello"], 4, "OPENAI_API_KEY"),
         (["-m", "openai:any", "--base-url", "nonsense", "Hello"], 2, "base_url"),
+        (["-m", "echo:any", "--history", "no/such/talk.json", "Hello"], 2, "there is no folder"),
+        (["-m", "echo:any", "--resume", "Hello"], 2, "give its file: --session FILE"),
+        (["-m", "echo:any", "--session", "new.db", "--resume"], 2, "nothing was said in this file yet"),
+        (["-m", "echo:any", "--session", "new.db", "--history", "talk.json", "Hello"], 2, "both keep the conversation"),
+        (["-m", "echo:any", "--session", "no/such/talk.db", "Hello"], 2, "there is no folder"),
+        (["-m", "echo:any", "--session", "new.db", "--drop-last", "Hello"], 2, "there is nothing to take back"),
+        (["-m", "echo:any", "--drop-last", "Hello"], 2, "there is nothing to take back"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_cannot_be_done_is_one_line_and_a_code(
-    arguments: list[str], code: int, complaint: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], code: int, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
-    """The offender and the remedy; never a traceback."""
-    assert main(["chat", *arguments]) == code
-    out, err = capsys.readouterr()
+    """The offender and the remedy, before anything is sent; never a traceback."""
+    monkeypatch.chdir(tmp_path)
 
-    assert out == ""
-    assert err.startswith("sabir: ")
-    assert complaint in err
-    assert err.count("\n") == 1
+    assert complaint in command.error("chat", *arguments, code=code)
 
 
-def test_an_endpoint_that_nobody_serves_is_a_failed_call(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_endpoint_that_nobody_serves_is_a_failed_call(monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
     """A refused connection, after the retries, in one line."""
     monkeypatch.setenv("OPENAI_API_KEY", "not-a-real-key")
+    said = command.error("chat", "-m", "openai:any", "--base-url", "http://127.0.0.1:9/v1", "Hello", code=4)
 
-    assert main(["chat", "-m", "openai:any", "--base-url", "http://127.0.0.1:9/v1", "Hello"]) == 4
-    err = capsys.readouterr().err
-    assert "cannot be reached" in err
-    assert "not-a-real-key" not in err
+    assert "cannot be reached" in said
+    assert "not-a-real-key" not in said
 
 
 def recorded(file: Path, journal: str = "chat") -> list[str]:
@@ -180,71 +149,64 @@ def recorded(file: Path, journal: str = "chat") -> list[str]:
         return [record.role for record in get_inner_messages(session)]
 
 
-def test_a_recorded_conversation_goes_on_in_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def said(tmp_path: Path) -> list[str]:
+    """The command with a session's file."""
+    return [*ECHO, "--session", str(tmp_path / "talk.db")]
+
+
+def texts(out: str) -> list[str]:
+    """What the messages of a document say."""
+    return [message["payload"]["parts"][0]["text"] for message in json.loads(out)["messages"]]
+
+
+def test_a_recorded_conversation_goes_on_in_its_file(tmp_path: Path, said: list[str], command: Command) -> None:
     """WI-01: message by message, one evaluation, whatever model answers."""
-    file = str(tmp_path / "talk.db")
-    assert main(["chat", "-m", "echo:any", "--session", file, "--system", "Be brief.", "first"]) == 0
-    assert main(["chat", "-m", "echo:other", "--session", file, "--json", "second"]) == 0
-    document = json.loads(capsys.readouterr().out.partition("\n")[2])
+    command(*said, "--system", "Be brief.", "first")
+    out, _ = command("chat", "-m", "echo:other", *said[3:], "--json", "second")
 
     assert recorded(tmp_path / "talk.db") == ["system", "user", "assistant", "user", "assistant"]
-    assert [message["payload"]["parts"][0]["text"] for message in document["messages"]] == [
-        "Be brief.", "first", "first", "second", "second",
-    ]  # fmt: skip
+    assert texts(out) == ["Be brief.", "first", "first", "second", "second"]
 
 
 def test_a_failed_turn_is_kept_and_somebody_says_what_becomes_of_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, said: list[str], command: Command
 ) -> None:
     """WI-47: `--resume` asks again, `--no-resume` leaves it; without a word nothing is said over it."""
-    file = str(tmp_path / "talk.db")
-    said = ["chat", "-m", "echo:any", "--session", file]
-    assert main([*said, "fail 400"]) == 4
-    assert main([*said, "--resume"]) == 4
-    assert main([*said, "more"]) == 2
-    assert (
-        "--resume finishes it first, --no-resume leaves it as it is, --drop-last takes it back"
-        in capsys.readouterr().err
-    )
-    assert main([*said, "--no-resume", "Hello"]) == 0
+    command(*said, "fail 400", code=4)
+    command(*said, "--resume", code=4)
+    refused = command.error(*said, "more")
+    command(*said, "--no-resume", "Hello")
 
+    assert "--resume finishes it first, --no-resume leaves it as it is, --drop-last takes it back" in refused
     assert recorded(tmp_path / "talk.db") == ["system", "user", "user", "assistant"]
 
 
 def test_a_process_that_dies_before_the_first_message_is_recorded_has_said_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, said: list[str], command: Command
 ) -> None:
     """WI-40: instructions alone are nothing to resume; the same command begins."""
-    file = str(tmp_path / "talk.db")
-    said = ["chat", "-m", "echo:any", "--session", file]
-    with SQLiteStore(file) as store:
+    with SQLiteStore(tmp_path / "talk.db") as store:
         session = Session(journal=store.journal("chat"))
         enable_inner_message_recording(session)
         session.mutate(InnerMessage).append(InnerMessage(role="system", content="", evaluation_id="e", sequence=0))
 
-    assert main([*said, "--resume"]) == 2
-    assert "nothing was said in this file yet" in capsys.readouterr().err
-    assert main([*said, "--system", "Be brief.", "Hello"]) == 0
-    assert main([*said, "--resume"]) == 0
-    assert capsys.readouterr().out == "Hello\nHello\n"
+    assert "nothing was said in this file yet" in command.error(*said, "--resume")
+    assert command(*said, "--system", "Be brief.", "Hello")[0] == "Hello\n"
+    assert command(*said, "--resume")[0] == "Hello\n"
 
 
-def test_what_was_over_answers_from_its_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_over_answers_from_its_record(said: list[str], command: Command) -> None:
     """WI-46: nothing is asked."""
-    file = str(tmp_path / "talk.db")
-    assert main(["chat", "-m", "echo:any", "--session", file, "Hello there"]) == 0
-    capsys.readouterr()
+    command(*said, "Hello there")
 
-    assert main(["chat", "-m", "openai:none", "--session", file, "--resume"]) == 0
-    assert capsys.readouterr() == ("Hello there\n", "")
+    assert command("chat", "-m", "openai:none", *said[3:], "--resume") == ("Hello there\n", "")
 
 
-def test_an_interrupted_option_runs_when_the_turn_is_resumed(
-    tmp_path: Path, options_module: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupted_option_runs_when_the_turn_is_resumed(tmp_path: Path, options_module: str) -> None:
     """WI-43: killed within the option, in a process of its own; the model is not asked for the call again."""
     (tmp_path / "deadly.py").write_text('import os\n\ndef shout(text: str) -> str:\n    "Say it."\n    os._exit(9)\n')
-    said = ["chat", "-m", "echo:any", "--session", "talk.db"]
+    said = [*ECHO, "--session", "talk.db"]
     killed = run(*said, "--option", "deadly:shout", 'call shout {"text": "hey"}', cwd=tmp_path)
     assert killed.returncode == 9
     assert recorded(tmp_path / "talk.db") == ["system", "user", "assistant"]
@@ -254,83 +216,25 @@ def test_an_interrupted_option_runs_when_the_turn_is_resumed(
     assert recorded(tmp_path / "talk.db") == ["system", "user", "assistant", "tool", "assistant"]
 
 
-def test_a_turn_that_is_refused_for_good_is_taken_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_turn_that_is_refused_for_good_is_taken_back(tmp_path: Path, said: list[str], command: Command) -> None:
     """`--drop-last`: it goes out no more; the instructions and the turns before it stay, and so does the record."""
-    file = str(tmp_path / "talk.db")
-    said = ["chat", "-m", "echo:any", "--session", file]
-    assert main([*said, "--system", "Be brief.", "first"]) == 0
-    assert main([*said, "fail 400"]) == 4
-    capsys.readouterr()
-    assert main([*said, "--drop-last", "--json", "second"]) == 0
-    messages = json.loads(capsys.readouterr().out)["messages"]
+    command(*said, "--system", "Be brief.", "first")
+    command(*said, "fail 400", code=4)
+    out, _ = command(*said, "--drop-last", "--json", "second")
 
-    assert [message["payload"]["parts"][0]["text"] for message in messages] == [
-        "Be brief.", "first", "first", "second", "second",
-    ]  # fmt: skip
+    assert texts(out) == ["Be brief.", "first", "first", "second", "second"]
     assert recorded(tmp_path / "talk.db", "chat") == ["system", "user", "assistant", "user"]
     assert recorded(tmp_path / "talk.db", "chat-2") == ["system", "user", "assistant", "user", "assistant"]
 
 
-def test_turns_are_taken_back_one_by_one_to_the_instructions(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Answered or not; the first turn's place is taken by the next, under the same instructions."""
-    file = str(tmp_path / "talk.db")
-    said = ["chat", "-m", "echo:any", "--session", file]
-    assert main([*said, "--system", "Be brief.", "first"]) == 0
-    assert main([*said, "--drop-last", "fail 500"]) == 4
-    _, err = capsys.readouterr()
-    assert "taken back: first\n" in err
-    assert main([*said, "--drop-last", "--json", "third"]) == 0
-    messages = json.loads(capsys.readouterr().out)["messages"]
+def test_turns_are_taken_back_one_by_one_to_the_instructions(tmp_path: Path, said: list[str], command: Command) -> None:
+    """Answered or not; the first turn's place is taken by the next. A command that says nothing changes nothing."""
+    command(*said, "--system", "Be brief.", "first")
+    for nothing in ("", "--no-such-flag"):
+        command.error(*said, "--drop-last", nothing)
+    assert "taken back: first\n" in command(*said, "--drop-last", "fail 500", code=4)[1]
+    out, _ = command(*said, "--drop-last", "--json", "third")
 
-    assert [message["payload"]["parts"][0]["text"] for message in messages] == ["Be brief.", "third", "third"]
-    with SQLiteStore(file) as store:
+    assert texts(out) == ["Be brief.", "third", "third"]
+    with SQLiteStore(tmp_path / "talk.db") as store:
         assert store.names() == ("chat", "chat-2", "chat-3")
-
-
-def test_a_history_takes_its_last_turn_back_too(tmp_path: Path) -> None:
-    """The file follows with the next turn."""
-    file = tmp_path / "talk.json"
-    said = ["chat", "-m", "echo:any", "--history", str(file)]
-    assert main([*said, "first"]) == 0
-    assert main([*said, "second"]) == 0
-    assert main([*said, "--drop-last", "third"]) == 0
-
-    assert [message.text for message in sabir.load(file)] == ["first", "first", "third", "third"]
-
-
-@pytest.mark.parametrize(("said", "code"), [("", 2), ("--no-such-flag", 2)])
-def test_nothing_is_taken_back_by_a_command_that_says_nothing(said: str, code: int, tmp_path: Path) -> None:
-    """A command that cannot be done changes nothing."""
-    file = tmp_path / "talk.db"
-    assert main(["chat", "-m", "echo:any", "--session", str(file), "first"]) == 0
-    assert main(["chat", "-m", "echo:any", "--session", str(file), "--drop-last", said]) == code
-
-    with SQLiteStore(file) as store:
-        assert store.names() == ("chat",)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["--resume", "Hello"], "give its file: --session FILE"),
-        (["--session", "new.db", "--resume"], "nothing was said in this file yet"),
-        (["--session", "new.db", "--history", "talk.json", "Hello"], "both keep the conversation"),
-        (["--session", "no/such/talk.db", "Hello"], "there is no folder"),
-        (["--session", "new.db", "--drop-last", "Hello"], "there is nothing to take back"),
-        (["--drop-last", "Hello"], "there is nothing to take back"),
-    ],
-)
-def test_what_cannot_be_resumed_is_one_line(
-    arguments: list[str],
-    complaint: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """WI-40: and a code, before anything is sent."""
-    monkeypatch.chdir(tmp_path)
-
-    assert main(["chat", "-m", "echo:any", *arguments]) == 2
-    assert complaint in capsys.readouterr().err

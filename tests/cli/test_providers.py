@@ -5,22 +5,19 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir_cli.main import main
 
-from tests.cli.conftest import Relay
+from tests.cli.conftest import Command, Relay
 
 SECRET = "sk-never-to-be-shown"
 
 
-def documents(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    assert main(["providers", "--json"]) == 0
-    return {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+def documents(command: Command) -> dict[str, Any]:
+    return {row["name"]: row for row in json.loads(command("providers", "--json")[0])}
 
 
-def test_every_installed_provider_is_listed_within_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_installed_provider_is_listed_within_80_columns(command: Command) -> None:
     """One line each."""
-    assert main(["providers"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = command("providers")[0].splitlines()
 
     for status in sabir.providers():
         (line,) = (line for line in lines if line.startswith(f"{status.name} "))
@@ -29,12 +26,11 @@ def test_every_installed_provider_is_listed_within_80_columns(capsys: pytest.Cap
 
 
 @pytest.mark.usefixtures("relay")
-def test_a_key_is_named_and_never_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_key_is_named_and_never_shown(monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
     """Set or not is all that anyone needs to know."""
     monkeypatch.setenv("RELAY_API_KEY", SECRET)
-    document = documents(capsys)
-    main(["providers"])
-    out = capsys.readouterr().out
+    document = documents(command)
+    out, _ = command("providers")
 
     assert "RELAY_API_KEY set" in out
     assert "no OPENAI_API_KEY" in out
@@ -44,16 +40,16 @@ def test_a_key_is_named_and_never_shown(monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 @pytest.mark.usefixtures("relay")
-def test_an_empty_variable_holds_no_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_variable_holds_no_key(monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
     """`export KEY=` is how many people unset one."""
     monkeypatch.setenv("RELAY_API_KEY", " ")
 
-    assert documents(capsys)["relay"]["key_variables"] == {"RELAY_API_KEY": "not set"}
+    assert documents(command)["relay"]["key_variables"] == {"RELAY_API_KEY": "not set"}
 
 
-def test_capabilities_stand_in_the_document(capsys: pytest.CaptureFixture[str]) -> None:
+def test_capabilities_stand_in_the_document(command: Command) -> None:
     """By the provider's own name for a dialect, with the dialect's full name."""
-    document = documents(capsys)
+    document = documents(command)
 
     assert document["openai"]["dialects"]["chat"]["name"] == "openai.chat"
     assert document["openai"]["dialects"]["chat"]["media"]["user"]["audio"] == ["data"]
@@ -62,8 +58,8 @@ def test_capabilities_stand_in_the_document(capsys: pytest.CaptureFixture[str]) 
     }
 
 
-def test_a_registered_provider_is_listed_as_such(relay: Relay, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_registered_provider_is_listed_as_such(relay: Relay, command: Command) -> None:
     """Its package is nobody's."""
-    row = documents(capsys)["relay"]
+    row = documents(command)["relay"]
 
     assert (row["state"], row["distribution"]) == ("registered", "")

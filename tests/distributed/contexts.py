@@ -8,46 +8,41 @@ from pathlib import Path
 import sabir
 from sabir import Message
 from sabir.vocabulary.messages import OptionCallPayload
-from sabir_runtime import BaseContext, BaseRunner, BoundPolicy
+from sabir_runtime import BaseContext, BaseRunner, Batch, BoundPolicy
+
+Names = list[str] | None
+"""Options, as policies are given them."""
 
 POLL = 0.01
 """Seconds between two looks at a file, in a process that a test cannot signal otherwise."""
 
 
-async def echo(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, times: int = 1
-) -> list[Message]:
+async def echo(ctx: BaseContext, observations: Batch, options: Names = None, *, times: int = 1) -> Batch:
     """Say what was said, so many times."""
     return [sabir.assistant(observations[-1].text * times)]
 
 
-async def give_back(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+async def give_back(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
     """All that was observed, as it is."""
     return observations
 
 
-async def tell_options(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None
-) -> list[Message]:
+async def tell_options(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
     """The options, as they came."""
     return [sabir.assistant(repr(options))]
 
 
-async def tell_day(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, day: datetime.date
-) -> list[Message]:
+async def tell_day(ctx: BaseContext, observations: Batch, options: Names = None, *, day: datetime.date) -> Batch:
     """The day after, which only an argument of the right type has."""
     return [sabir.assistant((day + datetime.timedelta(days=1)).isoformat())]
 
 
-async def double(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, number: int
-) -> list[Message]:
+async def double(ctx: BaseContext, observations: Batch, options: Names = None, *, number: int) -> Batch:
     """Twice a number."""
     return [sabir.assistant(str(2 * number))]
 
 
-async def broken(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+async def broken(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
     """An option that fails."""
     raise LookupError("nothing there")
 
@@ -58,7 +53,7 @@ def call_of(name: str, invocation_id: str, **arguments: object) -> Message:
     return Message(id=f"m-{invocation_id}", policy="choose", payload=payload)
 
 
-async def choose(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+async def choose(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
     """A rule that chooses three options at once, of which one fails and one is not offered."""
     return [call_of("double", "a", number=21), call_of("broken", "b"), call_of("echo", "c", times=2)]
 
@@ -69,28 +64,22 @@ class Overheated(Exception):
     retryable = True
 
 
-async def fail(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, passing: bool = False
-) -> list[Message]:
+async def fail(ctx: BaseContext, observations: Batch, options: Names = None, *, passing: bool = False) -> Batch:
     """Fail, in one of two ways."""
     raise Overheated("too hot to answer") if passing else ZeroDivisionError("no such quotient")
 
 
-async def leave(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+async def leave(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
     """What must not end the worker."""
     raise SystemExit(3)
 
 
-async def enlarge(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, size: int
-) -> list[Message]:
+async def enlarge(ctx: BaseContext, observations: Batch, options: Names = None, *, size: int) -> Batch:
     """So many characters that do not compress to less than half."""
     return [sabir.assistant(os.urandom(size // 2).hex())]
 
 
-async def hold(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, folder: str
-) -> list[Message]:
+async def hold(ctx: BaseContext, observations: Batch, options: Names = None, *, folder: str) -> Batch:
     """Say in a folder who is at it, then wait there for the file `go`."""
     place = Path(folder)
     (place / f"{os.getpid()}.started").touch()
@@ -99,9 +88,7 @@ async def hold(
     return [sabir.assistant(str(os.getpid()))]
 
 
-async def work(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, number: int
-) -> list[Message]:
+async def work(ctx: BaseContext, observations: Batch, options: Names = None, *, number: int) -> Batch:
     """Take some milliseconds for a number; say it, and who took them."""
     await asyncio.sleep(0.004)
     return [sabir.assistant(f"{number} {os.getpid()}")]

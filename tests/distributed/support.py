@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 import sabir
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from sabir import Message
 from sabir_distributed import CallSettings, Worker
 from sabir_distributed.envelopes import Cancelled, Reply, Request, Sought, decode_reply, encode
-from sabir_runtime import BaseContext, BaseRunner, BoundPolicy
+from sabir_runtime import BaseContext, BaseRunner, Batch, BoundPolicy
+
+from tests.distributed.contexts import Names
 
 ROOT = Path(__file__).parents[2]
 DEADLINE = 20.0
@@ -68,9 +69,7 @@ class Gated(BaseContext):
         super().__init__(runner)
         gate = gate or Gate()
 
-        async def wait(
-            ctx: BaseContext, observations: list[Message], options: list[str] | None = None
-        ) -> list[Message]:
+        async def wait(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
             said = observations[-1].text
             gate.began.append(said)
             try:

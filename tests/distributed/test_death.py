@@ -38,9 +38,9 @@ async def test_a_request_of_a_killed_worker_is_answered_by_another(
         asked = asyncio.ensure_future(Desk(runner).hold("x", folder=str(tmp_path)))
         await until(lambda: started(tmp_path) == {worker.pid})
         if when == "accepted":
-            assert runner._line is not None
-            (exchange,) = runner._line._exchanges.values()
-            await until(lambda: exchange.worker == worker.id)
+            assert runner._caller is not None
+            (pending,) = runner._caller._pending.values()
+            await until(lambda: pending.worker == worker.id)
 
         os.kill(worker.pid, signal.SIGKILL)
         async with Worker(Desk, url, name=name):
@@ -104,8 +104,8 @@ async def test_a_worker_whose_caller_died_stops_when_the_time_is_over(url: str, 
         runner = DistributedRunner(url, name=name, settings=CallSettings(timeout=0.6))
         asked = asyncio.ensure_future(Gated(runner).wait("x"))
         await until(lambda: gate.began)
-        assert runner._line is not None
-        await runner._line.connection._client.close()  # as a killed process leaves its connection
+        assert runner._caller is not None
+        await runner._caller.connection._client.close()  # as a killed process leaves its connection
         with pytest.raises(NoServer):
             await soon(asked)
         await until(lambda: gate.cancelled)
@@ -123,14 +123,14 @@ async def test_a_server_that_comes_back_is_found_again_by_both_sides() -> None:
         runner = DistributedRunner(url, settings=quick)
         asked = asyncio.ensure_future(Gated(runner).wait("x"))
         await until(lambda: gate.began)
-    assert runner._line is not None
-    line = runner._line
-    await until(lambda: not worker._connected().is_up and not line.connection.is_up)
+    assert runner._caller is not None
+    caller = runner._caller
+    await until(lambda: not worker._connected().is_up and not caller.connection.is_up)
     gate.opened.set()
     await until(lambda: gate.ended)
     meanwhile = asyncio.ensure_future(Gated(runner).wait("y"))
-    await until(lambda: len(line._exchanges) == 2)
-    assert line.connection._client.pending_data_size == 0
+    await until(lambda: len(caller._pending) == 2)
+    assert caller.connection._client.pending_data_size == 0
     with nats_server(port=port):
         (said,), (later,) = await soon(asyncio.gather(asked, meanwhile))
         await runner.aclose()

@@ -56,8 +56,8 @@ async def test_a_killed_and_an_added_worker_lose_nothing_and_repeat_nothing(url:
             ctx = Desk(runner)
             async with asyncio.timeout(120):
                 added, *_ = await asyncio.gather(disturb(), *(ask(ctx) for _ in range(CALLERS)))
-            assert runner._line is not None
-            assert not runner._line._exchanges
+            assert runner._caller is not None
+            assert not runner._caller._pending
 
     assert answers == Counter(range(REQUESTS))
     assert takers.total() == REQUESTS
@@ -72,9 +72,9 @@ async def test_what_a_dead_worker_had_in_hand_is_asked_for_again(url: str, name:
             ctx = Desk(runner)
             os.kill(doomed.pid, signal.SIGSTOP)
             asked = [asyncio.ensure_future(ctx.work("x", number=number)) for number in range(20)]
-            while runner._line is None or sum(each.sending for each in runner._line._exchanges.values()) < len(asked):
+            while runner._caller is None or sum(each.sending for each in runner._caller._pending.values()) < len(asked):
                 await asyncio.sleep(0)
-            await runner._line.connection.flush()
+            await runner._caller.connection.flush()
             os.kill(doomed.pid, signal.SIGKILL)
             with worker_process(url, name) as heir:
                 said = await soon(asyncio.gather(*asked))

@@ -56,9 +56,9 @@ async def test_closing_ends_what_is_under_way(url: str, name: str, accept_after:
         ctx = Gated(runner)
         asked, waits = (asyncio.ensure_future(ctx.wait(text)) for text in "xy")
         await until(lambda: gate.began)
-        assert runner._line is not None
-        (exchange,) = runner._line._exchanges.values()
-        await until(lambda: exchange.worker or accept_after)
+        assert runner._caller is not None
+        (pending,) = runner._caller._pending.values()
+        await until(lambda: pending.worker or accept_after)
         await runner.aclose()
         closed = rf"^policy 'wait' of '{name}': the runner was closed while the call was under way; "
         with pytest.raises(RunnerClosed, match=closed + told):
@@ -81,7 +81,7 @@ async def test_closing_ends_what_is_about_to_connect(url: str, name: str) -> Non
         for each in asked:
             with pytest.raises(RunnerClosed, match="was closed while it connected for a call; it was not sent"):
                 await soon(each)
-        assert runner._line is None
+        assert runner._caller is None
         async with runner:
             assert (await soon(ctx.echo("later")))[0].text == "later"
 

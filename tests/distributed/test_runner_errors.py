@@ -15,9 +15,9 @@ from sabir_distributed import (
     PayloadTooLarge,
     Worker,
 )
-from sabir_runtime import BaseContext, BaseRunner, InMemoryRunner, PolicyFailed, PolicyInvalid, UnknownOption
+from sabir_runtime import BaseContext, BaseRunner, Batch, InMemoryRunner, PolicyFailed, PolicyInvalid, UnknownOption
 
-from tests.distributed.contexts import Desk, NewerDesk, call_of
+from tests.distributed.contexts import Desk, Names, NewerDesk, call_of
 from tests.distributed.support import QUICK, flushed, soon
 from tests.servers.nats import nats_server
 
@@ -74,13 +74,13 @@ class Hasty(BaseContext):
     def __init__(self, runner: BaseRunner) -> None:
         super().__init__(runner)
 
-        async def interrupt(ctx: Hasty, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        async def interrupt(ctx: Hasty, observations: Batch, options: Names = None) -> list[Message]:
             raise KeyboardInterrupt
 
-        async def choose(ctx: Hasty, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        async def choose(ctx: Hasty, observations: Batch, options: Names = None) -> Batch:
             return [call_of("interrupt", "a"), call_of("interrupt", "b")]
 
-        async def leave(ctx: Hasty, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        async def leave(ctx: Hasty, observations: Batch, options: Names = None) -> Batch:
             raise Stop("enough") from LookupError("no such file")
 
         self.interrupt, self.choose, self.leave = self._bind(interrupt), self._bind(choose), self._bind(leave)

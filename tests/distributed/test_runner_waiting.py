@@ -29,7 +29,7 @@ async def test_a_worker_that_comes_within_the_patience_answers(url: str, name: s
     """Workers and callers may start in any order."""
     async with DistributedRunner(url, name=name, settings=CallSettings(patience=20)) as runner:
         asked = asyncio.ensure_future(Desk(runner).echo("x"))
-        await until(lambda: runner._line is not None and runner._line._exchanges)
+        await until(lambda: runner._caller is not None and runner._caller._pending)
         async with Worker(Desk, url, name=name):
             assert (await soon(asked))[0].text == "x"
 
@@ -54,13 +54,13 @@ async def test_a_call_outlasts_every_silence_while_its_worker_beats(client: Clie
     async with Worker(gate.context, url, name=name, settings=WorkerSettings(accept_after=0.0, beat=0.05)) as worker:
         async with DistributedRunner(url, name=name, settings=strict) as runner:
             asked = asyncio.ensure_future(Gated(runner).wait("x"))
-            await until(lambda: runner._line is not None and runner._line._exchanges)
-            assert runner._line is not None
-            (exchange,) = runner._line._exchanges.values()
-            await client.publish(f"{runner._line._inbox}.alive", b"no beat")
-            await until(lambda: exchange.worker == worker.id)
-            first = exchange._due
-            await until(lambda: asked.done() or exchange._due > first + 0.8)
+            await until(lambda: runner._caller is not None and runner._caller._pending)
+            assert runner._caller is not None
+            (pending,) = runner._caller._pending.values()
+            await client.publish(f"{runner._caller._inbox}.alive", b"no beat")
+            await until(lambda: pending.worker == worker.id)
+            first = pending._due
+            await until(lambda: asked.done() or pending._due > first + 0.8)
             gate.opened.set()
             (said,) = await soon(asked)
 
@@ -104,8 +104,8 @@ async def test_waiting_for_a_place_ends_with_the_time_of_a_call(url: str, name: 
     async with Worker(Desk, url, name=name), DistributedRunner(url, name=name, settings=settings) as runner:
         ctx = Desk(runner)
         await soon(ctx.echo("first"))
-        assert runner._line is not None
-        await runner._line._places.acquire()
+        assert runner._caller is not None
+        await runner._caller._places.acquire()
         with pytest.raises(RequestTimedOut, match="waited in vain for one of 1 places in flight"):
             await soon(ctx.echo("second"))
 
@@ -132,5 +132,5 @@ async def test_a_busy_worker_gets_everything_in_the_end(url: str, name: str) -> 
 
 async def _round_trip(runner: DistributedRunner) -> None:
     """Once to the server and back: what was sent before has arrived."""
-    assert runner._line is not None
-    await runner._line.connection.flush()
+    assert runner._caller is not None
+    await runner._caller.connection.flush()

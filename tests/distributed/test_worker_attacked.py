@@ -132,8 +132,8 @@ async def test_callers_may_have_inboxes_of_their_own(url: str, name: str) -> Non
         DistributedRunner(url, name=name, settings=CallSettings(inbox="replies.desk")) as runner,
     ):
         assert (await soon(Desk(runner).echo("x")))[0].text == "x"
-        assert runner._line is not None
-        assert runner._line._inbox.startswith("replies.desk.")
+        assert runner._caller is not None
+        assert runner._caller._inbox.startswith("replies.desk.")
 
 
 async def test_no_request_holds_a_place_for_longer_than_the_worker_allows(

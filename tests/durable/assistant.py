@@ -14,7 +14,10 @@ from pathlib import Path
 import sabir
 from sabir import Message, OptionCallPayload
 from sabir.base.values import JSONValue
-from sabir_runtime import BaseContext, BaseRunner, BoundPolicy
+from sabir_runtime import BaseContext, BaseRunner, Batch, BoundPolicy
+
+Names = list[str] | None
+"""Options, as policies are given them."""
 
 TURNS = (("one", 3), ("two", 4))
 
@@ -56,7 +59,7 @@ class Assistant(BaseContext):
         self.shout = self._bind(shout)
 
 
-async def main(ctx: Assistant, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+async def main(ctx: Assistant, observations: Batch, options: Names = None) -> Batch:
     history = list(observations)
     while True:
         batch = await ctx.model(history, ["add", "shout"])
@@ -65,7 +68,7 @@ async def main(ctx: Assistant, observations: list[Message], options: list[str] |
             return history[len(observations) :]
 
 
-async def model(ctx: Assistant, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+async def model(ctx: Assistant, observations: Batch, options: Names = None) -> Batch:
     """A model that counts the results it sees."""
     turn = sum(message.kind == "option_result" for message in observations) // 2
     ask(ctx._journal, turn)
@@ -80,9 +83,7 @@ def ask(journal: Journal, turn: int) -> None:
     journal.write(f"asked {turn}")
 
 
-async def add(
-    ctx: Assistant, observations: list[Message], options: list[str] | None = None, *, number: int
-) -> list[Message]:
+async def add(ctx: Assistant, observations: Batch, options: Names = None, *, number: int) -> Batch:
     """Add one.
 
     Args:
@@ -92,9 +93,7 @@ async def add(
     return [sabir.assistant(str(number + 1), policy="add")]
 
 
-async def shout(
-    ctx: Assistant, observations: list[Message], options: list[str] | None = None, *, word: str
-) -> list[Message]:
+async def shout(ctx: Assistant, observations: Batch, options: Names = None, *, word: str) -> Batch:
     """Shout.
 
     Args:
@@ -121,17 +120,15 @@ class Branches(BaseContext):
         self.step = self._bind(step)
 
 
-async def branches(ctx: Branches, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-    async def branch(name: str) -> list[Message]:
+async def branches(ctx: Branches, observations: Batch, options: Names = None) -> list[Message]:
+    async def branch(name: str) -> Batch:
         return [message for index in range(4) for message in await ctx.step(observations, name=f"{name}{index}")]
 
     together = await asyncio.gather(branch("a"), branch("b"), branch("c"))
     return [message for part in together for message in part]
 
 
-async def step(
-    ctx: Branches, observations: list[Message], options: list[str] | None = None, *, name: str
-) -> list[Message]:
+async def step(ctx: Branches, observations: Batch, options: Names = None, *, name: str) -> Batch:
     for _ in range(random.randrange(50)):
         await asyncio.sleep(0)
     return [sabir.assistant(name, policy="step")]

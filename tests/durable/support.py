@@ -9,8 +9,9 @@ import sabir
 from sabir import Message, OptionCallPayload
 from sabir.base.values import JSONValue
 from sabir_durable import DurableRunner, RunTaken
-from sabir_runtime import BaseContext, BaseRunner
+from sabir_runtime import BaseContext, BaseRunner, Batch
 
+from tests.durable.assistant import Names
 from tests.durable.children import BEAT, POLL
 
 Policy = Callable[..., Awaitable[list[Message]]]
@@ -40,7 +41,7 @@ async def working(store: str, **policies: Policy) -> AsyncIterator[tuple[Durable
 def saying(text: str, heard: list[str] | None = None) -> Policy:
     """A policy that says one thing, and notes that it ran."""
 
-    async def say(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def say(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         if heard is not None:
             heard.append(text)
         return [sabir.assistant(text, policy="say")]
@@ -51,7 +52,7 @@ def saying(text: str, heard: list[str] | None = None) -> Policy:
 def choosing(*choices: tuple[str, str, dict[str, JSONValue]], heard: list[str] | None = None) -> Policy:
     """A policy that chooses options: name, invocation id, arguments."""
 
-    async def choose(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def choose(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         if heard is not None:
             heard.append("choose")
         payloads = [OptionCallPayload(invocation_id=i, option_name=name, arguments=given) for name, i, given in choices]
@@ -66,16 +67,14 @@ class Gate:
     def __init__(self) -> None:
         self.reached, self.opened, self.passed = asyncio.Event(), asyncio.Event(), 0
 
-    async def __call__(
-        self, ctx: Program, observations: list[Message], options: list[str] | None = None
-    ) -> list[Message]:
+    async def __call__(self, ctx: Program, observations: Batch, options: Names = None) -> Batch:
         self.passed += 1
         self.reached.set()
         await self.opened.wait()
         return [sabir.assistant("through", policy="gate")]
 
 
-async def left_at(gate: Gate, runner: DurableRunner, performing: Awaitable[list[Message]]) -> None:
+async def end_at(gate: Gate, runner: DurableRunner, performing: Awaitable[list[Message]]) -> None:
     """Begin a run, and end its runner as soon as it has come to the gate: what is unfinished stays so."""
     task = asyncio.ensure_future(performing)
     await gate.reached.wait()
@@ -85,3 +84,15 @@ async def left_at(gate: Gate, runner: DurableRunner, performing: Awaitable[list[
     except RunTaken:
         return
     raise AssertionError("the run ended before the gate")
+
+
+async def left_at(gate: Gate, store: str, /, **policies: Policy) -> None:
+    """Begin the run "r" of `main`, and end its runner at the gate."""
+    async with working(store, **policies) as (runner, program):
+        await end_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+
+
+async def carried_on(store: str, /, **policies: Policy) -> list[Message]:
+    """What the run "r" gives when another runner carries it on."""
+    async with working(store, **policies) as (runner, _):
+        return await runner.result("r")

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 import sabir
 from sabir import Message
+from sabir_runtime import Batch
 
+from tests.durable.assistant import Names
 from tests.durable.children import perform
-from tests.durable.support import Gate, Program, left_at, working
+from tests.durable.support import Gate, Program, carried_on, left_at
 
 BRANCHES = [f"{name}{index}" for name in "abc" for index in range(4)]
 
@@ -47,25 +49,21 @@ async def test_concurrent_calls_of_one_policy_replay_to_the_same_results(
     """RN-32: also where the second began after the first, and ended before it."""
     ran: list[str] = []
 
-    async def step(
-        ctx: Program, observations: list[Message], options: list[str] | None = None, *, name: str
-    ) -> list[Message]:
+    async def step(ctx: Program, observations: Batch, options: Names = None, *, name: str) -> Batch:
         for _ in range(20 if name == "x" else 1):
             await asyncio.sleep(0)
         ran.append(name)
         return [sabir.assistant(name, policy="step")]
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         batches = await together(ctx.step, ctx.step, observations)
         await ctx.gate(observations)
         return [message for batch in batches for message in batch]
 
     gate = Gate()
-    async with working(store, main=main, step=step, gate=gate) as (runner, program):
-        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+    await left_at(gate, store, main=main, step=step, gate=gate)
     gate.opened.set()
-    async with working(store, main=main, step=step, gate=gate) as (runner, _):
-        messages = await runner.result("r")
+    messages = await carried_on(store, main=main, step=step, gate=gate)
 
     assert [message.text for message in messages] == ["x", "y"]
     assert sorted(ran) == ["x", "y"]

@@ -7,10 +7,11 @@ from contextlib import suppress
 
 import pytest
 import sabir
-from sabir import Message
 from sabir_durable import DurableRunner, RunTaken, engine, worker
+from sabir_runtime import Batch
 from sqlalchemy import make_url
 
+from tests.durable.assistant import Names
 from tests.durable.children import BEAT, POLL
 from tests.durable.support import Gate, Program, left_at, saying, working
 
@@ -69,7 +70,7 @@ async def test_a_policy_that_cleans_up_is_waited_for(sqlite: str, monkeypatch: p
     gate, events = Gate(), list[str]()
     shut_down = engine.shut_down
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         try:
             return await gate(ctx, observations)
         finally:
@@ -84,8 +85,7 @@ async def test_a_policy_that_cleans_up_is_waited_for(sqlite: str, monkeypatch: p
         await shut_down()
 
     monkeypatch.setattr(engine, "shut_down", noted)
-    async with working(sqlite, main=main) as (runner, program):
-        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+    await left_at(gate, sqlite, main=main)
 
     assert events == ["cleaned", "closed"]
 
@@ -97,7 +97,7 @@ async def test_a_policy_that_does_not_stop_is_not_waited_for(
     monkeypatch.setattr(worker, "CLOSING", 0.01)
     reached, freed = asyncio.Event(), asyncio.Event()
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         reached.set()
         while not freed.is_set():
             with suppress(asyncio.CancelledError):

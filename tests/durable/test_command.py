@@ -1,17 +1,16 @@
 """`sabir runs`: what a person sees of runs, and what they can do, with no worker there."""
 
 import asyncio
-import io
 import json
 from pathlib import Path
 
 import pytest
 import sabir
-from sabir_cli.main import main
 from sabir_durable import DurableRunner, Runs, RunStopped, decision
 from sabir_runtime import human_policy
 
 from tests.cli.command import run
+from tests.cli.conftest import Command
 from tests.durable.children import BEAT, POLL
 from tests.durable.support import Program, saying
 
@@ -33,33 +32,24 @@ async def _two_runs(store: str) -> None:
         await performing
 
 
-class Command:
-    """The command in this process: its own takes seconds to import the engine."""
+class Told(Command):
+    """`sabir runs` in this process: its own takes seconds to import the engine."""
 
-    def __init__(self, capture: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        self._capture, self._monkeypatch = capture, monkeypatch
+    def __call__(self, *arguments: str, given: bytes | None = b"", code: int = 0) -> tuple[str, str]:
+        return super().__call__("runs", *arguments, given=given or b"", code=code)
 
-    def __call__(self, *arguments: str, given: str = "") -> str:
-        assert self._run(arguments, given) == 0
-        shown = self._capture.readouterr()
-        assert shown.err == ""
-        return shown.out
-
-    def error(self, *arguments: str) -> str:
-        assert self._run(arguments, "") != 0
-        (line,) = self._capture.readouterr().err.splitlines()
-        return line
-
-    def _run(self, arguments: tuple[str, ...], given: str) -> int:
-        self._monkeypatch.setattr("sys.stdin", io.StringIO(given))
-        return main(["runs", *arguments])
+    def out(self, *arguments: str, given: bytes = b"") -> str:
+        """What it says; nothing else was written."""
+        out, err = self(*arguments, given=given)
+        assert err == ""
+        return out
 
 
 @pytest.fixture
-def told(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+def told(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Told:
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "500")  # a long error stays on one line where it is printed to a pipe
-    return Command(capsys, monkeypatch)
+    return Told(capsys, monkeypatch)
 
 
 def test_the_command_is_installed(folder: Path) -> None:
@@ -70,19 +60,19 @@ def test_the_command_is_installed(folder: Path) -> None:
     assert b"order-7  Program.main" in finished.stdout
 
 
-def test_runs_are_listed_at_80_columns(told: Command) -> None:
+def test_runs_are_listed_at_80_columns(told: Told) -> None:
     """The newest first; one state alone if asked for."""
-    lines = told().splitlines()
+    lines = told.out().splitlines()
 
     assert [line.split()[0] for line in lines] == ["waiting", "done"]
     assert "order-7  Program.main" in lines[0]
     assert all(len(line) <= 80 for line in lines)
-    assert told("list", "--state", "failed") == "no runs\n"
+    assert told.out("list", "--state", "failed") == "no runs\n"
 
 
-def test_a_run_is_shown_with_its_calls(told: Command) -> None:
+def test_a_run_is_shown_with_its_calls(told: Told) -> None:
     """What a model wrote cannot steer the terminal."""
-    shown = told("show", "greeting")
+    shown = told.out("show", "greeting")
 
     assert shown.splitlines()[:3] == ["run       greeting", "state     done", "calls     Program.other"]
     assert "0:other done" in shown
@@ -90,9 +80,9 @@ def test_a_run_is_shown_with_its_calls(told: Command) -> None:
     assert "\x1b" not in shown
 
 
-def test_a_person_decides_from_the_command_line(told: Command) -> None:
+def test_a_person_decides_from_the_command_line(told: Told) -> None:
     """The answer is in the store, for the next worker; a second one is refused."""
-    told("decide", "order-7", "0:main", "yes")
+    told.out("decide", "order-7", "0:main", "yes")
     again = told.error("decide", "order-7", "0:main", "no")
     with Runs("sqlite:///runs.db") as runs:
         call = runs.show("order-7").calls[0]
@@ -101,62 +91,62 @@ def test_a_person_decides_from_the_command_line(told: Command) -> None:
     assert "is decided already" in again
 
 
-def test_messages_are_decided_from_standard_input(told: Command) -> None:
+def test_messages_are_decided_from_standard_input(told: Told) -> None:
     from sabir.vocabulary.history import dumps
 
     given = dumps([sabir.assistant("one", policy="me"), sabir.assistant("two", policy="me")])
-    told("decide", "order-7", "0:main", given=given)
+    told.out("decide", "order-7", "0:main", given=given.encode())
     with Runs("sqlite:///runs.db") as runs:
         assert [message.text for message in runs.show("order-7").calls[0].messages] == ["one", "two"]
 
 
-def test_runs_are_steered(told: Command) -> None:
+def test_runs_are_steered(told: Told) -> None:
     """Each word does what it says, and shows the run as it is then."""
-    assert told("pause", "order-7").split()[0] == "paused"
-    assert told("resume", "order-7").split()[0] == "queued"
-    assert told("cancel", "order-7").split()[0] == "cancelled"
-    assert told("fork", "order-7", "--name", "again") == "run: again\n"
-    assert json.loads(told("fork", "greeting", "--at", "0:other", "--json"))["run"]
-    assert told("show", "again").splitlines()[1] == "state     queued"
+    assert told.out("pause", "order-7").split()[0] == "paused"
+    assert told.out("resume", "order-7").split()[0] == "queued"
+    assert told.out("cancel", "order-7").split()[0] == "cancelled"
+    assert told.out("fork", "order-7", "--name", "again") == "run: again\n"
+    assert json.loads(told.out("fork", "greeting", "--at", "0:other", "--json"))["run"]
+    assert told.out("show", "again").splitlines()[1] == "state     queued"
 
 
-def test_runs_that_ended_are_deleted(told: Command) -> None:
+def test_runs_that_ended_are_deleted(told: Told) -> None:
     """By name, or by their age; others stay."""
-    told("fork", "greeting", "--name", "again")
-    told("cancel", "again")
-    assert told("delete", "greeting", "again") == "deleted: greeting, again\n"
-    told("fork", "order-7", "--name", "more")
-    told("cancel", "more")
-    assert told("delete", "--older-than", "1d") == "deleted: 0\n"
-    assert json.loads(told("delete", "--older-than", "0s", "--json")) == {"deleted": 1}
-    assert [each["run"] for each in json.loads(told("--json"))] == ["order-7"]
+    told.out("fork", "greeting", "--name", "again")
+    told.out("cancel", "again")
+    assert told.out("delete", "greeting", "again") == "deleted: greeting, again\n"
+    told.out("fork", "order-7", "--name", "more")
+    told.out("cancel", "more")
+    assert told.out("delete", "--older-than", "1d") == "deleted: 0\n"
+    assert json.loads(told.out("delete", "--older-than", "0s", "--json")) == {"deleted": 1}
+    assert [each["run"] for each in json.loads(told.out("--json"))] == ["order-7"]
 
 
-def test_a_run_says_which_worker_it_waits_for(told: Command) -> None:
+def test_a_run_says_which_worker_it_waits_for(told: Told) -> None:
     """In the list, which stays at 80 columns, and whole where it is shown alone."""
-    told("fork", "greeting", "--name", "later", "--for-version", "2")
-    (line,) = told("list", "--state", "queued").splitlines()
+    told.out("fork", "greeting", "--name", "later", "--for-version", "2")
+    (line,) = told.out("list", "--state", "queued").splitlines()
 
     assert "later  Program.other waits for a worker of version '2'" in line
     assert len(line) <= 80
-    assert "waits     for a worker of version '2', of which none is there" in told("show", "later").splitlines()
+    assert "waits     for a worker of version '2', of which none is there" in told.out("show", "later").splitlines()
 
 
-def test_runs_of_the_dead_are_given_back(told: Command) -> None:
+def test_runs_of_the_dead_are_given_back(told: Told) -> None:
     """The worker of the waiting run is gone."""
-    assert json.loads(told("recover", "--json")) == {"requeued": ["order-7"]}
-    assert told("recover") == "requeued: nothing\n"
+    assert json.loads(told.out("recover", "--json")) == {"requeued": ["order-7"]}
+    assert told.out("recover") == "requeued: nothing\n"
 
 
-def test_everything_is_there_as_json(told: Command) -> None:
-    listed = json.loads(told("--json"))
-    shown = json.loads(told("show", "greeting", "--json"))
+def test_everything_is_there_as_json(told: Told) -> None:
+    listed = json.loads(told.out("--json"))
+    shown = json.loads(told.out("show", "greeting", "--json"))
 
     assert [each["run"] for each in listed] == ["order-7", "greeting"]
     assert shown["calls"][0]["messages"][0]["payload"]["parts"][0]["text"] == "\x1b[31mhello"
 
 
-def test_what_is_missing_is_said_in_one_line(told: Command) -> None:
+def test_what_is_missing_is_said_in_one_line(told: Told) -> None:
     for arguments, line in {
         ("show",): "`sabir runs show` needs the name of a run; `sabir runs list` shows them",
         ("show", "x"): "there is no run 'x'; `sabir runs list` shows those that there are",

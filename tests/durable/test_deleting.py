@@ -6,15 +6,15 @@ from itertools import pairwise
 
 import pytest
 import sabir
-from sabir import Message
 from sabir.errors import SettingsInvalid
 from sabir_durable import RunConflict, RunNotFound, Runs, RunStopped, decision
 from sabir_durable import runs as runs_module
 from sabir_durable.stores import open_store, parse_store
-from sabir_runtime import human_policy
+from sabir_runtime import Batch, human_policy
 from sqlalchemy import inspect, text
 
-from tests.durable.support import Gate, Program, left_at, saying, working
+from tests.durable.assistant import Names
+from tests.durable.support import Gate, Program, end_at, saying, working
 from tests.durable.test_runs import failing, waiting
 
 
@@ -116,7 +116,7 @@ async def test_a_fork_outlives_its_origin(store: str) -> None:
     """It was given what it begins with, and says where it came from."""
     heard: list[str] = []
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         return [*await ctx.first(observations), *await ctx.second(observations)]
 
     policies = {"main": main, "first": saying("first", heard), "second": saying("second", heard)}
@@ -139,7 +139,7 @@ async def test_those_that_ended_long_ago_are_deleted(store: str, monkeypatch: py
     monkeypatch.setattr(runs_module, "BATCH", 2)
     gate = Gate()
     async with working(store, main=saying("hello"), gate=gate) as (runner, program):
-        await left_at(gate, runner, runner.run(program.gate, "Hi.", run_id="open"))
+        await end_at(gate, runner, runner.run(program.gate, "Hi.", run_id="open"))
     async with working(store, main=saying("hello")) as (runner, program):
         for index in range(5):
             await runner.run(program.main, "Hi.", run_id=f"r{index}")
@@ -190,7 +190,7 @@ async def test_ages_that_are_none_are_refused(sqlite: str) -> None:
 async def test_a_run_that_is_deleted_under_its_worker_ends_there(sqlite: str) -> None:
     """As one that was taken: the worker writes nothing more, and goes on with others."""
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         await asyncio.to_thread(ctx._runner.runs.ledger.forget, ["r"])
         return [sabir.assistant("never written", policy="main")]
 

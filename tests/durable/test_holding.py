@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir import Message
 from sabir_durable import DurableRunner, RunConflict, RunPaused, Runs, RunTaken
-from sabir_durable.ledger import Ledger, Run
-from sabir_durable.roster import Roster
+from sabir_durable.ledger import Ledger
 from sabir_durable.stores import open_store, parse_store
-from sabir_durable.tables import make_tables
+from sabir_durable.tables import Run, make_tables
+from sabir_durable.workers import WorkerList
+from sabir_runtime import Batch
 from sabir_runtime.contexts import BoundCall
 from sqlalchemy import Engine
 
-from tests.durable.assistant import Assistant, Journal
+from tests.durable.assistant import Assistant, Journal, Names
 from tests.durable.children import BEAT, POLL, hanging_worker
 from tests.durable.support import Gate, Program, working
 from tests.durable.test_recovery import reached
@@ -34,10 +34,10 @@ def engine(store: str) -> Iterator[Engine]:
 
 def test_a_run_is_taken_when_its_holder_lets_go_or_is_gone(engine: Engine) -> None:
     """Fencing alone does not do: what was begun before the fence may have its effect after it."""
-    ledger, roster = Ledger(engine), Roster(engine)
+    ledger, workers = Ledger(engine), WorkerList(engine)
     ledger.create(Run("r", "app", "1", "Context", "main", "digest", "{}"))
     for worker in ("one", "two"):
-        roster.sign_on(worker, "app", "1", "host", 1)
+        workers.add(worker, "app", "1", "host", 1)
 
     assert ledger.claim("r", "one") is not None
     ledger.fence("r")
@@ -48,7 +48,7 @@ def test_a_run_is_taken_when_its_holder_lets_go_or_is_gone(engine: Engine) -> No
     ledger.release("r", "one")
     assert ledger.claim("r", "two") is not None
     assert ledger.claim("r", "one") is None
-    roster.sign_off("two")
+    workers.remove("two")
     assert ledger.claim("r", "one") is not None
 
 
@@ -106,8 +106,8 @@ async def test_a_run_goes_on_when_its_holder_lets_go(store: str) -> None:
     gate = Gate()
     gate.opened.set()
     async with working(store, main=gate) as (runner, program):
-        ledger, roster = runner.runs.ledger, Roster(runner.runs.engine)
-        await asyncio.to_thread(roster.sign_on, "other", "sabir", "1", "host", 1)
+        ledger, workers = runner.runs.ledger, WorkerList(runner.runs.engine)
+        await asyncio.to_thread(workers.add, "other", "sabir", "1", "host", 1)
         lock = (await runner.launch())._lease.take("other")
         with lock as is_free:
             assert is_free  # while it is taken nobody takes the other one for dead
@@ -134,16 +134,16 @@ async def test_what_is_stopped_has_stopped_before_the_run_goes_on(sqlite: str) -
     events: list[str] = []
     reached, cleaned = asyncio.Queue[str](), asyncio.Event()
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         await asyncio.gather(ctx.quick(observations), ctx.slow(observations))
         return [sabir.assistant("done", policy="main")]
 
-    async def quick(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def quick(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         if "end" not in events:
             await asyncio.Event().wait()
         return [sabir.assistant("quick", policy="quick")]
 
-    async def slow(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def slow(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         events.append("begin")
         reached.put_nowait("slow")
         try:

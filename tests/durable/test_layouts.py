@@ -8,7 +8,7 @@ from sabir_durable import Runs
 from sabir_durable.stores import open_store, parse_store
 from sqlalchemy import Engine, inspect, text
 
-from tests.durable.support import Gate, left_at, saying, working
+from tests.durable.support import Gate, end_at, saying, working
 
 FIRST = {
     "sabir_durable_schema": "version INTEGER NOT NULL, PRIMARY KEY (version)",
@@ -36,7 +36,7 @@ async def first_layout(store: str) -> None:
     gate = Gate()
     async with working(store, main=saying("hello"), gate=gate) as (runner, program):
         await runner.run(program.main, "Hi.", run_id="ended")
-        await left_at(gate, runner, runner.run(program.gate, "Hi.", run_id="open"))
+        await end_at(gate, runner, runner.run(program.gate, "Hi.", run_id="open"))
     engine = open_store(parse_store(store))
     with engine.begin() as connection:
         connection.execute(text("DROP INDEX sabir_runs_newest"))

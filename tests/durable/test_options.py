@@ -3,11 +3,11 @@
 from typing import Any
 
 import sabir
-from sabir import Message
 from sabir_durable.views import CallRecord, RunDetails, RunSummary
-from sabir_runtime import ToolContext
+from sabir_runtime import Batch, ToolContext
 
-from tests.durable.support import Gate, Program, choosing, left_at, working
+from tests.durable.assistant import Names
+from tests.durable.support import Gate, Program, carried_on, choosing, left_at, working
 
 
 async def test_an_option_that_may_have_begun_before_knows_it(store: str) -> None:
@@ -15,19 +15,17 @@ async def test_an_option_that_may_have_begun_before_knows_it(store: str) -> None
     seen: list[ToolContext] = []
     gate = Gate()
 
-    async def act(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def act(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         seen.append(ToolContext.current())
         return await ctx.gate(observations)
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         return await ctx.choose(observations, ["act"])
 
     choose = choosing(("act", "c1", {}))
-    async with working(store, main=main, choose=choose, act=act, gate=gate) as (runner, program):
-        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+    await left_at(gate, store, main=main, choose=choose, act=act, gate=gate)
     gate.opened.set()
-    async with working(store, main=main, choose=choose, act=act, gate=gate) as (runner, _):
-        await runner.result("r")
+    await carried_on(store, main=main, choose=choose, act=act, gate=gate)
 
     assert [(each.call_id, each.is_resume) for each in seen] == [("c1", False), ("c1", True)]
     assert len({each.idempotency_key for each in seen}) == 1
@@ -37,13 +35,11 @@ async def test_calls_of_one_batch_that_share_an_id_are_told_apart(store: str) ->
     """UP-13, D-11: each runs, each has its own result, and a replay gives both again."""
     heard: list[int] = []
 
-    async def double(
-        ctx: Program, observations: list[Message], options: list[str] | None = None, *, number: int
-    ) -> list[Message]:
+    async def double(ctx: Program, observations: Batch, options: Names = None, *, number: int) -> Batch:
         heard.append(number)
         return [sabir.assistant(str(2 * number))]
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         return await ctx.choose(observations, ["double"])
 
     choose = choosing(("double", "same", {"number": 1}), ("double", "same", {"number": 2}))

@@ -5,19 +5,19 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from sabir import Message
 from sabir_durable import Runs, decision
-from sabir_durable.roster import Roster
-from sabir_runtime import human_policy
+from sabir_durable.workers import WorkerList
+from sabir_runtime import Batch, human_policy
 from sqlalchemy import event
 
+from tests.durable.assistant import Names
 from tests.durable.support import Program, saying, working
 
 ASKED: dict[str, Callable[[Runs], object]] = {
     "what was decided": lambda runs: runs.ledger.decided([("r", "0:main"), ("s", "0:main/0:llm")]),
     "who has the runs": lambda runs: runs.ledger.epochs(["r", "s"]),
-    "what a worker left": lambda runs: runs.unfinished_of("worker"),
-    "who was not seen": lambda runs: Roster(runs.engine).unseen(1.0),
+    "what a worker left": lambda runs: runs.statuses.left_by("worker"),
+    "who was not seen": lambda runs: WorkerList(runs.engine).unseen(1.0),
     "the newest runs": lambda runs: runs.list(limit=20),
     "those that wait": lambda runs: runs.list(state="waiting", limit=20),
     "one run": lambda runs: runs.show("r"),
@@ -67,7 +67,7 @@ async def test_many_calls_wait_at_once(store: str) -> None:
     """More than are looked up in one query; each gets its own word."""
     people = 450
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         given = await asyncio.gather(*(ctx.person(observations) for _ in range(people)))
         return [message for batch in given for message in batch]
 

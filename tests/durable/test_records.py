@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as some
 from sabir import Message
 from sabir_durable.records import difference, request_of, whole_request
-from sabir_runtime import BaseContext, BoundCall, InMemoryRunner
+from sabir_runtime import BaseContext, Batch, BoundCall, InMemoryRunner
+
+from tests.durable.assistant import Names
 
 HINTS = some.sampled_from([None, "user", "assistant", "tool", "system"])
 STEPS = some.none() | some.integers(0, 9)
 LONG = "to be or not to be " * 50
 
 
-async def ask(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, number: int = 0
-) -> list[Message]:
+async def ask(ctx: BaseContext, observations: Batch, options: Names = None, *, number: int = 0) -> Batch:
     """Anything."""
     return []
 

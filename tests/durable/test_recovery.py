@@ -9,18 +9,17 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir import Message
 from sabir_durable import DurableRunner, RunConflict, RunTaken, decision, engine, tables
 from sabir_durable.leases import ServerLease, make_lease
 from sabir_durable.ledger import MOST_DEATHS, Ledger
 from sabir_durable.recovery import recover_store
-from sabir_durable.roster import Roster
 from sabir_durable.runs import Runs
 from sabir_durable.stores import open_store, parse_store
-from sabir_runtime import human_policy
+from sabir_durable.workers import WorkerList
+from sabir_runtime import Batch, human_policy
 from sqlalchemy import text, update
 
-from tests.durable.assistant import Assistant, Journal
+from tests.durable.assistant import Assistant, Journal, Names
 from tests.durable.children import BEAT, POLL, hanging_worker
 from tests.durable.support import Gate, Program, working
 
@@ -57,7 +56,7 @@ async def test_a_worker_that_lost_its_run_stops_it_and_writes_no_more(store: str
     """Whoever took the run moved its epoch on: the next beat ends the work here, and the run can go on anywhere."""
     gate, cancelled = Gate(), asyncio.Event()
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         try:
             return await gate(ctx, observations)
         except asyncio.CancelledError:
@@ -233,27 +232,27 @@ async def test_workers_that_were_seen_lately_are_left_alone(sqlite: str) -> None
     async with working(sqlite, main=Gate()):
         pass
     engine = open_store(parse_store(sqlite))
-    roster = Roster(engine)
-    roster.sign_on("somebody", "sabir", "1", "host", 1)
+    workers = WorkerList(engine)
+    workers.add("somebody", "sabir", "1", "host", 1)
 
-    assert roster.unseen(60.0) == []
-    assert roster.unseen(0.0) == ["somebody"]
-    assert roster.seen("somebody")
-    roster.sign_off("somebody")
-    assert not roster.seen("somebody")
+    assert workers.unseen(60.0) == []
+    assert workers.unseen(0.0) == ["somebody"]
+    assert workers.seen("somebody")
+    workers.remove("somebody")
+    assert not workers.seen("somebody")
     engine.dispose()
 
 
 async def test_the_store_may_be_away_for_a_while(database: str) -> None:
     """Connections that break in the middle of a run are opened again; what was written stays, the rest is repeated."""
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         await asyncio.to_thread(cut_off, database)
         await ctx.second(observations)
         await asyncio.to_thread(cut_off, database)
         return [sabir.assistant("done", policy="main")]
 
-    async def second(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def second(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         await asyncio.to_thread(cut_off, database)
         return [sabir.assistant("two", policy="second")]
 

@@ -10,14 +10,14 @@ import sabir
 from sabir import Message
 from sabir.errors import SettingsInvalid
 from sabir_durable import DurableFault, DurableRunner, RunConflict, RunnerInUse, StoreInvalid
-from sabir_runtime import InMemoryRunner, PolicyFailed, ReplayMismatch
+from sabir_runtime import Batch, InMemoryRunner, PolicyFailed, ReplayMismatch
 
-from tests.durable.assistant import Assistant, Journal
+from tests.durable.assistant import Assistant, Journal, Names
 from tests.durable.children import BEAT, POLL
-from tests.durable.support import Gate, Program, choosing, left_at, saying, working
+from tests.durable.support import Gate, Program, carried_on, choosing, end_at, left_at, saying, working
 
 
-async def twice(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+async def twice(ctx: Program, observations: Batch, options: Names = None) -> Batch:
     return [*await ctx.first(observations), *await ctx.second(observations)]
 
 
@@ -63,10 +63,8 @@ async def test_what_was_begun_and_gave_nothing_is_performed_again(store: str) ->
     """RN-26: at least once; what was finished before it is not done again (RN-25)."""
     heard: list[str] = []
     gate = Gate()
-    async with working(store, main=twice, first=saying("one", heard), second=gate) as (runner, program):
-        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
-    async with working(store, main=twice, first=saying("one", heard), second=saying("two", heard)) as (runner, _):
-        messages = await runner.result("r")
+    await left_at(gate, store, main=twice, first=saying("one", heard), second=gate)
+    messages = await carried_on(store, main=twice, first=saying("one", heard), second=saying("two", heard))
 
     assert [message.text for message in messages] == ["one", "two"]
     assert heard == ["one", "two"]
@@ -76,8 +74,7 @@ async def test_what_was_begun_and_gave_nothing_is_performed_again(store: str) ->
 async def test_unfinished_runs_go_on_as_soon_as_their_program_is_there_again(store: str) -> None:
     """`recover` launches, and names what is unfinished; a context that nobody runs here stays in the queue."""
     gate = Gate()
-    async with working(store, main=gate) as (runner, program):
-        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+    await left_at(gate, store, main=gate)
     async with DurableRunner(store, beat=0.05, poll=0.02) as runner:
         assert await runner.recover() == ["r"]
         program = Program(runner, main=saying("hello"))
@@ -90,14 +87,12 @@ async def test_unfinished_runs_go_on_as_soon_as_their_program_is_there_again(sto
 async def test_the_name_of_the_function_is_no_part_of_the_key(store: str) -> None:
     """RN-27, D-11: another function under the same attribute is given what its forerunner gave."""
     gate = Gate()
-    async with working(store, main=twice, first=saying("old"), second=gate) as (runner, program):
-        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+    await left_at(gate, store, main=twice, first=saying("old"), second=gate)
 
-    async def renamed(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def renamed(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         raise AssertionError("performed again")
 
-    async with working(store, main=twice, first=renamed, second=saying("new")) as (runner, _):
-        messages = await runner.result("r")
+    messages = await carried_on(store, main=twice, first=renamed, second=saying("new"))
 
     assert [message.text for message in messages] == ["old", "new"]
 
@@ -113,17 +108,16 @@ async def test_another_request_at_the_same_place_is_a_mismatch(store: str, chang
     """RN-27, D-11: options and observations take part; the error names run, path, both requests and the remedy."""
     gate = Gate()
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         await ctx.first(observations)
         return await ctx.second(observations)
 
-    async def other(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def other(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         given = {"observations": observations, **changed}
         await ctx.first(**given)
         return await ctx.second(observations)
 
-    async with working(store, main=main, first=saying("one"), second=gate) as (runner, program):
-        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+    await left_at(gate, store, main=main, first=saying("one"), second=gate)
     async with working(store, main=other, first=saying("one"), second=saying("two")) as (runner, _):
         with pytest.raises(ReplayMismatch, match=f"'r' .*'0:main/0:first'.*{told}.*sabir runs fork r --at"):
             await runner.result("r")
@@ -139,20 +133,19 @@ async def test_a_mismatch_within_an_option_ends_in_no_result_for_the_model(store
     """D-11: options turn failures into results for the model, but a run that does not repeat itself is stopped."""
     gate = Gate()
 
-    async def option(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def option(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         await ctx.first(observations)
         return await ctx.second(observations)
 
-    async def changed(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def changed(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         await ctx.first("Something else.")
         return await ctx.second(observations)
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         return await ctx.choose(observations, ["option"])
 
     parts = {"main": main, "choose": choosing(("option", "c1", {})), "first": saying("one")}
-    async with working(store, **parts, option=option, second=gate) as (runner, program):
-        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+    await left_at(gate, store, **parts, option=option, second=gate)
     async with working(store, **parts, option=changed, second=saying("two")) as (runner, _):
         with pytest.raises(ReplayMismatch, match=r"at '0:main/0:choose/\[c1\]/0:option/0:first'"):
             await runner.result("r")
@@ -179,13 +172,13 @@ async def test_a_failure_is_recorded_and_told_alike_each_time(store: str) -> Non
     """D-11: a failed policy is not run again; what its caller catches is the same before and after a restart."""
     heard: list[str] = []
 
-    async def fails(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def fails(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         heard.append("fails")
         raise ValueError("no luck")
 
     caught: list[tuple[str, str, str]] = []
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         try:
             return await ctx.first(observations)
         except Exception as error:
@@ -194,8 +187,7 @@ async def test_a_failure_is_recorded_and_told_alike_each_time(store: str) -> Non
         return await ctx.second(observations)
 
     gate = Gate()
-    async with working(store, main=main, first=fails, second=gate) as (runner, program):
-        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+    await left_at(gate, store, main=main, first=fails, second=gate)
     async with working(store, main=main, first=fails, second=saying("well")) as (runner, program):
         assert [message.text for message in await runner.result("r")] == ["well"]
         for _ in range(2):
@@ -209,13 +201,13 @@ async def test_a_failure_is_recorded_and_told_alike_each_time(store: str) -> Non
 async def test_a_policy_that_meets_a_cancellation_of_something_else_fails(store: str) -> None:
     """Nobody cancelled the run: it has failed, and is not left for another worker that never comes."""
 
-    async def inner(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def inner(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         task = asyncio.ensure_future(asyncio.Event().wait())
         task.cancel()
         await task
         raise AssertionError("the task was cancelled")
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         return await ctx.inner(observations)
 
     async with working(store, main=main, inner=inner) as (runner, program):
@@ -271,8 +263,8 @@ async def test_arguments_of_any_type_reach_the_next_process_unchanged(store: str
 
     async def main(
         ctx: Program,
-        observations: list[Message],
-        options: list[str] | None = None,
+        observations: Batch,
+        options: Names = None,
         *,
         day: date,
         sizes: tuple[int, ...],
@@ -283,9 +275,8 @@ async def test_arguments_of_any_type_reach_the_next_process_unchanged(store: str
     question = sabir.user("Hi.")
     given = {"day": date(2026, 1, 2), "sizes": (1, 2)}
     async with working(store, main=main, second=gate) as (runner, program):
-        await left_at(gate, runner, runner.run(program.main, question, ["second"], run_id="r", **given))
-    async with working(store, main=main, second=saying("two")) as (runner, _):
-        await runner.result("r")
+        await end_at(gate, runner, runner.run(program.main, question, ["second"], run_id="r", **given))
+    await carried_on(store, main=main, second=saying("two"))
 
     assert seen == [(date(2026, 1, 2), (1, 2), ["second"], question)] * 2
 
@@ -296,7 +287,7 @@ async def test_options_of_one_batch_are_each_recorded(store: str) -> None:
     gate = Gate()
     choose = choosing(("first", "c1", {}), ("second", "c2", {}), heard=heard)
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         return await ctx.choose(observations, ["first", "second"])
 
     async def until_first_is_recorded(runner: DurableRunner) -> None:
@@ -307,7 +298,7 @@ async def test_options_of_one_batch_are_each_recorded(store: str) -> None:
         performing = asyncio.ensure_future(runner.run(program.main, "Hi.", run_id="r"))
         await gate.reached.wait()
         await until_first_is_recorded(runner)
-        await left_at(gate, runner, performing)
+        await end_at(gate, runner, performing)
     async with working(store, main=main, choose=choose, first=saying("one", heard), second=saying("two", heard)) as (
         runner,
         _,
@@ -357,7 +348,7 @@ async def test_what_cannot_be_is_refused_in_one_line(sqlite: str) -> None:
 
     async with DurableRunner(sqlite) as runner:
 
-        async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
             return await runner.run(ctx.other, observations)
 
         program = Program(runner, main=main, other=saying("hello"))

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir import Message
 from sabir_durable import DurableRunner, RunCancelled, RunConflict, RunNotFound, RunPaused, Runs, StoreInvalid, decision
-from sabir_runtime import human_policy
+from sabir_runtime import Batch, human_policy
 from sabir_runtime.human import Question
 
-from tests.durable.assistant import Assistant, Journal
+from tests.durable.assistant import Assistant, Journal, Names
 from tests.durable.children import BEAT, POLL
 from tests.durable.support import Gate, Program, choosing, left_at, saying, working
 
@@ -49,7 +48,7 @@ async def test_runs_are_listed_the_newest_first(store: str) -> None:
     assert [each.run for each in failed] == ["second"]
 
 
-async def failing(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+async def failing(ctx: Program, observations: Batch, options: Names = None) -> Batch:
     raise ValueError("no luck")
 
 
@@ -107,7 +106,7 @@ async def test_a_fork_begins_with_what_was_recorded_before_a_call(store: str) ->
     """That call and all after it are performed anew; the other run stays as it is."""
     heard: list[str] = []
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         return [*await ctx.first(observations), *await ctx.second(observations), *await ctx.third(observations)]
 
     steps = {name: saying(name, heard) for name in ("first", "second", "third")}
@@ -134,12 +133,12 @@ async def test_a_fork_of_a_fork_keeps_all_that_came_before(sqlite: str) -> None:
     """What its origin was given counts as its own: a call that began before the fork is not performed again."""
     heard: list[str] = []
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         await ctx.wide(observations)
         await ctx.before(observations)
         return await ctx.last(observations)
 
-    async def wide(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def wide(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         return [message for _ in range(3) for message in await ctx.tiny(observations)]
 
     policies = {name: saying(name, heard) for name in ("tiny", "before", "last")}
@@ -167,7 +166,7 @@ async def test_a_text_is_said_by_a_person(store: str) -> None:
 async def test_a_call_that_does_not_wait_is_not_decided(store: str) -> None:
     """A wrong path would else make the person's word the result of whatever is at work there."""
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         return [sabir.assistant(f"heard {message.text}") for message in await ctx.person(observations)]
 
     async with working(store, main=main, person=human_policy(decision)) as (runner, program):
@@ -185,7 +184,7 @@ async def test_a_decision_reaches_a_run_that_was_paused_and_resumed_at_once(sqli
     """Between two beats: the work that was paused ends when the run is taken up again, and takes no wait with it."""
     began, ended = asyncio.Queue[str](), asyncio.Queue[str]()
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         began.put_nowait("began")
         try:
             return await decision(Question(tuple(observations)))
@@ -313,7 +312,6 @@ async def test_a_store_of_a_newer_version_is_refused(sqlite: str, tmp_path: Path
 async def test_a_gate_left_is_still_listed_as_running(store: str) -> None:
     """Its worker is gone, and nobody has taken it yet."""
     gate = Gate()
-    async with working(store, main=gate) as (runner, program):
-        await left_at(gate, runner, runner.run(program.main, "Hi.", run_id="r"))
+    await left_at(gate, store, main=gate)
     with Runs(store) as runs:
         assert [(each.run, each.state) for each in runs.list()] == [("r", "running")]

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir import Message
 from sabir_durable import DurableRunner, RunPaused, Runs, StoreInvalid
 from sabir_durable.engine import ReadableJSON
 from sabir_durable.errors import DurableFault
 from sabir_durable.stores import Durability, open_store, parse_store
+from sabir_runtime import Batch
 from sqlalchemy import Engine, event, text
 
+from tests.durable.assistant import Names
 from tests.durable.support import Program, saying, working
 
 
@@ -116,7 +117,7 @@ async def test_what_cannot_be_written_ends_a_run_with_the_reason(
 ) -> None:
     """It is paused if that can still be written down; else whoever waits for it is told, and a restart goes on."""
 
-    async def main(ctx: Program, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
         for engine in engines:
             event.listen(engine, "checkout", lambda connection, *_: connection.execute(f"PRAGMA {limit}"))
         return [sabir.assistant("x" * 300_000, policy="main")]

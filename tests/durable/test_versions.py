@@ -5,10 +5,10 @@ import logging
 
 import pytest
 from sabir_durable import DurableRunner, RunConflict, Runs
-from sabir_durable.roster import Roster
+from sabir_durable.workers import WorkerList
 
 from tests.durable.children import BEAT, POLL
-from tests.durable.support import Gate, Program, left_at, saying
+from tests.durable.support import Gate, Program, end_at, saying
 
 WAITS = "a worker of version '1', of which none is there"
 
@@ -22,7 +22,7 @@ async def left_queued(store: str, *names: str, version: str = "1") -> None:
     for name in names:
         gate = Gate()
         async with runner_of(store, version) as runner:
-            await left_at(gate, runner, runner.run(Program(runner, main=gate).main, "Hi.", run_id=name))
+            await end_at(gate, runner, runner.run(Program(runner, main=gate).main, "Hi.", run_id=name))
 
 
 async def stranded(runner: DurableRunner, *names: str) -> None:
@@ -40,7 +40,7 @@ async def test_a_run_of_a_version_that_nobody_has_says_what_it_waits_for(store: 
         with Runs(store) as runs:
             assert [(each.state, each.waits_for) for each in runs.list()] == [("queued", WAITS)]
             assert runs.show("r").summary.waits_for == WAITS
-            Roster(runs.engine).sign_on("another worker", "sabir", "1", "host", 1)
+            WorkerList(runs.engine).add("another worker", "sabir", "1", "host", 1)
             assert runs.summary("r").waits_for is None
 
 

@@ -44,10 +44,15 @@ class Kept(SyncClosing, ABC):
     is_resumable = False
     """Whether a turn that was interrupted can be finished later."""
 
-    def __init__(self, llm: sabir.ModelAdapter, options: "Sequence[sabir.Option]", output: "Output") -> None:
-        self.llm = llm
-        self.options = options
-        self.output = output
+    def __init__(
+        self, llm: sabir.ModelAdapter, options: "Sequence[sabir.Option]", output: "Output", file: Path | None = None
+    ) -> None:
+        self.llm, self.options, self.output = llm, options, output
+        self._read(file)
+
+    @abstractmethod
+    def _read(self, file: Path | None) -> None:
+        """What was kept so far; UsageError for a file that nothing could be kept in."""
 
     @property
     @abstractmethod
@@ -74,12 +79,11 @@ class Kept(SyncClosing, ABC):
 class History(Kept):
     """A conversation in memory, and in a file where one is given."""
 
-    def __init__(
-        self, llm: sabir.ModelAdapter, options: "Sequence[sabir.Option]", output: "Output", file: Path | None
-    ) -> None:
-        super().__init__(llm, options, output)
+    def _read(self, file: Path | None) -> None:
         self.file = file
-        self.messages = [] if file is None else _read(file)
+        if file is not None:
+            _check_folder("--history", file)
+        self.messages = sabir.load(file) if file is not None and file.exists() else []
 
     @property
     def is_begun(self) -> bool:
@@ -109,12 +113,9 @@ class Recorded(Kept):
     FORGOTTEN = "what was said is kept; --resume answers it, --drop-last or /drop takes it back"
     is_resumable = True
 
-    def __init__(
-        self, llm: sabir.ModelAdapter, options: "Sequence[sabir.Option]", output: "Output", file: Path
-    ) -> None:
-        super().__init__(llm, options, output)
-        if not file.absolute().parent.is_dir():
-            raise UsageError(f"--session {str(file)!r}: there is no folder {str(file.parent)!r}; make it first")
+    def _read(self, file: Path | None) -> None:
+        assert file is not None
+        _check_folder("--session", file)
         self.store = SQLiteStore(file)
         self._open(max(map(_number, self.store.names()), default=1))
 
@@ -176,9 +177,6 @@ def _nothing_said() -> UsageError:
     return UsageError("nothing was said in this conversation yet; there is nothing to take back")
 
 
-def _read(history: Path) -> list[sabir.Message]:
-    if history.exists():
-        return sabir.load(history)
-    if not history.parent.is_dir():
-        raise UsageError(f"--history {str(history)!r}: there is no folder {str(history.parent)!r}; make it first")
-    return []
+def _check_folder(flag: str, file: Path) -> None:
+    if not file.absolute().parent.is_dir():
+        raise UsageError(f"{flag} {str(file)!r}: there is no folder {str(file.parent)!r}; make it first")

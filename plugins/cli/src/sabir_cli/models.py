@@ -8,7 +8,7 @@ from rich.table import Table
 
 from sabir_cli.exits import Exit, exit_of
 from sabir_cli.inputs import JSONFlag
-from sabir_cli.output import Output
+from sabir_cli.output import Output, make_table
 
 UNKNOWN = "?"
 
@@ -50,13 +50,8 @@ def models(
 
 
 def _table(found: dict[str, tuple[sabir.ModelInfo, ...]]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("model", no_wrap=True)
-    table.add_column("reads")
-    table.add_column("context", justify="right")
-    table.add_column("output", justify="right")
-    table.add_column("thinks")
-    table.add_column("refuses", overflow="fold")
+    table = make_table("model", "reads", "context", "output", "thinks", "refuses")
+    table.columns[2].justify = table.columns[3].justify = "right"
     for name, infos in found.items():
         for info in sorted(infos, key=lambda info: info.prefix):
             table.add_row(

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from rich.console import Console, RenderableType
+from rich.table import Table
 from rich.text import Text
 from sabir import Loss
 from sabir.base.errors import one_line, printable
@@ -117,6 +118,9 @@ class Output:
         self.err.print(line, soft_wrap=True)
 
 
-def heading(text: str) -> Text:
-    """A line above something."""
-    return Text(text, style="bold")
+def make_table(*titles: str) -> Table:
+    """An empty table of text without lines, whose first column is never folded."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
+    for number, title in enumerate(titles):
+        table.add_column(title, overflow="fold", no_wrap=not number)
+    return table

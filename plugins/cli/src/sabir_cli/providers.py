@@ -15,7 +15,7 @@ from rich.text import Text
 
 from sabir_cli.dialects import Spoken, spoken_dialects
 from sabir_cli.inputs import JSONFlag
-from sabir_cli.output import Output
+from sabir_cli.output import Output, make_table
 
 STATE_STYLES = {"installed": "green", "registered": "green", "failed": "red"}
 
@@ -63,7 +63,7 @@ def _document(status: sabir.ProviderStatus, dialects: Sequence[Spoken]) -> dict[
 
 
 def _provider_table(found: Sequence[sabir.ProviderStatus]) -> Table:
-    table = _table("provider", "state", "package", "dialects", "key")
+    table = make_table("provider", "state", "package", "dialects", "key")
     for status in found:
         table.add_row(
             Text(status.name, style="bold"),
@@ -76,7 +76,7 @@ def _provider_table(found: Sequence[sabir.ProviderStatus]) -> Table:
 
 
 def _dialect_table(dialects: Sequence[Spoken]) -> Table:
-    table = _table("dialect", "users send", "results hold", "models return", "spoken by")
+    table = make_table("dialect", "users send", "results hold", "models return", "spoken by")
     for each in dialects:
         carries = each.carries
         returned = [*carries["native"].get("assistant", ()), *(["citations"] if carries["citations"] else ())]
@@ -87,11 +87,4 @@ def _dialect_table(dialects: Sequence[Spoken]) -> Table:
             " ".join(("text", *returned)),
             " ".join((each.speaker.provider, *each.other_providers)),
         )
-    return table
-
-
-def _table(*titles: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
-    for number, title in enumerate(titles):
-        table.add_column(title, overflow="fold", no_wrap=not number)
     return table

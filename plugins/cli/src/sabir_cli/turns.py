@@ -19,7 +19,6 @@ from sabir_session import (
     EvaluateArguments,
     Event,
     InnerMessage,
-    PromptResponse,
     ReplyArrived,
     RequestStarted,
     Session,
@@ -75,10 +74,6 @@ def take_turn(
         raise left.error from None
     finally:
         output.end_line()
-    return _turn(response, watch)
-
-
-def _turn(response: "PromptResponse[None]", watch: "_Watch") -> Turn:
     last = watch.heard[-1] if watch.heard else Spoken(response.reply, 0.0)
     return Turn(response.messages, last, tuple(watch.heard))
 

@@ -9,6 +9,8 @@ nats-py reconnects by itself. Nothing is sent while it does: what it would buffe
 import asyncio
 import logging
 import math
+import re
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeAlias
@@ -22,7 +24,6 @@ from sabir.base.errors import one_line
 from sabir_distributed.access import Access
 from sabir_distributed.addresses import Address, read_addresses, without_secrets
 from sabir_distributed.errors import AccessInvalid, AccessRefused, NoServer
-from sabir_distributed.refusals import is_refusal, kept_from, remedy_for
 from sabir_distributed.subjects import INBOXES
 
 Handler: TypeAlias = Callable[[Msg], Awaitable[None]]
@@ -36,6 +37,9 @@ CLOSES_WITHIN = 0.5
 """Seconds that a connection which was never opened has to close."""
 _UNBOUNDED = 0
 """What a subscription holds back is bounded by the requests in flight, not by nats-py's limits, which drop."""
+_LOGIN = re.compile("authorization|authentication", re.IGNORECASE)
+_TLS = re.compile("secure connection|tls|certificate", re.IGNORECASE)
+_SUBJECT = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"', re.IGNORECASE)
 
 
 def shown(target: Target) -> str:
@@ -158,10 +162,10 @@ class Connection:
     def _missing(self, error: Exception | None) -> NoServer:
         if self._is_ended:
             return NoServer(f"the connection to NATS at {self.target} was closed; send before it is")
-        refusal = next((each for each in (error, self._last) if each is not None and is_refusal(each)), None)
+        refusal = next((each for each in (error, self._last) if each is not None and _is_refusal(each)), None)
         if refusal is not None:
             told = f"the NATS server at {self.target} and this client do not agree: {self._said(refusal)}"
-            return AccessRefused(f"{told}; {remedy_for(refusal)}")
+            return AccessRefused(f"{told}; {_remedy_for(refusal)}")
         reason = self.trouble or self._said(error or ConnectionError("it was lost"))
         remedy = "start nats-server there, or give the URL of one"
         return NoServer(f"no NATS server at {self.target} within {self._patience:g} s: {reason}; {remedy}")
@@ -261,7 +265,7 @@ class Connection:
     async def _on_error(self, error: Exception) -> None:
         said = self._said(error)
         logger.debug("nats at %s: %s", self.target, said)
-        may_not_hear, subject = kept_from(said)
+        may_not_hear, subject = _kept_from(said)
         if subject:
             remedy = "give its user these permissions in the server's configuration"
             refused = AccessRefused(f"the NATS server at {self.target} refuses: {said}; {remedy}")
@@ -270,7 +274,7 @@ class Connection:
             self.on_refused(subject, refused)
             return
         self._last = error
-        self._refusals += is_refusal(error)
+        self._refusals += _is_refusal(error)
         if self._is_opening and self._refusals >= len(self._addresses):  # all of them: it is no use to try on
             raise self._missing(error)
 
@@ -286,3 +290,25 @@ class Connection:
 
     async def _on_closed(self) -> None:
         self._end(self._client.last_error)
+
+
+def _is_refusal(error: Exception | None) -> bool:
+    """Whether it is no use to ask again: the server is there, and does not want this client, or this client it."""
+    if isinstance(error, ssl.SSLError | nats.errors.SecureConnWantedError | nats.errors.AuthorizationError):
+        return True
+    return isinstance(error, nats.errors.Error) and bool(_LOGIN.search(str(error)))
+
+
+def _remedy_for(refusal: Exception) -> str:
+    """What lets a client in."""
+    if isinstance(refusal, ssl.SSLError) or _TLS.search(str(refusal)):
+        return "give the CA of its certificate (NATS_CA), and NATS_CERT and NATS_KEY where it asks for them"
+    return (
+        "give Access(…) or NATS_CREDS, NATS_NKEY, NATS_USER and NATS_PASSWORD, or NATS_TOKEN, as its accounts have it"
+    )
+
+
+def _kept_from(said: str) -> tuple[bool, str]:
+    """Whether a client may not hear a subject, and which subject it may not use, in small letters; else empty."""
+    found = _SUBJECT.search(said)
+    return (False, "") if found is None else (found[1].lower() == "subscription", found[2].lower())

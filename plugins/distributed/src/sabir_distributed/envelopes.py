@@ -68,7 +68,7 @@ class Request(Envelope):
     depth: int = Field(default=0, ge=0, exclude_if=operator.not_)
     """How many calls it is within."""
     waited: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    """How long it was on its way before it was sent this time; 0 the first time: it stands in no line then."""
+    """How long it was on its way before it was sent this time; 0 the first time: it does not wait then."""
 
 
 class Fault(Failure):
@@ -78,12 +78,17 @@ class Fault(Failure):
     """Whether the policy itself failed, or the worker could not run it."""
 
 
-class Answered(Envelope):
+class Said(Envelope):
+    """What a worker says of one request."""
+
+    id: Name
+    worker: WorkerName
+
+
+class Answered(Said):
     """The batch of a policy, its option calls answered."""
 
     kind: Literal["answered"] = "answered"
-    id: Name
-    worker: WorkerName
     result: tuple[Message, ...] = Field(fail_fast=True)
 
 
@@ -97,29 +102,23 @@ class Failed(Envelope):
     error: Fault
 
 
-class Accepted(Envelope):
+class Accepted(Said):
     """A worker has it, and says so again every so many seconds."""
 
     kind: Literal["accepted"] = "accepted"
-    id: Name
-    worker: WorkerName
     every: float = Field(gt=0, allow_inf_nan=False)
 
 
-class Busy(Envelope):
+class Busy(Said):
     """A worker has as much as it takes, or as are older: ask again."""
 
     kind: Literal["busy"] = "busy"
-    id: Name
-    worker: WorkerName
 
 
-class Released(Envelope):
+class Released(Said):
     """A worker stops before it is done: the request is for another."""
 
     kind: Literal["released"] = "released"
-    id: Name
-    worker: WorkerName
 
 
 class Alive(Envelope):
@@ -130,12 +129,10 @@ class Alive(Envelope):
     requests: tuple[Name, ...] = Field(max_length=MOST_OPTIONS, fail_fast=True)
 
 
-class Willing(Envelope):
+class Willing(Said):
     """A worker would take a request that another let down."""
 
     kind: Literal["willing"] = "willing"
-    id: Name
-    worker: WorkerName
 
 
 class Cancelled(Envelope):

@@ -16,10 +16,10 @@ from sabir.options.context import current_depth
 from sabir.vocabulary.messages import new_ids
 from sabir_runtime import Batch, BoundCall, PolicyInvalid, Runner, RuntimeFault, UnknownOption
 
+from sabir_distributed.caller import CallerConnection
 from sabir_distributed.connection import Target, shown
 from sabir_distributed.envelopes import SCHEMA, Failed, Request
 from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge, RequestTimedOut, RunnerClosed
-from sabir_distributed.line import Line
 from sabir_distributed.settings import CallSettings
 from sabir_distributed.subjects import check_context
 
@@ -44,7 +44,7 @@ class DistributedRunner(Runner, AsyncClosing):
         self._target = target
         self._name = None if name is None else check_context(name)
         self._settings = settings or CallSettings()
-        self._line: Line | None = None
+        self._caller: CallerConnection | None = None
         self._opening: asyncio.Lock | None = None
 
     def __repr__(self) -> str:
@@ -57,19 +57,19 @@ class DistributedRunner(Runner, AsyncClosing):
         Raises PolicyFailed, and the errors of `sabir_distributed.errors`.
         """
         request = self._request(call)
-        line = self._line
-        if line is None or not line.is_open or line.connection.loop is not asyncio.get_running_loop():
-            line = await self._open()
-        ending = await line.ask(request)
+        caller = self._caller
+        if caller is None or not caller.is_open or caller.connection.loop is not asyncio.get_running_loop():
+            caller = await self._open()
+        ending = await caller.ask(request)
         if isinstance(ending, Failed):
             raise _fault(ending)
         return list(ending.result)
 
     async def aclose(self) -> None:
         """End the connection; a later call opens another."""
-        line, self._line, self._opening = self._line, None, None
-        if line is not None:
-            await line.close()
+        caller, self._caller, self._opening = self._caller, None, None
+        if caller is not None:
+            await caller.close()
 
     def _request(self, call: BoundCall) -> Request:
         """The request of a call, in which everything was checked; PolicyInvalid for arguments that cannot be sent."""
@@ -88,27 +88,27 @@ class DistributedRunner(Runner, AsyncClosing):
         }
         return assemble(Request, values, set(_GIVEN))
 
-    async def _open(self) -> Line:
-        """The line of this event loop, made by the first who asks."""
+    async def _open(self) -> CallerConnection:
+        """The connection of this event loop, made by the first call that needs it."""
         loop = asyncio.get_running_loop()
-        if self._line is not None and self._line.connection.loop is not loop:
-            if not self._line.connection.loop.is_closed():
+        if self._caller is not None and self._caller.connection.loop is not loop:
+            if not self._caller.connection.loop.is_closed():
                 remedy = "use one runner for each event loop, or await its aclose() first"
                 raise RuntimeFault(f"{self!r} is connected in another event loop; {remedy}")
-            self._line = self._opening = None
+            self._caller = self._opening = None
         opening = self._opening = self._opening or asyncio.Lock()
         async with opening:
-            if self._opening is opening and (self._line is None or not self._line.is_open):
-                line = Line(self._target, self._settings)
-                await line.open()
+            if self._opening is opening and (self._caller is None or not self._caller.is_open):
+                caller = CallerConnection(self._target, self._settings)
+                await caller.open()
                 if self._opening is opening:
-                    self._line = line
+                    self._caller = caller
                 else:
-                    await line.close()
-            if self._line is None or self._opening is not opening:
+                    await caller.close()
+            if self._caller is None or self._opening is not opening:
                 remedy = "close a runner after its last call"
                 raise RunnerClosed(f"{self!r} was closed while it connected for a call; it was not sent; {remedy}")
-            return self._line
+            return self._caller
 
 
 def _fault(failed: Failed) -> SabirError:

@@ -49,7 +49,7 @@ class WorkerSettings(Frozen):
     concurrency: int = Field(default=32, ge=1)
     """How many requests it works on at once."""
     waiting: int = Field(default=256, ge=0)
-    """How many more stand in line, those first that are on their way the longest; to others it says that it is busy."""
+    """How many more wait, those first that are on their way the longest; to others it says that it is busy."""
     accept_after: Seconds = Field(default=0.05, ge=0)
     """After how long it accepts a request that it has not answered yet: short calls need no acceptance."""
     beat: Seconds = Field(default=1.0, gt=0)
@@ -63,7 +63,7 @@ class WorkerSettings(Frozen):
     largest: int = Field(default=LARGEST, ge=1)
     """Bytes that a request may have, unpacked."""
     held: int = Field(default=8 * LARGEST, ge=1)
-    """Bytes of the requests that it has in hand at once; to others it says that it is busy."""
+    """Bytes of the requests that it has at once; to others it says that it is busy."""
     longest: Seconds = Field(default=86_400.0, gt=0, allow_inf_nan=False)
     """How long it gives a request at most, whatever its caller would wait."""
     inbox: Inbox = INBOXES

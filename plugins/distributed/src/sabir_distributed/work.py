@@ -1,15 +1,26 @@
-"""One request in a worker's hands, and how it becomes an answer.
+"""One request of a worker, and how it becomes an answer.
 
 Request ──arguments, options──▶ bound policy ──batch──▶ Answered
                   └ do not fit         └ raises ──────▶ Failed: raised_by worker, or policy
 """
 
 import asyncio
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sabir.base.models import assemble
 from sabir.options.context import at_depth
-from sabir_runtime import Batch, BoundCall, BoundPolicy, InMemoryRunner, PolicyFailed, PolicyInvalid, RuntimeFault
+from sabir_runtime import (
+    BaseContext,
+    Batch,
+    BoundCall,
+    BoundPolicy,
+    InMemoryRunner,
+    PolicyFailed,
+    PolicyInvalid,
+    RuntimeFault,
+)
 from sabir_runtime.failures import MOST_CHARACTERS, failure_of
 
 from sabir_distributed.envelopes import SCHEMA, Answered, Failed, Fault, Request, encode
@@ -40,8 +51,8 @@ class Work:
     """Whether nobody waits for its answer from here any more."""
     is_released: bool = False
     """Whether it was stopped so that another worker takes it."""
-    is_tired: bool = False
-    """Whether it stood in line at the last beat."""
+    is_overdue: bool = False
+    """Whether it waited already at the last beat."""
 
     @property
     def asker(self) -> str:
@@ -53,6 +64,9 @@ class Work:
         assert self.task is not None
         self.is_stopped = True
         self.task.cancel()
+
+
+_REMEDY = "give it a class derived from BaseContext, whose __init__ needs a runner alone"
 
 
 class WorkerRunner(InMemoryRunner):
@@ -67,6 +81,26 @@ class WorkerRunner(InMemoryRunner):
         except BaseException as error:
             failure = PolicyFailed.of(error)
             raise failure from failure.__cause__
+
+
+def make_context(context: Callable[[InMemoryRunner], BaseContext]) -> BaseContext:
+    """The context, made with a runner of this process; RuntimeFault where it is none, or needs more than a runner."""
+    runner = WorkerRunner()
+    called = getattr(context, "__qualname__", type(context).__name__)
+    if isinstance(context, type) and not issubclass(context, BaseContext):
+        raise RuntimeFault(f"a worker serves contexts, not the class {called!r}; {_REMEDY}")
+    if inspect.iscoroutinefunction(context):
+        raise RuntimeFault(f"a worker serves contexts, not the async function {called!r}; {_REMEDY}")
+    try:
+        inspect.signature(context).bind(runner)
+    except TypeError as error:
+        raise RuntimeFault(f"a worker cannot make {called!r} with a runner alone: {error}; {_REMEDY}") from None
+    except ValueError:
+        pass  # what is built in may show no signature
+    made: object = context(runner)
+    if not isinstance(made, BaseContext):
+        raise RuntimeFault(f"a worker serves contexts, not a {type(made).__name__}; {_REMEDY}")
+    return made
 
 
 def check_subject(subject: str, request: Request, worker: str) -> None:

@@ -1,7 +1,7 @@
 """The worker's side: a context whose policies answer requests.
 
     sabir.<context>.<policy> ──queue group──▶ Worker ──▶ bound policy, in this process ──▶ Answered · Failed
-                                                ├ full            ──▶ Busy, or in line for a while (`hands`)
+                                                ├ full            ──▶ Busy, or it waits for a while (`work_queue`)
                                                 ├ not done soon   ──▶ Accepted, then Alive again and again
                                                 ├ cancelled       ──▶ stopped, no answer
                                                 ├ not readable    ──▶ Failed; every request with an inbox has an answer
@@ -42,14 +42,13 @@ from sabir_distributed.envelopes import (
     encode,
 )
 from sabir_distributed.errors import EnvelopeInvalid, NoServer, RequestTimedOut
-from sabir_distributed.hands import Hands
-from sabir_distributed.making import make_context
 from sabir_distributed.memory import NOTHING, Memory
 from sabir_distributed.messages import KnownMessages
 from sabir_distributed.packing import unpack
 from sabir_distributed.settings import WorkerSettings
 from sabir_distributed.subjects import QUEUE, all_of, beats_for, check_context, is_inbox, requests_for, requests_of
-from sabir_distributed.work import Work, answer_of, check_asker, check_subject, refusal_of
+from sabir_distributed.work import Work, answer_of, check_asker, check_subject, make_context, refusal_of
+from sabir_distributed.work_queue import WorkQueue
 
 RELEASED_WITHIN = 5.0
 """Seconds that policies have to end after they were cancelled, before the worker leaves without them."""
@@ -83,7 +82,7 @@ class Worker:
         self._settings = settings or WorkerSettings()
         self._policies: dict[str, BoundPolicy] = self.context.bound_policies()
         limits = self._settings
-        self._hands = Hands(places=limits.concurrency, room=limits.waiting, held=limits.held)
+        self._queue = WorkQueue(places=limits.concurrency, room=limits.waiting, held=limits.held)
         self._memory = Memory()
         self._known = KnownMessages()
         self._subscriptions: list[Subscription] = []
@@ -100,12 +99,12 @@ class Worker:
     @property
     def requests(self) -> list[str]:
         """The ids of the requests that it works on."""
-        return list(self._hands.begun)
+        return list(self._queue.begun)
 
     @property
     def waiting(self) -> list[str]:
-        """The ids of the requests that stand in line, the next one first."""
-        return [work.request.id for work in self._hands.line]
+        """The ids of the requests that wait for a place, the next one first."""
+        return [work.request.id for work in self._queue.waiting]
 
     @property
     def trouble(self) -> str:
@@ -182,7 +181,7 @@ class Worker:
         # While the server is away there is nothing to drain, but what stands would be taken up with the connection.
         leave = connection.drain if connection.is_up else connection.unsubscribe
         await asyncio.gather(*(leave(each) for each in taken))
-        self._refuse_all(self._hands.dismiss_line())
+        self._refuse_all(self._queue.remove_waiting())
         await self._settle(self._settings.drain if connection.is_open else 0.0)
         self._release_all()
         await self._settle(RELEASED_WITHIN)
@@ -199,7 +198,7 @@ class Worker:
         """Wait until nothing is in hand and everything is said, or the time is over."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
-                while tasks := [*(work.task for work in self._hands.begun.values() if work.task), *self._sayings]:
+                while tasks := [*(work.task for work in self._queue.begun.values() if work.task), *self._sayings]:
                     await asyncio.wait(tasks)
 
     async def _until_stopped(self) -> None:
@@ -220,7 +219,7 @@ class Worker:
             body = unpack(message.data, self._settings.largest)
             request = decode_request(body, self._known)
             check_subject(message.subject, request, self.id)
-            kept, known = self._memory.recall(request.id), self._hands.find(request.id)
+            kept, known = self._memory.recall(request.id), self._queue.find(request.id)
             check_asker(request, message.reply, kept or known)
         except Exception as error:  # whatever came, its caller waits for an answer
             fault = refusal_of(error)
@@ -234,7 +233,7 @@ class Worker:
             known.reply = message.reply
             if known.is_accepted:
                 await self._say_accepted(known)
-        elif (self._hands.has_place or request.waited) and self._hands.can_hold(len(body)):
+        elif (self._queue.has_place or request.waited) and self._queue.can_hold(len(body)):
             self._take(request, message.reply, len(body))
         else:
             await self._say(message.reply, Busy(id=request.id, worker=self.id))
@@ -248,16 +247,16 @@ class Worker:
         return False
 
     def _take(self, request: Request, reply: str, size: int) -> None:
-        """Begin a request, or put it in line."""
+        """Begin a request, or let it wait."""
         loop = self._connected().loop
         now, longest = loop.time(), self._settings.longest
         ends, since = now + min(request.seconds_left, longest), now - min(request.waited, longest)
         work = Work(request, reply, ends=ends, since=since, size=size)
         work.timer = loop.call_later(min(self._settings.accept_after, request.seconds_left), self._accept, work)
-        if self._hands.has_place:
-            self._hands.begin(work)
+        if self._queue.has_place:
+            self._queue.begin(work)
             self._begin(work)
-        elif (youngest := self._hands.line_up(work)) is not None:
+        elif (youngest := self._queue.wait(work)) is not None:
             self._refuse_all([youngest])
 
     def _begin(self, work: Work) -> None:
@@ -265,7 +264,7 @@ class Worker:
         work.task.add_done_callback(lambda task: self._end(work, task))
 
     def _refuse_all(self, dismissed: list[Work]) -> None:
-        """Tell the callers of those who stood in line that they ask again."""
+        """Tell the callers of requests that waited to ask again."""
         for work in dismissed:
             work.timer.cancel()
             self._later(self._say(work.reply, Busy(id=work.request.id, worker=self.id)))
@@ -284,7 +283,7 @@ class Worker:
         """Put a request away, also one that was cancelled before its policy began, and begin the next."""
         id = work.request.id
         work.timer.cancel()
-        following = self._hands.put_away(work)
+        following = self._queue.remove(work)
         if following is not None:
             self._begin(following)
         if not task.cancelled():
@@ -310,23 +309,23 @@ class Worker:
     def _would_take(self, id: str) -> bool:
         """Whether it has a place for a request, or has it already; not while it stops."""
         assert self._stop is not None
-        known = self._hands.find(id) is not None or self._memory.recall(id) is not None
-        return known or (self._hands.has_place and not self._stop.is_set())
+        known = self._queue.find(id) is not None or self._memory.recall(id) is not None
+        return known or (self._queue.has_place and not self._stop.is_set())
 
     def _cancel(self, id: str) -> None:
-        work = self._hands.find(id)
+        work = self._queue.find(id)
         if work is not None and work.task is not None:
             work.stop()
             return
         if work is not None:
             work.timer.cancel()
-            self._hands.put_away(work)
+            self._queue.remove(work)
         if self._memory.recall(id) is None:
             self._memory.keep(id, NOTHING)
 
     def _release_all(self) -> None:
-        self._refuse_all(self._hands.dismiss_line())
-        for work in self._hands.begun.values():
+        self._refuse_all(self._queue.remove_waiting())
+        for work in self._queue.begun.values():
             work.is_released = True
             work.stop()
 
@@ -353,9 +352,9 @@ class Worker:
 
     def _tell_alive(self) -> None:
         """One beat: to each caller, the requests of its that were accepted and are not done."""
-        self._refuse_all(self._hands.dismiss_tired())
+        self._refuse_all(self._queue.remove_overdue())
         callers: dict[str, list[str]] = {}
-        for work in self._hands.all():
+        for work in self._queue.all():
             if work.is_accepted:
                 callers.setdefault(beats_for(work.reply), []).append(work.request.id)
         for subject, requests in callers.items():

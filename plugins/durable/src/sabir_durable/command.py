@@ -11,13 +11,12 @@ sabir runs decide RUN PATH TEXT         a person's answer; without TEXT, message
 sabir runs recover                      give back what dead workers had
 """
 
-import json as json_text
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from pydantic_core import to_json
 from sabir import Message
 from sabir.base.errors import printable
 from sabir.errors import SettingsInvalid
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     from sabir_durable.runs import Runs
 
 Action: TypeAlias = Literal["list", "show", "cancel", "pause", "resume", "fork", "delete", "decide", "recover"]
+Told: TypeAlias = Sequence[RunSummary] | RunDetails | Mapping[str, Any]
+"""What a command tells: runs, one run, or what became of some."""
 WIDTH = 80
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 """Seconds in each, the largest first."""
@@ -76,56 +77,58 @@ def runs(
     json
         Write JSON.
     """
-    if action == "recover":
-        from sabir_durable.recovery import recover_store
-
-        _tell({"requeued": recover_store(store)}, json=json)
-        return
+    from sabir_durable.recovery import recover_store
     from sabir_durable.runs import Runs
 
-    order = _Order(action, run, more, state, limit, at, name, for_version, older_than, json)
-    order.check()
+    actions: dict[Action, Callable[[Runs], Told]] = {
+        "list": lambda stored: stored.list(state=state, limit=limit),
+        "show": lambda stored: stored.show(run),
+        "cancel": lambda stored: _steer(stored, stored.cancel, run),
+        "pause": lambda stored: _steer(stored, stored.pause, run),
+        "resume": lambda stored: _steer(stored, stored.resume, run),
+        "fork": lambda stored: {"run": stored.fork(run, at=at, name=name, version=for_version)},
+        "delete": lambda stored: {"deleted": _delete(stored, [run, *more] if run else [], older_than)},
+        "decide": lambda stored: _decide(stored, run, more),
+        "recover": lambda stored: {"requeued": recover_store(store)},
+    }
+    _check_names(action, run, more)
     with Runs(store) as stored:
-        _ACTIONS[action](stored, order)
+        told = actions[action](stored)
+    print(printable(to_json(told, indent=2).decode() if json else "\n".join(_lines(told))))  # as no terminal obeys it
 
 
-@dataclass(frozen=True)
-class _Order:
-    """What the command line says."""
-
-    action: Action
-    run: str
-    more: tuple[str, ...]
-    state: RunState | None
-    limit: int
-    at: str | None
-    name: str | None
-    for_version: str | None
-    older_than: str | None
-    json: bool
-
-    def check(self) -> None:
-        """Refuse names of runs that are missing, or too many."""
-        if self.action in ("list", "delete"):
-            return
-        if not self.run:
-            raise SettingsInvalid(f"`sabir runs {self.action}` needs the name of a run; `sabir runs list` shows them")
-        if self.more and self.action != "decide":
-            remedy = "call it once for each"
-            raise SettingsInvalid(f"`sabir runs {self.action}` takes one run, not {self.more[0]!r} too; {remedy}")
+def _check_names(action: Action, run: str, more: Sequence[str]) -> None:
+    """Refuse names of runs that are missing, or too many."""
+    if action in ("list", "delete", "recover"):
+        return
+    if not run:
+        raise SettingsInvalid(f"`sabir runs {action}` needs the name of a run; `sabir runs list` shows them")
+    if more and action != "decide":
+        raise SettingsInvalid(f"`sabir runs {action}` takes one run, not {more[0]!r} too; call it once for each")
 
 
-def _delete(stored: "Runs", order: _Order) -> None:
-    names = [order.run, *order.more] if order.run else []
-    deleted: list[str] | int = names
-    if bool(names) == (order.older_than is not None):
+def _steer(stored: "Runs", change: Callable[[str], None], run: str) -> Told:
+    change(run)
+    return [stored.summary(run)]
+
+
+def _decide(stored: "Runs", run: str, more: Sequence[str]) -> Told:
+    path, answer, *rest = (*more, "", "")[: max(2, len(more))]
+    said: str | list[Message] = answer or loads("" if sys.stdin.isatty() else sys.stdin.read())
+    if not path or not said or rest:
+        raise SettingsInvalid("`sabir runs decide RUN PATH TEXT` needs all three; `sabir runs show RUN` names the path")
+    stored.decide(run, path, said)
+    return [stored.summary(run)]
+
+
+def _delete(stored: "Runs", names: list[str], older_than: str | None) -> list[str] | int:
+    if bool(names) == (older_than is not None):
         remedy = "or `sabir runs delete --older-than 30d`, for all that ended so long ago"
         raise SettingsInvalid(f"`sabir runs delete RUN...` needs the names of runs, {remedy}")
-    if order.older_than is None:
-        stored.delete(*names)
-    else:
-        deleted = stored.delete_ended(_seconds(order.older_than))
-    _tell({"deleted": deleted}, json=order.json)
+    if older_than is not None:
+        return stored.delete_ended(_seconds(older_than))
+    stored.delete(*names)
+    return names
 
 
 def _seconds(age: str) -> float:
@@ -137,60 +140,24 @@ def _seconds(age: str) -> float:
     return float(number) * _UNITS[unit]
 
 
-def _steer(stored: "Runs", order: _Order) -> None:
-    steps: dict[str, Callable[[str], None]] = {
-        "cancel": stored.cancel,
-        "pause": stored.pause,
-        "resume": stored.resume,
-    }
-    steps[order.action](order.run)
-    _list([stored.summary(order.run)], json=order.json)
+def _lines(told: Told) -> Iterator[str]:
+    """What a command tells, in lines for people."""
+    if isinstance(told, RunDetails):
+        yield from _details(told)
+    elif isinstance(told, Mapping):
+        for label, value in told.items():
+            yield f"{label}: {(', '.join(value) or 'nothing') if isinstance(value, list) else value}"
+    else:
+        yield from map(_summary, told) if told else ["no runs"]
 
 
-def _decide(stored: "Runs", order: _Order) -> None:
-    path, answer, *rest = (*order.more, "", "")[: max(2, len(order.more))]
-    said: str | list[Message] = answer
-    if not answer:
-        said = loads("" if sys.stdin.isatty() else sys.stdin.read())
-    if not path or not said or rest:
-        raise SettingsInvalid("`sabir runs decide RUN PATH TEXT` needs all three; `sabir runs show RUN` names the path")
-    stored.decide(order.run, path, said)
-    _list([stored.summary(order.run)], json=order.json)
+def _summary(summary: RunSummary) -> str:
+    head = f"{summary.state:9} {_ago(summary.updated_at):>5}  {summary.run}"
+    why = f"waits for {summary.waits_for}" if summary.waits_for else summary.fault or ""
+    return one_line_kept(head, f"{summary.context}.{summary.name} {why}", WIDTH)
 
 
-def _fork(stored: "Runs", order: _Order) -> None:
-    made = stored.fork(order.run, at=order.at, name=order.name, version=order.for_version)
-    _tell({"run": made}, json=order.json)
-
-
-_ACTIONS: dict[Action, Callable[["Runs", _Order], None]] = {
-    "list": lambda stored, order: _list(stored.list(state=order.state, limit=order.limit), json=order.json),
-    "show": lambda stored, order: _show(stored.show(order.run), json=order.json),
-    "cancel": _steer,
-    "pause": _steer,
-    "resume": _steer,
-    "fork": _fork,
-    "delete": _delete,
-    "decide": _decide,
-}
-
-
-def _list(summaries: "tuple[RunSummary, ...] | list[RunSummary]", *, json: bool) -> None:
-    if json:
-        _write(json_text.dumps([summary.model_dump(mode="json") for summary in summaries], indent=2))
-        return
-    for summary in summaries:
-        head = f"{summary.state:9} {_ago(summary.updated_at):>5}  {summary.run}"
-        why = f"waits for {summary.waits_for}" if summary.waits_for else summary.fault or ""
-        _write(one_line_kept(head, f"{summary.context}.{summary.name} {why}", WIDTH))
-    if not summaries:
-        _write("no runs")
-
-
-def _show(details: RunDetails, *, json: bool) -> None:
-    if json:
-        _write(details.model_dump_json(indent=2))
-        return
+def _details(details: RunDetails) -> Iterator[str]:
     summary = details.summary
     rows = {
         "run": summary.run, "state": summary.state, "calls": f"{summary.context}.{summary.name}",
@@ -198,24 +165,8 @@ def _show(details: RunDetails, *, json: bool) -> None:
         "waits": summary.waits_for and f"for {summary.waits_for}",
         "fork of": summary.forked_from,
     }  # fmt: skip
-    for label, value in rows.items():
-        if value:
-            _write(one_line_kept(f"{label:8}", value, WIDTH))
-    _write(details.tree(WIDTH))
-
-
-def _tell(told: dict[str, object], *, json: bool) -> None:
-    if json:
-        _write(json_text.dumps(told, indent=2))
-        return
-    for label, value in told.items():
-        shown = ", ".join(map(str, value)) or "nothing" if isinstance(value, list) else str(value)
-        _write(f"{label}: {shown}")
-
-
-def _write(text: str) -> None:
-    """Print; what a model wrote cannot steer the terminal."""
-    print(printable(text))
+    yield from (one_line_kept(f"{label:8}", value, WIDTH) for label, value in rows.items() if value)
+    yield details.tree(WIDTH)
 
 
 def _ago(moment: float) -> str:

@@ -24,6 +24,7 @@ from typing import NoReturn, ParamSpec, Protocol, TypeVar
 from sabir import Message
 from sabir.options.answers import unanswered
 from sabir.options.context import ToolContext
+from sabir.vocabulary.history import dumps, loads
 from sabir_runtime import paths
 from sabir_runtime.batches import answer_batch, lanes_of
 from sabir_runtime.contexts import BoundCall
@@ -32,16 +33,9 @@ from sabir_runtime.failures import PolicyFailed, is_cancelled
 from sabir_runtime.policies import Batch
 
 from sabir_durable.errors import DurableFault
-from sabir_durable.ledger import OPEN, Call, Hold, Ledger
-from sabir_durable.records import (
-    Request,
-    answer_request,
-    decode_batch,
-    difference,
-    encode_batch,
-    encode_failure,
-    request_of,
-)
+from sabir_durable.ledger import OPEN, Hold, Ledger
+from sabir_durable.records import Request, answer_request, difference, encode_failure, request_of
+from sabir_durable.tables import Call
 
 Parameters = ParamSpec("Parameters")
 Given = TypeVar("Given")
@@ -66,6 +60,7 @@ class Execution:
 
     def __init__(self, worker: Worker, hold: Hold, known: dict[str, Call]) -> None:
         self.hold = hold
+        self.loop = asyncio.get_running_loop()
         self._worker, self._ledger, self._known = worker, worker.ledger, known
         self._numbers = max((call.number for call in known.values()), default=-1) + 1
         self._stopped: Exception | None = None
@@ -127,7 +122,7 @@ class Execution:
     async def wait(self, path: str) -> list[Message]:
         """What somebody decides for the call at that path."""
         row = await self._store(self._ledger.wait, self.hold, path)
-        return decode_batch(row.batch or await self._worker.decision(self.hold.run, path))
+        return loads(row.batch or await self._worker.decision(self.hold.run, path))
 
     async def _carry_on(self, row: Call | None, path: str, call: BoundCall) -> Batch:
         """From what stands in the ledger to the end of the call; another's word, where one came first, is kept."""
@@ -136,9 +131,9 @@ class Execution:
         chosen = row.batch if row else None
         try:
             with paths.enter(path), _at(self, path):
-                batch = decode_batch(chosen) if chosen else await call.decide()
+                batch = loads(chosen) if chosen else await call.decide()
                 self.check()
-                text = chosen or encode_batch(batch)
+                text = chosen or dumps(batch)
                 calls = unanswered(batch)
                 standing = (
                     await self._store(self._ledger.decide, self.hold, path, text) if calls and not chosen else None
@@ -146,7 +141,7 @@ class Execution:
                 if standing is None:
                     result = await answer_batch(batch, partial(self._answer, _places(path, calls), call))
                     self.check()
-                    written = encode_batch(result) if calls else None
+                    written = dumps(result) if calls else None
                     standing = await self._store(self._ledger.finish, self.hold, path, text, written)
                     if standing is None:
                         return result
@@ -169,7 +164,7 @@ class Execution:
             result = await call.answer(message, self._context(path, message))
             self.check()
             row = await self._store(
-                self._ledger.answer, self.hold, path, self._number(), request, encode_batch([result]), started
+                self._ledger.answer, self.hold, path, self._number(), request, dumps([result]), started
             )
             if row is None:
                 return result

@@ -10,34 +10,18 @@ All of this blocks; `execution` calls it in threads.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
+from uuid import uuid4
 
-from sabir import Message
-from sqlalchemy import (
-    Connection,
-    Engine,
-    Float,
-    Integer,
-    Select,
-    Text,
-    and_,
-    bindparam,
-    delete,
-    exists,
-    func,
-    not_,
-    or_,
-    select,
-    update,
-)
-from sqlalchemy.types import TypeEngine
+import sqlalchemy as sa
 
 from sabir_durable.errors import RunConflict, RunNotFound, RunTaken
-from sabir_durable.records import Request, decode_batch, decode_failure
-from sabir_durable.tables import calls, runs, workers
+from sabir_durable.records import Request
+from sabir_durable.tables import Call, Run, calls, runs, workers
+from sabir_durable.views import CallState
 
 OPEN = ("started", "waiting")
 """States of a call that has neither result nor failure."""
@@ -45,66 +29,11 @@ MOST_DEATHS = 20
 """After so many workers that died while they had a run, and wrote nothing new of it, it is paused: it may be what kills
 them."""
 
-Wish: TypeAlias = Literal["run", "pause", "cancel"]
-"""What shall become of a run."""
 
-
-@dataclass(frozen=True)
-class Call:
-    """One row of the ledger."""
-
-    run: str
-    path: str
-    number: int
-    kind: str
-    name: str
-    digest: str
-    request: str
-    state: str
-    batch: str | None = None
-    result: str | None = None
-    failure: str | None = None
-    worker: str | None = None
-    started_at: float = 0.0
-    ended_at: float | None = None
-
-    @property
-    def given(self) -> str:
-        """What it gave, as JSON; while it is open, what its policy chose."""
-        return self.result or self.batch or "[]"
-
-    def outcome(self) -> list[Message]:
-        """What it gave, once it is closed; raises the PolicyFailed that it failed with."""
-        if self.state == "failed":
-            raise decode_failure(self.failure or "{}")
-        return decode_batch(self.given)
-
-
-@dataclass(frozen=True)
-class Run:
-    """What was asked of a run, and who has it."""
-
-    run: str
-    application: str
-    version: str
-    context: str
-    name: str
-    digest: str
-    request: str
-    epoch: int = 0
-    deaths: int = 0
-    """How many workers died while they had it, since something new of it was written or it was resumed by hand."""
-    wish: Wish = "run"
-    fault: str | None = None
-    worker: str | None = None
-    holder: str | None = None
-    """Who is at it, stopped or not, until nothing of it runs there any more."""
-    forked_from: str | None = None
-    created_at: float = 0.0
-
-
-def check_name(run: str) -> str:
-    """The name, if it is one; RunConflict if it is not, for it must stand in a line of a list."""
+def name_of(run: str | None) -> str:
+    """The name, or a new one for None; RunConflict for what is no name, for it must stand in a line of a list."""
+    if run is None:
+        return uuid4().hex
     if not (run.strip() and len(run) <= 200 and run.isprintable()):
         raise RunConflict(f"{run[:20]!r} is no name of a run; give 1 to 200 printable characters")
     return run
@@ -124,30 +53,35 @@ class Hold:
     worker: str
 
 
-HELD = exists().where(workers.c.worker == runs.c.holder)
-"""Whether a run's holder is still on the roster: one that is gone holds nothing."""
+HELD = sa.exists().where(workers.c.worker == runs.c.holder)
+"""Whether a run's holder is still among the workers: one that is gone holds nothing."""
 _COLUMNS = tuple(column.name for column in calls.columns)
-_held = exists(select(runs.c.run).where(runs.c.run == bindparam("of_run"), runs.c.epoch == bindparam("in_epoch")))
-_this = and_(calls.c.run == bindparam("of_run"), calls.c.path == bindparam("at_path"))
-_agreed = or_(calls.c.batch.is_(None), calls.c.batch == bindparam("given"))
-_types: dict[str, TypeEngine[Any]] = {"number": Integer(), "started_at": Float(), "ended_at": Float()}
-_values = [bindparam(name, type_=_types.get(name, Text())).label(name) for name in _COLUMNS]
-_READ = select(calls).where(_this)
-_DECIDE = update(calls).where(_this, calls.c.state.in_(OPEN), calls.c.batch.is_(None)).values(batch=bindparam("given"))
+_held = sa.exists(
+    sa.select(runs.c.run).where(runs.c.run == sa.bindparam("of_run"), runs.c.epoch == sa.bindparam("in_epoch"))
+)
+_this = sa.and_(calls.c.run == sa.bindparam("of_run"), calls.c.path == sa.bindparam("at_path"))
+_agreed = sa.or_(calls.c.batch.is_(None), calls.c.batch == sa.bindparam("given"))
+_values = [sa.bindparam(column.name, type_=column.type).label(column.name) for column in calls.columns]
+_READ = sa.select(calls).where(_this)
+_DECIDE = (
+    sa.update(calls).where(_this, calls.c.state.in_(OPEN), calls.c.batch.is_(None)).values(batch=sa.bindparam("given"))
+)
 _CLOSE = (
-    update(calls)
+    sa.update(calls)
     .where(_this, calls.c.state.in_(OPEN), _agreed, _held)
     .values(
-        state=bindparam("to"),
-        batch=func.coalesce(calls.c.batch, bindparam("given")),
-        result=bindparam("outcome"),
-        failure=bindparam("failed"),
-        worker=bindparam("by"),
-        ended_at=bindparam("at"),
+        state=sa.bindparam("to"),
+        batch=sa.func.coalesce(calls.c.batch, sa.bindparam("given")),
+        result=sa.bindparam("outcome"),
+        failure=sa.bindparam("failed"),
+        worker=sa.bindparam("by"),
+        ended_at=sa.bindparam("at"),
     )
 )
-_WAIT = update(calls).where(_this, calls.c.state == "started", _held).values(state="waiting", worker=bindparam("by"))
-_DECIDE_HELD = _DECIDE.where(_held).values(worker=bindparam("by"))
+_WAIT = (
+    sa.update(calls).where(_this, calls.c.state == "started", _held).values(state="waiting", worker=sa.bindparam("by"))
+)
+_DECIDE_HELD = _DECIDE.where(_held).values(worker=sa.bindparam("by"))
 _AT_ONCE = 400
 """So many calls are looked up in one query: each takes two of SQLite's parameters, of which there may be 999."""
 
@@ -155,15 +89,15 @@ _AT_ONCE = 400
 class Ledger:
     """Runs and their calls in one database."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
         # The dialect that the engine has loaded: to load the others too takes a tenth of a second.
         insert = import_module(f"sqlalchemy.dialects.{engine.dialect.name}").insert
-        begun = insert(calls).from_select(_COLUMNS, select(*_values).where(_held))
+        begun = insert(calls).from_select(_COLUMNS, sa.select(*_values).where(_held))
         self._begin = begun.on_conflict_do_nothing().returning(calls.c.path)
         self._create = insert(runs).on_conflict_do_nothing().returning(runs.c.run)
 
-    def create(self, run: Run, then: Callable[[Connection], object] | None = None, kept: Sequence[Call] = ()) -> Run:
+    def create(self, run: Run, then: Callable[[sa.Connection], object] | None = None, kept: Sequence[Call] = ()) -> Run:
         """Write a run down with the calls that it begins with; the one that is there if there is one of that name.
 
         `then` is done in the same transaction, if the run is new.
@@ -188,9 +122,9 @@ class Ledger:
         the run was stopped meanwhile.
         """
         with self._engine.begin() as connection:
-            is_free = or_(runs.c.holder.is_(None), runs.c.holder == worker, not_(HELD))
+            is_free = sa.or_(runs.c.holder.is_(None), runs.c.holder == worker, sa.not_(HELD))
             changed = connection.execute(
-                update(runs)
+                sa.update(runs)
                 .where(runs.c.run == run, runs.c.wish == "run", is_free)
                 .values(epoch=runs.c.epoch + 1, worker=worker, holder=worker, fault=None)
             )
@@ -206,7 +140,7 @@ class Ledger:
     def release(self, run: str, worker: str) -> None:
         """Let go of a run: nothing of it runs at this worker any more."""
         with self._engine.begin() as connection:
-            connection.execute(update(runs).where(runs.c.run == run, runs.c.holder == worker).values(holder=None))
+            connection.execute(sa.update(runs).where(runs.c.run == run, runs.c.holder == worker).values(holder=None))
 
     def calls(self, run: str) -> list[Call]:
         """All calls of a run, in the order in which they began."""
@@ -280,39 +214,39 @@ class Ledger:
         with self._engine.connect() as connection:
             for start in range(0, len(waiting), _AT_ONCE):
                 names, at = zip(*waiting[start : start + _AT_ONCE], strict=True)
-                decided = or_(calls.c.batch.is_not(None), calls.c.state.not_in(OPEN))
-                these = select(calls).where(calls.c.run.in_(names), calls.c.path.in_(at), decided)
+                decided = sa.or_(calls.c.batch.is_not(None), calls.c.state.not_in(OPEN))
+                these = sa.select(calls).where(calls.c.run.in_(names), calls.c.path.in_(at), decided)
                 found += [Call(**row) for row in connection.execute(these).mappings()]
         return found
 
     def has_written(self, worker: str, run: str) -> bool:
         """Whether a worker wrote anything new of a run."""
-        written = select(calls.c.path).where(calls.c.run == run, calls.c.worker == worker).limit(1)
+        written = sa.select(calls.c.path).where(calls.c.run == run, calls.c.worker == worker).limit(1)
         with self._engine.connect() as connection:
             return connection.execute(written).first() is not None
 
     def epochs(self, names: list[str]) -> dict[str, int]:
         """The epoch of each of these runs."""
         with self._engine.connect() as connection:
-            rows = connection.execute(select(runs.c.run, runs.c.epoch).where(runs.c.run.in_(names)))
+            rows = connection.execute(sa.select(runs.c.run, runs.c.epoch).where(runs.c.run.in_(names)))
             return {run: epoch for run, epoch in rows}
 
     def fence(self, run: str, **changed: Any) -> None:
         """End the hold that anybody has on a run; `changed` are further columns: wish, fault, deaths, worker."""
         with self._engine.begin() as connection:
-            connection.execute(update(runs).where(runs.c.run == run).values(epoch=runs.c.epoch + 1, **changed))
+            connection.execute(sa.update(runs).where(runs.c.run == run).values(epoch=runs.c.epoch + 1, **changed))
 
-    def condemn(self, over: Select[tuple[str]]) -> list[str]:
+    def condemn(self, over: sa.Select[tuple[str]]) -> list[str]:
         """Mark the selected runs as cancelled, so that nobody takes them any more; their names."""
         with self._engine.begin() as connection:
-            marked = update(runs).where(runs.c.run.in_(over)).values(epoch=runs.c.epoch + 1, wish="cancel")
+            marked = sa.update(runs).where(runs.c.run.in_(over)).values(epoch=runs.c.epoch + 1, wish="cancel")
             return [*connection.execute(marked.returning(runs.c.run)).scalars()]
 
     def forget(self, names: Sequence[str]) -> None:
         """Delete runs and their calls."""
         with self._engine.begin() as connection:
-            connection.execute(delete(calls).where(calls.c.run.in_(names)))
-            connection.execute(delete(runs).where(runs.c.run.in_(names)))
+            connection.execute(sa.delete(calls).where(calls.c.run.in_(names)))
+            connection.execute(sa.delete(runs).where(runs.c.run.in_(names)))
 
     def _close(self, hold: Hold, path: str, **values: str | None) -> Call | None:
         with self._engine.begin() as connection:
@@ -320,7 +254,7 @@ class Ledger:
                 return None
             return self._standing(connection, hold, path)
 
-    def _standing(self, connection: Connection, hold: Hold, path: str) -> Call:
+    def _standing(self, connection: sa.Connection, hold: Hold, path: str) -> Call:
         """The row that kept a write out; RunTaken where none did, so that the epoch must have moved on."""
         if self._run(connection, hold.run).epoch == hold.epoch:
             row = self._call(connection, _at(hold.run, path))
@@ -328,27 +262,27 @@ class Ledger:
                 return row
         raise RunTaken(f"run {hold.run!r} was taken from this worker; whoever has it now carries it on")
 
-    def _row(self, hold: Hold, path: str, number: int, request: Request, kind: str, state: str) -> dict[str, Any]:
-        row = dict.fromkeys(_COLUMNS)
-        values: Mapping[str, Any] = {
-            "run": hold.run, "path": path, "number": number, "kind": kind, "name": request.name,
-            "digest": request.digest, "request": request.shown, "state": state, "worker": hold.worker,
-            "started_at": time.time(), "of_run": hold.run, "in_epoch": hold.epoch,
-        }  # fmt: skip
-        return {**row, **values}
+    def _row(
+        self, hold: Hold, path: str, number: int, request: Request, kind: Literal["call", "answer"], state: CallState
+    ) -> dict[str, Any]:
+        row = Call(
+            hold.run, path, number, kind, request.name, request.digest, request.shown, state,
+            worker=hold.worker, started_at=time.time(),
+        )  # fmt: skip
+        return {**vars(row), "of_run": hold.run, "in_epoch": hold.epoch}
 
-    def _run(self, connection: Connection, run: str) -> Run:
-        row = connection.execute(select(runs).where(runs.c.run == run)).mappings().one_or_none()
+    def _run(self, connection: sa.Connection, run: str) -> Run:
+        row = connection.execute(sa.select(runs).where(runs.c.run == run)).mappings().one_or_none()
         if row is None:
             raise no_run(run)
         return Run(**row)
 
-    def _call(self, connection: Connection, key: dict[str, Any]) -> Call | None:
+    def _call(self, connection: sa.Connection, key: dict[str, Any]) -> Call | None:
         row = connection.execute(_READ, key).mappings().one_or_none()
         return None if row is None else Call(**row)
 
-    def _calls(self, connection: Connection, run: str) -> list[Call]:
-        found = connection.execute(select(calls).where(calls.c.run == run).order_by(calls.c.number))
+    def _calls(self, connection: sa.Connection, run: str) -> list[Call]:
+        found = connection.execute(sa.select(calls).where(calls.c.run == run).order_by(calls.c.number))
         return [Call(**row) for row in found.mappings()]
 
 

@@ -11,7 +11,6 @@ history.
 
 import json
 import weakref
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import zip_longest
@@ -61,7 +60,7 @@ def request_of(call: BoundCall) -> Request:
 def whole_request(call: BoundCall) -> str:
     """All that is needed to make the call again in another process, as JSON."""
     arguments = call.bound.signature.encode(call.arguments)
-    observations, options = encode_batch(call.observations), json.dumps(call.options)
+    observations, options = dumps(call.observations), json.dumps(call.options)
     return f'{{"observations":{observations},"options":{options},"arguments":{arguments}}}'
 
 
@@ -74,16 +73,6 @@ def answer_request(call: Message) -> Request:
 def encode_message(message: Message) -> str:
     """One message as JSON text."""
     return dumps_lines([message]).rstrip("\n")
-
-
-def encode_batch(messages: Iterable[Message]) -> str:
-    """Messages as the text of a JSON array."""
-    return dumps(messages)
-
-
-def decode_batch(text: str) -> list[Message]:
-    """The messages that a text holds; what a newer version added is kept."""
-    return loads(text)
 
 
 def encode_failure(failure: PolicyFailed) -> str:
@@ -99,8 +88,7 @@ def decode_failure(text: str) -> PolicyFailed:
 def unpack_request(text: str) -> tuple[list[Message], list[str] | None, str]:
     """Observations, options and the text of the arguments of a whole request."""
     stored = json.loads(text)
-    observations: Sequence[Message] = loads(json.dumps(stored["observations"]))
-    return list(observations), stored["options"], json.dumps(stored["arguments"])
+    return loads(json.dumps(stored["observations"])), stored["options"], json.dumps(stored["arguments"])
 
 
 def difference(recorded: str, found: str) -> str:

@@ -11,10 +11,11 @@ import logging
 from sqlalchemy import URL
 
 from sabir_durable.leases import Lease, make_lease
-from sabir_durable.ledger import MOST_DEATHS, Run
-from sabir_durable.roster import Roster
+from sabir_durable.ledger import MOST_DEATHS
 from sabir_durable.runs import Runs
 from sabir_durable.stores import is_sqlite, parse_store
+from sabir_durable.tables import Run
+from sabir_durable.workers import WorkerList
 
 log = logging.getLogger("sabir.durable")
 
@@ -27,29 +28,28 @@ def patience_of(url: URL, beat: float = 1.0) -> float:
     return 0.0 if is_sqlite(url) else BEATS_UNSEEN * beat
 
 
-def recover(runs: Runs, roster: Roster, lease: Lease, *, unseen: float, apart_from: str = "") -> list[str]:
+def recover(runs: Runs, workers: WorkerList, lease: Lease, *, unseen: float, apart_from: str = "") -> list[str]:
     """Give back to the queue what dead workers had; the names of those runs.
 
     Workers that were seen less than `unseen` seconds ago are left alone, so that one which lost its connection to the
     store can take its lock again.
     """
     moved: list[str] = []
-    for worker in roster.unseen(unseen):
+    for worker in workers.unseen(unseen):
         if worker == apart_from:
             continue
         with lease.take(worker) as is_dead:
             if is_dead:
-                moved += [_give_back(runs, run, worker) for run in runs.unfinished_of(worker)]
-                roster.sign_off(worker)
+                moved += [_give_back(runs, run, worker) for run in runs.statuses.left_by(worker)]
+                workers.remove(worker)
     return moved
 
 
-def recover_store(store: str, *, unseen: float | None = None) -> list[str]:
+def recover_store(store: str) -> list[str]:
     """Give back to the queue what dead workers of a store had, from a process that is no worker; those runs' names."""
     url = parse_store(store)
-    patience = patience_of(url) if unseen is None else unseen
     with Runs(store) as runs:
-        return recover(runs, Roster(runs.engine), make_lease(url, "nobody"), unseen=patience)
+        return recover(runs, WorkerList(runs.engine), make_lease(url, "nobody"), unseen=patience_of(url))
 
 
 def _give_back(runs: Runs, run: Run, worker: str) -> str:

@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from threading import Lock
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from sabir import Message
 from sabir.calling.stream import AsyncClosing
@@ -28,20 +27,20 @@ from sqlalchemy.exc import DBAPIError
 
 from sabir_durable.errors import DurableFault, RunCancelled, RunConflict, RunnerInUse, RunPaused, RunTaken, StoreInvalid
 from sabir_durable.execution import current
-from sabir_durable.ledger import OPEN, Run, check_name
+from sabir_durable.ledger import OPEN, name_of
 from sabir_durable.records import difference, request_of, whole_request
 from sabir_durable.runs import check_one_class
-from sabir_durable.stores import Durability, close_store, open_store, parse_store, shown, unusable
+from sabir_durable.stores import Durability, Settings, close_store, open_store, parse_store, shown, unusable
+from sabir_durable.tables import Run
 
 if TYPE_CHECKING:
     from dbos import WorkflowHandleAsync
     from sabir_runtime.contexts import BaseContext
 
     from sabir_durable.runs import Runs
-    from sabir_durable.worker import Settings, Worker
+    from sabir_durable.worker import Worker
 
 log = logging.getLogger("sabir.durable")
-_FAULTS = {"ReplayMismatch": ReplayMismatch}
 _asked_name: ContextVar[str | None] = ContextVar("sabir_durable.run_id", default=None)
 
 
@@ -76,7 +75,7 @@ class DurableRunner(Runner, AsyncClosing):
                 raise SettingsInvalid(f"{name}={seconds} is no time between two looks; give seconds, more than 0")
         if at_once is not None and at_once < 1:
             raise SettingsInvalid(f"at_once={at_once} is no number of runs; give 1 or more, or None for no bound")
-        self._arguments = (parse_store(store), application, version, durability, beat, poll, at_once)
+        self._settings = Settings(parse_store(store), application, version, durability, beat, poll, at_once)
         self._contexts: dict[str, BaseContext] = {}
         self._worker: Worker | None = None
         self._launching: asyncio.Lock | None = None
@@ -98,7 +97,7 @@ class DurableRunner(Runner, AsyncClosing):
         execution = current.get()
         if execution is not None:
             return execution.record(paths.next_path(call.name), call)
-        return self._run(call, _asked_name.get() or uuid4().hex)
+        return self._run(call, name_of(_asked_name.get()))
 
     # Each policy has keyword parameters of its own, hence Any.
     async def run(
@@ -119,7 +118,7 @@ class DurableRunner(Runner, AsyncClosing):
         """
         if current.get() is not None:
             raise RunConflict(f"a run within a run: call {bound.name!r} through its context instead")
-        token = _asked_name.set(_checked(run_id))
+        token = _asked_name.set(name_of(run_id))
         try:
             performed = bound(observations, options, **arguments)
         finally:
@@ -138,7 +137,7 @@ class DurableRunner(Runner, AsyncClosing):
         """Give a run to whichever worker is free, this one included; its name, for `result`."""
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
         worker = await self.launch()
-        asked = self._asked(call, _checked(run_id) or uuid4().hex)
+        asked = self._asked(call, name_of(run_id))
         stored = await worker.store(worker.runs.enqueue, asked)
         _check_same(stored, asked)
         await self._check_served(worker, stored)
@@ -158,7 +157,7 @@ class DurableRunner(Runner, AsyncClosing):
         As `start`, but nothing is launched here: where no worker is there, the run waits for one.
         """
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
-        asked = self._asked(call, _checked(run_id) or uuid4().hex)
+        asked = self._asked(call, name_of(run_id))
         stored = await asyncio.to_thread(self._submit, asked)
         _check_same(stored, asked)
         return asked.run
@@ -167,11 +166,11 @@ class DurableRunner(Runner, AsyncClosing):
         from sabir_durable.runs import Runs
         from sabir_durable.worker import make_store
 
-        url, _, _, durability, *_ = self._arguments
+        url = self._settings.url
         try:
             with self._opening:
                 if self._submitting is None:
-                    runs = Runs(open_store(url, durability))
+                    runs = Runs(open_store(url, self._settings.durability))
                     make_store(runs.engine, url)
                     self._submitting = runs
             return self._submitting.enqueue(asked)
@@ -191,7 +190,7 @@ class DurableRunner(Runner, AsyncClosing):
             await self._check_served(worker, stored)
         except RunConflict as unserved:
             log.warning("%s", unserved)
-        while stored.wish == "run" and not await worker.store(worker.runs.is_begun, run_id):
+        while stored.wish == "run" and not await worker.store(worker.runs.statuses.is_known, run_id):
             await asyncio.sleep(worker.settings.poll)  # it is written down, and the engine does not know it yet
             stored = await worker.store(worker.ledger.run, run_id)
         return await self._result(worker, run_id, engine.find(run_id))
@@ -204,8 +203,7 @@ class DurableRunner(Runner, AsyncClosing):
         worker = await self.launch()
         for context in contexts:
             await worker.add(context)
-        _, application, *_ = self._arguments
-        return await worker.store(worker.runs.unfinished, application)
+        return await worker.store(worker.runs.unfinished, self._settings.application)
 
     async def decide(self, run_id: str, path: str, messages: str | Message | Sequence[Message]) -> None:
         """Say what a person chose for a call that waits for it; see Runs.decide, which needs no runner."""
@@ -217,7 +215,7 @@ class DurableRunner(Runner, AsyncClosing):
         self._launching = self._launching or asyncio.Lock()
         async with self._launching:
             if self._worker is None:
-                self._worker = await _acquire(self._settings(), list(self._contexts.values()))
+                self._worker = await _acquire(self._settings, list(self._contexts.values()))
         for name, context in self._contexts.items():
             if self._worker.knows(name) is not context:
                 await self._worker.add(context)
@@ -280,7 +278,7 @@ class DurableRunner(Runner, AsyncClosing):
 
     async def _check_served(self, worker: "Worker", stored: Run) -> None:
         """RunConflict for a run that waits for another version, of which no worker is there: for good, maybe."""
-        _, _, version, *_ = self._arguments
+        version = self._settings.version
         if stored.version == version:
             return
         summary = await worker.store(worker.runs.summary, stored.run)
@@ -291,24 +289,16 @@ class DurableRunner(Runner, AsyncClosing):
             )
 
     def _asked(self, call: BoundCall, name: str, worker: str | None = None) -> Run:
-        _, application, version, *_ = self._arguments
-        request = request_of(call)
-        return Run(
-            name, application, version, type(call.bound.context).__qualname__, call.name, request.digest,
-            whole_request(call), worker=worker,
-        )  # fmt: skip
-
-    def _settings(self) -> "Settings":
-        from sabir_durable.worker import Settings
-
-        return Settings(*self._arguments)
+        settings, context = self._settings, type(call.bound.context).__qualname__
+        digest, request = request_of(call).digest, whole_request(call)
+        return Run(name, settings.application, settings.version, context, call.name, digest, request, worker=worker)
 
 
 _shared: "tuple[Worker, int] | None" = None
 """The worker of this process, and how many runners hold it."""
 
 
-async def _acquire(settings: "Settings", contexts: "list[BaseContext]") -> "Worker":
+async def _acquire(settings: Settings, contexts: "list[BaseContext]") -> "Worker":
     global _shared  # noqa: PLW0603  # the engine is one in each process
     from sabir_durable.worker import Worker
 
@@ -343,10 +333,6 @@ def _close(runs: "Runs") -> None:
     close_store(runs.engine)
 
 
-def _checked(run_id: str | None) -> str | None:
-    return None if run_id is None else check_name(run_id)
-
-
 def _check_same(stored: Run, asked: Run) -> None:
     if stored.application != asked.application:
         whose = f"application {stored.application!r}, and this is {asked.application!r}"
@@ -365,10 +351,9 @@ def _left(name: str) -> RunTaken:
 
 
 def _stopped(run: Run) -> Exception:
-    if run.fault:
-        kind, _, text = run.fault.partition(": ")
-        if kind in _FAULTS:
-            return _FAULTS[kind](text)
+    kind, _, text = (run.fault or "").partition(": ")
+    if kind == ReplayMismatch.__name__:
+        return ReplayMismatch(text)
     if run.wish == "pause":
         why = f": {run.fault}" if run.fault else ""
         return RunPaused(f"run {run.run!r} is paused{why}; `sabir runs resume {run.run}` carries it on")

@@ -17,20 +17,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import sabir
 from sabir import Message
 from sabir.calling.stream import SyncClosing
 from sabir.errors import SettingsInvalid
 from sabir.vocabulary.constructors import as_messages
+from sabir.vocabulary.history import dumps, loads
 from sqlalchemy import Connection, Engine
 
 from sabir_durable.errors import DurableFault, RunConflict
-from sabir_durable.ledger import MOST_DEATHS, OPEN, Call, Ledger, Run, check_name, no_run
-from sabir_durable.records import encode_batch
+from sabir_durable.ledger import MOST_DEATHS, OPEN, Ledger, name_of, no_run
 from sabir_durable.statuses import ENDED, Statuses, check_store
 from sabir_durable.stores import close_store, open_store, parse_store
+from sabir_durable.tables import Call, Run
 from sabir_durable.views import CallRecord, RunDetails, RunState, RunSummary
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Runs(SyncClosing):
             except BaseException:
                 close_store(self.engine)
                 raise
-        self.ledger, self._statuses = Ledger(self.engine), Statuses(self.engine)
+        self.ledger, self.statuses = Ledger(self.engine), Statuses(self.engine)
 
     @cached_property
     def _client(self) -> "DBOSClient":
@@ -97,29 +97,25 @@ class Runs(SyncClosing):
         """Runs, the newest first; those in one state if that is given."""
         if limit < 1:
             raise SettingsInvalid(f"limit is {limit}; give the number of runs to list, 1 or more")
-        return tuple(self._statuses.newest(state, limit))
+        return tuple(self.statuses.newest(state, limit))
 
     def unfinished(self, application: str) -> "builtins.list[str]":
         """The names of an application's runs that are queued, running or waiting; the oldest first."""
-        return self._statuses.unfinished(application)
+        return self.statuses.unfinished(application)
 
     def stranded(self, application: str) -> Mapping[str, int]:
         """How many queued runs of an application wait for a version of which no worker is there: version → number."""
-        return self._statuses.stranded(application)
+        return self.statuses.stranded(application)
 
     def summary(self, run: str) -> RunSummary:
         """A run without its calls; RunNotFound if there is none of that name."""
-        for found in self._statuses.find([run]):
+        for found in self.statuses.find([run]):
             return found
         raise no_run(run)
 
-    def is_begun(self, run: str) -> bool:
-        """Whether the engine knows a run, which is written down before that."""
-        return self._statuses.is_known(run)
-
     def show(self, run: str) -> RunDetails:
         """A run and its calls; RunNotFound if there is none of that name."""
-        recorded = tuple(CallRecord.of(each) for each in self.ledger.calls(run))
+        recorded = tuple(map(_shown, self.ledger.calls(run)))
         return RunDetails(summary=self.summary(run), request=self.ledger.run(run).request, calls=recorded)
 
     def cancel(self, run: str) -> None:
@@ -166,7 +162,7 @@ class Runs(SyncClosing):
         """Forget all runs that ended so many seconds ago or earlier; how many these were. See `delete`."""
         if not 0 <= seconds < float("inf"):
             raise SettingsInvalid(f"{seconds} is no age of runs; give seconds, 0 or more")
-        names = self._statuses.ended_before(time.time() - seconds)
+        names = self.statuses.ended_before(time.time() - seconds)
         return sum(len(self._delete(names[start : start + BATCH])) for start in range(0, len(names), BATCH))
 
     def fork(self, run: str, *, at: str | None = None, name: str | None = None, version: str | None = None) -> str:
@@ -180,7 +176,7 @@ class Runs(SyncClosing):
         if at is not None:
             self.ledger.call(run, at)
         forked = replace(
-            origin, run=uuid4().hex if name is None else check_name(name), version=version or origin.version,
+            origin, run=name_of(name), version=version or origin.version,
             epoch=0, deaths=0, wish="run", fault=None, worker=None, holder=None,
             forked_from=f"{run} at {at}" if at else run,
         )  # fmt: skip
@@ -196,7 +192,7 @@ class Runs(SyncClosing):
         call; RunConflict if it does not wait, or something was chosen there already.
         """
         said = [sabir.assistant(messages, policy="human")] if isinstance(messages, str) else as_messages(messages)
-        if not self.ledger.decide_for(run, path, encode_batch(said)):
+        if not self.ledger.decide_for(run, path, dumps(said)):
             call = self.ledger.call(run, path)
             if call.state == "started" and call.batch is None:
                 remedy = f"`sabir runs show {run}` says which call waits"
@@ -219,10 +215,6 @@ class Runs(SyncClosing):
             self._client.resume_workflow(run.run, queue_name=queue_of(run.application, run.context))
         except error.DBOSNonExistentWorkflowError:  # its worker died before it told the engine
             self._enqueue(run)
-
-    def unfinished_of(self, worker: str) -> Sequence[Run]:
-        """The runs that a worker has, and those that it wrote down and did not come to start."""
-        return self._statuses.left_by(worker)
 
     def park(self, run: str, reason: str, *, deaths: int = 0) -> None:
         """Pause a run that cannot go on, and say why."""
@@ -266,11 +258,17 @@ class Runs(SyncClosing):
 
         Whatever ends this process in between, what is left is a cancelled run, which can be deleted.
         """
-        over = self.ledger.condemn(self._statuses.over(names))
+        over = self.ledger.condemn(self.statuses.over(names))
         if over:
             self._client.delete_workflows(over)
             self.ledger.forget(over)
         return over
+
+
+def _shown(call: Call) -> CallRecord:
+    """A row of the ledger as it is shown."""
+    columns = {name: value for name, value in vars(call).items() if name in CallRecord.model_fields}
+    return CallRecord(**columns, messages=tuple(loads(call.given)))
 
 
 def _before(path: str, recorded: Sequence[Call]) -> Sequence[Call]:

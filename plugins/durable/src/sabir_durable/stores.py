@@ -10,6 +10,7 @@ setting for this (synchronous_commit), which stays as the server has it.
 import os
 import sqlite3
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -41,6 +42,19 @@ _BOUNDS = {
 within 15 s, whichever side is to speak (https://www.postgresql.org/docs/current/libpq-connect.html)."""
 _VARIABLES = {"connect_timeout": "PGCONNECT_TIMEOUT"}
 _FORMS = "give sqlite:///file.db or postgresql://user@host/database"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a worker is made with; runners with equal settings share one."""
+
+    url: URL
+    application: str
+    version: str
+    durability: Durability
+    beat: float
+    poll: float
+    at_once: int | None = None
 
 
 def parse_store(store: str) -> URL:

@@ -8,28 +8,21 @@
 Everything is plain text and numbers, so that a database shell shows it. Times are seconds since 1970.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args, get_type_hints
 
+import sqlalchemy as sa
+from sabir import Message
 from sabir.authoring.databases import REMEDY_OF_DAMAGE
 from sabir.base.errors import one_line
-from sqlalchemy import (
-    Column,
-    Connection,
-    Engine,
-    Float,
-    Index,
-    Integer,
-    MetaData,
-    PrimaryKeyConstraint,
-    Table,
-    Text,
-    inspect,
-    select,
-    text,
-)
+from sabir.vocabulary.history import loads
 
 from sabir_durable.errors import StoreInvalid
+from sabir_durable.records import decode_failure
 from sabir_durable.stores import reach_store, shown
+from sabir_durable.views import CallState
 
 SCHEMA = 2
 """The number of the layout that this version writes."""
@@ -45,90 +38,122 @@ _SINCE = {
 SETUP_LOCK = 0x5AB1_D0AB
 """The advisory lock under which Postgres tables are made: two workers may start at once."""
 
-metadata = MetaData()
+Wish: TypeAlias = Literal["run", "pause", "cancel"]
+"""What shall become of a run."""
 
-versions = Table("sabir_durable_schema", metadata, Column("version", Integer, primary_key=True))
 
-runs = Table(
+@dataclass(frozen=True)
+class Run:
+    """A row of `sabir_runs`: what was asked of a run, and who has it."""
+
+    run: str
+    application: str
+    version: str
+    context: str
+    name: str
+    digest: str
+    request: str
+    epoch: int = 0
+    deaths: int = 0
+    """How many workers died while they had it, since something new of it was written or it was resumed by hand."""
+    wish: Wish = "run"
+    fault: str | None = None
+    worker: str | None = None
+    holder: str | None = None
+    """Who is at it, stopped or not, until nothing of it runs there any more."""
+    forked_from: str | None = None
+    created_at: float = 0.0
+
+
+@dataclass(frozen=True)
+class Call:
+    """A row of `sabir_calls`: a bound call of a run, or the answer to an option call."""
+
+    run: str
+    path: str
+    number: int
+    kind: Literal["call", "answer"]
+    name: str
+    digest: str
+    request: str
+    state: CallState
+    batch: str | None = None
+    result: str | None = None
+    failure: str | None = None
+    worker: str | None = None
+    started_at: float = 0.0
+    ended_at: float | None = None
+
+    @property
+    def given(self) -> str:
+        """What it gave, as JSON; while it is open, what its policy chose."""
+        return self.result or self.batch or "[]"
+
+    def outcome(self) -> list[Message]:
+        """What it gave, once it is closed; raises the PolicyFailed that it failed with."""
+        if self.state == "failed":
+            raise decode_failure(self.failure or "{}")
+        return loads(self.given)
+
+
+_TYPES = {int: sa.Integer, float: sa.Float}
+
+
+def _columns(row: type[Run] | type[Call], *keys: str) -> Iterator[sa.Column[Any]]:
+    """A column for each field: a number or text, which may be missing where the field may be None."""
+    for name, hint in get_type_hints(row).items():
+        kinds = get_args(hint) or (hint,)
+        yield sa.Column(name, _TYPES.get(kinds[0], sa.Text), nullable=type(None) in kinds, primary_key=name in keys)
+
+
+metadata = sa.MetaData()
+versions = sa.Table("sabir_durable_schema", metadata, sa.Column("version", sa.Integer, primary_key=True))
+runs = sa.Table(
     "sabir_runs",
     metadata,
-    Column("run", Text, primary_key=True),
-    Column("application", Text, nullable=False),
-    Column("version", Text, nullable=False),
-    Column("context", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("digest", Text, nullable=False),
-    Column("request", Text, nullable=False),
-    Column("epoch", Integer, nullable=False),
-    Column("deaths", Integer, nullable=False),
-    Column("wish", Text, nullable=False),
-    Column("fault", Text),
-    Column("worker", Text),
-    Column("holder", Text),
-    Column("forked_from", Text),
-    Column("created_at", Float, nullable=False),
-    Index("sabir_runs_newest", "created_at"),
-    Index("sabir_runs_new", "worker", sqlite_where=text("epoch = 0"), postgresql_where=text("epoch = 0")),
+    *_columns(Run, "run"),
+    sa.Index("sabir_runs_newest", "created_at"),
+    sa.Index("sabir_runs_new", "worker", sqlite_where=sa.text("epoch = 0"), postgresql_where=sa.text("epoch = 0")),
 )
-
-calls = Table(
-    "sabir_calls",
-    metadata,
-    Column("run", Text, nullable=False),
-    Column("path", Text, nullable=False),
-    Column("number", Integer, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("digest", Text, nullable=False),
-    Column("request", Text, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("batch", Text),
-    Column("result", Text),
-    Column("failure", Text),
-    Column("worker", Text),
-    Column("started_at", Float, nullable=False),
-    Column("ended_at", Float),
-    PrimaryKeyConstraint("run", "path"),
-)
-
-workers = Table(
+calls = sa.Table("sabir_calls", metadata, *_columns(Call, "run", "path"))
+workers = sa.Table(
     "sabir_workers",
     metadata,
-    Column("worker", Text, primary_key=True),
-    Column("application", Text, nullable=False),
-    Column("version", Text),
-    Column("host", Text, nullable=False),
-    Column("process", Integer, nullable=False),
-    Column("started_at", Float, nullable=False),
-    Column("seen_at", Float, nullable=False),
+    sa.Column("worker", sa.Text, primary_key=True),
+    sa.Column("application", sa.Text, nullable=False),
+    sa.Column("version", sa.Text),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("process", sa.Integer, nullable=False),
+    sa.Column("started_at", sa.Float, nullable=False),
+    sa.Column("seen_at", sa.Float, nullable=False),
 )
 
 
-def make_tables(engine: Engine) -> None:
+def make_tables(engine: sa.Engine) -> None:
     """Make the tables that are missing, and bring older ones up; StoreInvalid for a store of a newer version."""
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SETUP_LOCK})
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": SETUP_LOCK})
         else:
-            connection.execute(text("BEGIN IMMEDIATE"))
-        is_new = not inspect(connection).has_table(versions.name)
+            connection.execute(sa.text("BEGIN IMMEDIATE"))
+        is_new = not sa.inspect(connection).has_table(versions.name)
         metadata.create_all(connection)
         if is_new:
             connection.execute(versions.insert(), {"version": SCHEMA})
             return
         for layout in range(_layout(connection) + 1, SCHEMA + 1):
             for statement in _SINCE[layout]:
-                connection.execute(text(statement))
+                connection.execute(sa.text(statement))
             connection.execute(versions.update(), {"version": layout})
 
 
-def check_tables(engine: Engine) -> None:
+def check_tables(engine: sa.Engine) -> None:
     """Bring older tables up, make none; StoreInvalid where they are missing or of a newer version."""
     path = engine.url.database or ""
     is_missing = engine.dialect.name == "sqlite" and not Path(path).exists()  # SQLite would make the file
     if not is_missing:
         reach_store(engine)
-    if is_missing or not inspect(engine).has_table(versions.name):
+    if is_missing or not sa.inspect(engine).has_table(versions.name):
         raise no_runs(engine)
     with engine.connect() as connection:
         is_older = _layout(connection) < SCHEMA
@@ -136,14 +161,14 @@ def check_tables(engine: Engine) -> None:
         make_tables(engine)
 
 
-def no_runs(engine: Engine) -> StoreInvalid:
+def no_runs(engine: sa.Engine) -> StoreInvalid:
     """What says that a store was made by something else."""
     return StoreInvalid(f"{shown(engine.url)} holds no runs; give the store that a DurableRunner was made with")
 
 
-def _layout(connection: Connection) -> int:
+def _layout(connection: sa.Connection) -> int:
     """The layout of a store's tables, which this version knows; StoreInvalid for any other."""
-    found = connection.execute(select(versions.c.version)).scalars().all()
+    found = connection.execute(sa.select(versions.c.version)).scalars().all()
     written = found[0] if len(found) == 1 and type(found[0]) is int and found[0] > 0 else None
     if written is None:
         held = f"{shown(connection.engine.url)} is damaged: its layout is {one_line(repr(found), 80)}"

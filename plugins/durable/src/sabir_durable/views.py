@@ -2,15 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+from typing import Literal, TypeAlias
 
 from sabir import Message
 from sabir.base.errors import one_line
 from sabir.base.models import Frozen
-from sabir.vocabulary.history import loads
-
-if TYPE_CHECKING:
-    from sabir_durable.ledger import Call
 
 RunState: TypeAlias = Literal["queued", "running", "waiting", "paused", "cancelled", "done", "failed"]
 CallState: TypeAlias = Literal["started", "waiting", "done", "failed"]
@@ -52,16 +48,6 @@ class CallRecord(Frozen):
     worker: str | None = None
     started_at: float
     ended_at: float | None = None
-
-    @classmethod
-    def of(cls, call: "Call") -> Self:
-        """What a row of the ledger says."""
-        return cls(
-            path=call.path, number=call.number, kind="answer" if call.kind == "answer" else "call", name=call.name,
-            state=_state(call.state), request=call.request, failure=call.failure, worker=call.worker,
-            messages=tuple(loads(call.given)),
-            started_at=call.started_at, ended_at=call.ended_at,
-        )  # fmt: skip
 
 
 class RunDetails(Frozen):
@@ -111,8 +97,3 @@ def _order(path: str) -> list[tuple[int, str]]:
     """Calls in the order of their indexes, each before its own calls."""
     parts = (part.partition(":") for part in path.split("/"))
     return [(int(index) if index.isdigit() else -1, f"{index}:{name}") for index, _, name in parts]
-
-
-def _state(state: str) -> CallState:
-    states: dict[str, CallState] = {"started": "started", "waiting": "waiting", "done": "done", "failed": "failed"}
-    return states[state]

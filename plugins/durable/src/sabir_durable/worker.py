@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from uuid import uuid4
@@ -30,17 +29,15 @@ from sqlalchemy import URL, Engine
 from sqlalchemy.exc import DBAPIError
 
 from sabir_durable import engine
-from sabir_durable.engine import migrate
 from sabir_durable.errors import DurableFault, RunStopped, RunTaken, StoreInvalid
 from sabir_durable.execution import Execution
 from sabir_durable.leases import make_lease
-from sabir_durable.ledger import Ledger, Run
+from sabir_durable.ledger import Ledger
 from sabir_durable.records import unpack_request
 from sabir_durable.recovery import patience_of, recover
-from sabir_durable.roster import Roster
 from sabir_durable.runs import Runs, check_one_class, queue_of, version_of
 from sabir_durable.stores import (
-    Durability,
+    Settings,
     bounds_of,
     close_store,
     is_sqlite,
@@ -48,7 +45,8 @@ from sabir_durable.stores import (
     reach_store,
     unusable,
 )
-from sabir_durable.tables import make_tables
+from sabir_durable.tables import Run, make_tables
+from sabir_durable.workers import WorkerList
 
 if TYPE_CHECKING:
     from sabir_runtime.contexts import BaseContext
@@ -61,28 +59,15 @@ CLOSING = 20.0
 """Seconds for which a worker that closes waits for what it stops, and for its last beat."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What a worker is made with; runners with equal settings share one."""
-
-    url: URL
-    application: str
-    version: str
-    durability: Durability
-    beat: float
-    poll: float
-    at_once: int | None = None
-
-
-def make_store(engine: Engine, url: URL) -> None:
+def make_store(database: Engine, url: URL) -> None:
     """Reach a store, and make the tables of runs in it, the engine's too, or bring older ones up."""
     if is_sqlite(url):
         make_private(str(url.database))
-    reach_store(engine)
-    make_tables(engine)
-    url = url.set(drivername=engine.dialect.name)
+    reach_store(database)
+    make_tables(database)
+    url = url.set(drivername=database.dialect.name)
     bounds = {} if is_sqlite(url) else {name: str(bound) for name, bound in bounds_of(url).items()}
-    migrate(url.update_query_dict(bounds).render_as_string(hide_password=False))
+    engine.migrate(url.update_query_dict(bounds).render_as_string(hide_password=False))
 
 
 class Worker:
@@ -95,11 +80,10 @@ class Worker:
         self.ledger = Ledger(self.engine)
         self.runs = Runs(self.engine)
         self._threads = ThreadPoolExecutor(1 if is_sqlite(settings.url) else 8, "sabir-durable")
-        self._lease, self._roster = make_lease(settings.url, self.name), Roster(self.engine)
+        self._lease, self._workers = make_lease(settings.url, self.name), WorkerList(self.engine)
         self._contexts: dict[str, BaseContext] = {}
         self._live: dict[str, BoundPolicy] = {}
         self._executions: set[Execution] = set()
-        self._loops: dict[Execution, asyncio.AbstractEventLoop] = {}
         self._performing: dict[Future[None], asyncio.AbstractEventLoop] = {}
         """What the engine asked for: ended once the run is let go of, or was never taken."""
         self._stranded: dict[str, int] = {}
@@ -209,12 +193,12 @@ class Worker:
 
     def _sign_on(self) -> None:
         settings = self.settings
-        self._roster.sign_on(self.name, settings.application, settings.version, socket.gethostname(), os.getpid())
+        self._workers.add(self.name, settings.application, settings.version, socket.gethostname(), os.getpid())
 
     def _leave(self) -> None:
         try:
-            if not self.runs.unfinished_of(self.name):
-                self._roster.sign_off(self.name)
+            if not self.runs.statuses.left_by(self.name):
+                self._workers.remove(self.name)
         except DBAPIError as error:  # who takes the lock, once it is back, signs this worker off
             refused = unusable(self.settings.url, error.orig or error, "used")
             log.warning("worker %s ends while the store is away: %s", self.name, refused)
@@ -275,19 +259,14 @@ class Worker:
             await asyncio.sleep(self.settings.beat if taken is None else 0)
         run, hold, known = taken
         execution = Execution(self, hold, known)
-        self._loops[execution] = asyncio.get_running_loop()
         self._executions.add(execution)
         if self.is_closed:
             execution.stop(RunTaken(f"run {name!r} was left unfinished: its runner was closed"))
         return run, execution
 
     def _here(self, name: str) -> list[Execution]:
-        return [each for each in list(self._executions) if each.hold.run == name and self._runs(each)]
-
-    def _runs(self, execution: Execution) -> bool:
-        """Whether it can come to an end: its event loop has not ended before it."""
-        loop = self._loops.get(execution)
-        return loop is not None and loop.is_running()
+        """Those of a run that can come to an end: their event loop has not ended before them."""
+        return [each for each in list(self._executions) if each.hold.run == name and each.loop.is_running()]
 
     async def _end_earlier(self, name: str) -> None:
         """Paused and resumed within a beat, a run may be taken by the worker that is at it."""
@@ -302,7 +281,6 @@ class Worker:
             log.warning("run %s was not let go of: %s", execution.hold.run, fault)
         finally:
             self._executions.discard(execution)
-            self._loops.pop(execution, None)
             execution.ended.set_result(None)
 
     def _know(self, context: "BaseContext") -> None:
@@ -326,7 +304,7 @@ class Worker:
     def _beat(self) -> None:
         while not self._ended.wait(self.settings.beat):
             try:
-                if self._lease.hold() and not self._roster.seen(self.name):
+                if self._lease.hold() and not self._workers.seen(self.name):
                     self._sign_on()
                 self._tell_taken()
                 self._hand_over()
@@ -337,7 +315,7 @@ class Worker:
 
     def _recover(self) -> list[str]:
         unseen = patience_of(self.settings.url, self.settings.beat)
-        return recover(self.runs, self._roster, self._lease, unseen=unseen, apart_from=self.name)
+        return recover(self.runs, self._workers, self._lease, unseen=unseen, apart_from=self.name)
 
     def _tell_stranded(self) -> None:
         """Warn of runs that wait for another version, once while they are as many."""
@@ -358,8 +336,8 @@ class Worker:
 
     def _stop(self, execution: Execution, why: str) -> None:
         reason = RunTaken(f"run {execution.hold.run!r} {why}")
-        with suppress(RuntimeError, KeyError):  # its loop has ended, or it has
-            self._loops[execution].call_soon_threadsafe(execution.stop, reason)
+        with suppress(RuntimeError):  # its loop has ended
+            execution.loop.call_soon_threadsafe(execution.stop, reason)
 
     def _hand_over(self) -> None:
         waiting = list(self._waiting.items())

@@ -41,6 +41,7 @@ import tempfile
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from threading import Lock, Thread
@@ -259,16 +260,15 @@ def _threads_of_environment() -> int:
     return int(text)
 
 
-_shared: dict[tuple[str, int | None, int], LocalServer] = {}
 _shared_lock = Lock()
 
 
-def shared_server(
-    weights: str | Path | None = None, *, threads: int | None = None, context_tokens: int = CONTEXT_TOKENS
-) -> LocalServer:
-    """The server that all adapters of this process use which want these weights and settings."""
-    wanted = (str(weights or ""), threads, context_tokens)
+def shared_server() -> LocalServer:
+    """The one server that all adapters of this process use which were given none."""
     with _shared_lock:
-        if wanted not in _shared:
-            _shared[wanted] = LocalServer(weights, threads=threads, context_tokens=context_tokens)
-        return _shared[wanted]
+        return _only_server()
+
+
+@cache
+def _only_server() -> LocalServer:
+    return LocalServer()

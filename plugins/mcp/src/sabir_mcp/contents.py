@@ -13,7 +13,7 @@ https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-resul
 import base64
 import binascii
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
@@ -60,18 +60,6 @@ def _parts(block: Any) -> Iterator[ResultPart]:
         yield from reader(block)
 
 
-def _text(block: Any) -> Iterator[ResultPart]:
-    yield TextPart(text=block.text)
-
-
-def _image(block: Any) -> Iterator[ResultPart]:
-    yield _medium("image", block.mime_type, block.data)
-
-
-def _audio(block: Any) -> Iterator[ResultPart]:
-    yield _medium("audio", block.mime_type, block.data)
-
-
 def _resource(block: Any) -> Iterator[ResultPart]:
     found = block.resource
     if (text := getattr(found, "text", None)) is not None:
@@ -88,10 +76,10 @@ def _link(block: Any) -> Iterator[ResultPart]:
     yield TextPart(text=f"[resource {block.uri}: {', '.join(filter(None, known))}]")
 
 
-READERS: Mapping[str, Callable[[Any], Iterator[ResultPart]]] = {
-    "text": _text,
-    "image": _image,
-    "audio": _audio,
+READERS: Mapping[str, Callable[[Any], Iterable[ResultPart]]] = {
+    "text": lambda block: [TextPart(text=block.text)],
+    "image": lambda block: [_medium("image", block.mime_type, block.data)],
+    "audio": lambda block: [_medium("audio", block.mime_type, block.data)],
     "resource": _resource,
     "resource_link": _link,
 }

@@ -9,11 +9,11 @@ import httpx2
 from sabir.contract.protocols import FetchedMedia
 from sabir.errors import SettingsInvalid
 
-from sabir_media.journey import FAILURES, Walk, journey
-from sabir_media.lines import AsyncLine, Line, Means
+from sabir_media.drivers import AsyncDriver, Driver, Resources
 from sabir_media.mimes import ALLOWED_MIMES
 from sabir_media.network import Deadline, Resolver, system_resolver
 from sabir_media.rules import read_rules
+from sabir_media.steps import FAILURES, Progress, fetch_steps
 
 
 class GuardedFetcher:
@@ -57,28 +57,28 @@ class GuardedFetcher:
 
     def fetch_sync(self, url: str) -> FetchedMedia:
         """The bytes behind a URL, their type and final URL; a MediaRefused where a rule is broken."""
-        walk = Walk(journey(url, self._rules))
-        with closing(Line(self._means())) as line:
-            while walk.step is not None:
+        progress = Progress(fetch_steps(url, self._rules))
+        with closing(Driver(self._resources())) as driver:
+            while progress.step is not None:
                 try:
-                    walk.answer(line.perform(walk.step))
+                    progress.answer(driver.perform(progress.step))
                 except FAILURES as error:
-                    walk.fail(error)
-        return walk.media
+                    progress.fail(error)
+        return progress.media
 
     async def fetch(self, url: str) -> FetchedMedia:
         """As fetch_sync, on an event loop; cancelling it closes its connection."""
-        walk = Walk(journey(url, self._rules))
-        async with aclosing(AsyncLine(self._means())) as line:
-            while walk.step is not None:
+        progress = Progress(fetch_steps(url, self._rules))
+        async with aclosing(AsyncDriver(self._resources())) as driver:
+            while progress.step is not None:
                 try:
-                    walk.answer(await line.perform(walk.step))
+                    progress.answer(await driver.perform(progress.step))
                 except FAILURES as error:
-                    walk.fail(error)
-        return walk.media
+                    progress.fail(error)
+        return progress.media
 
-    def _means(self) -> Means:
-        return Means(self._resolver, lambda: self._trust, Deadline.after(self._timeout))
+    def _resources(self) -> Resources:
+        return Resources(self._resolver, lambda: self._trust, Deadline.after(self._timeout))
 
     @cached_property
     def _trust(self) -> ssl.SSLContext:

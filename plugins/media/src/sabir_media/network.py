@@ -11,7 +11,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -21,8 +21,6 @@ from sabir_media.targets import Target
 
 Resolver: TypeAlias = Callable[[str, int], Sequence[str]]
 """A host name and a port → its IP addresses as texts, best first. May block; OSError where there are none."""
-
-_SocketOptions: TypeAlias = Iterable[httpcore2.SOCKET_OPTION] | None
 
 
 def system_resolver(host: str, port: int) -> Sequence[str]:
@@ -128,19 +126,12 @@ class PinnedBackend(httpcore2.NetworkBackend):
         self._backend = httpcore2.SyncBackend()
         self._opened: httpcore2.NetworkStream | None = None
 
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: _SocketOptions = None,
-    ) -> httpcore2.NetworkStream:
-        """A connection to the first address that takes one; `host` is not looked up."""
+    def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore2.NetworkStream:
+        """A connection to the first address that takes one; `host` is not looked up, and no other option is heeded."""
         failure: Exception = httpcore2.ConnectError("no address")
         for address, seconds in self._deadline.shares(self._addresses):
             try:
-                self._opened = self._backend.connect_tcp(address, port, seconds, local_address, socket_options or ())
+                self._opened = self._backend.connect_tcp(address, port, seconds)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
             else:
@@ -162,21 +153,12 @@ class AsyncPinnedBackend(httpcore2.AsyncNetworkBackend):
         self._backend = httpcore2.AnyIOBackend()
         self._opened: httpcore2.AsyncNetworkStream | None = None
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: _SocketOptions = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        """A connection to the first address that takes one; `host` is not looked up."""
+    async def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore2.AsyncNetworkStream:
+        """A connection to the first address that takes one; `host` is not looked up, and no other option is heeded."""
         failure: Exception = httpcore2.ConnectError("no address")
         for address, seconds in self._deadline.shares(self._addresses):
             try:
-                self._opened = await self._backend.connect_tcp(
-                    address, port, seconds, local_address, socket_options or ()
-                )
+                self._opened = await self._backend.connect_tcp(address, port, seconds)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
             else:

@@ -48,19 +48,11 @@ Word = TypeVar("Word", Contents, Events)
 logger = logging.getLogger("sabir")
 
 
-def checked_contents(contents: Contents | None) -> Contents | None:
-    """The choice as given; SettingsInvalid for a word that is none."""
-    if contents is not None and contents not in get_args(Contents):
-        known = ", ".join(repr(word) for word in get_args(Contents))
-        raise SettingsInvalid(f"contents is {contents!r}; expected one of {known}")
-    return contents
-
-
-def checked_events(events: Events | None) -> Events | None:
-    """The choice as given; SettingsInvalid for a word that is none."""
-    if events is not None and events not in get_args(Events):
-        raise SettingsInvalid(f"events is {events!r}; expected 'on' or 'off'")
-    return events
+def checked(name: str, word: Word | None, words: object) -> Word | None:
+    """The choice as given; SettingsInvalid for a word that is none of these."""
+    if word is not None and word not in get_args(words):
+        raise SettingsInvalid(f"{name} is {word!r}; expected {' or '.join(map(repr, get_args(words)))}")
+    return word
 
 
 def contents_of_environment() -> Contents:

@@ -92,10 +92,12 @@ HOSTS: Mapping[str, str] = {
 PORTS: Mapping[str, int] = {"https": 443, "http": 80}
 
 DURATION = "gen_ai.client.operation.duration"
-DURATION_BUCKETS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 TOKEN_USAGE = "gen_ai.client.token.usage"
-TOKEN_BUCKETS = tuple(4**power for power in range(14))
-"""1 … 67,108,864, as the conventions list them."""
+HISTOGRAMS = (
+    (DURATION, "s", "GenAI operation duration.", tuple(2**power / 100 for power in range(14))),
+    (TOKEN_USAGE, "{token}", "Number of input and output tokens used.", tuple(4**power for power in range(14))),
+)
+"""Name, unit, description, bounds of buckets: 0.01 … 81.92 and 1 … 67,108,864, as the conventions list them."""
 
 
 def target_attributes(target: Target) -> dict[str, str | int]:

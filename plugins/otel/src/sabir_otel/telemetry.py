@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from contextvars import Token
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from typing import TypedDict, Unpack
 
 from opentelemetry import context as contexts
 from opentelemetry._logs import LoggerProvider, LogRecord, get_logger
@@ -45,8 +46,7 @@ from sabir_otel.asked import Attributes, asked_contents, asked_settings
 from sabir_otel.contents import (
     Contents,
     Events,
-    checked_contents,
-    checked_events,
+    checked,
     contents_of_environment,
     events_of_environment,
     finish_reason,
@@ -60,33 +60,36 @@ _outside: dict[int, Context] = {}
 """Number of a call whose span is current → the context outside of it, so that two Telemetries do not nest."""
 
 
+class Choices(TypedDict, total=False):
+    """Providers, the process's own where they are not given; contents and events, else as the environment says."""
+
+    tracer_provider: TracerProvider | None
+    meter_provider: MeterProvider | None
+    logger_provider: LoggerProvider | None
+    contents: Contents | None
+    events: Events | None
+
+
 class Instruments:
     """What is told, and where: a tracer, a logger of events, two histograms."""
 
     def __init__(
         self,
-        tracers: TracerProvider | None,
-        meters: MeterProvider | None,
-        loggers: LoggerProvider | None,
-        contents: Contents | None,
-        events: Events | None,
+        *,
+        tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+        logger_provider: LoggerProvider | None = None,
+        contents: Contents | None = None,
+        events: Events | None = None,
     ) -> None:
-        self.contents = checked_contents(contents)
-        self.events = checked_events(events)
-        self.tracer = get_tracer(NAME, VERSION, tracers, schema_url=conventions.SCHEMA_URL)
-        self.logger = get_logger(NAME, VERSION, loggers, schema_url=conventions.SCHEMA_URL)
-        meter = get_meter(NAME, VERSION, meters, schema_url=conventions.SCHEMA_URL)
-        self.duration = meter.create_histogram(
-            conventions.DURATION,
-            "s",
-            "GenAI operation duration.",
-            explicit_bucket_boundaries_advisory=conventions.DURATION_BUCKETS,
-        )
-        self.tokens = meter.create_histogram(
-            conventions.TOKEN_USAGE,
-            "{token}",
-            "Number of input and output tokens used.",
-            explicit_bucket_boundaries_advisory=conventions.TOKEN_BUCKETS,
+        self.contents: Contents | None = checked("contents", contents, Contents)
+        self.events: Events | None = checked("events", events, Events)
+        self.tracer = get_tracer(NAME, VERSION, tracer_provider, schema_url=conventions.SCHEMA_URL)
+        self.logger = get_logger(NAME, VERSION, logger_provider, schema_url=conventions.SCHEMA_URL)
+        meter = get_meter(NAME, VERSION, meter_provider, schema_url=conventions.SCHEMA_URL)
+        self.duration, self.tokens = (
+            meter.create_histogram(name, unit, description, explicit_bucket_boundaries_advisory=boundaries)
+            for name, unit, description, boundaries in conventions.HISTOGRAMS
         )
 
     def hears_events(self) -> bool:
@@ -209,33 +212,17 @@ class Telemetry:
     Providers that are not given are the process's own, `contents` and `events` the environment's choice.
     """
 
-    def __init__(
-        self,
-        *,
-        tracer_provider: TracerProvider | None = None,
-        meter_provider: MeterProvider | None = None,
-        logger_provider: LoggerProvider | None = None,
-        contents: Contents | None = None,
-        events: Events | None = None,
-    ) -> None:
-        self._instruments = Instruments(tracer_provider, meter_provider, logger_provider, contents, events)
+    def __init__(self, **chosen: Unpack[Choices]) -> None:
         self._open: dict[int, Watched] = {}
+        self.configure(**chosen)
 
-    def configure(
-        self,
-        *,
-        tracer_provider: TracerProvider | None = None,
-        meter_provider: MeterProvider | None = None,
-        logger_provider: LoggerProvider | None = None,
-        contents: Contents | None = None,
-        events: Events | None = None,
-    ) -> None:
+    def configure(self, **chosen: Unpack[Choices]) -> None:
         """Tell calls that begin from now on elsewhere, or otherwise; what is left out is as it was at first.
 
         `contents` says where what was said is recorded: "none", "span", "event" or "span_and_event". `events` is "on"
         or "off". Raises SettingsInvalid for another word.
         """
-        self._instruments = Instruments(tracer_provider, meter_provider, logger_provider, contents, events)
+        self._instruments = Instruments(**chosen)
 
     @property
     def tracer(self) -> Tracer:

@@ -1,7 +1,7 @@
-"""One request on its way: what was said about it, and what to do next.
+"""One request that has no answer yet: what was said about it, and what to do next.
 
     send ──▶ Answered · Failed             the end
-         ──▶ Busy                          the same again: at once, where it then stands in line; later after pauses
+         ──▶ Busy                          the same again: at once, and it then waits there; later after pauses
          ──▶ Nobody                        the same, until the patience is over ──▶ NoWorkers
          ──▶ Accepted, Alive …             wait on
          ──▶ silence · Released            to another worker, under the same id ──▶ WorkerLost after `attempts`
@@ -34,11 +34,11 @@ class Nobody:
 
 
 Said: TypeAlias = Busy | Released | Willing | Nobody
-Send: TypeAlias = Callable[["Exchange", float], Awaitable[None]]
-"""Sends the request of an exchange, of which so many seconds are left."""
+Send: TypeAlias = Callable[["PendingRequest", float], Awaitable[None]]
+"""Sends the request of an pending, of which so many seconds are left."""
 
 
-class Exchange:
+class PendingRequest:
     """What was said about one request, and who waits for it."""
 
     def __init__(self, id: str, context: str, policy: str, settings: CallSettings) -> None:
@@ -94,7 +94,7 @@ class Exchange:
         else:
             if isinstance(reply, Accepted):
                 self._silence = max(self._settings.silence, BEATS_MISSED * reply.every)
-                self._pauses = 0  # a place in a line, perhaps: it pauses no longer than it must to stand there again
+                self._pauses = 0  # it may wait there: it pauses no longer than it must to wait there again
             self.worker = reply.worker
             self._due = self._loop.time() + self._silence
 

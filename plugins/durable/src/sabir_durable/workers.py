@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from sqlalchemy import ColumnElement, Engine, Float, delete, insert, literal, literal_column, select, update
+import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from sabir_durable.tables import workers
@@ -14,40 +14,42 @@ _SECONDS = {
 """Seconds since 1970, by the clock of the store."""
 
 
-class Roster:
+class WorkerList:
     """The workers of a store."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
         # The store's clock, so that those of the workers' machines need not agree.
-        self._now: ColumnElement[float] = literal_column(_SECONDS[engine.dialect.name], Float())
+        self._now: sa.ColumnElement[float] = sa.literal_column(_SECONDS[engine.dialect.name], sa.Float())
 
-    def sign_on(self, worker: str, application: str, version: str, host: str, process: int) -> None:
+    def add(self, worker: str, application: str, version: str, host: str, process: int) -> None:
         """Write a worker down, which has its lock already."""
         row = {"worker": worker, "application": application, "version": version, "host": host, "process": process}
         with self._engine.begin() as connection, suppress(IntegrityError):
-            connection.execute(insert(workers).values(**row, started_at=self._now, seen_at=self._now))
+            connection.execute(sa.insert(workers).values(**row, started_at=self._now, seen_at=self._now))
 
     def seen(self, worker: str) -> bool:
         """Write down that a worker has its lock now; False if somebody took it for dead since."""
         with self._engine.begin() as connection:
-            changed = connection.execute(update(workers).where(workers.c.worker == worker).values(seen_at=self._now))
+            changed = connection.execute(sa.update(workers).where(workers.c.worker == worker).values(seen_at=self._now))
             return bool(changed.rowcount)
 
-    def sign_off(self, worker: str) -> None:
+    def remove(self, worker: str) -> None:
         """Forget a worker, which holds no run from then on."""
         with self._engine.begin() as connection:
-            connection.execute(delete(workers).where(workers.c.worker == worker))
+            connection.execute(sa.delete(workers).where(workers.c.worker == worker))
 
     def unseen(self, seconds: float) -> list[str]:
         """The workers that were not seen for so long."""
         with self._engine.connect() as connection:
             age = self._now - workers.c.seen_at
-            return list(connection.execute(select(workers.c.worker).where(age >= literal(seconds))).scalars())
+            return list(connection.execute(sa.select(workers.c.worker).where(age >= sa.literal(seconds))).scalars())
 
     def live(self, seconds: float) -> frozenset[tuple[str, str | None]]:
         """The applications and versions of the workers that were seen within so many seconds."""
         with self._engine.connect() as connection:
             age = self._now - workers.c.seen_at
-            found = connection.execute(select(workers.c.application, workers.c.version).where(age < literal(seconds)))
+            found = connection.execute(
+                sa.select(workers.c.application, workers.c.version).where(age < sa.literal(seconds))
+            )
             return frozenset((application, version) for application, version in found)

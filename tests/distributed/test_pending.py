@@ -8,7 +8,7 @@ import sabir
 from sabir_distributed import CallSettings, NoWorkers, RequestTimedOut, WorkerLost
 from sabir_distributed.envelopes import Accepted, Alive, Answered, Busy, Ending, Failed, Fault, Released, Reply, Willing
 from sabir_distributed.errors import NoServer
-from sabir_distributed.exchange import Exchange, Nobody
+from sabir_distributed.pending import Nobody, PendingRequest
 
 from tests.distributed.support import QUICK, soon, until
 
@@ -24,21 +24,21 @@ class Workers:
     """Says to the n-th sending what the script has for it: replies, at once and in order."""
 
     def __init__(self, *script: tuple[Reply | Nobody | Exception, ...], settings: CallSettings = QUICK) -> None:
-        self.exchange = Exchange("r1", "Desk", "llm", settings)
+        self.pending = PendingRequest("r1", "Desk", "llm", settings)
         self.left: list[float] = []
         self.waited: list[float] = []
         self.sent_to: list[str] = []
         self._script = list(script)
 
-    async def send(self, exchange: Exchange, left: float) -> None:
+    async def send(self, pending: PendingRequest, left: float) -> None:
         self.left.append(left)
-        self.waited.append(exchange.waited)
-        self.sent_to.append("who?" if exchange.seeks else exchange.chosen or "any")
+        self.waited.append(pending.waited)
+        self.sent_to.append("who?" if pending.seeks else pending.chosen or "any")
         for reply in self._script.pop(0) if self._script else ():
-            exchange.take(exchange.sending, reply)
+            pending.take(pending.sending, reply)
 
     async def carry(self) -> Ending:
-        return await soon(self.exchange.carry(self.send))
+        return await soon(self.pending.carry(self.send))
 
     @property
     def sent(self) -> int:
@@ -51,7 +51,7 @@ async def test_an_answer_ends_it() -> None:
 
     assert await workers.carry() is ANSWER
     assert workers.sent == 1
-    assert not workers.exchange.may_run_elsewhere
+    assert not workers.pending.may_run_elsewhere
 
 
 async def test_a_failure_is_an_end_too() -> None:
@@ -108,16 +108,16 @@ async def test_a_busy_worker_proves_that_there_are_workers() -> None:
     assert await workers.carry() is ANSWER
 
 
-async def test_silence_hands_it_to_another() -> None:
+async def test_silence_queue_it_to_another() -> None:
     """A dead worker says nothing."""
     workers = Workers((), (WILLING,), (ANSWER,))
 
     assert await workers.carry() is ANSWER
     assert workers.sent_to == ["any", "who?", "w2"]
-    assert workers.exchange.may_run_elsewhere  # the first may only have been slow: it is told to stop
+    assert workers.pending.may_run_elsewhere  # the first may only have been slow: it is told to stop
 
 
-async def test_a_worker_that_leaves_hands_it_to_another_at_once() -> None:
+async def test_a_worker_that_leaves_queue_it_to_another_at_once() -> None:
     """No time is spent waiting for beats that will not come."""
     patient = QUICK.model_copy(update={"acceptance": 1000.0, "silence": 1000.0})
     workers = Workers((ACCEPTED, RELEASED), (WILLING,), (ANSWER,), settings=patient)
@@ -166,7 +166,7 @@ async def test_after_so_many_attempts_the_worker_is_lost() -> None:
     with pytest.raises(WorkerLost, match="3 workers in turn fell silent or left, the last was w1; look whether"):
         await workers.carry()
     assert workers.sent_to == ["any", "who?", "w2", "who?", "w2"]
-    assert workers.exchange.may_run_elsewhere
+    assert workers.pending.may_run_elsewhere
 
 
 async def test_beats_keep_it_waiting() -> None:
@@ -178,7 +178,7 @@ async def test_beats_keep_it_waiting() -> None:
     ends = loop.time() + 0.3
 
     def beat() -> None:
-        workers.exchange.take(0, ALIVE if loop.time() < ends else ANSWER)
+        workers.pending.take(0, ALIVE if loop.time() < ends else ANSWER)
         if loop.time() < ends:
             loop.call_later(0.01, beat)
 
@@ -192,7 +192,7 @@ async def test_a_slow_worker_is_given_three_of_its_own_beats() -> None:
     """A worker says how often it beats; a caller that expects more would hand over what is in good hands."""
     workers = Workers((Accepted(id="r1", worker="w1", every=0.1),), settings=QUICK.model_copy(update={"silence": 0.01}))
     loop = asyncio.get_running_loop()
-    loop.call_later(0.2, workers.exchange.take, 1, ANSWER)
+    loop.call_later(0.2, workers.pending.take, 1, ANSWER)
 
     assert await workers.carry() is ANSWER
     assert workers.sent == 1
@@ -204,7 +204,7 @@ async def test_the_time_of_a_call_ends_it_whatever_is_said() -> None:
 
     with pytest.raises(RequestTimedOut, match=r"no answer within 0.05 s; worker w1 had it; give CallSettings"):
         await workers.carry()
-    assert workers.exchange.may_run_elsewhere
+    assert workers.pending.may_run_elsewhere
 
 
 async def test_pauses_end_with_the_time_of_a_call() -> None:
@@ -218,7 +218,7 @@ async def test_pauses_end_with_the_time_of_a_call() -> None:
 async def test_a_late_answer_of_the_first_counts_while_the_second_is_asked() -> None:
     """The first answer is the answer, whoever gives it, in a pause too."""
     workers = Workers((), (WILLING,), (BUSY,), settings=QUICK.model_copy(update={"acceptance": 0.02}))
-    say_late: Callable[[], None] = lambda: workers.exchange.take(1, ANSWER)  # noqa: E731
+    say_late: Callable[[], None] = lambda: workers.pending.take(1, ANSWER)  # noqa: E731
     asyncio.get_running_loop().call_later(0.03, say_late)
 
     assert await workers.carry() is ANSWER
@@ -237,10 +237,10 @@ async def test_what_was_said_about_an_earlier_sending_does_not_disturb_the_lates
     waiting = asyncio.ensure_future(workers.carry())
     await until(lambda: workers.sent == 3)
 
-    workers.exchange.take(1, BUSY)
+    workers.pending.take(1, BUSY)
     await asyncio.sleep(0)
-    assert workers.exchange._said is None
-    workers.exchange.take(3, ANSWER)
+    assert workers.pending._said is None
+    workers.pending.take(3, ANSWER)
 
     assert await waiting is ANSWER
     assert workers.sent == 3

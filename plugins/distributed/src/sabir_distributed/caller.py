@@ -1,10 +1,10 @@
 """A caller's connection: one inbox for all answers, one place for each request in flight.
 
-    perform ──place──▶ Exchange ──request, reply=<inbox>.<id>.<sending>──▶ workers
-                          ▲                                                  │
-                          └────────────── one subscription, <inbox>.> ◀──────┘
+    perform ──place──▶ PendingRequest ──request, reply=<inbox>.<id>.<sending>──▶ workers
+                             ▲                                                      │
+                             └─────────────── one subscription, <inbox>.> ◀─────────┘
 
-An answer to a request that is over finds no exchange and is dropped: nobody gets two.
+An answer to a request that is over finds no pending one and is dropped: nobody gets two.
 """
 
 import asyncio
@@ -15,8 +15,8 @@ from nats.aio.msg import Msg
 from sabir_distributed.connection import Connection, Target, logger
 from sabir_distributed.envelopes import Alive, Cancelled, Ending, Reply, Request, Sought, decode_reply, encode
 from sabir_distributed.errors import AccessRefused, EnvelopeInvalid, NoServer, RequestTimedOut
-from sabir_distributed.exchange import Exchange, Nobody
 from sabir_distributed.packing import pack, unpack
+from sabir_distributed.pending import Nobody, PendingRequest
 from sabir_distributed.settings import CallSettings
 from sabir_distributed.subjects import ALIVE, all_of, requests_for, requests_of
 
@@ -27,7 +27,7 @@ WORTH_SAYING = 0.1
 """Seconds by which an envelope may overstate what is left."""
 
 
-class Line:
+class CallerConnection:
     """What a runner needs in one event loop."""
 
     def __init__(self, target: Target, settings: CallSettings) -> None:
@@ -36,7 +36,7 @@ class Line:
         )
         self._settings = settings
         self._places = asyncio.Semaphore(settings.in_flight)
-        self._exchanges: dict[str, Exchange] = {}
+        self._pending: dict[str, PendingRequest] = {}
         self._inbox = ""
         self._is_closed = False
 
@@ -56,28 +56,28 @@ class Line:
 
     async def ask(self, request: Request) -> Ending:
         """What came of a request, once; its envelope says how long that may take."""
-        exchange = Exchange(request.id, request.context, request.policy, self._settings)
-        await self._take_place(exchange.what)
-        self._exchanges[request.id] = exchange
+        pending = PendingRequest(request.id, request.context, request.policy, self._settings)
+        await self._take_place(pending.what)
+        self._pending[request.id] = pending
         try:
             if self._is_closed:
-                raise exchange.closed()
-            return await exchange.carry(lambda each, left: self._send(request, each, left))
+                raise pending.closed()
+            return await pending.carry(lambda each, left: self._send(request, each, left))
         except NoServer:
             if self._is_closed:
-                raise exchange.closed() from None
+                raise pending.closed() from None
             raise
         finally:
             self._places.release()
-            del self._exchanges[request.id]
-            if exchange.may_run_elsewhere:
-                await self._cancel(exchange)
+            del self._pending[request.id]
+            if pending.may_run_elsewhere:
+                await self._cancel(pending)
 
     async def close(self) -> None:
         """Stop listening and end the connection; whoever still waits gets RunnerClosed, and the workers are told."""
         self._is_closed = True
-        for exchange in [each for each in self._exchanges.values() if not each.is_over]:
-            await self._cancel(exchange)
+        for pending in [each for each in self._pending.values() if not each.is_over]:
+            await self._cancel(pending)
         await self.connection.unsubscribe(self._subscription)
         await self.connection.close()
 
@@ -92,37 +92,37 @@ class Line:
             limit, remedy = self._settings.in_flight, "give CallSettings more `in_flight` or `timeout`, or add workers"
             raise RequestTimedOut(f"{what}: waited in vain for one of {limit} places in flight; {remedy}") from None
 
-    async def _send(self, request: Request, exchange: Exchange, left: float) -> None:
+    async def _send(self, request: Request, pending: PendingRequest, left: float) -> None:
         if not self.connection.is_up:
-            with suppress(TimeoutError):  # the exchange then finds its time over
+            with suppress(TimeoutError):  # the pending then finds its time over
                 async with asyncio.timeout(left):
                     await self.connection.until_up()
-        reply = f"{self._inbox}.{request.id}.{exchange.sending}"
-        if exchange.seeks:
+        reply = f"{self._inbox}.{request.id}.{pending.sending}"
+        if pending.seeks:
             await self.connection.publish(all_of(request.context), encode(Sought(id=request.id)), reply)
             return
-        if exchange.sending > 1 or request.seconds_left - left > WORTH_SAYING:
-            request = request.model_copy(update={"seconds_left": left, "waited": exchange.waited})
+        if pending.sending > 1 or request.seconds_left - left > WORTH_SAYING:
+            request = request.model_copy(update={"seconds_left": left, "waited": pending.waited})
         body = pack(
             encode(request),
-            f"request for {exchange.what}",
+            f"request for {pending.what}",
             largest=self.connection.largest,
             compress_above=self._settings.compress_above,
         )
-        await self.connection.publish(_subject_of(exchange), body, reply)
+        await self.connection.publish(_subject_of(pending), body, reply)
 
-    async def _cancel(self, exchange: Exchange) -> None:
+    async def _cancel(self, pending: PendingRequest) -> None:
         with suppress(NoServer):
-            await self.connection.publish(all_of(exchange.context), encode(Cancelled(id=exchange.id)))
+            await self.connection.publish(all_of(pending.context), encode(Cancelled(id=pending.id)))
 
     async def _hear(self, message: Msg) -> None:
         id, _, sending = message.subject[len(self._inbox) + 1 :].partition(".")
         if id == ALIVE:
             self._hear_beat(message)
             return
-        exchange = self._exchanges.get(id)
-        if exchange is not None and sending.isdecimal():
-            exchange.take(int(sending), _read(message, self._settings.largest))
+        pending = self._pending.get(id)
+        if pending is not None and sending.isdecimal():
+            pending.take(int(sending), _read(message, self._settings.largest))
 
     def _hear_beat(self, message: Msg) -> None:
         beat = _read(message, self._settings.largest)
@@ -130,24 +130,24 @@ class Line:
             logger.warning("what came as a worker's beat is none: %s", beat)
             return
         for id in beat.requests:
-            if id in self._exchanges:
-                self._exchanges[id].take(0, beat)
+            if id in self._pending:
+                self._pending[id].take(0, beat)
 
     def _refuse(self, subject: str, error: AccessRefused) -> None:
         """End the requests that may not be sent there: nobody would answer them."""
-        for exchange in self._exchanges.values():
-            if subject == _subject_of(exchange).lower():
-                exchange.take(0, error)
+        for pending in self._pending.values():
+            if subject == _subject_of(pending).lower():
+                pending.take(0, error)
 
     def _fail_all(self, gone: asyncio.Future[NoServer]) -> None:
-        for exchange in self._exchanges.values():
-            exchange.take(0, gone.result())
+        for pending in self._pending.values():
+            pending.take(0, gone.result())
 
 
-def _subject_of(exchange: Exchange) -> str:
+def _subject_of(pending: PendingRequest) -> str:
     """Where its request goes: to any worker, or to the one that was chosen."""
-    meant = exchange.context, exchange.policy
-    return requests_for(exchange.chosen, *meant) if exchange.chosen else requests_of(*meant)
+    meant = pending.context, pending.policy
+    return requests_for(pending.chosen, *meant) if pending.chosen else requests_of(*meant)
 
 
 def _read(message: Msg, largest: int) -> Reply | Nobody | EnvelopeInvalid:

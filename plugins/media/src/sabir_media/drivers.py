@@ -1,6 +1,6 @@
-"""The two drivers of a journey: each performs one step at a time, on blocking sockets or on an event loop.
+"""The two drivers of a fetch: each performs one step at a time, on blocking sockets or on an event loop.
 
-They decide nothing. A line holds at most one open connection, and leaves it before it opens the next.
+They decide nothing. A driver holds at most one open connection, and leaves it before it opens the next.
 """
 
 import ssl
@@ -12,7 +12,6 @@ import anyio
 import anyio.to_thread
 import httpcore2
 
-from sabir_media.journey import Head, LookUp, Open, Read, Step
 from sabir_media.network import (
     AsyncPinnedBackend,
     Deadline,
@@ -21,12 +20,13 @@ from sabir_media.network import (
     look_up_within,
     request_to,
 )
+from sabir_media.steps import Head, LookUp, Open, Read, Step
 
 Answer = Sequence[str] | Head | bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class Resources:
     """What both drivers work with: `trust` gives the certificates to trust, asked only for https."""
 
     resolver: Resolver
@@ -38,11 +38,11 @@ class Means:
         return self.trust() if step.target.scheme == "https" else None
 
 
-class Line:
+class Driver:
     """Performs steps on blocking sockets, every operation within the deadline."""
 
-    def __init__(self, means: Means) -> None:
-        self._means = means
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
         self._held = ExitStack()
         self._chunks: Iterator[bytes] = iter(())
 
@@ -50,7 +50,7 @@ class Line:
         """The answer to one step; raises what the network raises."""
         match step:
             case LookUp(host, port):
-                return look_up_within(self._means.resolver, host, port, self._means.deadline.remaining())
+                return look_up_within(self._resources.resolver, host, port, self._resources.deadline.remaining())
             case Open():
                 self.close()
                 return self._open(step)
@@ -63,9 +63,9 @@ class Line:
 
     def _open(self, step: Open) -> Head:
         request = request_to(step.target)
-        backend = PinnedBackend(step.addresses, self._means.deadline)
+        backend = PinnedBackend(step.addresses, self._resources.deadline)
         connection = httpcore2.HTTPConnection(
-            request.url.origin, ssl_context=self._means.trust_for(step), network_backend=backend
+            request.url.origin, ssl_context=self._resources.trust_for(step), network_backend=backend
         )
         self._held.callback(backend.close)
         self._held.callback(connection.close)
@@ -74,21 +74,21 @@ class Line:
         return Head(response.status, response.headers)
 
 
-class AsyncLine:
+class AsyncDriver:
     """Performs steps on an event loop, each cancelled at the deadline."""
 
-    def __init__(self, means: Means) -> None:
-        self._means = means
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
         self._held = AsyncExitStack()
         self._chunks: AsyncGenerator[bytes] | None = None
 
     async def perform(self, step: Step) -> Answer:
         """The answer to one step; raises what the network raises."""
-        with anyio.fail_after(self._means.deadline.remaining()):
+        with anyio.fail_after(self._resources.deadline.remaining()):
             match step:
                 case LookUp(host, port):
                     look_up = anyio.to_thread.run_sync
-                    return await look_up(self._means.resolver, host, port, abandon_on_cancel=True)
+                    return await look_up(self._resources.resolver, host, port, abandon_on_cancel=True)
                 case Open():
                     await self.aclose()
                     return await self._open(step)
@@ -102,9 +102,9 @@ class AsyncLine:
 
     async def _open(self, step: Open) -> Head:
         request = request_to(step.target)
-        backend = AsyncPinnedBackend(step.addresses, self._means.deadline)
+        backend = AsyncPinnedBackend(step.addresses, self._resources.deadline)
         connection = httpcore2.AsyncHTTPConnection(
-            request.url.origin, ssl_context=self._means.trust_for(step), network_backend=backend
+            request.url.origin, ssl_context=self._resources.trust_for(step), network_backend=backend
         )
         self._held.push_async_callback(backend.aclose)
         self._held.push_async_callback(connection.aclose)

@@ -60,16 +60,16 @@ class Head:
 
 Step: TypeAlias = LookUp | Open | Read
 # An answer's type is stated at its step; a generator has one type for all that is sent to it, hence Any.
-Journey: TypeAlias = Generator[Step, Any, FetchedMedia]
+Steps: TypeAlias = Generator[Step, Any, FetchedMedia]
 
 
-class Walk:
-    """A journey under way: the step that is due, and None at its end, where `media` is what it brought."""
+class Progress:
+    """A fetch under way: the step that is due, and None at its end, where `media` is what it brought."""
 
     step: Step | None
     media: FetchedMedia
 
-    def __init__(self, steps: Journey) -> None:
+    def __init__(self, steps: Steps) -> None:
         self._steps = steps
         self._move(steps.send, None)
 
@@ -118,10 +118,10 @@ _FAILURES: tuple[tuple[type[Exception], type[FetchFailed], str, str], ...] = (
 )
 """What drivers meet → the refusal, its reason and its remedy; the first that fits counts."""
 FAILURES = tuple(kind for kind, *_ in _FAILURES)
-"""The exceptions that a driver throws into a journey; all others are not about the URL."""
+"""The exceptions that a driver throws into a fetch; all others are not about the URL."""
 
 
-def journey(url: str, rules: Rules) -> Journey:
+def fetch_steps(url: str, rules: Rules) -> Steps:
     """The steps from a URL to its medium; raises a MediaRefused at the first rule that is broken."""
     target = read_target(url, rules)
     for _ in range(rules.max_redirects + 1):

@@ -1,0 +1,206 @@
+"""The decisions of a fetch, step by step and without a network: what is opened is what was judged (UP-22)."""
+
+from collections.abc import Sequence
+from ipaddress import IPv4Address
+
+import httpcore2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sabir.contract.protocols import FetchedMedia
+from sabir.errors import MediaRefused
+from sabir_media import ALLOWED_MIMES, AddressRefused, FetchFailed, FetchTimedOut, SizeRefused, TypeRefused
+from sabir_media.rules import Rules, read_rules
+from sabir_media.steps import FAILURES, Head, LookUp, Open, Progress, Read, fetch_steps
+from sabir_media.targets import read_target
+
+from tests.media.server import PNG
+
+PUBLIC = ("93.184.216.34", "2606:4700::1111")
+URL = "https://example.com/a.png"
+FOUND = Head(200, [(b"Content-Type", b"image/png")])
+
+
+def rules(max_bytes: int = 1000, max_redirects: int = 3, allow_hosts: Sequence[str] = ()) -> Rules:
+    """The usual rules."""
+    return read_rules(
+        max_bytes=max_bytes,
+        max_redirects=max_redirects,
+        allowed_mimes=ALLOWED_MIMES,
+        allow_hosts=allow_hosts,
+    )
+
+
+def opened(progress: Progress) -> Open:
+    """The step that is due, which must be to open a connection."""
+    assert isinstance(progress.step, Open)
+    return progress.step
+
+
+def moved(location: str, status: int = 302) -> Head:
+    """A redirect."""
+    return Head(status, [(b"location", location.encode())])
+
+
+def test_a_fetch_looks_up_opens_and_reads_to_the_end() -> None:
+    """The whole fetch of a small image."""
+    progress = Progress(fetch_steps(URL, rules()))
+    steps = []
+    for answer in (PUBLIC, FOUND, PNG[:9], PNG[9:], b""):
+        steps.append(progress.step)
+        progress.answer(answer)
+
+    target = read_target(URL, rules())
+    assert steps == [LookUp("example.com", 443), Open(target, PUBLIC), Read(), Read(), Read()]
+    assert progress.step is None
+    assert progress.media == FetchedMedia(data=PNG, mime="image/png", url=URL)
+
+
+def test_only_the_addresses_that_were_judged_are_opened_and_no_name_is_asked_twice() -> None:
+    """DNS rebinding: between the judgement and the connection there is no second look-up to answer otherwise."""
+    progress = Progress(fetch_steps(URL, rules()))
+    asked = []
+    while not isinstance(progress.step, Open):
+        assert isinstance(progress.step, LookUp)
+        asked.append(progress.step.host)
+        progress.answer(PUBLIC)
+
+    assert asked == ["example.com"]
+    assert opened(progress).addresses == PUBLIC
+
+
+NOT_PUBLIC = st.ip_addresses(v=4).filter(lambda address: not address.is_global or address.is_multicast)
+
+
+@given(NOT_PUBLIC, st.sampled_from(["{}", "::ffff:{}"]), st.permutations([0, 1, 2]))
+def test_no_address_that_is_not_public_is_ever_opened(address: IPv4Address, spelling: str, order: list[int]) -> None:
+    """Whatever a resolver says, and wherever in its answer."""
+    progress = Progress(fetch_steps(URL, rules()))
+    answers = [(*PUBLIC, spelling.format(address))[index] for index in order]
+
+    with pytest.raises(AddressRefused):
+        progress.answer(answers)
+
+
+def test_a_literal_address_is_not_looked_up() -> None:
+    """It is opened as it was judged."""
+    assert opened(Progress(fetch_steps("http://8.8.8.8/a.png", rules()))).addresses == ("8.8.8.8",)
+
+
+def test_a_permitted_host_may_have_a_private_address() -> None:
+    """allow_hosts is for file servers of one's own."""
+    progress = Progress(fetch_steps("http://files.intranet:8080/a.png", rules(allow_hosts=["files.intranet:8080"])))
+    progress.answer(["10.0.0.7"])
+
+    assert opened(progress).addresses == ("10.0.0.7",)
+
+
+def head(status: int, **headers: str) -> Head:
+    """A response to a request, of a PNG unless it says otherwise."""
+    given = {"content_type": "image/png", **headers}
+    return Head(status, [(name.replace("_", "-").encode(), value.encode()) for name, value in given.items()])
+
+
+Answers = list[Sequence[str] | Head | bytes]
+REFUSED: dict[str, tuple[Answers, type[MediaRefused], str]] = {
+    "private": ([["10.0.0.1"]], AddressRefused, "its host has the address"),
+    "one of two": ([["93.184.216.34", "127.0.0.1"]], AddressRefused, "its host has the address"),
+    "wrapped": ([["::ffff:169.254.169.254"]], AddressRefused, "its host has the address"),
+    "another name": ([["example.net"]], AddressRefused, "no IP address"),
+    "a number": ([["2130706433"]], AddressRefused, "no IP address"),
+    "hexadecimal": ([["0x7f.1"]], AddressRefused, "no IP address"),
+    "empty": ([[""]], AddressRefused, "no IP address"),
+    "no address": ([[]], FetchFailed, "has no address"),
+    "a private hop": ([PUBLIC, moved("http://cdn.example.com/b.png"), ["192.168.0.1"]], AddressRefused,
+        r"cdn\.example\.com/b\.png.*'192\.168\.0\.1', a private address"),
+    **{f"{status} to this machine": ([PUBLIC, moved("http://127.0.0.1/admin", status)], AddressRefused,
+        "a loopback address") for status in (301, 302, 303, 307, 308)},
+    "nowhere": ([PUBLIC, Head(302, [])], FetchFailed, "302 without a Location"),
+    "404": ([PUBLIC, head(404)], FetchFailed, "the server answers 404; check the URL"),
+    "401": ([PUBLIC, head(401)], FetchFailed, "401; it needs credentials"),
+    "429": ([PUBLIC, head(429)], FetchFailed, "429; try again later"),
+    "503": ([PUBLIC, head(503)], FetchFailed, "503; try again later"),
+    "204": ([PUBLIC, head(204)], FetchFailed, "the server answers 204"),
+    "206": ([PUBLIC, head(206)], FetchFailed, "the server answers 206"),
+    "300": ([PUBLIC, head(300)], FetchFailed, "the server answers 300"),
+    "compressed": ([PUBLIC, head(200, content_encoding="gzip")], FetchFailed, "compresses it"),
+    "announced as too large": ([PUBLIC, head(200, content_length="11")], SizeRefused,
+        "it has 11 bytes, beyond the limit of 10 bytes; raise max_bytes"),
+    "too large": ([PUBLIC, head(200, content_length="5"), PNG[:10], b"x"], SizeRefused, "its body goes on"),
+    "a page": ([PUBLIC, head(200, content_type="text/html; charset=utf-8")], TypeRefused,
+        "text/html, which can carry scripts"),
+}  # fmt: skip
+"""What drivers answer → the refusal that the last answer ends in: before anything else is opened or read."""
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_fetch_ends_at_the_first_rule_that_is_broken(case: str) -> None:
+    """UP-22: addresses, also beside public ones; every hop; status and compression; size and type before the body."""
+    answers, error, reason = REFUSED[case]
+    permitted = ["example.com:443"] if "no IP address" in reason else []  # a name would be looked up anew
+    progress = Progress(fetch_steps(URL, rules(max_bytes=10, allow_hosts=permitted)))
+    for answer in answers[:-1]:
+        progress.answer(answer)
+
+    with pytest.raises(error, match=reason):
+        progress.answer(answers[-1])
+
+
+@pytest.mark.parametrize("limit", [0, 1, 3])
+def test_redirects_are_followed_up_to_their_limit(limit: int) -> None:
+    """The last one allowed still brings its medium; one more is refused and names the setting."""
+    progress = Progress(fetch_steps(URL, rules(max_redirects=limit)))
+    for _ in range(limit):
+        progress.answer(PUBLIC)
+        progress.answer(moved("/next"))
+    progress.answer(PUBLIC)
+
+    with pytest.raises(FetchFailed, match=f"more than {limit} times; .*max_redirects"):
+        progress.answer(moved("/next"))
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+def test_every_failure_of_a_driver_becomes_a_refusal_that_names_the_url(kind: type[Exception]) -> None:
+    """Law 10; a broken look-up, connection, protocol or time limit is one of the library's own errors."""
+    error = kind("why\nnot")
+    progress = Progress(fetch_steps(URL, rules()))
+    progress.answer(PUBLIC)
+
+    with pytest.raises(FetchFailed, match=r"'https://example\.com/a\.png' is not fetched: ") as caught:
+        progress.fail(error)
+    assert "\n" not in str(caught.value)
+    assert caught.value.__cause__ is error
+
+
+def test_a_time_limit_is_told_from_other_failures() -> None:
+    """By its class, so that a caller can try again with more time."""
+    for error in (TimeoutError(), httpcore2.ReadTimeout(), httpcore2.ConnectTimeout()):
+        progress = Progress(fetch_steps(URL, rules()))
+        with pytest.raises(FetchTimedOut, match="raise timeout"):
+            progress.fail(error)
+
+
+HEADERS = st.lists(
+    st.tuples(
+        st.sampled_from([b"Content-Type", b"content-length", b"Location", b"content-encoding", b"x"]), st.binary()
+    ),
+    max_size=4,
+)
+
+
+@given(st.integers(100, 599), HEADERS, st.lists(st.binary(min_size=1, max_size=50), max_size=4))
+def test_any_response_ends_in_a_medium_or_a_refusal(
+    status: int, headers: list[tuple[bytes, bytes]], chunks: list[bytes]
+) -> None:
+    """Law 10: whatever a server sends, and without leaving the steps."""
+    progress = Progress(fetch_steps(URL, rules(max_bytes=100)))
+    progress.answer(PUBLIC)
+    due = iter([*chunks, b""])
+    try:
+        progress.answer(Head(status, headers))
+        while isinstance(progress.step, Read):
+            progress.answer(next(due))
+    except MediaRefused as error:
+        assert "\n" not in str(error)
+    else:
+        assert isinstance(progress.step, LookUp | Open) or progress.media.mime in ALLOWED_MIMES

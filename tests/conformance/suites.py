@@ -17,9 +17,9 @@ import sabir
 from google import genai
 from sabir_google import http_options
 from sabir_testing import DOWNGRADED, FULL, REFUSED, Grade, OfflineConformance, ProviderConformance
-from sabir_testing.base import Suite
 from sabir_testing.cassettes import provenance_of
-from sabir_testing.questions import ANSWERED
+from sabir_testing.kit.questions import ANSWERED
+from sabir_testing.kit.suite import Suite
 
 from tests.laws.oracle import check_request, validators
 from tests.laws.rules import check_pairing
@@ -234,9 +234,9 @@ class Local(OfflineConformance):
         full="""
             system later_system options parallel_calls
             settings.max_output_tokens settings.temperature settings.top_p settings.stop settings.seed
-            settings.response_format option_choice.none option_choice.required option_choice.named
+            settings.response_format
+            option_choice.auto option_choice.none option_choice.required option_choice.named
             streaming stored_requests""",
-        downgraded="option_choice.auto",
         refused="""
             image.url image.bytes image.file audio.url audio.bytes audio.file video.url video.bytes video.file
             document.url document.bytes document.file results.image results.audio results.video results.document

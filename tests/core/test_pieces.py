@@ -10,8 +10,8 @@ from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import KnownPart, MediaPart, ReasoningPart, RefusalPart, TextPart
-from sabir_testing.samples import said
-from sabir_testing.toys import HOISTED, INLINE, ToyDialect, toy_target
+from sabir_testing.histories.samples import said
+from sabir_testing.histories.toys import HOISTED, INLINE, ToyDialect, toy_target
 
 ABROAD = Origin(provider="acme", dialect="acme.wire", model="m")
 HOME = Origin(provider="toy", dialect=INLINE.name, model="m-1")

@@ -33,7 +33,7 @@ from sabir_distributed.envelopes import (
 )
 from sabir_distributed.errors import EnvelopeInvalid
 from sabir_distributed.messages import KnownMessages
-from sabir_testing.histories import FOREIGN, Speakers, histories_of, invented_parts
+from sabir_testing.histories.drawn import FOREIGN, Speakers, histories_of, invented_parts
 
 SPEAKERS = Speakers((None, *FOREIGN), lambda origin: invented_parts(FOREIGN[0].dialect))
 NEWER = """[{"schema": 1, "id": "m1", "policy": "user", "mood": null, "payload": {"kind": "parts", "parts":

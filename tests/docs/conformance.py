@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sabir_testing import CAPABILITIES, OfflineConformance, ProviderConformance
-from sabir_testing.base import Suite, case_names
-from sabir_testing.questions import QUESTIONS, Question
+from sabir_testing.kit.questions import QUESTIONS, Question
+from sabir_testing.kit.suite import Suite, case_names
 
 from tests.docs.sources import paragraph, whole_text
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sabir_openai import Row
 from sabir_testing import Grade, ProviderConformance
-from sabir_testing.base import Suite, case_names
+from sabir_testing.kit.suite import Suite, case_names
 from sabir_testing.plugin import PAGE
 
 from tests.docs import tutorial

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
-from sabir_testing.documents import Document, Place, documents, replace, texts
+from sabir_testing.reading.documents import Document, Place, documents, replace, texts
 
 MARK = "mark-7f3a-of-the-fuzz"
 VALUES: Sequence[Any] = (

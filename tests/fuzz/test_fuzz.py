@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from sabir_testing.documents import documents
+from sabir_testing.reading.documents import documents
 
 from tests.fuzz.mutations import MARK, broken, changed, marked
 from tests.fuzz.run import fuzz

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 from hypothesis import strategies as st
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import Part, TextPart
-from sabir_testing.histories import Strategy, json_values
-from sabir_testing.samples import WIRE_KEYS, said
+from sabir_testing.histories.drawn import Strategy, json_values
+from sabir_testing.histories.samples import WIRE_KEYS, said
 
 from tests.laws.histories import SPEAKERS, bound, texts
 

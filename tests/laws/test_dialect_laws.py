@@ -18,9 +18,9 @@ from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, Origin, PartsPayload
 from sabir.vocabulary.parts import OpaquePart, ReasoningPart, TextPart
 from sabir.vocabulary.settings import WIRE_SETTINGS, Settings, SettingsReader
-from sabir_testing.marks import mark, unheard
-from sabir_testing.marks import messages as unmarked
-from sabir_testing.purity import impurities
+from sabir_testing.histories.marks import mark, unheard
+from sabir_testing.histories.marks import messages as unmarked
+from sabir_testing.kit.properties import impurities
 
 from tests.laws.every import on_every
 from tests.laws.histories import histories, messages

@@ -14,8 +14,8 @@ from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, Origin, PartsPayload
 from sabir.vocabulary.parts import MediaPart
-from sabir_testing.samples import said
-from sabir_testing.toys import INLINE, toy_target
+from sabir_testing.histories.samples import said
+from sabir_testing.histories.toys import INLINE, toy_target
 
 from tests.laws import conversations
 from tests.laws.conversations import answer, at_home

@@ -19,9 +19,9 @@ from sabir.vocabulary.messages import Message, Origin, PartsPayload
 from sabir.vocabulary.parts import MediaPart, OpaquePart, Part, ReasoningPart, TextPart
 from sabir.vocabulary.settings import Settings
 from sabir.vocabulary.target import ModelInfo, Target
-from sabir_testing.histories import hints, texts
-from sabir_testing.purity import impurities
-from sabir_testing.toys import FILLER, INLINE, PARTED, STRICT, TOYS, StrictDialect, ToyDialect
+from sabir_testing.histories.drawn import hints, texts
+from sabir_testing.histories.toys import FILLER, INLINE, PARTED, STRICT, TOYS, StrictDialect, ToyDialect
+from sabir_testing.kit.properties import impurities
 
 from tests.laws.every import on_every
 from tests.laws.histories import histories, messages

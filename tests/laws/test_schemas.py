@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sabir.options.option import Option
 from sabir.vocabulary.settings import ResponseFormat, Settings
-from sabir_testing.samples import said
+from sabir_testing.histories.samples import said
 
 from tests.laws.every import on_every
 from tests.laws.test_hand_over import NAMES, renderer

@@ -13,7 +13,7 @@ from sabir.vocabulary.messages import Message, PartsPayload
 from sabir.vocabulary.parts import TextPart
 from sabir.vocabulary.settings import Settings
 from sabir.vocabulary.target import Target
-from sabir_testing.toys import ToyDialect
+from sabir_testing.histories.toys import ToyDialect
 
 from tests.laws.histories import histories
 

@@ -19,7 +19,7 @@ from sabir.base.losses import Loss
 from sabir.contract.protocols import Rendering
 from sabir.rendering.pairing import side_of
 from sabir.vocabulary.messages import Message
-from sabir_testing.samples import JSON_KINDS, failed, said
+from sabir_testing.histories.samples import JSON_KINDS, failed, said
 
 from tests.laws.conversations import MessageTurn, answer, at_home, call, opened, whole_turns
 from tests.laws.every import on_every

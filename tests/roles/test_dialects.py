@@ -12,7 +12,7 @@ from sabir.rendering.pairing import side_of
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, OptionResultPayload
 from sabir_roles import ActionRequest, MessageManager
-from sabir_testing.histories import PIXEL
+from sabir_testing.histories.drawn import PIXEL
 
 from tests.laws.oracle import check_request, validators
 from tests.laws.rules import check_pairing

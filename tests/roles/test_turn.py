@@ -15,8 +15,8 @@ from sabir_roles import ActionRequest, ActionResponse, AssistantResponse, Instru
 from sabir_session import get_inner_messages
 from sabir_session.evaluation.evaluate import evaluate_sync
 from sabir_testing.cassettes import replaying
+from sabir_testing.kit.questions import QUESTIONS
 from sabir_testing.network import network_forbidden
-from sabir_testing.questions import QUESTIONS
 from sabir_testing.scripted import ScriptedAdapter, calls, cut_off, reply
 
 from tests.conformance.suites import AnthropicMessages, GoogleGenerateContent, OpenAIChat, OpenAIResponses

@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx2
 import yaml
 from sabir_testing.cassettes import exchanges, recording
-from sabir_testing.documents import documents
 from sabir_testing.loopback import Server, whole
+from sabir_testing.reading.documents import documents
 from sabir_testing.scrubbing import Scrubbing
 
 PROVENANCE = {

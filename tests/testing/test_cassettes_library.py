@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 import requests
-import sabir_testing.stored
+import sabir_testing.cassettes.stored
 import urllib3
 from sabir_testing.cassettes import (
     PROVENANCE_FIELDS,
@@ -465,8 +465,10 @@ def test_bytes_that_are_no_text_come_back_as_they_were(path: Path) -> None:
 def test_a_file_is_parsed_once_until_it_changes(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kit's own tests read the same cassettes thousands of times."""
     parsed: list[Path] = []
-    parse = sabir_testing.stored.parse
-    monkeypatch.setattr(sabir_testing.stored, "parse", lambda text, path: parsed.append(path) or parse(text, path))
+    parse = sabir_testing.cassettes.stored.parse
+    monkeypatch.setattr(
+        sabir_testing.cassettes.stored, "parse", lambda text, path: parsed.append(path) or parse(text, path)
+    )
 
     for _ in range(3):
         exchanges(recorded)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir_testing.differences import MOST_SHOWN, body_differences, is_same_text, listed, value_differences
+from sabir_testing.cassettes.differences import MOST_SHOWN, body_differences, is_same_text, listed, value_differences
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(alphabet="ab", max_size=3),

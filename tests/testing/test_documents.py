@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir_testing.documents import Document, documents, put, replace, shown_place, streamed, texts, written
+from sabir_testing.reading.documents import Document, documents, put, replace, shown_place, streamed, texts, written
 
 BODIES: dict[str, tuple[str, list[Any]]] = {
     "one": ('{"a": 1}', [{"a": 1}]),

@@ -11,11 +11,10 @@ from sabir.base.losses import Loss
 from sabir.vocabulary.messages import Message, Origin, PartsPayload
 from sabir.vocabulary.parts import OpaquePart, ReasoningPart, TextPart
 from sabir.vocabulary.target import Target
-from sabir_testing.bound import bound_in, bound_texts, without_bound
-from sabir_testing.histories import ELSEWHERE, FOREIGN, histories_for, tidy_histories
-from sabir_testing.marks import mark, messages, places, unheard
-from sabir_testing.pairs import exchanges_of, is_before
-from sabir_testing.recorded_histories import ENDPOINT, provenance_of_history, recorded_histories, source_dialects
+from sabir_testing.histories.drawn import ELSEWHERE, FOREIGN, histories_for, tidy_histories
+from sabir_testing.histories.marks import bound_in, bound_texts, mark, messages, places, unheard, without_bound
+from sabir_testing.histories.recorded import ENDPOINT, provenance_of_history, recorded_histories, source_dialects
+from sabir_testing.kit.pairs import exchanges_of, is_before
 
 from tests.testing.write_histories import DIALECTS, SHIPPED, text
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import sabir
 from sabir_testing import FULL, REFUSED, ProviderConformance
-from sabir_testing.base import case_names, new_in
-from sabir_testing.broken import Broken
 from sabir_testing.families.contract import ContractCases
 from sabir_testing.families.requests import RequestCases
+from sabir_testing.kit.broken import Broken
+from sabir_testing.kit.suite import case_names, new_in
 
 from tests.testing.harness import Breakage, Delegate, registered
 

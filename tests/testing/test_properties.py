@@ -7,13 +7,11 @@ import pytest
 import sabir
 from hypothesis import strategies as st
 from sabir.vocabulary.messages import Message
-from sabir_testing import properties
-from sabir_testing.base import Suite
-from sabir_testing.broken import Broken
-from sabir_testing.histories import histories_for
-from sabir_testing.properties import for_all, history_in
-from sabir_testing.purity import impurities
-from sabir_testing.subject import Subject
+from sabir_testing.histories.drawn import histories_for
+from sabir_testing.kit import properties
+from sabir_testing.kit.broken import Broken
+from sabir_testing.kit.properties import for_all, history_in, impurities
+from sabir_testing.kit.suite import Subject, Suite
 
 
 class Echo(Suite):

@@ -14,13 +14,12 @@ import sabir
 from sabir.contract.protocols import WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.reading.fold import ReplyBuilder
-from sabir_testing.base import Suite
-from sabir_testing.broken import Broken
-from sabir_testing.capabilities import CAPABILITIES, FULL, REFUSED
 from sabir_testing.cassettes import PROVENANCE_FIELDS, exchanges, provenance_of
-from sabir_testing.exchanges import STREAMED, WHOLE, Service, check_refusal, distribution_of
-from sabir_testing.questions import ANSWERED, FAILING, QUESTIONS, weather
-from sabir_testing.subject import Subject
+from sabir_testing.kit.broken import Broken
+from sabir_testing.kit.capabilities import CAPABILITIES, FULL, REFUSED
+from sabir_testing.kit.exchanges import STREAMED, WHOLE, Service, check_refusal, distribution_of
+from sabir_testing.kit.questions import ANSWERED, FAILING, QUESTIONS, weather
+from sabir_testing.kit.suite import Subject, Suite
 
 from tests.testing.harness import TEMPLATE, Breakage, Delegate, registered
 

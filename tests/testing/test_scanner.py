@@ -9,9 +9,8 @@ import pytest
 from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 from detect_secrets.core.scan import scan_line
 from detect_secrets.settings import default_settings
-from sabir_testing.cassettes import Allowed
-from sabir_testing.leaks import leaks
-from sabir_testing.scanner import DETECTORS, scanned
+from sabir_testing.cassettes import Allowed, leaks
+from sabir_testing.scrubbing.leaks import DETECTORS, scanned
 
 from tests.testing.test_leaks import cassette
 

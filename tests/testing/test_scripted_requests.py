@@ -10,7 +10,7 @@ from sabir_testing.scripted import (
     calls,
     reply,
 )
-from sabir_testing.scripted_plain import PlainDialect
+from sabir_testing.scripted.plain import PlainDialect
 
 from tests.laws.histories import histories
 from tests.laws.test_dialect_laws import mark

@@ -11,9 +11,9 @@ import pytest
 import requests
 import yaml
 from sabir_testing.cassettes import exchanges, recording, replaying
-from sabir_testing.documents import documents
 from sabir_testing.loopback import Server, whole
-from sabir_testing.scrubbing import HOST, PLACEHOLDER, Scrubber, Scrubbing, environment_secrets
+from sabir_testing.reading.documents import documents
+from sabir_testing.scrubbing.scrubber import HOST, PLACEHOLDER, Scrubber, Scrubbing, environment_secrets
 
 from tests.testing.planted import (
     EVENTS,

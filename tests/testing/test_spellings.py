@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from sabir_testing.documents import documents
+from sabir_testing.reading.documents import documents
 from sabir_testing.scrubbing import PLACEHOLDER
 
 from tests.testing.planted import (

@@ -6,7 +6,7 @@ import pytest
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, Origin, PartsPayload
 from sabir.vocabulary.parts import Citation, ReasoningPart, TextPart
-from sabir_testing.toys import HOISTED, INLINE, TOYS, ToyDialect, toy_target
+from sabir_testing.histories.toys import HOISTED, INLINE, TOYS, ToyDialect, toy_target
 
 FOREIGN = Origin(provider="acme", dialect="acme.wire", model="m")
 BOUND = TextPart(text="x", state={"id": "text-0123"}, citations=(Citation(kind="page", source={"id": "cite-0123"}),))

@@ -2,9 +2,8 @@
 
 import pytest
 import sabir
-from sabir_testing.base import Suite
 from sabir_testing.families.wire import bare_names
-from sabir_testing.subject import Subject
+from sabir_testing.kit.suite import Subject, Suite
 
 from tests.testing.harness import Breakage, registered
 

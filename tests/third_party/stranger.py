@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.architecture.project import ROOT
 
 GUARD = Path(__file__).parent / "offline.py"
-CORE, KIT, OPENAI = ROOT / "core", ROOT / "plugins" / "testing", ROOT / "plugins" / "openai"
+CORE, ECHO, KIT, OPENAI = ROOT / "core", *(ROOT / "plugins" / name for name in ("echo", "testing", "openai"))
 SECONDS = 540
 _INSTALLER = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
 

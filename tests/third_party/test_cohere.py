@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.project import ROOT
-from tests.third_party.stranger import CORE, KIT, Stranger
+from tests.third_party.stranger import CORE, ECHO, KIT, Stranger
 
 PLUGIN = Path(__file__).parent / "sabir-cohere"
 FEWEST_CASES = 250
@@ -27,7 +27,7 @@ print(json.dumps({"files": [m.__file__ for m in (sabir, sabir_testing, sabir_coh
 def stranger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stranger]:
     """Made once."""
     made = Stranger(tmp_path_factory.mktemp("stranger"))
-    made.install(CORE, KIT, PLUGIN)
+    made.install(CORE, KIT, ECHO, PLUGIN)
     made.copy(PLUGIN)
     yield made
 

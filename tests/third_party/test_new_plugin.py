@@ -13,7 +13,7 @@ import pytest
 from sabir_local.server import LocalServer
 from sabir_local.weights import find_weights
 
-from tests.third_party.stranger import CORE, KIT, OPENAI, Stranger
+from tests.third_party.stranger import CORE, ECHO, KIT, OPENAI, Stranger
 
 COMMAND = str(Path(sys.executable).with_name("sabir"))
 FEWEST_CASES = 250
@@ -50,7 +50,7 @@ def test_a_worked_provider_passes_as_it_is_written(tmp_path: Path) -> None:
     """Before its author changed a line, so that what fails later is what was changed."""
     package = written(tmp_path, "zenith")
     stranger = Stranger(tmp_path)
-    stranger.install(CORE, KIT, package)
+    stranger.install(CORE, KIT, ECHO, package)
     stranger.copy(package)
 
     cases, outcome = counted(stranger.ask("-m", "pytest", "-q", "-p", "offline"), "TestZenith")
@@ -65,7 +65,7 @@ def test_a_compatible_endpoint_passes_once_it_is_recorded(tmp_path: Path) -> Non
     try:
         package = written(tmp_path, "nadir", "--compatible", f"{server.address}/v1")
         stranger = Stranger(tmp_path)
-        stranger.install(CORE, KIT, OPENAI, package)
+        stranger.install(CORE, KIT, ECHO, OPENAI, package)
         suite = stranger.copy(package) / "tests" / "test_nadir.py"
         said = suite.read_text("utf-8").replace("Nadir's own service", "llama.cpp, not a vendor's own service")
         suite.write_text(said + OPTING_OUT, "utf-8")

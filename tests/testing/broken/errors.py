@@ -16,7 +16,7 @@ from sabir import (
     ServerFailed,
 )
 from sabir.contract.scope import DecodeScope
-from sabir_testing.refusals import NO_ANSWERS, PAGE, REFUSALS
+from sabir_testing.families.errors import NO_ANSWERS, PAGE, REFUSALS
 
 from tests.testing.harness import Breakage, Delegate
 

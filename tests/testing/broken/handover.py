@@ -6,7 +6,7 @@ from typing import Any
 from sabir.contract.scope import Entry, LossLog, Turn, TurnScope
 from sabir.vocabulary.messages import Origin
 from sabir_testing.families.handover import TOY_WIRES
-from sabir_testing.recorded_histories import ENDPOINT, source_dialects
+from sabir_testing.histories.recorded import ENDPOINT, source_dialects
 
 from tests.testing.harness import Breakage, Delegate
 

@@ -16,7 +16,7 @@ from sabir.errors import CallError
 from sabir.reading.fold import ReplyBuilder
 from sabir.vocabulary.messages import Message, Origin
 from sabir.vocabulary.reply import Reply, ReplyEnd, ReplyStart
-from sabir_testing.base import Suite
+from sabir_testing.kit.suite import Suite
 
 from tests.testing.harness import Breakage, Delegate
 

@@ -18,7 +18,7 @@ from sabir.vocabulary.media import MediaRule, form_of
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import MediaPart, TextPart
 from sabir.vocabulary.target import ModelInfo
-from sabir_testing.capabilities import FORMS, MODALITIES
+from sabir_testing.kit.capabilities import FORMS, MODALITIES
 
 from tests.testing.harness import Breakage, Delegate
 

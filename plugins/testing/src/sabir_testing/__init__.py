@@ -11,9 +11,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sabir_testing.broken import Broken, expect
-    from sabir_testing.capabilities import CAPABILITIES, DOWNGRADED, FULL, REFUSED, UNKNOWN, Grade
     from sabir_testing.conformance import OfflineConformance, ProviderConformance
+    from sabir_testing.kit.broken import Broken, expect
+    from sabir_testing.kit.capabilities import CAPABILITIES, DOWNGRADED, FULL, REFUSED, UNKNOWN, Grade
+    from sabir_testing.kit.suite import Subject
     from sabir_testing.network import NetworkForbidden, network_forbidden
     from sabir_testing.scripted import (
         Answer,
@@ -31,11 +32,10 @@ if TYPE_CHECKING:
         reply,
     )
     from sabir_testing.scripted_fixture import MakeScripted
-    from sabir_testing.subject import Subject
 
 _HOMES = {
-    "broken": ("Broken", "expect"),
-    "capabilities": ("CAPABILITIES", "DOWNGRADED", "FULL", "REFUSED", "UNKNOWN", "Grade"),
+    "kit.broken": ("Broken", "expect"),
+    "kit.capabilities": ("CAPABILITIES", "DOWNGRADED", "FULL", "REFUSED", "UNKNOWN", "Grade"),
     "conformance": ("OfflineConformance", "ProviderConformance"),
     "network": ("NetworkForbidden", "network_forbidden"),
     "scripted": (
@@ -54,7 +54,7 @@ _HOMES = {
         "reply",
     ),
     "scripted_fixture": ("MakeScripted",),
-    "subject": ("Subject",),
+    "kit.suite": ("Subject",),
 }
 """Module → the names that it gives."""
 

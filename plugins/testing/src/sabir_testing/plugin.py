@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sabir_testing.kit import SUITE_PROPERTY, WARNED_PROPERTY
+
 if TYPE_CHECKING:
-    from sabir_testing.base import Suite
+    from sabir_testing.kit.suite import Suite
 
 pytest_plugins = ("sabir_testing.network", "sabir_testing.scripted_fixture")
 """What users' own tests need: no network, and an adapter that answers from a script."""
 PAGE = "docs/reference/conformance.md"
-SUITE_PROPERTY = "sabir.suite"
-WARNED_PROPERTY = "sabir.warned"
-"""What is wrong, by a case that is new in this release and fails from the next one on."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def suite_of(item: pytest.Item) -> "type[Suite] | None":
     """The suite that a test is a case of, or None."""
-    base = sys.modules.get("sabir_testing.base")
+    base = sys.modules.get("sabir_testing.kit.suite")
     cls = getattr(item, "cls", None)
     if base is None or not (isinstance(cls, type) and issubclass(cls, base.Suite)):
         return None  # where nobody imported the kit, nothing of it is loaded
@@ -77,8 +76,8 @@ def pytest_runtest_makereport(
     suite = suite_of(item)
     if suite is None or (report.passed and not report.failed):
         return report
-    from sabir_testing.base import is_new
-    from sabir_testing.telling import how_to_opt_out, told, told_of_skip, told_of_success
+    from sabir_testing.kit.reports import how_to_opt_out, told, told_of_skip, told_of_success
+    from sabir_testing.kit.suite import is_new
 
     if report.skipped and not hasattr(report, "wasxfail"):
         by_marker = bool(call.excinfo and getattr(call.excinfo.value, "_use_item_location", False))
@@ -108,7 +107,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [each for key, kept in terminalreporter.stats.items() if key != "deselected" for each in kept]
     if not any(SUITE_PROPERTY in dict(getattr(report, "user_properties", ())) for report in reports):
         return
-    from sabir_testing.summary import summary
+    from sabir_testing.kit.reports import summary
 
     terminalreporter.section("sabir conformance")
     for line in summary(terminalreporter.stats):

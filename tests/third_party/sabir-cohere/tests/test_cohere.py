@@ -46,7 +46,7 @@ class TestCohere(ProviderConformance):
         "option_choice.auto": FULL,
         "option_choice.none": FULL,
         "option_choice.required": FULL,
-        "option_choice.named": DOWNGRADED,
+        "option_choice.named": FULL,
         "streaming": FULL,
         "count_tokens": REFUSED,
         "stored_requests": REFUSED,

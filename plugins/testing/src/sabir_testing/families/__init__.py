@@ -1,1 +1,1 @@
-"""The cases, by family: each class one, each test method a rule of its wire or a law."""
+"""The cases of the conformance kit, by family."""

@@ -5,14 +5,13 @@ The other half of the family `transport`: its cases stand on the same server (se
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sabir.contract.protocols import Access, ApiKey, Connection
 from sabir.errors import CredentialsMissing, SettingsInvalid
 
-from sabir_testing.base import Suite
-from sabir_testing.broken import expect
 from sabir_testing.families.wire import (
     EITHER_WAY,
     KEY,
@@ -28,8 +27,9 @@ from sabir_testing.families.wire import (
     described,
     raised_by,
 )
+from sabir_testing.kit.broken import expect
+from sabir_testing.kit.suite import Subject, Suite
 from sabir_testing.loopback import Server, head, unreachable, whole
-from sabir_testing.subject import Subject
 
 NO_URLS = {
     "another_scheme": "ftp://127.0.0.1",
@@ -45,6 +45,8 @@ SECRETIVE_URLS = {
 }
 """URLs that are refused, and hold a secret."""
 ENDPOINTS = {"password": "https://me:hidden@proxy.example:8/v1", "query": "https://proxy.example:8/v1?key=hidden"}
+HOMES = ("HOME", "USERPROFILE", "APPDATA", "XDG_CONFIG_HOME")
+"""Variables that say where a user's own files are."""
 KEYS = {"line_break": "key-secret\n", "space": "key secret", "foreign_letter": "key-sécret"}
 
 
@@ -162,10 +164,12 @@ class AccessCases(Suite):
         expect(isinstance(error, CredentialsMissing), f"a function that gives no key {_ended(error)}")
         expect(not server.asked, "a function gave no key, and the request was sent")
 
-    def test_a_missing_key_names_what_to_set(self, wire: Wire) -> None:
+    def test_a_missing_key_names_what_to_set(self, wire: Wire, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         """Without a key nothing is sent, and the error names the variables and the argument. Where the provider names
-        no variables, it needs no key.
+        no variables, it needs no key. A key that lies in the home folder of whoever runs this is not found.
         """
+        for name in HOMES:
+            monkeypatch.setenv(name, str(tmp_path))
         error, server = _refusal(wire, None)
         if not wire.variables:
             expect(error is None, f"{wire.name} names no key_variables, and a call without a key {_ended(error)}")

@@ -16,10 +16,9 @@ from sabir.contract.scope import IdentifierRule
 from sabir.vocabulary.settings import WIRE_SETTINGS
 from sabir.vocabulary.target import FEATURES
 
-from sabir_testing.base import Suite
-from sabir_testing.broken import Broken, expect
+from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.suite import Subject, Suite
 from sabir_testing.network import NetworkForbidden, network_forbidden
-from sabir_testing.subject import Subject
 
 KEY = "kit-key-that-nobody-sees"
 FOUND = 3

@@ -1,8 +1,13 @@
-"""The laws of reading: answers, streams, failures and stored requests of any content, and what comes of them."""
+"""The laws of reading: answers, streams, failures and stored requests of any content, and what comes of them.
+
+answers_of_nobody   cut JSON, texts, numbers, bytes        events_of_nobody   the same as a stream's events
+mutated             a body with some values changed        odd_headers        headers that say nothing of use
+"""
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from hypothesis import strategies as st
 from sabir.base.values import JSONValue
@@ -12,22 +17,66 @@ from sabir.reading.incoming import StreamState, mend
 from sabir.vocabulary.history import dumps, loads
 from sabir.vocabulary.messages import Message
 
-from sabir_testing.base import Suite
-from sabir_testing.broken import Broken, describe_message, expect
-from sabir_testing.capabilities import Grade
-from sabir_testing.garbage import (
-    INVENTED,
-    STATUSES,
-    answers_of_nobody,
-    events_of_nobody,
-    json_objects,
-    mutated,
-    odd_headers,
+from sabir_testing.histories.drawn import Strategy, json_values, texts, tidy_histories
+from sabir_testing.kit.broken import Broken, describe_message, expect
+from sabir_testing.kit.capabilities import Grade
+from sabir_testing.kit.own import own_bodies, own_refusals
+from sabir_testing.kit.properties import for_all
+from sabir_testing.kit.suite import Subject, Suite
+from sabir_testing.reading.documents import Place
+
+INVENTED = ("sol", "luna", "stella")
+"""Names of fields that no wire has."""
+STATUSES = (400, 401, 403, 404, 408, 409, 413, 418, 422, 429, 500, 502, 503, 504, 529, 599)
+
+json_objects: Strategy[dict[str, JSONValue]] = st.dictionaries(st.sampled_from(INVENTED), json_values, max_size=3)
+_scalars = st.booleans() | st.integers() | texts
+_cut = st.dictionaries(st.sampled_from(INVENTED), json_values, min_size=1, max_size=3).map(
+    lambda value: json.dumps(value).encode()[:-1]
 )
-from sabir_testing.histories import Strategy, tidy_histories
-from sabir_testing.own import own_bodies, own_refusals
-from sabir_testing.properties import for_all
-from sabir_testing.subject import Subject
+answers_of_nobody: Strategy[bytes] = st.one_of(
+    _cut,
+    st.binary(min_size=1, max_size=20),
+    texts.filter(str.strip).map(str.encode),
+    _scalars.map(lambda value: json.dumps(value).encode()),
+)
+
+
+def _event(data: bytes) -> bytes:
+    return b"".join(b"data: %s\n" % line for line in data.splitlines()) + b"\n"
+
+
+events_of_nobody: Strategy[bytes] = st.lists(answers_of_nobody.map(_event), min_size=1, max_size=4).map(b"".join)
+odd_headers: Strategy[dict[str, str]] = st.dictionaries(
+    st.sampled_from(["content-type", "retry-after", "x-request-id", "date"]), texts, max_size=3
+)
+
+
+@st.composite
+def mutated(draw: Any, value: JSONValue, *, from_depth: int = 0) -> JSONValue:
+    """The value with up to three values in it replaced by others, none of them nearer to the root than that."""
+    for _ in range(draw(st.integers(0, 3))):
+        places = [place for place in _places(value, ()) if len(place) >= from_depth]
+        if places:
+            value = _with(value, draw(st.sampled_from(places)), draw(json_values))
+    return value
+
+
+def _places(value: Any, place: Place) -> Iterator[Place]:
+    yield place
+    steps: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, member in steps:
+        yield from _places(member, (*place, step))
+
+
+def _with(value: Any, place: Place, other: JSONValue) -> JSONValue:
+    if not place:
+        return other
+    first, *rest = place
+    if isinstance(value, dict):
+        return {**value, first: _with(value[first], tuple(rest), other)}
+    return [_with(member, tuple(rest), other) if at == first else member for at, member in enumerate(value)]
+
 
 Failure = tuple[int, dict[str, str], JSONValue]
 """Status, headers, and what the body says."""

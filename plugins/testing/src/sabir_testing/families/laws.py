@@ -14,10 +14,8 @@ from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.settings import WIRE_SETTINGS, Settings
 
-from sabir_testing.base import Suite
-from sabir_testing.broken import Broken, expect
 from sabir_testing.families.decoding_laws import DecodingLaws
-from sabir_testing.histories import (
+from sabir_testing.histories.drawn import (
     Strategy,
     hints,
     histories_of,
@@ -27,13 +25,13 @@ from sabir_testing.histories import (
     tidy_histories,
     words,
 )
-from sabir_testing.marks import mark, messages, strings, unheard
-from sabir_testing.own import own_parts
-from sabir_testing.pairs import check_ids, check_pairs
-from sabir_testing.properties import for_all
-from sabir_testing.purity import impurities
-from sabir_testing.samples import said
-from sabir_testing.subject import Subject
+from sabir_testing.histories.marks import mark, messages, strings, unheard
+from sabir_testing.histories.samples import said
+from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.own import own_parts
+from sabir_testing.kit.pairs import check_ids, check_pairs
+from sabir_testing.kit.properties import for_all, impurities
+from sabir_testing.kit.suite import Subject, Suite
 
 WEATHER = sabir.Option.from_schema("weather", "Weather.", {"type": "object", "properties": {}})
 SCHEMAS = [

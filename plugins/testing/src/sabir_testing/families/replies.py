@@ -15,12 +15,23 @@ import sabir
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.reply import Reply
 
-from sabir_testing.broken import Broken, expect
-from sabir_testing.capabilities import FULL
 from sabir_testing.cassettes import CassetteFailed, check_cassette
-from sabir_testing.exchanges import STREAMED, WAYS, WHOLE, Answer, Answered, Asked, Service, Way, check_refusal
-from sabir_testing.leaves import leaves, objects, read, response_leaves, texts
-from sabir_testing.questions import ANSWERED, FAILING, QUESTIONS, kinds
+from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.capabilities import FULL
+from sabir_testing.kit.exchanges import (
+    STREAMED,
+    WAYS,
+    WHOLE,
+    Answer,
+    Answered,
+    Asked,
+    Service,
+    Way,
+    check_refusal,
+    response_leaves,
+)
+from sabir_testing.kit.questions import ANSWERED, FAILING, QUESTIONS, kinds
+from sabir_testing.reading.values import leaves, objects, read, texts
 
 SIGNED = re.compile(r"[A-Za-z0-9+/=_-]{32,}")
 """What a vendor says to itself alone: signatures, encrypted thoughts, long ids."""

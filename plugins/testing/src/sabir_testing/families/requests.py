@@ -8,6 +8,7 @@ Nothing is known here of any wire: marks are texts that stand nowhere else, and 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import sabir
@@ -18,11 +19,16 @@ from sabir.vocabulary.media import Modality
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.settings import WIRE_SETTINGS, Settings
 
-from sabir_testing.base import Suite
-from sabir_testing.broken import Broken, expect
-from sabir_testing.capabilities import FORMS, FULL, MODALITIES, REFUSED
-from sabir_testing.grading import WORDS, body_text, every_string, grade_by_losses, is_forgotten, plain, without_words
-from sabir_testing.samples import (
+from sabir_testing.families.grading import (
+    WORDS,
+    body_text,
+    every_string,
+    grade_by_losses,
+    is_forgotten,
+    plain,
+    without_words,
+)
+from sabir_testing.histories.samples import (
     CHOICES,
     COUNT,
     INSTRUCTION,
@@ -37,7 +43,9 @@ from sabir_testing.samples import (
     medium,
     said,
 )
-from sabir_testing.subject import Subject
+from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.capabilities import FORMS, FULL, MODALITIES, REFUSED
+from sabir_testing.kit.suite import Subject, Suite
 
 ASKED = said("user", "Do you know the kit's book?")
 OPTIONS = (COUNT, LOOKUP)
@@ -66,7 +74,7 @@ class RequestCases(Suite):
         rendering = subject.rendered([ASKED])
         model = subject.target.model
         expect(
-            model in rendering.path or model in "\n".join(every_string(rendering.body)),
+            model in unquote(rendering.path) or model in "\n".join(every_string(rendering.body)),
             f"neither the path {rendering.path!r} nor the body names the model {model!r}",
             rendering=rendering,
         )

@@ -22,10 +22,10 @@ from sabir.contract.protocols import Access, AsyncWireResponse, Connection, Wire
 from sabir.errors import SabirError
 from sabir.vocabulary.settings import RetryPolicy, Settings
 
-from sabir_testing.broken import Broken, expect
+from sabir_testing.cassettes.stored import exchanges
+from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.suite import Subject
 from sabir_testing.loopback import Asked, Server
-from sabir_testing.stored import exchanges
-from sabir_testing.subject import Subject
 
 PATIENCE = 5.0
 """Seconds after which a server, or a case, waits no longer: only a broken adapter lets them pass."""

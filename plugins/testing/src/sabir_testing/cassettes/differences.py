@@ -1,0 +1,111 @@
+"""How a request differs from a recorded one: place by place where both bodies are JSON, else from some byte on.
+
+temperature: recorded 0, asked 1
+messages[1].content: recorded 'Hi', asked 'Hello'
+seed: not recorded, asked 7
+
+What was scrubbed is not known any more, so a placeholder stands for anything that may have been there.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from sabir_testing.reading.documents import Place, shown_place
+from sabir_testing.scrubbing.scrubber import HOST, PLACEHOLDER
+
+MOST_SHOWN = 6
+"""Differences that a message lists."""
+_WIDTH = 60
+_ABSENT = object()
+
+
+def is_same_text(recorded: str, asked: str) -> bool:
+    """Whether two texts are equal, but for what was scrubbed from the first."""
+    if recorded == asked:
+        return True
+    if PLACEHOLDER not in recorded and HOST not in recorded:
+        return False
+    return _pattern(recorded).fullmatch(asked) is not None
+
+
+def body_differences(recorded: bytes, asked: bytes) -> Iterator[str]:
+    """The differences of two bodies, one line each; none of equal ones."""
+    if recorded == asked:
+        return
+    try:
+        values = json.loads(recorded), json.loads(asked)
+    except ValueError:
+        yield from _byte_differences(recorded, asked)
+    else:
+        yield from value_differences(*values)
+
+
+def value_differences(recorded: Any, asked: Any, place: Place = ()) -> Iterator[str]:
+    """The differences of two JSON values; true is not 1, but 1.0 is."""
+    if recorded == PLACEHOLDER and asked is not _ABSENT:
+        return
+    if isinstance(recorded, dict) and isinstance(asked, dict):
+        names = {name: _asked_name(name, recorded, asked) for name in recorded}
+        for name, other in names.items():
+            yield from value_differences(recorded[name], asked.get(other, _ABSENT), (*place, name))
+        for other in [other for other in asked if other not in names.values()]:
+            yield from value_differences(_ABSENT, asked[other], (*place, other))
+    elif isinstance(recorded, list) and isinstance(asked, list):
+        for position in range(max(len(recorded), len(asked))):
+            one, two = (each[position] if position < len(each) else _ABSENT for each in (recorded, asked))
+            yield from value_differences(one, two, (*place, position))
+    elif not _is_same(recorded, asked):
+        yield f"{shown_place(place) or 'the body'}: {_told('recorded', recorded)}, {_told('asked', asked)}"
+
+
+def listed(differences: Iterator[str]) -> str:
+    """The first few differences, each on a line of its own."""
+    lines = list(islice(differences, MOST_SHOWN + 1))
+    if len(lines) > MOST_SHOWN:
+        lines[MOST_SHOWN:] = ["…"]
+    return "\n".join(f"  {line}" for line in lines)
+
+
+def _asked_name(name: str, recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """A field's name in what was asked: its own, or, where it was scrubbed, that of one more field."""
+    if name in asked or PLACEHOLDER not in name:
+        return name
+    others = (other for other in asked if other not in recorded)
+    return next((other for other in others if is_same_text(name, other)), name)
+
+
+def _is_same(recorded: object, asked: object) -> bool:
+    if isinstance(recorded, str) and isinstance(asked, str):
+        return is_same_text(recorded, asked)
+    return isinstance(recorded, bool) == isinstance(asked, bool) and recorded == asked
+
+
+def _told(word: str, value: object) -> str:
+    if value is _ABSENT:
+        return f"not {word}"
+    text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f"{word} {text if len(text) <= _WIDTH else text[: _WIDTH - 1] + '…'}"
+
+
+def _byte_differences(recorded: bytes, asked: bytes) -> Iterator[str]:
+    one, other = (body.decode("utf-8", "surrogateescape") for body in (recorded, asked))
+    if is_same_text(one, other):
+        return
+    pairs = zip(recorded, asked, strict=False)
+    at = next((at for at, (mine, yours) in enumerate(pairs) if mine != yours), min(len(recorded), len(asked)))
+    yield f"from byte {at} on: recorded {_bytes_told(recorded[at:])}, asked {_bytes_told(asked[at:])}"
+
+
+def _bytes_told(body: bytes) -> str:
+    return repr(body[:30]) if body else "nothing"
+
+
+@lru_cache(maxsize=256)
+def _pattern(recorded: str) -> re.Pattern[str]:
+    spans = {PLACEHOLDER: ".*?", HOST: r"[^/\s\"'<>]*"}
+    pieces = re.split(f"({re.escape(PLACEHOLDER)}|{re.escape(HOST)})", recorded)
+    return re.compile("".join(spans.get(piece, re.escape(piece)) for piece in pieces), re.DOTALL)

@@ -1,0 +1,357 @@
+"""Who answers a suite's questions: its recordings, the service while it is recorded, or a service of this machine.
+
+    replay   cassette ──▶ the provider's real SDK client ──▶ reply      no network; the suite's adapter as it is
+    record   `pytest --sabir-record`: suite.live(question) ──▶ cassette ──▶ replayed at once, and checked like any other
+    live     a suite that says `asks_live`: its adapter is asked, and nothing is kept
+
+Each question is asked once a run and way, however many cases look at what came of it.
+"""
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import files, packages_distributions, version
+from pathlib import Path
+from typing import Literal, TypeAlias
+from weakref import WeakKeyDictionary
+
+import pytest
+import sabir
+from sabir.contract.framing import ServerEventReader
+from sabir.errors import RenderingRefused, SabirError
+from sabir.vocabulary.messages import Message, PartsPayload
+from sabir.vocabulary.parts import ReasoningPart, TextPart
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.settings import Settings
+
+from sabir_testing.cassettes import CassetteFailed, NotPlayed, RecordedExchange, exchanges, recording, replaying
+from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.capabilities import CAPABILITIES, REFUSED
+from sabir_testing.kit.questions import ANSWERED, FAILING, MOST_ROUNDS, QUESTIONS, Question
+from sabir_testing.kit.suite import Subject, Suite
+from sabir_testing.kit.tapped import Tapped
+from sabir_testing.network import NetworkForbidden, network_forbidden
+from sabir_testing.reading.values import leaves, read
+from sabir_testing.scrubbing.scrubber import Scrubbing
+from sabir_testing.scrubbing.spellings import SHORTEST_SECRET
+
+Way: TypeAlias = Literal["", "_streamed"]
+"""How a question is asked: what its cassette's name has behind the question's."""
+WHOLE: Way = ""
+STREAMED: Way = "_streamed"
+WAYS: Mapping[Way, str] = {WHOLE: "whole", STREAMED: "streamed"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What came of a question: the replies in order, or the error that ended it."""
+
+    question: Question
+    history: tuple[Message, ...]
+    """What the last request was made of."""
+    replies: tuple[Reply, ...] = ()
+    error: SabirError | None = None
+    carried: tuple[RecordedExchange, ...] = ()
+    """What went over the wire, where it was not recorded."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer that was recorded, as it came and as it was read."""
+
+    name: str
+    asked: Asked
+    exchanges: tuple[RecordedExchange, ...]
+
+    @property
+    def reply(self) -> Reply:
+        """The last reply."""
+        return self.asked.replies[-1]
+
+
+def ask(adapter: sabir.ModelAdapter, question: Question, way: Way) -> Asked:
+    """Ask, and where the question says so, answer the calls and ask again."""
+    history, replies = list(question.messages), list[Reply]()
+    try:
+        while True:
+            replies.append(_ask_once(adapter, question, history, way))
+            if not (question.answers_calls and replies[-1].option_calls) or len(replies) == MOST_ROUNDS:
+                return Asked(question, tuple(history), tuple(replies))
+            history += [*replies[-1].messages, *sabir.answer_sync(replies[-1], question.options)]
+    except SabirError as error:
+        return Asked(question, tuple(history), tuple(replies), error)
+
+
+def _ask_once(adapter: sabir.ModelAdapter, question: Question, history: list[Message], way: Way) -> Reply:
+    if way == WHOLE:
+        return adapter.complete_sync(history, options=question.options, settings=question.settings)
+    with adapter.stream_sync(history, options=question.options, settings=question.settings) as stream:
+        return stream.reply()
+
+
+_KNOWN: "WeakKeyDictionary[type[Suite], dict[str, Asked | Broken]]" = WeakKeyDictionary()
+"""What each suite's questions came to, by the names of their cassettes."""
+
+
+class Service:
+    """Who answers the questions of a suite; `is_recording` asks the real one anew."""
+
+    def __init__(self, subject: Subject, *, is_recording: bool = False) -> None:
+        self.subject = subject
+        self.suite = subject.suite
+        self._is_recording = is_recording and not self.suite.asks_live
+        self._known = _KNOWN.setdefault(type(self.suite), {})
+
+    def question(self, name: str) -> Question:
+        """The question as this service is asked it; where no key is needed, a wrong one is expected to do no harm."""
+        asked_as, suite = self._recorded_as(name), self.suite
+        question = QUESTIONS[asked_as]
+        settings, messages = question.settings, question.messages
+        if asked_as in suite.settings:
+            settings = suite.settings[asked_as].laid_over(settings)
+        if asked_as in suite.prompts:
+            messages = _asking(messages, suite.prompts[asked_as])
+        if question.fault == "refused_body":
+            remedy = "give it fields that the service answers with 400, such as {'temperature': 'many'}"
+            expect(suite.refused_body, f"the suite says nothing under `refused_body`; {remedy}")
+            settings = Settings(extra_body=dict(suite.refused_body)).laid_over(settings)
+        return replace(question, fault=QUESTIONS[name].fault, messages=messages, settings=settings)
+
+    def _recorded_as(self, name: str) -> str:
+        is_keyless = QUESTIONS[name].fault == "wrong_key" and not self.subject.provider.key_variables
+        return "text" if is_keyless else name
+
+    def refused_need(self, name: str, way: Way) -> str | None:
+        """What a question needs and the author declared REFUSED: then it is not asked."""
+        needs = (*QUESTIONS[name].needs, *(["streaming"] if way == STREAMED else []))
+        return next((need for need in needs if self.subject.declared(need) is REFUSED), None)
+
+    def path(self, name: str, way: Way) -> Path:
+        """Where the answer is recorded; Broken where the suite names no folder."""
+        if self.suite.cassettes is None:
+            who = type(self.suite).__name__
+            raise Broken(f"{who} names no recordings; give it cassettes = Path(__file__).parent / 'cassettes'")
+        return self.suite.cassettes / f"{self._recorded_as(name)}{way}.yaml"
+
+    def ask(self, name: str, way: Way) -> Asked:
+        """What comes of a question; Broken where there is no recording of it, or none that this request finds."""
+        if name + way not in self._known:
+            try:
+                self._known[name + way] = self._asked(name, way)
+            except Broken as broken:
+                self._known[name + way] = broken
+        found = self._known[name + way]
+        if isinstance(found, Broken):
+            raise found
+        return found
+
+    def answer(self, name: str, way: Way) -> Answer:
+        """The answer to a question; Broken where it failed."""
+        asked = self.ask(name, way)
+        if asked.error is not None:
+            kind = type(asked.error).__name__
+            raise Broken(f"the {WAYS[way]} answer to {name!r} ends in {kind}: {asked.error}", history=asked.history)
+        return Answer(name, asked, tuple(self.exchanged(name, way)))
+
+    def answers(self, way: Way, names: Collection[str] = ANSWERED) -> list[Answer]:
+        """All answers that there are; what is missing or fails is told by the case of its question. Broken for none."""
+        found = []
+        for name in names:
+            if self.refused_need(name, way) or not (self.suite.asks_live or self.path(name, way).exists()):
+                continue
+            try:
+                found.append(self.answer(name, way))
+            except Broken:
+                continue
+        if not found:
+            self.answer("text", way)  # says what is missing
+        return found
+
+    def failures(self) -> list[tuple[str, RecordedExchange]]:
+        """The responses to the questions that fail, as they came; a missing one is told by its own case."""
+        found = []
+        for name in FAILING:
+            try:
+                if self.suite.asks_live or self.path(name, WHOLE).exists():
+                    found.append((name, self.exchanged(name, WHOLE)[-1]))
+            except Broken:
+                continue
+        return [(name, exchange) for name, exchange in found if exchange.status >= 400]
+
+    def exchanged(self, name: str, way: Way) -> list[RecordedExchange]:
+        """The requests and responses of a question, as bytes."""
+        if not self.suite.asks_live:
+            self.ask(name, way)  # it may have to be recorded first
+            return exchanges(self.path(name, way))
+        return list(self.ask(name, way).carried)
+
+    def _asked(self, name: str, way: Way) -> Asked:
+        question = self.question(name)
+        if self.suite.asks_live:
+            return self._heard(question, way)
+        path = self.path(name, way)
+        try:
+            if self._is_recording:
+                self._record(name, question, way, path)
+        except CassetteFailed as error:
+            raise Broken(str(error)) from None
+        asked: Asked | None = None
+        try:
+            if not path.exists():
+                raise Broken(self._missing(name, way))
+            with network_forbidden(), replaying(path):
+                asked = self._ask(self.subject.adapter, question, way)
+            return asked
+        except NotPlayed as error:
+            if asked is not None and asked.error is not None:
+                return asked  # what ended it early says more than what was not asked for any more
+            raise Broken(str(error)) from None
+        except CassetteFailed as error:
+            raise Broken(str(error)) from None
+        except NetworkForbidden as error:
+            raise Broken(f"{name!r} is recorded, but the provider's client does not take recordings: {error}") from None
+
+    def _heard(self, question: Question, way: Way) -> Asked:
+        """Ask a service of this machine, and keep what went over the wire."""
+        adapter, wire = self.subject.adapter, Tapped(self.subject.provider)
+        how = (wire, self.subject.dialect, adapter.model, adapter.access)
+        with sabir.ModelAdapter(*how, speaks_as=adapter.speaks_as) as tapped:
+            return replace(self._ask(tapped, question, way), carried=tuple(wire.carried()))
+
+    def _record(self, name: str, question: Question, way: Way, path: Path) -> None:
+        """Ask the service itself; what is no answer of the kind that was asked for is not kept."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self.suite.live(name) as adapter:
+            scrub, allowed = Scrubbing(secrets=self._secrets(adapter)), self.suite.allowed
+            with recording(path, self._provenance(name, adapter), scrub=scrub, allowed=allowed):
+                _check_kind(name, question, self._ask(adapter, question, way))
+
+    def _secrets(self, adapter: sabir.ModelAdapter) -> tuple[str, ...]:
+        """The key in use, whatever header carries it: of the adapter, and of the provider's variables."""
+        given = [adapter.access.api_key, *(os.environ.get(name) for name in self.subject.provider.key_variables)]
+        return tuple(key for key in given if isinstance(key, str) and len(key) >= SHORTEST_SECRET)
+
+    def _provenance(self, name: str, adapter: sabir.ModelAdapter) -> dict[str, str]:
+        distribution = distribution_of(self.suite.sdk)
+        return {
+            "model": adapter.model,
+            "date": datetime.now(UTC).date().isoformat(),
+            "client": f"{distribution} {version(distribution)}" if distribution else "no client of a vendor's",
+            **self.suite.provenance(name),
+        }
+
+    def _ask(self, adapter: sabir.ModelAdapter, question: Question, way: Way) -> Asked:
+        """Ask with that adapter, or with one that differs from it by what is wrong with the question on purpose."""
+        access, model = adapter.access, adapter.model
+        if question.fault == "missing_model":
+            model = self.suite.missing_model
+        elif question.fault == "wrong_key" and access.client is None:
+            access = replace(access, api_key=self.suite.wrong_key)
+        else:
+            return ask(adapter, question, way)
+        how = (adapter.provider, self.subject.dialect, model, access)
+        with sabir.ModelAdapter(*how, speaks_as=adapter.speaks_as) as spoilt:
+            return ask(spoilt, question, way)
+
+    def _missing(self, name: str, way: Way) -> str:
+        variable = next(iter(self.subject.provider.key_variables), "")
+        key = f" and the key in {variable}" if variable else ""
+        needs = [*QUESTIONS[name].needs, *(["streaming"] if way == STREAMED else [])]
+        cannot = f"declare {' or '.join(map(repr, needs))} REFUSED if the service cannot, " if needs else ""
+        return (
+            f"no recording of {name!r}, {WAYS[way]} ({name}{way}.yaml); record it with `pytest --sabir-record`{key}, "
+            f"{cannot}or list the case under xfail with the reason"
+        )
+
+
+def distribution_of(module: str) -> str:
+    """The distribution that installs a module, "" where none does; several may share the first of its names."""
+    candidates = packages_distributions().get(module.partition(".")[0], ())
+    if len(candidates) == 1:
+        return candidates[0]
+    place = module.replace(".", "/")
+    beginnings = (f"{place}/", f"{place}.py")
+    installed = ((name, each.as_posix()) for name in candidates for each in files(name) or ())
+    return next((name for name, path in installed if path.startswith(beginnings)), "")
+
+
+def _check_kind(name: str, question: Question, asked: Asked) -> None:
+    """Broken where a question that was to be answered failed, or one that was to fail was answered."""
+    if question.expects is None and asked.error is not None:
+        raise Broken(f"{name!r} could not be recorded: {type(asked.error).__name__}: {asked.error}")
+    if question.expects is not None and asked.error is None:
+        said = asked.replies[-1].text
+        raise Broken(f"{name!r} was to fail, but the service answered", shown={"its answer": said})
+
+
+def check_refusal(service: Service, name: str, way: Way, need: str) -> None:
+    """What the author declared REFUSED is reported as lost, and refused where losses are: before anything is sent."""
+    if need == "streaming":
+        _check_refused_stream(service, name)
+        service.subject.grade(need, REFUSED)
+        return
+    question = _thinking(service) if need == "reasoning" else service.question(name)
+    rendering = service.subject.rendered(question.messages, question.options, question.settings)
+    told = [loss for loss in rendering.losses if loss.kind in ("dropped", "downgraded")]
+    asked = f"{need} ({CAPABILITIES[need]}) is declared REFUSED"
+    expect(told, f"{asked}, but the request for {name!r} reports nothing lost", rendering=rendering)
+    try:
+        service.subject.adapter.render(
+            question.messages, options=question.options, settings=question.settings, strict=True
+        )
+    except RenderingRefused:
+        if need == "reasoning":  # other cases tell of what else may be refused
+            service.subject.grade(need, REFUSED)
+        return
+    raise Broken(f"{asked}, but strict=True renders the request for {name!r}", rendering=rendering)
+
+
+def _thinking(service: Service) -> Question:
+    """A history in which the target's own model thought: whoever never hears thoughts takes none back."""
+    origin = service.subject.scope().origin()
+    payload = PartsPayload(parts=(ReasoningPart(text="The question is easy."), TextPart(text="No.")))
+    thought = Message(policy=service.subject.adapter.speaks_as, origin=origin, payload=payload)
+    return Question((sabir.user("Is 91 a prime number?"), thought, sabir.user("Why?")), Settings())
+
+
+def _check_refused_stream(service: Service, name: str) -> None:
+    """Whoever asks for a stream is told in words, and nothing goes out."""
+    expected = "expected the library's own error that says so, before anything is sent"
+    try:
+        with network_forbidden(loopback=False):
+            error = ask(service.subject.adapter, service.question(name), STREAMED).error
+    except NetworkForbidden:
+        raise Broken(f"streaming is declared REFUSED, but a stream is asked for over the network; {expected}") from None
+    what = f"streaming is declared REFUSED, but asking for {name!r} as a stream ends in {type(error).__name__}: {error}"
+    if error is None:
+        what = f"streaming is declared REFUSED, but {name!r} was answered as a stream"
+    is_refused = error is not None and not isinstance(error, sabir.ConnectionFailed | sabir.StreamBroken)
+    expect(is_refused, f"{what}; {expected}")
+
+
+class Answered(Suite):
+    """What families need that look at answers."""
+
+    @pytest.fixture
+    def service(self, subject: Subject, request: pytest.FixtureRequest) -> Iterator[Service]:
+        """Who answers this suite's questions."""
+        yield Service(subject, is_recording=bool(request.config.getoption("sabir_record", False)))
+
+
+def _asking(messages: Sequence[Message], prompt: str) -> list[Message]:
+    """The messages with that text as what the user said last, media kept."""
+    last = max(at for at, message in enumerate(messages) if message.policy == "user")
+    media = [part for part in messages[last].parts if part.kind != "text"]
+    payload = PartsPayload(parts=(TextPart(text=prompt), *media))
+    return [*messages[:last], messages[last].model_copy(update={"payload": payload}), *messages[last + 1 :]]
+
+
+def response_leaves(exchange: RecordedExchange) -> list[str]:
+    """The texts of a recorded response: of its body, or of each event of its stream."""
+    whole = read(exchange.response_body)
+    if not isinstance(whole, str):
+        return leaves(whole)
+    reader = ServerEventReader()
+    events = [*reader.feed(exchange.response_body), *reader.close()]
+    return [leaf for event in events for leaf in leaves(read(event.data))]

@@ -1,0 +1,207 @@
+"""Laws tried on many examples inside a plain function; and what an example may not ask for.
+
+for_all(subject, histories, check)     check(example) raises Broken, or whatever the author's code raises; of all
+                                       examples that fail, the smallest is told
+with impurities() as seen:             what this thread asked of the time, chance, the network and the disk (law 6),
+    renderer.render(history)           however its function was imported
+"""
+
+import gc
+import os
+import random
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date, datetime
+from pathlib import Path
+from traceback import walk_tb
+from types import FrameType
+from typing import Any, NoReturn, TypeVar
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis.errors import HypothesisException
+from hypothesis.strategies import SearchStrategy
+from sabir.vocabulary.messages import Message
+
+from sabir_testing.kit.broken import Broken
+from sabir_testing.kit.suite import Subject
+
+Example = TypeVar("Example")
+
+MOST_TRIES = 400
+"""How many smaller examples are tried once one failed."""
+LONGEST_SEARCH = 5.0
+"""Seconds after which no smaller example is looked for."""
+
+
+class _Failed(Exception):
+    """An example failed; raised in one place, so that hypothesis takes all failures for one."""
+
+
+class _Enough(BaseException):
+    """The search for a smaller example has gone on long enough."""
+
+
+class _Search:
+    """Tries a check on examples and keeps its last failure, which is the smallest: only smaller ones are tried on."""
+
+    def __init__(self, check: Callable[[Any], None]) -> None:
+        self._check = check
+        self._tries = 0
+        self._until = 0.0
+        self.failure: Exception | None = None
+        self.example: Any = None
+
+    def take(self, example: Any) -> None:
+        """Try one example; _Failed where it fails, _Enough where the search ends."""
+        if self.failure is not None:
+            self._tries += 1
+            if self._tries > MOST_TRIES or time.perf_counter() > self._until:
+                raise _Enough
+        try:
+            self._check(example)
+            return
+        except HypothesisException:
+            raise
+        except Exception as error:
+            if self.failure is None:
+                self._until = time.perf_counter() + LONGEST_SEARCH
+            self.failure, self.example = error, example
+        raise _Failed
+
+
+def for_all(subject: Subject, strategy: SearchStrategy[Example], check: Callable[[Example], None]) -> None:
+    """Try a check on `subject.examples` examples of a strategy; Broken for the smallest that fails.
+
+    An exception of the author's code becomes a Broken that names the function that raised it. Where CI is set the
+    examples are the same at every run. Smaller examples are looked for with at most 400 tries and for 5 seconds, so
+    that on slow code the example told is small, but perhaps not the smallest.
+    """
+    search = _Search(check)
+
+    @settings(
+        max_examples=subject.examples,
+        deadline=None,
+        derandomize=bool(os.environ.get("CI")),
+        database=None,
+        print_blob=False,
+        report_multiple_bugs=False,
+        verbosity=Verbosity.quiet,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def tried(example: Example) -> None:
+        search.take(example)
+
+    try:
+        tried()
+    except (_Failed, _Enough):
+        _tell(subject, search)
+    except HypothesisException:  # an example that failed once does so no more
+        if search.failure is None:
+            raise
+        _tell(subject, search)
+
+
+def _tell(subject: Subject, search: _Search) -> NoReturn:
+    error = search.failure
+    assert error is not None
+    if isinstance(error, Broken):
+        raise error.with_traceback(None) from error.__cause__
+    history = history_in(search.example)
+    name, where = _origin(error, subject)
+    what = f"{name} raised {type(error).__name__}: {error}"
+    raise Broken(what, history=history, shown={"raised at": where}) from error
+
+
+def history_in(example: object) -> Sequence[Message]:
+    """The first list of messages in an example, or none."""
+    if isinstance(example, list | tuple):
+        if example and all(isinstance(each, Message) for each in example):
+            return list(example)
+        return next((found for each in example if (found := history_in(each))), ())
+    return ()
+
+
+def _origin(error: Exception, subject: Subject) -> tuple[str, str]:
+    """Which function of the author's raised, as the contract names it, and the line of code."""
+    frames = [(frame, line) for frame, line in walk_tb(error.__traceback__)]
+    last, line = frames[-1]
+    names = [f"{subject.dialect.name}: {name}" for frame, _ in frames if (name := _of_dialect(frame, subject))]
+    named = next(iter(names), "this case, and nothing of the dialect,")
+    return named, f"{last.f_code.co_filename}:{line}, in {last.f_code.co_name}"
+
+
+def _of_dialect(frame: FrameType, subject: Subject) -> str:
+    """The name under which the dialect holds the function of a frame, or nothing."""
+    name = frame.f_code.co_name
+    functions = {
+        getattr(function, "__code__", None): public
+        for public in dir(type(subject.dialect))
+        if callable(function := getattr(type(subject.dialect), public, None))
+    }
+    if frame.f_code in functions:
+        return functions[frame.f_code]
+    return name if isinstance(frame.f_locals.get("self"), type(subject.dialect)) else ""
+
+
+BUILTINS: Mapping[str, frozenset[str]] = {
+    "time": frozenset({
+        "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
+        "localtime", "gmtime", "ctime", "sleep",
+    }),
+    "posix": frozenset({"urandom", "getrandom", "open"}),
+    "nt": frozenset({"urandom", "open"}),
+    "_io": frozenset({"open"}),
+    "io": frozenset({"open"}),
+    "_socket": frozenset({"getaddrinfo", "gethostbyname"}),
+    "_uuid": frozenset({"generate_time_safe"}),
+}  # fmt: skip
+"""Module of the interpreter → its functions that give another answer tomorrow."""
+NOW = frozenset({"now", "utcnow", "today"})
+SOCKETS = {socket.socket.__init__.__code__: "socket.socket", socket.create_connection.__code__: "create_connection"}
+
+
+@contextmanager
+def impurities() -> Iterator[list[str]]:
+    """What was asked for meanwhile in this thread, each with who asked."""
+    seen: list[str] = []
+
+    def watch(frame: FrameType, event: str, argument: Any) -> None:
+        name = _builtin(argument) if event == "c_call" else SOCKETS.get(frame.f_code) if event == "call" else None
+        if name is None:
+            return
+        asker = frame if event == "c_call" else frame.f_back or frame
+        while asker.f_back and _is_library(asker):
+            asker = asker.f_back
+        code = asker.f_code
+        seen.append(f"{name}, called by {code.co_name} ({Path(code.co_filename).name}:{asker.f_lineno})")
+
+    before, collects = sys.getprofile(), gc.isenabled()
+    gc.disable()  # others' callbacks at a collection ask for the time
+    sys.setprofile(watch)
+    try:
+        yield seen
+    finally:
+        sys.setprofile(before)
+        if collects:
+            gc.enable()
+
+
+def _is_library(frame: FrameType) -> bool:
+    """Whether a frame is of the standard library: who asked is whoever called into it."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in sys.stdlib_module_names
+
+
+def _builtin(function: Any) -> str | None:  # any function that is not written in Python
+    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+    if name in BUILTINS.get(getattr(function, "__module__", None) or "", ()):
+        return f"{function.__module__.strip('_')}.{name}"
+    if isinstance(owner, random.Random):
+        return f"random.{name}"
+    if name in NOW and isinstance(owner, type) and issubclass(owner, date | datetime):
+        return f"{owner.__name__}.{name}"
+    return None

@@ -1,0 +1,328 @@
+"""What the author of a plugin says of it, what a case is given, and what every family of cases stands on.
+
+    class TestAcme(ProviderConformance):        Suite: its attributes, each with a default but `adapter`
+        adapter = sabir.adapter("acme:small", api_key="test")
+
+    adapter ──▶ Subject: provider · dialect · target · renderer() · render() · items() · scope() · connect()
+                         grade(capability, seen), held against what the author declared, and noted for the summary
+
+A case is a test method of a family, or one row of its parameters. A suite cannot override one; to opt out of it, it
+names the case and the reason under `xfail`, which the summary lists.
+"""
+
+import difflib
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import pytest
+import sabir
+from sabir.base.values import JSONValue
+from sabir.contract.protocols import Access, Connection, Dialect, Provider, Rendering
+from sabir.contract.scope import DecodeScope, Tables
+from sabir.errors import RenderingRefused
+from sabir.options.option import Option
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.settings import Settings
+from sabir.vocabulary.target import Target
+
+from sabir_testing.kit import CAPABILITY_PROPERTY
+from sabir_testing.kit.broken import Broken
+from sabir_testing.kit.capabilities import CAPABILITIES, UNKNOWN, Grade
+from sabir_testing.kit.questions import QUESTIONS
+from sabir_testing.scrubbing.leaks import Allowed
+
+Note = Callable[[str, object], None]
+"""pytest's `record_property`."""
+
+
+def _note_nothing(name: str, value: object) -> None:
+    """For a subject outside a test."""
+
+
+class Subject:
+    """What is under test."""
+
+    def __init__(self, suite: "Suite", note: Note = _note_nothing) -> None:
+        self.suite = suite
+        self.adapter: sabir.ModelAdapter = suite.adapter
+        self._note = note
+
+    @property
+    def target(self) -> Target:
+        """Where its renderings go."""
+        return self.adapter.target
+
+    @cached_property
+    def provider(self) -> Provider:
+        """Who carries its requests."""
+        return self.adapter.provider
+
+    @cached_property
+    def dialect(self) -> Dialect:
+        """What encodes and decodes."""
+        return self.renderer().dialect
+
+    @cached_property
+    def short_name(self) -> str:
+        """The dialect's name among those of its provider; the first where none has it."""
+        names = self.provider.dialects
+        return next((name for name in names if self.provider.dialect(name).name == self.dialect.name), names[0])
+
+    @property
+    def model_name(self) -> str:
+        """The string that makes the adapter again, with no key: `provider.dialect:model`."""
+        return f"{self.target.provider}.{self.short_name}:{self.target.model}"
+
+    @property
+    def tables(self) -> Tables:
+        """What the dialect takes, for this model at this endpoint."""
+        return self.renderer().scope.tables
+
+    @property
+    def examples(self) -> int:
+        """How many examples a law is tried on."""
+        return self.suite.examples
+
+    def renderer(self) -> Renderer:
+        """A renderer that has kept nothing."""
+        return self.adapter.new_renderer()
+
+    def render(
+        self,
+        history: Sequence[Message],
+        options: Sequence[Option] = (),
+        settings: Settings | None = None,
+        renderer: Renderer | None = None,
+    ) -> Rendering | None:
+        """The request for a history, rendered afresh unless a renderer is given; None where nothing is left to send."""
+        try:
+            return (renderer or self.renderer()).render(history, options, settings)
+        except RenderingRefused:
+            return None
+
+    def rendered(
+        self, history: Sequence[Message], options: Sequence[Option] = (), settings: Settings | None = None
+    ) -> Rendering:
+        """As `render`; Broken where nothing is left."""
+        rendering = self.render(history, options, settings)
+        if rendering is None:
+            raise Broken("nothing is left to send of a history that holds a user's text", history=history)
+        return rendering
+
+    def items(self, rendering: Rendering | None) -> list[JSONValue]:
+        """The wire's items of the messages field; none of no rendering."""
+        if rendering is None:
+            return []
+        found: list[JSONValue] = json.loads(rendering.body_bytes)[self.dialect.messages_field]
+        return found
+
+    def scope(self) -> DecodeScope:
+        """For decoding what this target answers."""
+        return DecodeScope(self.target, policy=self.adapter.speaks_as)
+
+    def connect(self, **access: Any) -> Connection:  # the fields of Access
+        """A connection with that access."""
+        return self.provider.connect(Access(**access))
+
+    def declared(self, capability: str) -> Grade:
+        """The grade that the author declared."""
+        return Grade(self.suite.capabilities.get(capability, UNKNOWN))
+
+    def grade(
+        self,
+        capability: str,
+        seen: Grade,
+        *,
+        what: str = "",
+        history: Sequence[Message] = (),
+        rendering: Rendering | None = None,
+    ) -> None:
+        """Note what was seen; Broken where the author declared another grade. `what` says what was seen, in words."""
+        self._note(CAPABILITY_PROPERTY, [capability, str(seen)])
+        declared = self.declared(capability)
+        if declared in (UNKNOWN, seen):
+            return
+        saw = f": {what}" if what else ""
+        raise Broken(
+            f"{capability} ({CAPABILITIES[capability]}) is declared {declared}, but was seen to be {seen}{saw}; "
+            f"mend the dialect, or declare capabilities = {{{capability!r}: {seen.name}}}",
+            history=history,
+            rendering=rendering,
+        )
+
+
+KIT = "sabir_testing."
+"""What the modules of the kit are called by."""
+NEW = "sabir_new_in"
+"""Where a case keeps the minor release that it came with."""
+
+
+class Suite:
+    """What is tested, and what is known of it."""
+
+    family: ClassVar[str] = ""
+    """The family that a class of cases belongs to."""
+
+    adapter: ClassVar[sabir.ModelAdapter]
+    """Made by `sabir.adapter`, with any key: no case sends anything to the vendor."""
+    cassettes: ClassVar[Path | None] = None
+    """The folder of recorded exchanges."""
+    capabilities: ClassVar[Mapping[str, Grade]] = {}
+    """Capability → grade; see `sabir_testing.CAPABILITIES`."""
+    xfail: ClassVar[Mapping[str, str]] = {}
+    """Case → why it cannot hold here; it must fail, so that the entry goes when it is mended."""
+    prompts: ClassVar[Mapping[str, str]] = {}
+    """Question → what the user says there, where this service needs other words."""
+    settings: ClassVar[Mapping[str, Settings]] = {}
+    """Question → settings laid over its own."""
+    refused_body: ClassVar[Mapping[str, JSONValue]] = {}
+    """Fields that the service refuses, for the question `bad_request`."""
+    wrong_key: ClassVar[str] = "wrong"
+    missing_model: ClassVar[str] = "missing"
+    answers_repeat: ClassVar[bool] = False
+    """Whether the recorded service answers the same question with the same words, streamed or not."""
+    asks_live: ClassVar[bool] = False
+    """Whether questions are asked while the tests run, of a service on this machine, instead of recordings."""
+    sdk: ClassVar[str] = ""
+    """The module of the vendor's SDK, which nothing imports before the first send."""
+    variables: ClassVar[Collection[str]] = ()
+    """Environment variables that decide what the provider does, besides its key variables."""
+    allowed: ClassVar[Sequence[Allowed]] = ()
+    """What in a recording looks like a secret and is none, with the reason."""
+    examples: ClassVar[int] = 100
+    """How many examples a law is tried on."""
+
+    def check_request(self, body: bytes) -> None:
+        """Raise AssertionError for a body that the vendor would refuse: by its SDK's own types, or its order rules."""
+
+    @contextmanager
+    def live(self, question: str) -> Iterator[sabir.ModelAdapter]:
+        """The adapter that a question is recorded with; by default the suite's, with the provider's own key."""
+        given, dialect = self.adapter, self.subject_of().dialect
+        access = replace(given.access, api_key=None)
+        with sabir.ModelAdapter(given.provider, dialect, given.model, access, speaks_as=given.speaks_as) as adapter:
+            yield adapter
+
+    def provenance(self, question: str) -> Mapping[str, str]:
+        """What a recording says of who answered, beside model, date and client: `server` and `version`."""
+        return {"server": f"{self.adapter.target.provider}'s own service", "version": "not told"}
+
+    def client(self, base_url: str) -> object | None:
+        """A client of the vendor's SDK for that address, as a user would pass it; None where none can be passed."""
+        return None
+
+    def subject_of(self) -> Subject:
+        """What the cases are given."""
+        return Subject(self)
+
+    @pytest.fixture
+    def subject(self, record_property: Note) -> Subject:
+        """What is under test."""
+        return Subject(self, record_property)
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        """A class of cases, or a suite: of that, what it says of itself is checked."""
+        super().__init_subclass__(**kwargs)
+        if getattr(cls, "adapter", None) is not None:
+            check_suite(cls)
+
+
+_ATTRIBUTES = [name for name in vars(Suite) if not name.startswith("_")]
+Case = TypeVar("Case", bound=Callable[..., object])
+
+
+def new_in(version: str) -> Callable[[Case], Case]:
+    """A case that came with that minor release of the kit: there it only warns, from the next one on it fails."""
+
+    def mark(case: Case) -> Case:
+        setattr(case, NEW, version)
+        return case
+
+    return mark
+
+
+def is_new(case: object, kit: str) -> bool:
+    """Whether a case came with the minor release that `kit` is a version of."""
+    return getattr(case, NEW, None) == ".".join(kit.split(".")[:2])
+
+
+def case_names(suite: type[Suite]) -> tuple[str, ...]:
+    """The kit's cases, without their rows, in the order in which they stand."""
+    families = [each for each in reversed(suite.__mro__) if vars(each).get("family")]
+    return tuple(name for family in families for name in vars(family) if name.startswith("test_"))
+
+
+def check_suite(suite: type[Suite]) -> None:
+    """TypeError for a suite that leaves a case out silently, or names what there is not."""
+    who, cases = suite.__name__, case_names(suite)
+    adapter: object = suite.adapter
+    if not isinstance(adapter, sabir.ModelAdapter):
+        kind = type(adapter).__name__
+        raise TypeError(f"{who}.adapter is of type {kind}; give what sabir.adapter('provider:model') makes")
+    _check_types(suite, who)
+    _check_names(suite, who, cases)
+    for what in ("prompts", "settings"):
+        for question in getattr(suite, what):
+            _known(question, QUESTIONS, f"{who}.{what}")
+    for name, grade in suite.capabilities.items():
+        _known(name, CAPABILITIES, f"{who}.capabilities")
+        if grade not in set(Grade):
+            raise TypeError(f"{who}.capabilities[{name!r}] is {grade!r}; give FULL, DOWNGRADED, REFUSED or UNKNOWN")
+    for case, reason in suite.xfail.items():
+        _known(case.partition("[")[0], cases, f"{who}.xfail")
+        if not str(reason).strip():
+            raise TypeError(f"{who}.xfail[{case!r}] gives no reason; say why it cannot hold")
+
+
+def _check_names(suite: type[Suite], who: str, cases: Collection[str]) -> None:
+    """TypeError for a name of the kit's own, and for an attribute that is misspelt."""
+    own = [each for each in suite.__mro__ if not (each.__module__.startswith(KIT) or _is_family(each))]
+    given, taken = sorted({name for each in own for name in vars(each)}), _own_names(suite)
+    for name in given:
+        if name in cases:
+            remedy = f"to opt out, write xfail = {{{name!r}: 'the reason'}}"
+            raise TypeError(f"{who} overrides {name}, a case of the kit; {remedy}")
+        if name in taken:
+            raise TypeError(f"{who} overrides {name}, which the kit needs for itself; choose another name")
+        is_public = not name.startswith(("_", "test_")) and name not in vars(Suite)
+        if is_public and (near := difflib.get_close_matches(name, _ATTRIBUTES, n=1, cutoff=0.85)):
+            raise TypeError(f"{who}.{name} is no attribute of a suite; did you mean {near[0]!r}?")
+
+
+def _check_types(suite: type[Suite], who: str) -> None:
+    """TypeError for what would fail in every case, or in none, without saying why."""
+    for what in ("xfail", "capabilities", "prompts", "settings"):
+        given: object = getattr(suite, what)
+        if not isinstance(given, Mapping):
+            raise TypeError(f"{who}.{what} is of type {type(given).__name__}; give a dict")
+    folder: object = suite.cassettes
+    if folder is not None and not isinstance(folder, Path):
+        kind = type(folder).__name__
+        raise TypeError(f"{who}.cassettes is of type {kind}; give a Path: Path(__file__).parent / 'cassettes'")
+    if suite.examples < 1:
+        raise TypeError(f"{who}.examples is {suite.examples}; give at least 1")
+
+
+def _is_family(cls: type) -> bool:
+    """Whether a class brings cases of its own, or is nobody's."""
+    return cls is object or bool(vars(cls).get("family"))
+
+
+def _own_names(suite: type[Suite]) -> set[str]:
+    """What families keep for themselves: fixtures, and what their cases call."""
+    families = [each for each in suite.__mro__ if each.__module__.startswith(KIT) and each is not Suite]
+    helpers = {name for each in families for name in vars(each) if not name.startswith("__")}
+    return (helpers - set(vars(Suite))) | {"subject", "subject_of"}
+
+
+def _known(name: str, names: Collection[str], where: str) -> None:
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+        raise TypeError(f"{where} names {name!r}, which there is not; {remedy}")

@@ -1,0 +1,1 @@
+"""What bytes and JSON values hold, whatever wire they are of."""

@@ -1,0 +1,356 @@
+"""What a cassette still holds that nobody else should read: keys by their shapes, people, machines, and random texts.
+
+place in the YAML, then in the JSON of a body       kind             shown
+interactions[0].response.body.string ▸ error.text   API key          'sk-a…' and 40 more characters
+
+A finding never holds the whole of what it found. Shapes are looked for everywhere, also where a stream splits them over
+events, and in what is compressed, in UTF-16 or in base64; so is all that a scanner knows (`scanner`). Random texts are
+looked for where none belong: identifiers, signatures and media are left alone.
+"""
+
+import ipaddress
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from sabir_testing.reading.bodies import encoded, is_plain, opened, reading
+from sabir_testing.reading.documents import Document, Place, documents, shown_place, streamed, texts
+from sabir_testing.scrubbing.scrubber import HOST, PARAMETER_IN_URL, PLACEHOLDER, TELLING_PARAMETER, USER_IN_URL
+from sabir_testing.scrubbing.spellings import is_telling
+
+_EDGE = r"(?<![A-Za-z0-9_-])"
+"""Where a key may begin: not in the middle of a longer text of the same letters."""
+
+
+def _always(found: str) -> bool:
+    return True
+
+
+def _has_digit(found: str) -> bool:
+    return any(letter.isdigit() for letter in found)
+
+
+def _is_credential(found: str) -> bool:
+    """A token has a digit; "Bearer authentication" is two words."""
+    return PLACEHOLDER not in found and _has_digit(found)
+
+
+def _is_person(found: str) -> bool:
+    """Addresses under the names reserved for examples (RFC 2606) are nobody's."""
+    name, _, domain = found.lower().rpartition("@")
+    return name != PLACEHOLDER.lower() and not re.search(
+        r"(?:^|\.)(?:example(?:\.com|\.net|\.org)?|invalid|test|localhost)$", domain
+    )
+
+
+_PRIVATE = [
+    ipaddress.ip_network(text)
+    for text in (
+        *("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"),
+        *("::1/128", "fc00::/7", "fe80::/10"),
+    )
+]
+
+
+def _is_private(found: str) -> bool:
+    """An address of this machine or of a private network; 0.0.0.0 only with a port."""
+    text = re.sub(r"^\[|\](?::\d+)?$", "", found)
+    host, _, port = text.partition(":") if text.count(":") == 1 else (text, "", "")
+    if host == "0.0.0.0":
+        return bool(port)
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return any(address in network for network in _PRIVATE)
+
+
+SHAPES: Sequence[tuple[str, str, Callable[[str], bool]]] = (
+    ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]{0,80}", _always),
+    ("bearer token", r"(?i)\bbearer\s+[A-Za-z0-9._~+/=-]{8,}", _is_credential),
+    ("JSON web token", _EDGE + r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*", _always),
+    ("AWS key", _EDGE + r"(?:AKIA|ASIA|ABSK)[A-Z0-9]{16,}", _always),
+    ("Google key", _EDGE + r"(?:AIza[\w-]{20,}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{10,})", _always),
+    ("GitHub token", _EDGE + r"(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})", _always),
+    ("Slack token", _EDGE + r"xox[abeoprs]-[A-Za-z0-9-]{10,}", _always),
+    ("API key", _EDGE + r"(?:[sr]k-|[sr]k_(?:live|test)_|gsk_|xai-|pplx-|nvapi-|r8_|hf_)[\w-]{16,}", _has_digit),
+    ("organisation or project", _EDGE + r"(?:org-|proj_|wrkspc_)[A-Za-z0-9]{16,}", _has_digit),
+    ("e-mail address", r"(?<![\w.+-])[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b", _is_person),
+    ("private address", r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?(?![\w.]*\d)", _is_private),
+    ("private address", r"\[[0-9A-Fa-f:]*::?[0-9A-Fa-f:]*\](?::\d{1,5})?", _is_private),
+    ("private address", r"(?i)(?<![\w.-])localhost:\d{2,5}\b", _always),
+    ("home folder", r"(?<![\w.])/(?:home|Users|root)/[\w.-]+|[A-Za-z]:\\+Users\\+[\w.-]+", _always),
+)
+"""Kind, pattern, and what of its finds counts."""
+_COMPILED = [(kind, re.compile(pattern), counts) for kind, pattern, counts in SHAPES]
+
+RANDOM = "random text"
+_RANDOM = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{32,256}(?![A-Za-z0-9+/=_-])")
+"""No key is longer; what is, is media or sealed."""
+_NO_CHANCE = 16
+"""Characters of a finding among bytes that are no text: shorter ones stand there by chance, as do random texts."""
+_RANDOM_BITS = 4.2
+"""Bits a character: 32 random letters and digits have about 4.6, names of that length less than 4."""
+_KINDS = ("[a-z]", "[A-Z]", "[0-9]")
+_RANDOM_FIELD = re.compile(
+    r"(?i)(?:.*[-_])?encrypted.*|.*(?:signature|fingerprint|obfuscation|data|id|ids|b64_?json|hash|digest|etag)"
+)
+"""Fields that hold random texts which open nothing: identifiers, signatures, sealed reasoning, media."""
+_ADDRESS = re.compile(r"data:[\w./+-]*(?:;[\w=.+-]+)*;base64,[A-Za-z0-9+/=_-]*|https?://[^\s?#\"'<>]*")
+"""Media in place, and addresses up to their query."""
+
+_URL = re.compile(r"\w+://[^\s\"'<>]+")
+_SHORTEST_HELD = 8
+"""Bytes behind base64 that are looked at: less hold no secret."""
+_AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
+"""It opens doors beside the id of its key, and in a field that is named so."""
+_AWS_FIELD = re.compile(r"(?i).*secret_?(?:access_?)?key|.*secret")
+_CREDENTIAL_NAME = re.compile(r"(?i)(?:.*[-_])?(?:authorization|cookie|(?:api|goog)-?_?key|token|secret)")
+
+
+@dataclass(frozen=True)
+class Leak:
+    """One finding. `shown`: how it begins and how long it is, never the whole."""
+
+    file: Path
+    place: str
+    kind: str
+    shown: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.place}: {self.kind} {self.shown}"
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What may stand in a cassette although it looks like a secret.
+
+    `pattern` has to match the whole of what was found; `kind`, where it is given, is the only kind that is allowed.
+    """
+
+    pattern: str
+    reason: str
+    kind: str = ""
+
+    def __post_init__(self) -> None:
+        """ValueError for an exception that nobody explains."""
+        if not self.reason.strip():
+            raise ValueError(f"Allowed({self.pattern!r}) gives no reason; say why it may be read by all")
+
+    def covers(self, kind: str, found: str) -> bool:
+        """Whether that finding is allowed."""
+        return self.kind in ("", kind) and re.fullmatch(self.pattern, found) is not None
+
+
+@dataclass(frozen=True)
+class _Find:
+    """A finding while it is still known whole."""
+
+    place: str
+    kind: str
+    text: str
+
+
+def leaks_in(document: Any, file: Path, allowed: Sequence[Allowed] = ()) -> list[Leak]:
+    """What was missed in a cassette whose YAML holds this, in the order of the file."""
+    found: dict[tuple[str, str], _Find] = {}
+    for each in _finds(document):
+        if not any(exception.covers(each.kind, each.text) for exception in allowed):
+            found.setdefault((each.kind, each.text), each)
+    return [Leak(file, each.place, each.kind, _shown(each.text)) for each in found.values()]
+
+
+def _finds(document: Any) -> Iterator[_Find]:
+    for place, text, is_text in _scalars(document, ()):
+        for find in _in_scalar(place, text):
+            if is_text or (find.kind != RANDOM and len(find.text) >= _NO_CHANCE):
+                yield find
+
+
+def _in_scalar(place: Place, text: str) -> Iterator[_Find]:
+    if place[-1] == "uri":
+        yield from _in_url(shown_place(place), text)
+    elif len(place) > 1 and "headers" in place[:-1]:
+        yield from _in_header(place, text)
+    elif place[-1] == "body" or place[-2:] == ("body", "string"):
+        yield from _in_body(shown_place(place), text)
+    else:
+        yield from _in_text(shown_place(place), text, str(place[-1]))
+
+
+def _scalars(value: Any, place: Place) -> Iterator[tuple[Place, str, bool]]:
+    """Every text below a value of the YAML, as it reads; and whether it is one, or bytes read as letters."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield from _scalars(member, (*place, name))
+    elif isinstance(value, list):
+        for position, member in enumerate(value):
+            yield from _scalars(member, (*place, position))
+    elif isinstance(value, bytes) or (isinstance(value, str) and "\0" in value):
+        yield from ((place, *each) for each in _readings(value.encode() if isinstance(value, str) else value))
+    elif value is not None:
+        yield place, str(value), True
+
+
+def _readings(body: bytes) -> list[tuple[str, bool]]:
+    """The texts that a body may be: in the encoding that it looks like; and each byte a letter, if not in UTF-8."""
+    body = opened(body)
+    read = reading(body)
+    latin = [] if read is not None and read.encoding == "utf-8" else [(body.decode("latin-1"), False)]
+    return latin if read is None else [(read.text, True), *latin]
+
+
+def _in_url(place: str, url: str) -> Iterator[_Find]:
+    host = re.match(r"\w+://([^/?#]*)", url)
+    if host is not None and host[1] != HOST:
+        yield _Find(place, "host", host[1])
+    yield from _shapes(place, url)
+
+
+def _in_header(place: Place, text: str) -> Iterator[_Find]:
+    name = next(str(step) for step in reversed(place) if not isinstance(step, int))
+    if _CREDENTIAL_NAME.fullmatch(name) and text != PLACEHOLDER:
+        yield _Find(shown_place(place), f"header {name!r}", text)
+    else:
+        yield from _in_text(shown_place(place), text, name)
+
+
+def _in_body(place: str, text: str) -> Iterator[_Find]:
+    finds = list(_in_parts(place, text))
+    yield from finds
+    yield from _unknown(_scanned(place, text), finds)  # with what stands around a text: names of fields
+
+
+def _in_parts(place: str, text: str) -> Iterator[_Find]:
+    found = documents(text)
+    for number, document in enumerate(found):
+        where = f"{place} ▸ " + (f"document {number} ▸ " if len(found) > 1 else "")
+        for inner, member in texts(document.value):
+            yield from _in_text(where + shown_place(inner), member, _field(inner))
+    yield from _in_text(place, _outside(text, found), "")
+    for fragments in streamed([document.value for document in found]):
+        if len(fragments) > 1:
+            where = f"{place} ▸ documents {fragments[0].document} to {fragments[-1].document} together ▸ "
+            joined = "".join(fragment.text for fragment in fragments)
+            for find in _shapes(where + shown_place(fragments[0].place), joined):
+                # What one document holds was found there; here it has only grown by its neighbours.
+                if not any(held.text in find.text for each in fragments for held in _shapes("", each.text)):
+                    yield find
+
+
+def _in_text(place: str, text: str, field: str) -> Iterator[_Find]:
+    finds = list(_shapes(place, text))
+    if _AWS_FIELD.fullmatch(field) or any(find.kind == "AWS key" for find in finds):
+        finds += [_Find(place, "AWS secret key", match.group()) for match in _AWS_SECRET.finditer(text)]
+    yield from finds
+    yield from _in_base64(place, text)
+    if _RANDOM_FIELD.fullmatch(field):
+        return
+    for match in _RANDOM.finditer(_ADDRESS.sub("", text)):
+        is_known = any(match.group() in find.text for find in finds)
+        if _is_random(match.group()) and not is_known and not _is_text_in_base64(match.group()):
+            yield _Find(place, RANDOM, match.group())
+
+
+def _in_base64(place: str, text: str) -> Iterator[_Find]:
+    """The shapes in what reads as a text, or was compressed, behind base64."""
+    for run in encoded(text):
+        inside = opened(run.held)
+        read = reading(inside)
+        if len(run.held) >= _SHORTEST_HELD and read is not None:
+            yield from _shapes(f"{place} ▸ base64", read.text)
+            yield from _in_base64(f"{place} ▸ base64", read.text)
+
+
+def _shapes(place: str, text: str) -> Iterator[_Find]:
+    finds = [
+        _Find(place, kind, match.group())
+        for kind, pattern, counts in _COMPILED
+        for match in pattern.finditer(USER_IN_URL.sub("", text))
+        if counts(match.group())
+    ]
+    finds += [_Find(place, "password in a URL", found[2]) for found in USER_IN_URL.finditer(text) if _is_open(found[2])]
+    for url in _URL.findall(text):
+        for name, value in PARAMETER_IN_URL.findall(url):
+            if TELLING_PARAMETER.search(name) and _is_open(value):
+                finds.append(_Find(place, f"parameter {name!r}", value))
+    yield from finds
+    yield from _unknown(_scanned(place, text), finds)
+
+
+def _scanned(place: str, text: str) -> Iterator[_Find]:
+    for kind, secret in scanned(text):
+        if _is_open(secret):
+            yield _Find(place, kind, secret)
+
+
+def _unknown(found: Iterator[_Find], known: Sequence[_Find]) -> Iterator[_Find]:
+    """The findings but for those of the same text by another name."""
+    for find in found:
+        if not any(find.text in each.text or (each.text in find.text and is_telling(each.text)) for each in known):
+            yield find
+
+
+def _is_open(found: str) -> bool:
+    return PLACEHOLDER not in found and HOST not in found
+
+
+def _is_text_in_base64(text: str) -> bool:
+    """Whether base64 of a text: that was searched."""
+    return any(is_plain(run.held) for run in encoded(text))
+
+
+def _is_random(text: str) -> bool:
+    """Whether a text looks drawn by lot: letters of both cases and digits, or hexadecimal digits, in long runs."""
+    run = max(re.split(r"[-_/+=]", text), key=len)
+    if re.fullmatch(r"[0-9a-f]{32,}|[0-9A-F]{32,}", run):
+        return _bits(run) > 3 and _has_digit(run)
+    run = text if _AWS_SECRET.fullmatch(text) else run
+    return len(run) >= 16 and all(re.search(kind, run) for kind in _KINDS) and _bits(text) > _RANDOM_BITS
+
+
+def _bits(text: str) -> float:
+    counts = Counter(text).values()
+    return -sum(count / len(text) * math.log2(count / len(text)) for count in counts)
+
+
+def _field(place: Place) -> str:
+    return next((step for step in reversed(place) if isinstance(step, str)), "")
+
+
+def _outside(text: str, found: Sequence[Document]) -> str:
+    """The text without its documents."""
+    ends = [0, *(document.end for document in found)]
+    starts = [*(document.start for document in found), len(text)]
+    return "\n".join(text[end:start] for end, start in zip(ends, starts, strict=True))
+
+
+def _shown(text: str) -> str:
+    kept = min(4, len(text) // 4)
+    return f"{text[:kept]!r} and {len(text) - kept} more characters"
+
+
+DETECTORS = (
+    *("ArtifactoryDetector", "AWSKeyDetector", "AzureStorageKeyDetector", "BasicAuthDetector", "CloudantDetector"),
+    *("DiscordBotTokenDetector", "GitHubTokenDetector", "GitLabTokenDetector", "IbmCloudIamDetector"),
+    *("IbmCosHmacDetector", "JwtTokenDetector", "KeywordDetector", "MailchimpDetector", "NpmDetector"),
+    *("OpenAIDetector", "PrivateKeyDetector", "PypiTokenDetector", "SendGridDetector", "SlackDetector"),
+    *("SoftlayerDetector", "SquareOAuthDetector", "StripeDetector", "TelegramBotTokenDetector", "TwilioKeyDetector"),
+)
+"""The scanner's names of what it looks for."""
+
+
+@lru_cache(maxsize=4096)
+def scanned(text: str) -> tuple[tuple[str, str], ...]:
+    """What the scanner finds in each line: its word for the kind, and the secret."""
+    from detect_secrets.core.scan import scan_line  # half a second of imports, for those who look for leaks
+    from detect_secrets.settings import transient_settings
+
+    with transient_settings({"plugins_used": [{"name": name} for name in DETECTORS]}):
+        found = {each for line in text.splitlines() for each in scan_line(line)}
+    return tuple(sorted((each.type, each.secret_value or "") for each in found))

@@ -64,25 +64,6 @@ def losses(*messages: Message, **fields: Any) -> list[tuple[str, str]]:
 ASKED = sabir.user("Umbrella?")
 
 
-def test_a_conversation_on_the_wire() -> None:
-    """The golden form: leading system text at the top, a message each, results in a message of the user's."""
-    rendering = render(
-        sabir.system("Be brief."), ASKED, said("Let me see."), call(), answer(result="rain"), said("Yes."),
-        sabir.user("Thanks."),
-    )  # fmt: skip
-
-    assert rendering.losses == ()
-    assert rendering.body_bytes == (
-        b'{"model":"claude-opus-5-5","max_tokens":1024,"system":[{"type":"text","text":"Be brief."}],"messages":['
-        b'{"role":"user","content":[{"type":"text","text":"Umbrella?"}]},'
-        b'{"role":"assistant","content":[{"type":"text","text":"Let me see."},'
-        b'{"type":"tool_use","id":"toolu_1","name":"weather","input":{"a":2,"b":1}}]},'
-        b'{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"rain"}]},'
-        b'{"role":"assistant","content":[{"type":"text","text":"Yes."}]},'
-        b'{"role":"user","content":[{"type":"text","text":"Thanks."}]}]}'
-    )
-
-
 def test_a_late_system_message_stands_where_the_users_side_ends() -> None:
     """Where the model takes it; in another place, or with another model, it is the user's (a loss)."""
     late = sabir.system("Be brief.")
@@ -95,19 +76,6 @@ def test_a_late_system_message_stands_where_the_users_side_ends() -> None:
         assert losses(ASKED, late, model=model) == [("downgraded", "")]
 
 
-def test_parallel_results_are_one_message_in_the_order_of_their_calls() -> None:
-    """All results of a turn begin the next one."""
-    (message,) = sent(ASKED, call("a"), call("b"), answer("b", result=2), answer("a", result=1))[2:]
-
-    assert [(block["tool_use_id"], block["content"]) for block in message["content"]] == [("a", "1"), ("b", "2")]
-
-
-def test_results_that_are_no_text_are_json() -> None:
-    """And so are those of which no text is left: no content is blank."""
-    for result, expected in ((None, "null"), ({"a": 1}, '{"a":1}'), ("", '""'), ("  ", '"  "'), ("18 °C", "18 °C")):
-        assert content(ASKED, call(), answer(result=result))[0]["content"] == expected
-
-
 def test_a_result_holds_texts_images_and_documents() -> None:
     """UP-10: multimodal results."""
     parts = (TextPart(text="see"), MediaPart(modality="image", url=PIXEL), MediaPart(modality="audio", url=SOUND))
@@ -116,15 +84,6 @@ def test_a_result_holds_texts_images_and_documents() -> None:
     assert [block["type"] for block in found["content"]] == ["text", "image", "text"]
     assert found["content"][2]["text"] == "[audio not shown]"
     assert losses(ASKED, call(), answer(parts=parts)) == [("downgraded", "parts[2]")]
-
-
-def test_an_error_result_has_the_wires_own_flag() -> None:
-    """UP-09: type, message and whether it may be tried again, as JSON."""
-    failed = answer(is_error=True, error_type="Timeout", error_message="no answer", retryable=True)
-    (found,) = content(ASKED, call(), failed)
-
-    assert found["is_error"] is True
-    assert json.loads(found["content"]) == {"error": {"type": "Timeout", "message": "no answer", "retryable": True}}
 
 
 def test_an_error_result_holds_nothing_but_text() -> None:
@@ -140,35 +99,6 @@ def test_an_error_result_holds_nothing_but_text() -> None:
 
 SOUND = "data:audio/wav;base64,UklGRg=="
 PDF = "data:application/pdf;base64,JVBERi0xLjQ="
-TEXT = "data:text/plain;base64,SGVsbG8u"
-
-
-@pytest.mark.parametrize(
-    ("part", "block"),
-    [
-        (MediaPart(modality="image", url="https://e.org/a.png"),
-         {"type": "image", "source": {"type": "url", "url": "https://e.org/a.png"}}),
-        (MediaPart(modality="image", url="data:image/jpg;base64,/9j/"),
-         {"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": "/9j/"}}),
-        (MediaPart(modality="image", url="provider-file:anthropic/file_1"),
-         {"type": "image", "source": {"type": "file", "file_id": "file_1"}}),
-        (MediaPart(modality="document", url=PDF, name="a.pdf"),
-         {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjQ="},
-          "title": "a.pdf"}),
-        (MediaPart(modality="document", url="https://e.org/a.pdf"),
-         {"type": "document", "source": {"type": "url", "url": "https://e.org/a.pdf"}}),
-        (MediaPart(modality="document", url="provider-file:anthropic/file_1"),
-         {"type": "document", "source": {"type": "file", "file_id": "file_1"}}),
-        (MediaPart(modality="document", url=TEXT),
-         {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "Hello."}}),
-    ],
-)  # fmt: skip
-def test_media_of_the_users(part: MediaPart, block: Any) -> None:
-    """Each form that the wire has."""
-    rendering = render(said(part, policy="user"))
-
-    assert json.loads(rendering.body_bytes)["messages"][0]["content"] == [block]
-    assert rendering.losses == ()
 
 
 def test_a_text_of_another_type_goes_as_plain_text() -> None:
@@ -178,16 +108,6 @@ def test_a_text_of_another_type_goes_as_plain_text() -> None:
 
     assert block["source"] == {"type": "text", "media_type": "text/plain", "data": "# Hi"}
     assert losses(said(part, policy="user")) == [("rewritten", "parts[0]")]
-
-
-def test_a_document_that_is_no_text_becomes_a_placeholder() -> None:
-    """Of a text type, but not of UTF-8; or it is left out, where the settings say so."""
-    part = MediaPart(modality="document", url="data:text/csv;base64,//8=", name="t.csv")
-    message = said("See", part, policy="user")
-
-    assert content(message)[1] == {"type": "text", "text": "[document not shown: t.csv]"}
-    assert losses(message) == [("downgraded", "parts[1]")]
-    assert content(message, unsupported_media="drop") == [{"type": "text", "text": "See"}]
 
 
 def test_thinking_goes_back_as_it_came_and_where_it_stood() -> None:
@@ -226,15 +146,6 @@ def test_a_state_may_hold_anything_under_the_name_of_a_text(held: Any) -> None:
     own = said(ReasoningPart(text="", state=state), "Yes.", origin=HOME)
 
     assert sent(ASKED, own, ASKED)[1]["content"][0] == state
-
-
-def test_a_snapshot_reads_what_its_alias_thought() -> None:
-    """And a cloud's name for the same model: the family is the model without date, prefix and version."""
-    names = ["claude-opus-5-5", "claude-opus-5-5-20260922", "anthropic.claude-opus-5-5-20260922-v1:0",
-             "eu.anthropic.claude-opus-5-5", "claude-opus-5-5@20260922", "claude-opus-5-5-latest"]  # fmt: skip
-
-    assert {MESSAGES.family(name) for name in names} == {"claude-opus-5-5"}
-    assert MESSAGES.family("claude-opus-5") != MESSAGES.family("claude-opus-5-5")
 
 
 def test_citations_go_back_with_the_models_own_text() -> None:

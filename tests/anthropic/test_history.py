@@ -5,10 +5,7 @@ from typing import Any
 
 import pytest
 import sabir
-from hypothesis import given
-from hypothesis import strategies as st
 from sabir.contract.protocols import DecodedHistory
-from sabir.errors import HistoryInvalid
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import MediaPart, OpaquePart, TextPart
 from sabir.vocabulary.settings import Settings
@@ -107,15 +104,6 @@ MEDIA: list[tuple[dict[str, Any], MediaPart]] = [
     ({"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}},
      MediaPart(modality="document", url="data:application/pdf;base64,JVBERi0=")),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize(("block", "part"), MEDIA)
-def test_media_are_parts_and_go_back(block: dict[str, Any], part: MediaPart) -> None:
-    """By one URL each."""
-    history = read(user(block))
-
-    assert history.messages[0].parts == (part,)
-    assert back(history)["messages"] == [user(block)]
 
 
 @pytest.mark.parametrize(
@@ -298,52 +286,3 @@ def test_how_a_call_streamed_is_a_loss() -> None:
     """It is no setting."""
     assert losses(user(text("?")), stream=True) == [("dropped", "stream")]
     assert losses(user(text("?")), stream=False) == []
-
-
-@pytest.mark.parametrize(
-    ("stored", "said"),
-    [
-        (b"[]", "expected a JSON object"),
-        (b"{}", "messages is missing; expected an array"),
-        (b'{"messages":[1]}', r"messages\[0\] is 1; expected an object"),
-        (b'{"messages":[{"role":"tool","content":"x"}]}', "expected one of assistant, system, user"),
-        (b'{"messages":[{"role":"user"}]}', r"messages\[0\].content is missing; expected an array"),
-        (b'{"messages":[{"role":"user","content":[{"type":"tool_result"}]}]}', "tool_use_id is missing"),
-        (b'{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a"}]}]}', "name is missing"),
-        (b'{"messages":[],"tools":[7]}', r"tools\[0\] is 7; expected an object"),
-    ],
-)
-def test_what_is_no_request_is_refused_in_one_line(stored: bytes, said: str) -> None:
-    """The place, what is there, what was expected."""
-    with pytest.raises(HistoryInvalid, match=said):
-        DIALECT.decode_history(stored)
-
-
-scalars = st.none() | st.booleans() | st.integers() | st.sampled_from(["", "x", "text", "image", "tool_use", "1h"])
-names = st.sampled_from(
-    ["type", "text", "source", "data", "media_type", "url", "id", "name", "input", "tool_use_id", "content", "is_error",
-     "cache_control", "ttl", "role", "title", "citations", "enabled", "context", "strict"]
-)  # fmt: skip
-values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=4), max_leaves=6
-)
-fields = st.sampled_from(
-    ["system", "tools", "tool_choice", "output_config", "thinking", "max_tokens", "stop_sequences", "metadata"]
-)
-
-
-@given(
-    contents=st.lists(st.tuples(st.sampled_from(["user", "assistant", "system"]), values), max_size=3),
-    given_fields=st.dictionaries(fields, values, max_size=3),
-)
-def test_any_request_is_a_history_or_refused(contents: list[tuple[str, Any]], given_fields: dict[str, Any]) -> None:
-    """Law 10, and what was read renders: nothing but a refusal is raised."""
-    stored = {"messages": [{"role": role, "content": content} for role, content in contents], **given_fields}
-    try:
-        history = DIALECT.decode_history(stored)
-    except HistoryInvalid:
-        return
-    try:
-        back(history)
-    except sabir.SabirError:
-        return

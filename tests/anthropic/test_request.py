@@ -10,8 +10,7 @@ from sabir.contract.protocols import Rendering
 from sabir.errors import SettingsInvalid
 from sabir.vocabulary.media import Modality
 from sabir.vocabulary.settings import WIRE_SETTINGS, Settings
-from sabir.vocabulary.target import FEATURES, Target
-from sabir_anthropic.dialect import MESSAGES
+from sabir.vocabulary.target import FEATURES
 from sabir_anthropic.plugin import anthropic as provider
 from sabir_anthropic.request import WORDS
 
@@ -57,32 +56,6 @@ def test_every_row_of_models_refuses_by_known_words() -> None:
     assert all(info.output_tokens and info.modalities for info in provider.models())
 
 
-EFFORTS: list[tuple[str, str, dict[str, Any], list[tuple[str, str]]]] = [
-    (NEWEST, "high", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}}, []),
-    (NEWEST, "xhigh", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "xhigh"}}, []),
-    (NEWEST, "minimal", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}},
-     [("downgraded", "reasoning_effort")]),
-    (NEWEST, "none", {"output_config": {"effort": "low"}}, [("downgraded", "reasoning_effort")]),
-    ("claude-sonnet-5-5", "none", {"thinking": {"type": "between_tools"}}, [("downgraded", "reasoning_effort")]),
-    ("claude-opus-5", "none", {"thinking": {"type": "disabled"}}, []),
-    ("claude-opus-4-6", "xhigh", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}},
-     [("downgraded", "reasoning_effort")]),
-    ("claude-opus-4-6", "max", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "max"}}, []),
-    (OLDER, "medium", {"thinking": {"type": "enabled", "budget_tokens": 10_000}}, []),
-    (OLDER, "none", {"thinking": {"type": "disabled"}}, []),
-    (OLDEST, "low", {}, [("dropped", "reasoning_effort")]),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("model", "effort", "expected", "lost"), EFFORTS)
-def test_effort_is_said_as_the_model_takes_it(model: str, effort: str, expected: Any, lost: Any) -> None:
-    """Adaptive thinking and an effort, a budget, or nothing at all; by the data of the model."""
-    found = body(model=model, reasoning_effort=effort)
-
-    assert {name: found[name] for name in ("thinking", "output_config") if name in found} == expected
-    assert losses(model=model, reasoning_effort=effort) == lost
-
-
 def test_a_budget_leaves_room_for_the_answer() -> None:
     """Half of the limit at most, and never less than the vendor's least; what does not fit is a loss."""
     assert body(model=OLDER, reasoning_effort="high", max_output_tokens=8000)["thinking"]["budget_tokens"] == 4000
@@ -121,52 +94,6 @@ def test_samplers_are_fields_of_the_older_version_alone() -> None:
     assert "version" not in json.loads(rendering.body_bytes)
 
 
-@pytest.mark.parametrize(
-    ("model", "given", "lost"),
-    [
-        (NEWEST, {"temperature": 1.0, "top_p": 0.9}, ["temperature", "top_p"]),
-        (OLDER, {"temperature": 1.5}, ["temperature"]),
-        (OLDER, {"temperature": 0.5, "top_p": 0.9}, ["top_p"]),
-        (OLDER, {"temperature": 0.5, "reasoning_effort": "low"}, ["temperature"]),
-        (OLDER, {"temperature": 1.0, "reasoning_effort": "low"}, []),
-        (OLDER, {"top_p": 0.9, "reasoning_effort": "low"}, ["top_p"]),
-        (OLDER, {"top_p": 0.95, "reasoning_effort": "low"}, []),
-        (OLDEST, {"temperature": 0.5, "top_p": 0.9}, []),
-    ],
-)
-def test_samplers_that_the_model_refuses_are_losses(model: str, given: dict[str, Any], lost: list[str]) -> None:
-    """UP-18, in the older version: newer models, thinking, both at once, more than the most."""
-    found = body(model=model, **given, vendor={"version": "2023-06-01"})
-
-    assert [path for _, path in losses(model=model, **given, vendor={"version": "2023-06-01"})] == lost
-    assert {name for name in ("temperature", "top_p") if name in found} == {*given} - {*lost, "reasoning_effort"}
-
-
-def test_a_seed_has_no_field() -> None:
-    """Law 2 for settings."""
-    assert losses(seed=7) == [("dropped", "seed")]
-
-
-def test_stop_texts_of_white_space_alone_are_losses() -> None:
-    """The vendor refuses them."""
-    assert body(stop=("END", "\n\n", " "))["stop_sequences"] == ["END"]
-    assert losses(stop=("END", "\n\n", " ")) == [("dropped", "stop[1]"), ("dropped", "stop[2]")]
-    assert "stop_sequences" not in body(stop="\n")
-
-
-def test_options_are_tools() -> None:
-    """A name within the wire's characters, a description where there is one, the schema of an object."""
-    bare = sabir.Option.from_schema("my option", "", {"type": "object", "properties": {"a": {"type": "string"}}})
-    rendering = render(options=[WEATHER, bare])
-    first, second = json.loads(rendering.body_bytes)["tools"]
-
-    assert first == {
-        "name": "weather", "description": "Weather.", "input_schema": {"type": "object", "properties": {}},
-    }  # fmt: skip
-    assert second.keys() == {"name", "input_schema"}
-    assert rendering.option_names == {second["name"]: "my option"}
-
-
 def test_a_union_at_the_top_of_parameters_is_a_loss() -> None:
     """The vendor refuses it."""
     schema = {"type": "object", "properties": {"a": {}}, "oneOf": [{"required": ["a"]}]}
@@ -174,23 +101,6 @@ def test_a_union_at_the_top_of_parameters_is_a_loss() -> None:
 
     assert body(options=[option])["tools"][0]["input_schema"] == {"type": "object", "properties": {"a": {}}}
     assert losses(options=[option]) == [("downgraded", "options[0].parameters")]
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({"option_choice": "auto"}, {"type": "auto"}),
-        ({"option_choice": "none"}, {"type": "none"}),
-        ({"option_choice": "required"}, {"type": "any"}),
-        ({"option_choice": "weather"}, {"type": "tool", "name": "weather"}),
-        ({"parallel_options": False}, {"type": "auto", "disable_parallel_tool_use": True}),
-        ({"option_choice": "required", "parallel_options": True}, {"type": "any", "disable_parallel_tool_use": False}),
-    ],
-)
-def test_the_choice_of_an_option(given: dict[str, Any], expected: dict[str, Any]) -> None:
-    """In the wire's words; whether several may be chosen stands within."""
-    assert body(model=OLDER, options=[WEATHER], **given)["tool_choice"] == expected
-    assert losses(model=OLDER, options=[WEATHER], **given) == []
 
 
 @pytest.mark.parametrize(
@@ -203,36 +113,6 @@ def test_a_model_that_cannot_be_made_to_choose_may(model: str, given: dict[str, 
         assert losses(model=model, options=[WEATHER], option_choice=choice, **given) == [
             ("downgraded", "option_choice")
         ]
-
-
-def test_a_model_that_thinks_as_it_will_can_be_made_to_choose() -> None:
-    """Adaptive thinking goes with it."""
-    found = body(model="claude-opus-4-6", options=[WEATHER], option_choice="required", reasoning_effort="high")
-
-    assert found["tool_choice"] == {"type": "any"}
-
-
-def test_a_choice_without_options_is_a_loss() -> None:
-    """The vendor refuses it; a choice of what is not offered is a mistake."""
-    assert "tool_choice" not in body(option_choice="auto", parallel_options=False)
-    assert losses(option_choice="auto", parallel_options=False) == [
-        ("dropped", "option_choice"), ("dropped", "parallel_options"),
-    ]  # fmt: skip
-    assert losses(options=[WEATHER], option_choice="none", parallel_options=False) == [("dropped", "parallel_options")]
-    with pytest.raises(SettingsInvalid, match="not offered"):
-        render(option_choice="wether", options=[WEATHER])
-
-
-def test_the_vendors_own_tools_stand_after_the_options() -> None:
-    """And may be chosen by their name."""
-    search = {"type": "web_search_20260318", "name": "web_search"}
-    found = body(model=OLDER, options=[WEATHER], vendor={"tools": [search]}, option_choice="web_search")
-
-    assert [tool["name"] for tool in found["tools"]] == ["weather", "web_search"]
-    assert found["tool_choice"] == {"type": "tool", "name": "web_search"}
-    assert losses(options=[WEATHER], option_choice="none", vendor={"tool_choice": {"type": "auto"}}) == [
-        ("dropped", "option_choice")
-    ]
 
 
 class Invoice(BaseModel):
@@ -278,11 +158,6 @@ def test_what_a_reply_cannot_be_held_to_is_told_in_words() -> None:
     assert (loss.kind, loss.path) == ("downgraded", "settings.response_format")
     for word in ("minimum", "format", "pattern", "minItems", "free keys"):
         assert word in loss.reason
-
-
-def test_caching_by_itself_is_a_field() -> None:
-    """The vendor finds the place."""
-    assert body(vendor={"cache_control": {"type": "ephemeral"}})["cache_control"] == {"type": "ephemeral"}
 
 
 def test_cache_breakpoints_are_put_in_at_the_join() -> None:
@@ -404,16 +279,6 @@ def test_a_model_without_prefill_is_told_to_go_on() -> None:
     assert losses(*talk, model=OLDER) == []
 
 
-def test_vendor_settings_are_strict_and_go_as_they_are() -> None:
-    """A name that the wire has not is refused; the error says which it has."""
-    vendor = {"service_tier": "auto", "metadata": {"user_id": "u"}, "container": "c"}
-    found = body(vendor=vendor)
-
-    assert {name: found[name] for name in vendor} == vendor
-    with pytest.raises(SettingsInvalid, match=r"'anthropic'.*it has betas, cache_breakpoints.*extra_body"):
-        render(vendor={"service_teer": "auto"})
-
-
 def test_betas_are_a_header() -> None:
     """And no field; `extra_headers` come on top."""
     rendering = render(vendor={"betas": ["a", "b"]})
@@ -421,16 +286,6 @@ def test_betas_are_a_header() -> None:
     assert rendering.headers == {"anthropic-beta": "a,b"}
     assert "betas" not in json.loads(rendering.body_bytes)
     assert render(vendor={"betas": ["a"]}, extra_headers={"anthropic-beta": "x"}).headers == {"anthropic-beta": "x"}
-
-
-def test_what_is_counted_is_what_the_counting_endpoint_takes() -> None:
-    """The limit, stop texts and the tier are none of its fields."""
-    given = body(max_output_tokens=5, stop="x", vendor={"service_tier": "auto"}, options=[WEATHER])
-    counted = MESSAGES.encode_count(given, Target(provider="anthropic", dialect=MESSAGES.name))
-
-    assert counted is not None
-    assert counted[0] == "/v1/messages/count_tokens"
-    assert counted[1].keys() == {"model", "messages", "tools"}
 
 
 MODALITIES: dict[str, tuple[Modality, ...]] = {OLDEST: ("image",), OLDER: ("image", "document")}

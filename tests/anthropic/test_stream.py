@@ -5,20 +5,22 @@ import json
 import struct
 import zlib
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sabir.contract.framing import ServerEvent, ServerEventReader
-from sabir.errors import Overloaded, RateLimited, ResponseInvalid, SabirError, StreamBroken
-from sabir.reading.fold import Fold
+from sabir.errors import RateLimited, ResponseInvalid
 from sabir.vocabulary.parts import ReasoningPart, TextPart
-from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, StreamEvent, Usage
+from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, Usage
 from sabir_anthropic.dialect import MESSAGES
 from sabir_anthropic.stream import FrameReader, _Growing
 
 from tests.anthropic.test_decode import FOUND, SCOPE, SERVER, THINKING, USE, decode, message
+from tests.providers import wires
+from tests.providers.wires import same
 
 START = {"type": "message_start", "message": message(stop_reason=None, usage={"input_tokens": 3, "output_tokens": 1})}
 STOP = {"type": "message_stop"}
@@ -40,23 +42,7 @@ def ended(reason: str = "end_turn", **usage: Any) -> dict[str, Any]:
     return {"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None}, "usage": usage}
 
 
-def events(*wire: Any) -> list[StreamEvent]:
-    decoder = MESSAGES.decoder(SCOPE)
-    found = [event for each in wire for event in decoder.feed(ServerEvent(json.dumps(each)))]
-    return [*found, *decoder.close()]
-
-
-def fold(*wire: Any) -> Reply:
-    folded = Fold(SCOPE)
-    for event in events(*wire):
-        folded.feed(event)
-    return folded.reply()
-
-
-def same(reply: Reply, other: Reply) -> bool:
-    pairs = zip(reply.messages, other.messages, strict=True)
-    rest = [each.model_copy(update={"messages": ()}) for each in (reply, other)]
-    return all(found.same_content(twin) for found, twin in pairs) and rest[0] == rest[1]
+events, fold = partial(wires.events, SCOPE), partial(wires.fold, SCOPE)
 
 
 def test_an_answer_begins_grows_and_ends() -> None:
@@ -200,27 +186,9 @@ def test_arguments_that_were_cut_off_make_an_invalid_call() -> None:
     assert (call.call.invalid_arguments, call.call.raw_arguments) == (True, '{"ci')
 
 
-def test_a_stream_without_its_terminal_marker_is_broken() -> None:
-    """`message_delta` alone does not end it."""
-    with pytest.raises(StreamBroken) as raised:
-        fold(START, begun(0, {"type": "text", "text": ""}), delta(0, "text", text="Hi"), done(0), ended())
-
-    assert raised.value.partial is not None
-    assert raised.value.partial.text == "Hi"
-
-
 def test_a_block_that_no_event_ended_ends_with_the_message() -> None:
     """What came is not lost."""
     assert fold(START, begun(0, {"type": "text", "text": ""}), delta(0, "text", text="Hi"), STOP).text == "Hi"
-
-
-@pytest.mark.parametrize(
-    ("kind", "error"), [("overloaded_error", Overloaded), ("rate_limit_error", RateLimited)]
-)  # fmt: skip
-def test_an_error_event_is_raised(kind: str, error: type[SabirError]) -> None:
-    """With status 200, in the middle of a stream."""
-    with pytest.raises(error, match="later"):
-        events(START, {"type": "error", "error": {"type": kind, "message": "later"}})
 
 
 @pytest.mark.parametrize(
@@ -230,32 +198,6 @@ def test_events_out_of_order_are_an_invalid_response(wire: list[Any]) -> None:
     """Law 10: nothing is guessed."""
     with pytest.raises(ResponseInvalid, match="send the request again"):
         fold(START, *wire, STOP)
-
-
-def test_what_follows_the_end_is_not_looked_at() -> None:
-    """A second message of the same stream is nobody's."""
-    assert fold(START, STOP, START, {"type": "error", "error": {"message": "no"}}).messages == ()
-
-
-names = st.sampled_from(["message_start", "content_block_start", "content_block_delta", "content_block_stop",
-                         "message_delta", "message_stop", "error", "ping", "of 2030"])  # fmt: skip
-blocks = st.sampled_from([{"type": "text", "text": ""}, {"type": "tool_use"}, USE, SERVER, THINKING, {}, None, 7])
-deltas = st.sampled_from(
-    [{"type": "text_delta", "text": "x"}, {"type": "input_json_delta", "partial_json": "{"}, {"type": "thinking_delta"},
-     {"type": "citations_delta"}, {"type": "of 2030", "a": 1}, "?"]
-)  # fmt: skip
-wires = st.fixed_dictionaries(
-    {"type": names},
-    optional={"index": st.sampled_from([0, 1, -1, "0", None]), "content_block": blocks, "delta": deltas,
-              "message": st.sampled_from([{}, None, START["message"]]), "usage": st.sampled_from([None, {"x": 1}, 3])},
-)  # fmt: skip
-
-
-@given(wire=st.lists(wires, max_size=8))
-def test_any_events_are_a_reply_or_an_error(wire: list[Any]) -> None:
-    """Law 10."""
-    with suppress(SabirError):
-        fold(*wire)
 
 
 def frame(payload: bytes, **headers: str) -> bytes:

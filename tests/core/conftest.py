@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sabir.discovery.registry import default_registry
 
 from tests.core.distributions import EntryPoints, Install, write_distribution
+from tests.core.support import Tiny
 
 
 @pytest.fixture
@@ -26,3 +28,12 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     for name in set(sys.modules) - before:
         if str(folder) in (getattr(sys.modules[name], "__file__", None) or ""):
             del sys.modules[name]
+
+
+@pytest.fixture
+def tiny() -> Iterator[Tiny]:
+    """The tiny provider, registered for one test."""
+    provider = Tiny()
+    default_registry.register("tiny", provider)
+    yield provider
+    default_registry.unregister("tiny")

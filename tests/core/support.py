@@ -12,7 +12,7 @@ import contextlib
 import json
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -450,3 +450,58 @@ class AsyncScriptedResponse:
 def broken(answer: Answer, error: Exception) -> Answer:
     """The answer whose body breaks off with an error."""
     return Answer([*answer.chunks, error], answer.status, answer.headers)  # type: ignore[list-item]
+
+
+class Loop:
+    """Runs what is awaited, where a test holds for both kinds of methods."""
+
+    def __init__(self, is_async: bool) -> None:
+        self.is_async = is_async
+        self._runner = asyncio.Runner()
+
+    def run(self, job: Callable[[], Awaitable[Any]]) -> Any:
+        """Wait for a coroutine, or for anything else that can be awaited."""
+
+        async def wait() -> Any:
+            return await job()
+
+        return self._runner.run(wait())
+
+    def close(self) -> None:
+        """Give back the loop."""
+        self._runner.close()
+
+
+class Reader:
+    """Reads either kind of stream by the same words."""
+
+    def __init__(self, loop: Loop, stream: Any) -> None:
+        self._loop, self.stream = loop, stream
+
+    def __iter__(self) -> Iterator[StreamEvent]:
+        return self
+
+    def __next__(self) -> StreamEvent:
+        event = self._loop.run(lambda: anext(self.stream, None)) if self._loop.is_async else next(self.stream, None)
+        if event is None:
+            raise StopIteration
+        return event
+
+    def texts(self) -> list[str]:
+        async def read() -> list[str]:
+            return [text async for text in self.stream.text]
+
+        return self._loop.run(read) if self._loop.is_async else list(self.stream.text)
+
+    def reply(self) -> Reply:
+        return self._loop.run(self.stream.reply) if self._loop.is_async else self.stream.reply()
+
+    @property
+    def partial(self) -> Reply:
+        return self.stream.partial
+
+    def close(self) -> None:
+        if self._loop.is_async:
+            self._loop.run(self.stream.aclose)
+        else:
+            self.stream.close()

@@ -3,31 +3,23 @@
 import asyncio
 import json
 import logging
-from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
 import sabir
-from sabir.base.losses import Loss
 from sabir.calling.adapter import Adapter, ModelAdapter
 from sabir.calling.telemetry import redact
-from sabir.contract.protocols import FetchedMedia, Rendering, TokenCount
+from sabir.contract.protocols import FetchedMedia, TokenCount
 from sabir.discovery import registry
 from sabir.errors import (
-    AuthenticationFailed,
     CallError,
-    CredentialsMissing,
     DialectMissing,
     MediaRefused,
     Misnamed,
     ProviderMissing,
-    RateLimited,
     RenderingRefused,
     SettingsInvalid,
-    StreamBroken,
 )
-from sabir.hooks.plugins import Hooks
-from sabir.hooks.specs import hookimpl
 from sabir.vocabulary.messages import RUNTIME
 from sabir.vocabulary.reply import Reply
 from sabir.vocabulary.settings import RetryPolicy, Settings
@@ -42,15 +34,6 @@ SKY = "https://example.org/sky.png"
 def weather(city: str) -> str:
     """Current weather in a city."""
     return "18 °C, rain"
-
-
-@pytest.fixture
-def tiny() -> Iterator[Tiny]:
-    """The tiny provider, registered for one test."""
-    provider = Tiny()
-    registry.register("tiny", provider)
-    yield provider
-    registry.unregister("tiny")
 
 
 def serving(behave: Behaviour, **given: Any) -> "Service":
@@ -146,14 +129,6 @@ def test_what_an_extra_body_replaces_is_a_loss(tiny: Tiny) -> None:
     assert rendering.body["settings"] == {"seed": 2}
 
 
-def test_a_missing_key_is_found_at_the_first_send(tiny: Tiny) -> None:
-    """Not at import, not at rendering; the error names the variable."""
-    tiny._key = None
-    with sabir.adapter("tiny:m") as llm:
-        with pytest.raises(CredentialsMissing, match="TINY_KEY"):
-            llm.complete_sync("hi")
-
-
 def test_what_was_approved_is_what_is_sent(tiny: Tiny) -> None:
     """The server receives the rendering's bytes, path and headers; both surfaces send the same."""
     with serving(echo) as (llm, server):
@@ -163,17 +138,6 @@ def test_what_was_approved_is_what_is_sent(tiny: Tiny) -> None:
 
         for received in server.received:
             assert (rendering.body_bytes, "/talk", "a") == (received.body, received.path, received.headers["x-team"])
-
-
-async def test_both_surfaces_send_the_same_bytes(tiny: Tiny) -> None:
-    """Waiting or not, the request is one."""
-    with serving(echo) as (llm, server):
-        reply = await llm.complete("hi", options=[weather])
-        same = llm.complete_sync("hi", options=[weather])
-        await llm.aclose()
-
-        assert server.received[0].body == server.received[1].body
-        assert (reply.text, same.text) == ("hi", "hi")
 
 
 def test_a_rendering_is_sent_only_where_it_was_made_for(tiny: Tiny) -> None:
@@ -239,7 +203,7 @@ def test_settings_must_be_settings(tiny: Tiny) -> None:
 
 @pytest.mark.parametrize(("adapter_strict", "call_strict"), [(True, None), (False, True), (False, {"downgraded"})])
 def test_strict_refuses_before_anything_is_sent(tiny: Tiny, adapter_strict: bool, call_strict: Any) -> None:
-    """The call's word counts where it has one, else the adapter's; the error lists the losses."""
+    """The call's word counts where it has one, False too, else the adapter's; the error lists the losses."""
     llm = sabir.adapter("tiny:m", strict=adapter_strict)
     chat = [sabir.user("look", sabir.image(SKY))]
 
@@ -247,18 +211,8 @@ def test_strict_refuses_before_anything_is_sent(tiny: Tiny, adapter_strict: bool
         with pytest.raises(RenderingRefused, match="tiny:m would lose something") as caught:
             ask(chat, strict=call_strict)
         assert [loss.kind for loss in caught.value.losses] == ["downgraded"]
+    assert len(llm.render(chat, strict=False).losses) == 1
     assert dict(tiny.made) == {}
-
-
-def test_a_call_can_relax_a_strict_adapter(tiny: Tiny) -> None:
-    """False is a word too."""
-    llm = sabir.adapter("tiny:m", strict=True)
-
-    assert len(llm.render(sabir.user("look", sabir.image(SKY)), strict=False).losses) == 1
-
-
-def test_strict_knows_its_words(tiny: Tiny) -> None:
-    """A kind of loss that is none is refused when the adapter is made."""
     with pytest.raises(SettingsInvalid, match="strict names lost"):
         sabir.adapter("tiny:m", strict=cast(Any, {"lost"}))
 
@@ -397,61 +351,6 @@ async def test_an_adapter_closes_with_its_block(tiny: Tiny) -> None:
             pass
 
 
-class Telemetry:
-    """A hook plugin that writes down what it is told."""
-
-    def __init__(self) -> None:
-        self.told: list[tuple[str, Any]] = []
-
-    @hookimpl
-    def sabir_call_started(self, rendering: Rendering, attempt: int) -> None:
-        self.told.append(("started", attempt))
-
-    @hookimpl
-    def sabir_call_ended(self, rendering: Rendering, reply: Reply) -> None:
-        self.told.append(("ended", reply.text))
-
-    @hookimpl
-    def sabir_call_failed(self, rendering: Rendering, error: CallError, attempt: int) -> None:
-        self.told.append((type(error).__name__, attempt))
-
-
-class Faulty:
-    """A hook plugin that fails."""
-
-    @hookimpl
-    def sabir_call_started(self, rendering: Rendering) -> None:
-        raise RuntimeError("telemetry is down")
-
-
-@pytest.fixture
-def telemetry(monkeypatch: pytest.MonkeyPatch) -> Telemetry:
-    """The installed hooks, for one test."""
-    found = Telemetry()
-    hooks = Hooks([Faulty(), found])
-    monkeypatch.setattr("sabir.calling.adapter.installed_hooks", lambda: hooks)
-    return found
-
-
-def test_telemetry_sees_every_attempt_and_breaks_nothing(tiny: Tiny, telemetry: Telemetry) -> None:
-    """Started, failed, started, ended, whole or streamed; a hook that fails disturbs nobody."""
-    answers = [failing(503), whole("done"), streamed(*WORDS), failing(401), streamed(*WORDS[:2])]
-    with serving(lambda *_: answers.pop(0), settings=Settings(retries=RetryPolicy(first_delay=0))) as (llm, _):
-        llm.complete_sync("a")
-        llm.stream_sync("b").reply()
-        with pytest.raises(AuthenticationFailed):
-            llm.complete_sync("c")
-        with pytest.raises(StreamBroken):
-            llm.stream_sync("d").reply()
-
-    assert telemetry.told == [
-        ("started", 1), ("ServerFailed", 1), ("started", 2), ("ended", "done"),
-        ("started", 1), ("ended", "Take one."),
-        ("started", 1), ("AuthenticationFailed", 1),
-        ("started", 1), ("StreamBroken", 1),
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("call", ["complete_sync", "stream_sync", "failing"])
 def test_a_call_with_losses_is_one_warning(tiny: Tiny, caplog: pytest.LogCaptureFixture, call: str) -> None:
     """However it ends; a call without losses is none."""
@@ -467,23 +366,18 @@ def test_a_call_with_losses_is_one_warning(tiny: Tiny, caplog: pytest.LogCapture
 
 
 def test_what_the_answer_lost_is_in_the_warning(tiny: Tiny, caplog: pytest.LogCaptureFixture) -> None:
-    """Not only what the request did."""
-    with serving(lambda *_: whole("half \ud83d")) as (llm, _), caplog.at_level(logging.WARNING, "sabir"):
-        assert len(llm.complete_sync("plain").losses) == 1
-
-    assert [record.getMessage()[:15] for record in caplog.records] == ["tiny:m lost 1: "]
-
-
-def test_state_that_is_withheld_alone_is_no_warning(tiny: Tiny, caplog: pytest.LogCaptureFixture) -> None:
-    """It is what every hand-over does; the content went along."""
+    """Not only what the request did; but for state withheld alone, as every hand-over does: the content went along."""
     foreign = sabir.Origin(provider="acme", dialect="acme.talk", model="m")
     said = sabir.TextPart(text="So it is.", state={"signature": "c2ln"})
-    answer = sabir.Message(policy="llm", origin=foreign, payload=sabir.PartsPayload(parts=(said,)))
-    with serving(echo) as (llm, _), caplog.at_level(logging.INFO, "sabir"):
-        reply = llm.complete_sync([sabir.user("Is it?"), answer, sabir.user("Sure?")])
+    told = sabir.Message(policy="llm", origin=foreign, payload=sabir.PartsPayload(parts=(said,)))
+    answers = [whole("half \ud83d"), whole("Sure.")]
+    with serving(lambda *_: answers.pop(0)) as (llm, _), caplog.at_level(logging.INFO, "sabir"):
+        replies = [llm.complete_sync("plain"), llm.complete_sync([sabir.user("Is it?"), told, sabir.user("Sure?")])]
 
-    assert [loss.kind for loss in reply.losses] == ["withheld"]
-    assert [(record.levelname, record.getMessage()[:15]) for record in caplog.records] == [("INFO", "tiny:m lost 1: ")]
+    assert [[loss.kind for loss in reply.losses] for reply in replies] == [["rewritten"], ["withheld"]]
+    assert [(record.levelname, record.getMessage()[:15]) for record in caplog.records] == [
+        ("WARNING", "tiny:m lost 1: "), ("INFO", "tiny:m lost 1: "),
+    ]  # fmt: skip
 
 
 def test_bodies_are_logged_at_debug_only_and_redacted(tiny: Tiny, caplog: pytest.LogCaptureFixture) -> None:
@@ -583,15 +477,6 @@ def test_fetched_media_are_kept_as_long_as_their_message(tiny: Tiny) -> None:
     assert llm._media._kept == {}
 
 
-def test_whoever_derives_first_derives_for_all(tiny: Tiny) -> None:
-    """Two callers that fetched at the same moment get the same message."""
-    media = sabir.adapter("tiny:m", fetcher=Fetching())._media
-    message = sabir.user(sabir.image(SKY))
-    fetched = {SKY: Fetching().fetch_sync(SKY)}
-
-    assert media._keep(message, fetched) is media._keep(message, fetched) is not None
-
-
 def test_rendering_never_fetches(tiny: Tiny) -> None:
     """Law 6: it is pure; who wants to approve fetched media renders what `fetch_media` gave."""
     fetcher = Fetching()
@@ -636,17 +521,6 @@ async def test_the_waiting_surface_works_inside_a_running_loop(tiny: Tiny) -> No
         assert llm.count_tokens_sync("hi").estimated
 
 
-async def test_a_stream_can_be_rate_limited(tiny: Tiny) -> None:
-    """Errors of the request come where the first event is asked for."""
-    with serving(lambda *_: failing(429, "slow down", retry_after="300")) as (llm, _):
-        async with llm.stream("hi") as stream:
-            with pytest.raises(RateLimited, match="slow down") as caught:
-                await anext(stream)
-        await llm.aclose()
-
-    assert caught.value.retry_after == 300
-
-
 async def test_leaving_a_stream_closes_its_connection(tiny: Tiny) -> None:
     """The server sees that nobody listens any more."""
     waiting = streamed(*WORDS[:3], then="wait")
@@ -659,13 +533,3 @@ async def test_leaving_a_stream_closes_its_connection(tiny: Tiny) -> None:
             next(stream_sync.text)
         assert await asyncio.to_thread(server.was_left)
         await llm.aclose()
-
-
-def test_losses_of_a_rendering_reach_the_partial_reply(tiny: Tiny) -> None:
-    """Even where the stream breaks."""
-    with serving(lambda *_: streamed(*WORDS[:2], then="drop")) as (llm, _):
-        with pytest.raises(StreamBroken) as caught:
-            llm.stream_sync(sabir.user("look", sabir.image(SKY))).reply()
-
-    losses: tuple[Loss, ...] = caught.value.partial.losses
-    assert (caught.value.partial.text, [loss.kind for loss in losses]) == ("Take ", ["downgraded"])

@@ -29,7 +29,7 @@ from sabir.options.answers import answer, answer_sync, unanswered
 from sabir.options.option import Option, option
 from sabir.vocabulary.constructors import image, user
 from sabir.vocabulary.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin
-from sabir.vocabulary.parts import MediaPart, ReasoningPart, TextPart
+from sabir.vocabulary.parts import ReasoningPart, TextPart
 from sabir.vocabulary.reply import Reply
 
 PIXEL = "data:image/png;base64,iVBORw0KGgo="
@@ -50,40 +50,6 @@ def answered(function: Callable[..., Any], **arguments: Any) -> OptionResultPayl
     return waiting.result
 
 
-@pytest.mark.parametrize("retryable", [True, False])
-def test_a_function_says_itself_what_its_error_result_holds(retryable: bool) -> None:
-    """UP-05, PJ-32: the type that it names, not that of the exception, and whether trying again may help."""
-
-    def limited() -> str:
-        raise OptionFailed("quota", "try\ntomorrow", retryable=retryable)
-
-    failed = answered(limited)
-
-    assert (failed.error_type, failed.error_message, failed.retryable) == ("quota", "try tomorrow", retryable)
-
-
-def test_a_failure_that_no_message_can_hold_as_it_is_is_told_all_the_same() -> None:
-    """UP-05: an option that ran has a result, whatever its words are."""
-
-    def limited() -> str:
-        raise OptionFailed("", "half \ud83d of it")
-
-    failed = answered(limited)
-
-    assert (failed.error_type, failed.error_message) == ("OptionFailed", "half \\ud83d of it")
-
-
-def test_a_failure_that_may_pass_is_retryable() -> None:
-    """PJ-32: an option that calls a provider fails as that provider did."""
-
-    def ask() -> str:
-        raise RateLimited("slow down", provider="acme")
-
-    failed = answered(ask)
-
-    assert (failed.error_type, failed.retryable) == ("RateLimited", True)
-
-
 class Unsure(Exception):
     """Cannot say whether it may pass."""
 
@@ -92,15 +58,41 @@ class Unsure(Exception):
         raise LookupError("unknown")
 
 
-def test_a_failure_that_cannot_tell_whether_it_passes_is_not_retryable() -> None:
-    """UP-05: reading that breaks nothing; the option has its result."""
+class Full(Exception):
+    """Cannot tell its words."""
 
-    def ask() -> str:
-        raise Unsure("slow down")
+    def __str__(self) -> str:
+        raise RuntimeError("not even that")
 
-    failed = answered(ask)
 
-    assert (failed.error_type, failed.error_message, failed.retryable) == ("Unsure", "slow down", False)
+@pytest.mark.parametrize(
+    ("raised", "error_type", "message", "retryable"),
+    [
+        (OptionFailed("quota", "try\ntomorrow", retryable=True), "quota", "try tomorrow", True),
+        (OptionFailed("quota", "try tomorrow", retryable=False), "quota", "try tomorrow", False),
+        (OptionFailed("", "half \ud83d of it"), "OptionFailed", "half \\ud83d of it", False),
+        (RateLimited("slow down", provider="acme"), "RateLimited", "slow down", True),
+        (Unsure("slow down"), "Unsure", "slow down", False),
+        (ValueError("no\nsuch city \ud800"), "ValueError", "no such city \\ud800", False),
+        (TimeoutError(), "TimeoutError", "TimeoutError", False),
+        (Full(), "Full", "Full", False),
+        (StopIteration(3), "StopIteration", "3", False),
+        (asyncio.CancelledError(), "CancelledError", "the option waited for something that was cancelled", False),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_a_failure_is_an_error_result_of_its_name(
+    raised: BaseException, error_type: str, message: str, retryable: bool
+) -> None:
+    """UP-05, UP-29, PJ-32: one line, never a traceback; the type that the function names, or the exception's own."""
+
+    def fail() -> None:
+        raise raised
+
+    failed = answered(fail)
+
+    assert (failed.is_error, failed.error_type, failed.error_message) == (True, error_type, message)
+    assert failed.retryable is retryable
 
 
 REPLY = Reply(messages=(), finish_reason="stop", origin=Origin(provider="p", dialect="p.d"))
@@ -146,18 +138,6 @@ def test_a_result_carries_the_calls_ids_and_the_options_name() -> None:
     assert answering.result == OptionResultPayload(invocation_id="call-1", option_name="weather", result="rain in Oslo")
 
 
-@pytest.mark.parametrize("value", [None, 0, "", [], {}, False, 1.5, {"a": [1, None]}, "x"])
-def test_json_values_are_kept_as_they_are(value: Any) -> None:
-    """PJ-44: falsy results too."""
-
-    def give() -> Any:
-        return value
-
-    result = answered(give)
-
-    assert (result.result, result.is_error, result.parts) == (value, False, ())
-
-
 class Place(BaseModel):
     city: str
 
@@ -167,32 +147,33 @@ class Point:
     x: int
 
 
-def test_models_dataclasses_dates_and_tuples_become_json() -> None:
-    """Whatever pydantic can write."""
+PICTURE, END = image(PIXEL, hint="the sky"), TextPart(text="end")
+
+
+@pytest.mark.parametrize(
+    ("value", "result", "parts"),
+    [
+        *((value, value, ()) for value in (None, 0, "", [], {}, False, 1.5, {"a": [1, None]}, "x")),
+        (
+            (Place(city="Oslo"), Point(1), date(2026, 11, 21), {"x"}),
+            [{"city": "Oslo"}, {"x": 1}, "2026-11-21", ["x"]],
+            (),
+        ),
+        (PICTURE, None, (PICTURE,)),
+        (["look:", PICTURE, END], None, (TextPart(text="look:"), PICTURE, END)),
+        (user("look:", PICTURE), None, (TextPart(text="look:"), PICTURE)),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_what_an_option_returns_is_its_result(value: Any, result: Any, parts: Any) -> None:
+    """PJ-44: falsy values too; what pydantic can write is JSON, and what a model shall see is parts."""
 
     def give() -> Any:
-        return Place(city="Oslo"), Point(1), date(2026, 11, 21), {"x"}
+        return value
 
-    assert answered(give).result == [{"city": "Oslo"}, {"x": 1}, "2026-11-21", ["x"]]
+    found = answered(give)
 
-
-def test_media_and_text_become_parts() -> None:
-    """A result that a model shall see is no JSON; strings may stand among the parts."""
-    picture = image(PIXEL, hint="the sky")
-
-    def one() -> MediaPart:
-        return picture
-
-    def several() -> list[Any]:
-        return ["look:", picture, TextPart(text="end")]
-
-    def message() -> Message:
-        return user("look:", picture)
-
-    assert answered(one).parts == (picture,)
-    assert answered(several).parts == (TextPart(text="look:"), picture, TextPart(text="end"))
-    assert answered(message).parts == (TextPart(text="look:"), picture)
-    assert answered(message).result is None
+    assert (found.result, found.is_error, found.parts) == (result, False, parts)
 
 
 @pytest.mark.parametrize(
@@ -220,32 +201,6 @@ def test_what_no_result_can_hold_is_an_error_result(value: Any) -> None:
 
     assert (result.is_error, result.error_type, result.retryable) == (True, "result_invalid", False)
     assert "\n" not in (result.error_message or "\n")
-
-
-def test_an_exception_becomes_an_error_result_of_its_name() -> None:
-    """UP-05, UP-29: one line, never a traceback; an exception without words is named."""
-
-    class Full(Exception):
-        def __str__(self) -> str:
-            raise RuntimeError("not even that")
-
-    def fail(how: str) -> None:
-        raise {
-            "words": ValueError("no\nsuch city \ud800"),
-            "none": TimeoutError(),
-            "worst": Full(),
-            "stop": StopIteration(3),
-        }[how]
-
-    found = {how: answered(fail, how=how) for how in ("words", "none", "worst", "stop")}
-
-    assert {how: (result.error_type, result.error_message) for how, result in found.items()} == {
-        "words": ("ValueError", "no such city \\ud800"),
-        "none": ("TimeoutError", "TimeoutError"),
-        "worst": ("Full", "Full"),
-        "stop": ("StopIteration", "3"),
-    }
-    assert {result.retryable for result in found.values()} == {False}
 
 
 def test_arguments_that_do_not_fit_keep_the_option_from_running() -> None:
@@ -333,19 +288,6 @@ async def test_a_cancellation_of_something_else_is_a_failure_of_the_option() -> 
     assert result is not None
     assert (result.error_type, result.is_error) == ("CancelledError", True)
     assert result.error_message == "the option waited for something that was cancelled"
-
-
-async def test_a_cancellation_in_a_plain_option_is_its_failure() -> None:
-    """UP-05: waiting and in a thread; a plain function may have a loop of its own."""
-
-    @option
-    def fetch() -> None:
-        raise asyncio.CancelledError
-
-    for result in (fetch.answer_sync(call("fetch")).result, (await fetch.answer(call("fetch"))).result):
-        assert result is not None
-        assert result.error_type == "CancelledError"
-        assert result.error_message == "the option waited for something that was cancelled"
 
 
 async def test_coroutine_functions_are_awaited_in_the_loop() -> None:

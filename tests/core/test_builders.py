@@ -78,12 +78,21 @@ def test_nothing_else_is_an_anchor(anchor: Any) -> None:
 
 
 def test_every_message_of_a_builder_has_its_step_policy_and_hint() -> None:
-    """PJ-40."""
-    builder = MessageBuilder("planner", "system", 5)
-    builder.add_text("x")
-    builder.add_option_call("search")
+    """PJ-40, PJ-42, D-07: as they were given, else "user" and none, and never the anchor's; wrong ones are refused."""
+    anchor = at_step(3, role_hint_for_llm="tool").model_copy(update={"policy": "search"})
+    builders = [MessageBuilder("planner", "system", 5), MessageBuilder.continue_step(anchor)]
+    for builder in builders:
+        builder.add_text("x")
+        builder.add_option_call("search")
+    made = [{(m.policy, m.role_hint_for_llm, m.step_num) for m in builder.to_messages()} for builder in builders]
 
-    assert {(m.policy, m.role_hint_for_llm, m.step_num) for m in builder.to_messages()} == {("planner", "system", 5)}
+    assert made == [{("planner", "system", 5)}, {("user", None, 3)}]
+    with pytest.raises(BuilderError, match="needs a policy"):
+        MessageBuilder("")
+    builder = MessageBuilder(role_hint="robot")  # type: ignore[arg-type]
+    builder.add_text("x")
+    with pytest.raises(BuilderError, match="role_hint_for_llm"):
+        builder.to_message()
 
 
 @pytest.mark.parametrize("anchored", [MessageBuilder.continue_step, MessageBuilder.next_step])
@@ -107,15 +116,6 @@ def test_a_call_that_is_anchored_on_what_no_model_made_is_the_builders() -> None
     result = result.model_copy(update={"origin": Origin(provider="p", dialect="p.d")})
     for anchor in (sabir.user("Hi."), at_step(3), result, 3, None):
         assert MessageBuilder.continue_step(anchor).add_option_call("search").policy == "user"
-
-
-def test_policy_and_hint_are_not_taken_over_from_the_anchor() -> None:
-    """PJ-42, D-07: the policy is "user" and the hint None unless they are given."""
-    anchor = at_step(3, role_hint_for_llm="tool").model_copy(update={"policy": "search"})
-    builder = MessageBuilder.continue_step(anchor)
-    builder.add_text("x")
-
-    assert (builder.to_message().policy, builder.to_message().role_hint_for_llm) == ("user", None)
 
 
 def test_parts_keep_their_order_and_every_modality_has_its_method() -> None:
@@ -187,44 +187,24 @@ def test_an_option_call_is_a_message_of_its_own_under_a_new_id() -> None:
         MessageBuilder().last_option_call  # noqa: B018
 
 
-def test_to_message_is_the_parts_alone() -> None:
-    """PJ-38, PJ-39: option calls are not in it; without parts there is no message."""
+def test_to_message_is_the_parts_alone_and_to_messages_is_everything() -> None:
+    """PJ-38, PJ-39, D-06, UP-01: no call is forgotten; the parts stand where the first was added."""
     builder = MessageBuilder()
-    builder.add_option_call("search")
+    with pytest.raises(BuilderError, match="no parts"):
+        builder.to_messages()
+    first = builder.add_option_call("one")
+    assert builder.to_messages() == [first]
     with pytest.raises(BuilderError, match=r"no parts; .* its option calls are in to_messages\(\)"):
         builder.to_message()
-    builder.add_text("x")
-
-    assert builder.to_message().kind == "parts"
-    assert builder.to_message().text == "x"
-    with pytest.raises(BuilderError, match="no parts"):
-        MessageBuilder().to_messages()
-
-
-def test_to_messages_is_everything_with_the_parts_where_the_first_was_added() -> None:
-    """D-06, UP-01: no call is forgotten."""
-    builder = MessageBuilder()
-    first = builder.add_option_call("one")
     builder.add_text("a")
+    before = builder.to_message()
+    assert builder.to_message() is before
     second = builder.add_option_call("two")
     builder.add_text("b")
 
     assert builder.to_messages() == [first, builder.to_message(), second]
-    assert builder.to_message().text == "ab"
-    only_calls = MessageBuilder()
-    assert [only_calls.add_option_call("one"), only_calls.add_option_call("two")] == only_calls.to_messages()
-
-
-def test_a_built_message_is_the_same_until_something_is_added() -> None:
-    """One message has one id; another content has another."""
-    builder = MessageBuilder()
-    builder.add_text("a")
-    before = builder.to_message()
-
-    assert builder.to_message() is before
-    builder.add_text("b")
+    assert (builder.to_message().kind, builder.to_message().text, before.text) == ("parts", "ab", "a")
     assert builder.to_message().id != before.id
-    assert before.text == "a"
 
 
 def test_media_ids_are_stable_and_given_ones_are_kept() -> None:
@@ -257,35 +237,25 @@ def test_a_result_copies_the_calls_ids_name_and_step() -> None:
 
 @pytest.mark.parametrize("value", [None, 0, "", [], {}, False, {"a": [1]}])
 def test_success_keeps_every_value(value: Any) -> None:
-    """PJ-44."""
-    result = OptionResultBuilder.response_to(a_call()).success(value).result
+    """PJ-44; what no result can hold is refused in one line."""
+    builder = OptionResultBuilder.response_to(a_call())
+    result = builder.success(value).result
 
     assert result is not None
     assert (result.is_error, result.result) == (False, value)
-
-
-def test_an_error_says_what_and_whether_to_try_again() -> None:
-    """PJ-45."""
-    builder = OptionResultBuilder.response_to(a_call())
-    result, again = builder.error("timeout", "too slow").result, builder.error("busy", "", retryable=True).result
-
-    assert result is not None
-    assert again is not None
-    assert (result.is_error, result.error_type, result.error_message, result.retryable) == (
-        True,
-        "timeout",
-        "too slow",
-        False,
-    )
-    assert again.retryable is True
-
-
-def test_what_no_result_can_hold_is_refused() -> None:
-    """In one line."""
-    builder = OptionResultBuilder.response_to(a_call())
-
     with pytest.raises(BuilderError, match="numbers must be finite"):
         builder.success(float("inf"))
+
+
+@pytest.mark.parametrize("retryable", [False, True])
+def test_an_error_says_what_and_whether_to_try_again(retryable: bool) -> None:
+    """PJ-45: not again unless it is said."""
+    builder = OptionResultBuilder.response_to(a_call())
+    result = builder.error("timeout", "too slow", **({"retryable": True} if retryable else {})).result
+
+    assert result is not None
+    assert (result.is_error, result.error_type, result.error_message) == (True, "timeout", "too slow")
+    assert result.retryable is retryable
     with pytest.raises(BuilderError, match="needs `error_type`"):
         builder.error("", "x")
 
@@ -315,18 +285,3 @@ def test_only_an_option_call_has_a_response(message: Any, found: str) -> None:
     """PJ-47."""
     with pytest.raises(BuilderError, match=f"not {found}"):
         OptionResultBuilder.response_to(message)
-
-
-def test_a_builder_without_a_policy_is_refused() -> None:
-    """PJ-02."""
-    with pytest.raises(BuilderError, match="needs a policy"):
-        MessageBuilder("")
-
-
-def test_an_unknown_role_hint_is_refused() -> None:
-    """PJ-07."""
-    builder = MessageBuilder(role_hint="robot")  # type: ignore[arg-type]
-    builder.add_text("x")
-
-    with pytest.raises(BuilderError, match="role_hint_for_llm"):
-        builder.to_message()

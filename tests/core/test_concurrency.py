@@ -3,7 +3,6 @@
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,7 +11,6 @@ import sabir
 from sabir.calling.adapter import ModelAdapter
 from sabir.contract.protocols import FetchedMedia
 from sabir.contract.scope import LossLog, Turn, TurnScope
-from sabir.discovery import registry
 from sabir.vocabulary.messages import Message
 
 from tests.core.support import WORDS, Answer, Loopback, Tiny, TinyDialect, streamed, whole
@@ -20,15 +18,6 @@ from tests.core.support import WORDS, Answer, Loopback, Tiny, TinyDialect, strea
 THREADS = 32
 TASKS = 1000
 SHARED = [message for n in range(20) for message in (sabir.user(f"question {n}"), sabir.assistant(f"answer {n}"))]
-
-
-@pytest.fixture
-def tiny() -> Iterator[Tiny]:
-    """The tiny provider, registered for one test."""
-    provider = Tiny()
-    registry.register("tiny", provider)
-    yield provider
-    registry.unregister("tiny")
 
 
 def answer(path: str, body: Any) -> Answer:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,7 +21,6 @@ from sabir.errors import (
     HistoryInvalid,
     Misnamed,
     PluginError,
-    ProviderBroken,
     QuotaExceeded,
     RateLimited,
     SabirError,
@@ -30,11 +28,9 @@ from sabir.errors import (
     StreamBroken,
 )
 from sabir.hooks.builders import MessageBuilder
-from sabir.hooks.specs import hookimpl
 from sabir.reading.incoming import KEPT_BYTES, StreamState
 from sabir.vocabulary.constructors import user
 from sabir.vocabulary.history import save
-from sabir.vocabulary.parts import MediaPart
 from sabir.vocabulary.reply import Reply
 from sabir.vocabulary.settings import RetryPolicy, Settings
 
@@ -43,15 +39,6 @@ from tests.core.support import SCOPE, WORDS, Answer, Scripted, Tiny, TinyDialect
 
 REQUEST = WireRequest("/stream", b"{}", streaming=True)
 CAT = "https://example.org/cat.png"
-
-
-@pytest.fixture
-def tiny() -> Iterator[Tiny]:
-    """The tiny provider, registered for one test."""
-    provider = Tiny(key=None)
-    registry.register("tiny", provider)
-    yield provider
-    registry.unregister("tiny")
 
 
 class Reporting(TinyDialect):
@@ -175,15 +162,6 @@ def test_every_message_is_one_line(kind: type[SabirError]) -> None:
     assert str(kind("no\nsuch\r\nmodel\u2028here")) == "no such model here"
 
 
-def test_models_that_a_provider_cannot_tell_are_reported_by_its_name(
-    tiny: Tiny, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An adapter looks up what is known of its model: what a plugin's own code raises then is the plugin's."""
-    monkeypatch.setattr(tiny, "models", lambda: 1 / 0)
-    with pytest.raises(ProviderBroken, match=r"^provider 'tiny' does not tell its models: ZeroDivisionError: division"):
-        sabir.adapter("tiny:m")
-
-
 @pytest.mark.parametrize("name", ["tiny:m\nx", "tiny:m\x1b[31m", "tiny:\u2028m", "ti\tny:m", "tiny:m\x00"])
 def test_a_model_name_holds_no_control_character(tiny: Tiny, name: str) -> None:
     with pytest.raises(SettingsInvalid, match="control character") as raised:
@@ -221,16 +199,6 @@ def test_a_dialect_refuses_what_the_adapter_refuses(tiny: Tiny) -> None:
         pure.render("Hi.", settings={"seed": 1})
     with pytest.raises(Misnamed, match=r"render\(\) takes no `tools`; pass options="):
         pure.render("Hi.", tools=[])
-
-
-def test_a_hook_gives_a_media_id_as_a_string() -> None:
-    class Numbers:
-        @hookimpl
-        def sabir_media_id(self, part: MediaPart, index: int) -> object:
-            return index
-
-    with pytest.raises(PluginError, match="returned int from sabir_media_id; return a string or None"):
-        MessageBuilder(hooks=[Numbers()]).add_image("a cat", CAT)
 
 
 def test_saving_keeps_a_files_permissions(tmp_path: Path) -> None:

@@ -134,30 +134,25 @@ def test_neighbouring_parts_are_one_message_and_each_call_its_own() -> None:
     assert len({message.id for message in reply.messages}) == 4
 
 
-@pytest.mark.parametrize("part", [TextPart(text=""), ReasoningPart(text=""), RefusalPart(text="")])
-def test_a_part_that_carries_nothing_is_left_out(part: KnownPart) -> None:
-    """An empty text makes no message, so that none is ever sent back (UP-17)."""
-    builder = ReplyBuilder(SCOPE)
-    builder.add_part(part)
-
-    assert builder.finish(finish_reason="stop", origin=SCOPE.origin()).messages == ()
-
-
 @pytest.mark.parametrize(
-    "part",
+    ("part", "stays"),
     [
-        TextPart(text="", state={"id": "m1"}),
-        TextPart(text="", citations=(Citation(kind="url"),)),
-        ReasoningPart(text="", state={"encrypted": "x"}),
-        TextPart(text=" "),
+        (TextPart(text=""), False),
+        (ReasoningPart(text=""), False),
+        (RefusalPart(text=""), False),
+        (TextPart(text="", state={"id": "m1"}), True),
+        (TextPart(text="", citations=(Citation(kind="url"),)), True),
+        (ReasoningPart(text="", state={"encrypted": "x"}), True),
+        (TextPart(text=" "), True),
     ],
 )
-def test_a_part_without_text_that_carries_something_stays(part: KnownPart) -> None:
-    """State, citations and white space are something (law 2)."""
+def test_a_part_that_carries_nothing_is_left_out(part: KnownPart, stays: bool) -> None:
+    """So that none is ever sent back (UP-17); state, citations and white space are something (law 2)."""
     builder = ReplyBuilder(SCOPE)
     builder.add_part(part)
+    found = builder.finish(finish_reason="stop", origin=SCOPE.origin()).messages
 
-    assert [(part,)] == [each.parts for each in builder.finish(finish_reason="stop", origin=SCOPE.origin()).messages]
+    assert [each.parts for each in found] == ([(part,)] if stays else [])
 
 
 @pytest.mark.parametrize(
@@ -188,31 +183,17 @@ def test_arguments_are_read_and_kept(arguments: str, raw: str | None, canonical:
     assert (raw, canonical, invalid) == (call.raw_arguments, call.arguments_json, call.invalid_arguments)
 
 
-def test_a_name_on_the_wire_becomes_the_options_own() -> None:
-    """Names that the wire could not take are mapped back; others stay."""
-    scope = DecodeScope(SCOPE.target, option_names={"weather_in": "weather in"})
-
-    assert decode_call("1", "weather_in", "{}", scope).option_name == "weather in"
-    assert decode_call("1", "other", "{}", scope).option_name == "other"
-
-
 @pytest.mark.parametrize("wire_id", ["", None])
-def test_a_call_without_an_id_gets_one_of_its_own(wire_id: str | None) -> None:
-    """Some wires give none; two such calls are still told apart."""
-    first, second = decode_call(wire_id, "a", "{}", SCOPE), decode_call(wire_id, "a", "{}", SCOPE)
+def test_a_decoded_call_has_an_id_and_the_options_own_name(wire_id: str | None) -> None:
+    """Two calls without an id are still told apart; one without a name nobody could answer; a signature stays."""
+    scope = DecodeScope(SCOPE.target, option_names={"weather_in": "weather in"})
+    first, second = (decode_call(wire_id, "weather_in", "{}", scope, state={"signature": "x"}) for _ in range(2))
 
     assert first.invocation_id and first.invocation_id != second.invocation_id
-
-
-def test_a_call_without_a_name_is_an_invalid_response() -> None:
-    """Nobody could answer it; the error names the call."""
+    assert (first.option_name, first.state) == ("weather in", {"signature": "x"})
+    assert decode_call("1", "other", "{}", scope).option_name == "other"
     with pytest.raises(ResponseInvalid, match=r"tiny:m chose an option but named none \(call 'c7'\)"):
         decode_call("c7", "", "{}", SCOPE)
-
-
-def test_a_call_keeps_its_makers_state() -> None:
-    """A signature goes with the call (UP-12)."""
-    assert decode_call("c", "a", "{}", SCOPE, state={"signature": "x"}).state == {"signature": "x"}
 
 
 def test_an_unfinished_call_is_no_message() -> None:
@@ -241,13 +222,14 @@ def test_an_unfinished_text_is_a_part_of_the_partial_reply() -> None:
     assert (partial.reasoning, partial.text, partial.refusal, partial.finish_reason) == ("r…", "t…", "r…", "other")
 
 
-def test_a_reply_without_its_terminal_marker_is_broken() -> None:
-    """The error carries what had arrived."""
-    folded = fold([START, *events_of(0, TextPart(text="half"), [])])
+def test_the_reply_is_built_once_and_only_after_its_terminal_marker() -> None:
+    """The same messages, ids included, each time it is asked for; before the end the error carries what had arrived."""
+    half = events_of(0, TextPart(text="half"), [])
+    folded = fold([START, *half, STOP])
 
+    assert folded.reply() is folded.reply() is folded.partial()
     with pytest.raises(StreamBroken, match="without the terminal marker") as caught:
-        folded.reply()
-
+        fold([START, *half]).reply()
     assert caught.value.partial.text == "half"
 
 
@@ -260,13 +242,6 @@ def test_the_end_may_know_the_origin_better_and_bring_alternatives() -> None:
 
     assert (origin, origin) == (reply.origin, reply.messages[0].origin)
     assert ((alternative,), {"seed": 1}) == (reply.alternatives, reply.details)
-
-
-def test_the_reply_is_built_once() -> None:
-    """The same messages, ids included, each time it is asked for; after the end the partial reply is the reply."""
-    folded = fold([START, *events_of(0, TextPart(text="x"), []), STOP])
-
-    assert folded.reply() is folded.reply() is folded.partial()
 
 
 TEXT = BlockStart(index=0, kind="text")

@@ -96,26 +96,19 @@ def test_a_hook_names_media() -> None:
 
 
 def test_each_plugin_sees_what_the_one_before_it_made() -> None:
-    """In the order of registration."""
-    assert built([Marker("1"), Hints(), Marker("2")]).text == "x12"
+    """In the order of registration, each registered once; one that comes later is asked from then on."""
+    hooks = Hooks([marker := Marker("1"), Hints(), Marker("2")])
+    assert built(hooks).text == "x12"
+    hooks.register(Marker("0"))
 
-
-def test_a_plugin_that_is_registered_later_is_asked_from_then_on() -> None:
-    """Who is asked is found out once, but anew when there is somebody more."""
-    hooks = Hooks([Marker("b")])
-    assert built(hooks).text == "xb"
-    hooks.register(Marker("a"))
-
-    assert built(hooks).text == "xba"
-
-
-def test_a_changed_message_is_what_the_builder_gives_again() -> None:
-    """The hooks run once a message, not once a question."""
+    assert built(hooks).text == "x120"
+    assert built([]).text == user("x").text == "x"  # who was given none has none
+    with pytest.raises(PluginConflict, match="hook plugin Marker#1 is registered already; register it once"):
+        Hooks([marker, marker])
     builder = MessageBuilder(hooks=[Marker("1")])
     builder.add_text("x")
-
-    assert builder.to_message() is builder.to_message()
     assert builder.to_messages() == [builder.to_message()]
+    assert builder.to_message() is builder.to_message()
 
 
 def test_a_veto_reaches_the_caller_and_nothing_is_built() -> None:
@@ -135,14 +128,6 @@ def test_a_veto_reaches_the_caller_and_nothing_is_built() -> None:
     call = MessageBuilder().add_option_call("f")
     with pytest.raises(Veto, match="no option_result"):
         OptionResultBuilder.response_to(call, hooks=[NoCalls()]).success(1)
-
-
-def test_a_hook_acts_only_on_builders_that_were_given_it() -> None:
-    """Law of the design: a plugin that is merely installed changes no message of those who did not ask."""
-    built([Marker("1")])
-
-    assert built([]).text == "x"
-    assert user("x").text == "x"
 
 
 @pytest.mark.parametrize(
@@ -242,17 +227,13 @@ def test_a_plugin_that_cannot_be_heard_is_refused_by_name(plugin: Any, words: st
     assert built(hooks).text == "x1"
 
 
-def test_a_plugin_is_registered_once() -> None:
-    """The error says so."""
-    marker = Marker("1")
+def test_installed_hooks_act_on_builders_that_ask_for_them(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`hooks="installed"`, which is the only word."""
+    install("shouting", {"sabir.hooks": {"shouts": "shouting_hooks:shouts"}}, shouting_hooks=PLUGIN)
+    monkeypatch.setattr("sabir.registry.default_registry", Registry())
 
-    with pytest.raises(PluginConflict, match="hook plugin Marker#1 is registered already; register it once"):
-        Hooks([marker, marker])
-    assert built([Marker("1"), Marker("1")]).text == "x11"
-
-
-def test_hooks_of_an_unknown_word_are_refused() -> None:
-    """`hooks="installed"` is the only word."""
+    assert built("installed").role_hint_for_llm == "system"
+    assert built(()).role_hint_for_llm is None
     with pytest.raises(PluginError, match="hooks='all' is unknown"):
         as_hooks("all")  # type: ignore[arg-type]
 

@@ -265,16 +265,12 @@ def test_there_is_no_actor() -> None:
 
 @pytest.mark.parametrize("hint", ["user", "assistant", "tool", "system", None])
 def test_four_role_hints_and_none(hint: Any) -> None:
-    """PJ-07: the default is None."""
+    """PJ-07: the default is None, and there is no other."""
     assert Message(policy="p", payload=HELLO, role_hint_for_llm=hint).role_hint_for_llm == hint
     assert Message(policy="p", payload=HELLO).role_hint_for_llm is None
-
-
-@pytest.mark.parametrize("hint", ["developer", "User", "", 1])
-def test_no_other_role_hint(hint: Any) -> None:
-    """PJ-07."""
-    with pytest.raises(ValidationError, match="role_hint_for_llm"):
-        Message(policy="p", payload=HELLO, role_hint_for_llm=hint)
+    for wrong in ("developer", "User", "", 1):
+        with pytest.raises(ValidationError, match="role_hint_for_llm"):
+            Message(policy="p", payload=HELLO, role_hint_for_llm=wrong)
 
 
 @given(st.lists(messages, max_size=5), st.randoms())
@@ -294,24 +290,20 @@ def test_a_role_hint_changes_nothing_but_itself(history: list[Message], random: 
     ]
 
 
-def test_ids_are_new_and_never_empty() -> None:
-    """UP-03: a message that is given none has one."""
-    first, second = Message(policy="p", payload=HELLO), Message(policy="p", payload=HELLO)
-
-    assert first.id
-    assert first.id != second.id
-    with pytest.raises(ValidationError, match="id"):
-        Message(policy="p", payload=HELLO, id="")
-
-
 def test_ids_are_those_of_uuid4() -> None:
-    """UP-03: 122 random bits, so that nobody guesses one or makes it again; several at once are of the same kind."""
-    made = [*new_ids(500), *(user("a").id for _ in range(500))]
+    """UP-03: 122 random bits, so that nobody guesses one or makes it again; several at once alike; none is empty."""
+    made = [
+        *new_ids(500),
+        *(user("a").id for _ in range(250)),
+        *(Message(policy="p", payload=HELLO).id for _ in range(250)),
+    ]
     random_bits = [f"{int(each, 16):0128b}" for each in made]
 
     assert len(set(made)) == 1000
     assert {(UUID(each).version, UUID(each).variant, len(each)) for each in made} == {(4, RFC_4122, 32)}
     assert [at for at in range(128) if len({bits[at] for bits in random_bits}) == 1] == [48, 49, 50, 51, 64, 65]
+    with pytest.raises(ValidationError, match="id"):
+        Message(policy="p", payload=HELLO, id="")
 
 
 def test_equality_includes_the_id_and_same_content_does_not() -> None:
@@ -469,48 +461,33 @@ def test_a_call_is_of_its_ids_and_any_json_object() -> None:
             OptionCallPayload(**{"invocation_id": "1", "option_name": "f", **fields})
 
 
-def test_a_result_defaults_to_the_success_of_nothing() -> None:
-    """PJ-30, D-04."""
-    result = OptionResultPayload(invocation_id="1", option_name="f")
-
-    assert (result.result, result.is_error) == (None, False)
-    assert (result.error_type, result.error_message, result.retryable) == (None, None, None)
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"is_error": True},
-        {"is_error": True, "error_type": "e"},
-        {"is_error": True, "error_message": "m"},
-        {"error_type": "e"},
-        {"error_message": "m"},
-        {"retryable": False},
-    ],
-)
-def test_error_fields_and_errors_go_together(fields: dict[str, Any]) -> None:
-    """PJ-32, D-04: an error has a type and a message; a success has none of them."""
-    with pytest.raises(ValidationError, match=r"an error result needs|a success carries no"):
-        OptionResultPayload(invocation_id="1", option_name="f", **fields)
+FAILED = {"is_error": True, "error_type": "e", "error_message": "m"}
 
 
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"result": 1, "is_error": True, "error_type": "e", "error_message": "m"}, "an error has no `result`"),
+        *((fields, "an error result needs") for fields in (
+            {"is_error": True}, {"is_error": True, "error_type": "e"}, {"is_error": True, "error_message": "m"})),
+        *((fields, "a success carries no") for fields in (
+            {"error_type": "e"}, {"error_message": "m"}, {"retryable": False})),
+        ({"result": 1, **FAILED}, "an error has no `result`"),
         ({"result": 1, "parts": (TextPart(text="a"),)}, "a result has `parts` or a `result`, not both"),
     ],
-)
+)  # fmt: skip
 def test_a_result_says_one_thing(fields: dict[str, Any], reason: str) -> None:
-    """PJ-30: a wire carries one of them, so the other would be lost."""
+    """PJ-30, PJ-32, D-04: a value, parts, or an error with a type and a message; by default the success of nothing."""
     with pytest.raises(ValidationError, match=reason):
         OptionResultPayload(invocation_id="1", option_name="f", **fields)
-
-
-def test_a_message_of_parts_has_some() -> None:
-    """PJ-39: one without parts says nothing, and no wire takes it."""
+    bare = OptionResultPayload(invocation_id="1", option_name="f")
+    assert (bare.result, bare.is_error, bare.error_type, bare.error_message, bare.retryable) == (
+        None,
+        False,
+        *[None] * 3,
+    )
     with pytest.raises(ValidationError, match="at least 1 item"):
-        PartsPayload(parts=())
+        PartsPayload(parts=())  # PJ-39
+    assert RUNTIME == "runtime"  # PJ-06
 
 
 def test_equal_results_are_equal_whatever_the_order_of_their_keys() -> None:
@@ -520,11 +497,6 @@ def test_equal_results_are_equal_whatever_the_order_of_their_keys() -> None:
 
     assert one == other
     assert hash(one) == hash(other)
-
-
-def test_the_runtime_has_a_policy_name_of_its_own() -> None:
-    """PJ-06."""
-    assert RUNTIME == "runtime"
 
 
 # --- steps ------------------------------------------------------------------------------------------------------------

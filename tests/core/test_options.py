@@ -76,62 +76,43 @@ def test_a_typed_function_says_its_name_description_and_parameters() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "documentation",
-    [
-        """Search.
+SECTION = """Search.
 
-        Args:
-            query: What to look for,
-                in words.
-            limit (int): How many.
-
-        Returns:
-            hits: all.
-        """,
-        """Search.
-
-        :param query: What to look for,
+    Args:
+        query: What to look for,
             in words.
-        :param int limit: How many.
-        :returns: all
-        """,
-    ],
-    ids=["section", "fields"],
-)
+        limit (int): How many.
+
+    Returns:
+        hits: all.
+
+    Example:
+        query: rain
+        limit: 2
+    """
+FIELDS = """Search.
+
+    :param query: What to look for,
+        in words.
+    :param int limit: How many.
+    :returns: all
+    """
+
+
+@pytest.mark.parametrize("documentation", [SECTION, FIELDS, SECTION.replace("limit (int): How many.", "")])
 def test_a_docstring_describes_parameters(documentation: str) -> None:
-    """Both usual forms are read; what follows them is not."""
+    """Both usual forms are read; what follows them is not: a name in an example is no description."""
 
     def search(query: str, limit: int = 3) -> list[str]:
         return []
 
     search.__doc__ = documentation
-    properties = Option.from_function(search).parameters["properties"]
+    described = {"description": "How many."} if "How many" in documentation else {}
 
-    assert properties == {
+    assert Option.from_function(search).parameters["properties"] == {
         "query": {"type": "string", "description": "What to look for, in words."},
-        "limit": {"type": "integer", "default": 3, "description": "How many."},
+        "limit": {"type": "integer", "default": 3, **described},
     }
-
-
-def test_other_sections_of_a_docstring_describe_nothing() -> None:
-    """A parameter's name in an example is no description of it."""
-
-    def search(query: str, limit: int = 3) -> None:
-        """Search.
-
-        Args:
-            query: What to look for.
-
-        Example:
-            query: rain
-            limit: 2
-        """
-
-    properties = Option.from_function(search).parameters["properties"]
-
-    assert properties["query"]["description"] == "What to look for."
-    assert "description" not in properties["limit"]
 
 
 def test_a_field_outranks_the_docstring() -> None:
@@ -254,6 +235,23 @@ class _Holder:
         return item
 
 
+def _many(*cities: str) -> None: ...
+
+
+def _named(**cities: str) -> None: ...
+
+
+def _untyped(city) -> None:  # type: ignore[no-untyped-def]
+    ...
+
+
+def _unknown(city: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821
+    ...
+
+
+def _unspeakable(hook: functools.partial[int]) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("function", "words"),
     [
@@ -264,6 +262,11 @@ class _Holder:
         (_yields_later, "yields its values"),
         (_Holder.method, "offer the bound one"),
         (len, "no type for its parameter"),
+        (_many, r"'_many' takes \*cities: str.*from_schema"),
+        (_named, r"'_named' takes \*\*cities: str.*from_schema"),
+        (_untyped, "'_untyped' has no type for its parameter 'city'; annotate it"),
+        (_unknown, "'_unknown' is annotated with an unknown name.*Nowhere"),
+        (_unspeakable, "option '?_unspeakable'? (cannot be described|has no JSON schema)"),
     ],
 )
 def test_what_no_model_can_be_told_of_is_refused_in_one_line(function: Any, words: str) -> None:
@@ -272,33 +275,6 @@ def test_what_no_model_can_be_told_of_is_refused_in_one_line(function: Any, word
         Option.from_function(function)
 
     assert "\n" not in str(caught.value)
-
-
-def test_open_ended_and_untyped_parameters_are_refused() -> None:
-    """No schema can describe them."""
-
-    def many(*cities: str) -> None: ...
-
-    def named(**cities: str) -> None: ...
-
-    def untyped(city) -> None:  # type: ignore[no-untyped-def]
-        ...
-
-    def unknown(city: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821
-        ...
-
-    def unspeakable(hook: functools.partial[int]) -> None: ...
-
-    for function, words in [
-        (many, r"'many' takes \*cities: str.*from_schema"),
-        (named, r"'named' takes \*\*cities: str.*from_schema"),
-        (untyped, "'untyped' has no type for its parameter 'city'; annotate it"),
-        (unknown, "'unknown' is annotated with an unknown name.*Nowhere"),
-        (unspeakable, "option 'unspeakable' cannot be described|option unspeakable has no JSON schema"),
-    ]:
-        with pytest.raises(OptionInvalid, match=words) as caught:
-            Option.from_function(function)
-        assert "\n" not in str(caught.value)
 
 
 def test_a_model_is_an_option_whose_parameters_are_its_fields() -> None:
@@ -325,17 +301,10 @@ SCHEMA = {
 }
 
 
-def test_a_schema_keeps_the_order_of_its_keys() -> None:
-    """A vendor shows it to the model as it was written."""
-    made = Option.from_schema("search", "Search.", SCHEMA)
-
-    assert list(made.parameters) == ["type", "required", "properties", "additionalProperties"]
-    assert made.parameters == SCHEMA
-
-
 @pytest.mark.parametrize(
     ("arguments", "misfit"),
     [
+        ({"query": "x", "limit": 1.0, "tags": [{"name": "x"}]}, None),
         ({}, "query: required"),
         ({"query": 3}, "query: expected string"),
         ({"query": "x", "limit": 1.5}, "limit: expected integer or null"),
@@ -345,23 +314,16 @@ def test_a_schema_keeps_the_order_of_its_keys() -> None:
         ({"query": "x", "other": 1}, "other: unknown; expected one of query, limit, tags"),
     ],
 )
-def test_a_schema_refuses_what_does_not_fit(arguments: Any, misfit: str) -> None:
-    """PJ-34: the function is not run."""
+def test_a_schema_refuses_what_does_not_fit(arguments: Any, misfit: str | None) -> None:
+    """PJ-34: the function is not run; what fits reaches it unchanged. The schema keeps the order of its keys."""
     ran: list[Any] = []
     made = Option.from_schema("search", "Search.", SCHEMA, lambda **given: ran.append(given))
     result = made.answer_sync(call("search", arguments)).result
 
     assert result is not None
-    assert (result.error_type, result.error_message) == ("invalid_arguments", misfit)
-    assert ran == []
-
-
-def test_a_schemas_function_takes_plain_json_by_name() -> None:
-    """What fits reaches it unchanged."""
-    made = Option.from_schema("search", "Search.", SCHEMA, lambda **given: given)
-    arguments = {"query": "x", "limit": 1.0, "tags": [{"name": "x"}]}
-
-    assert made.answer_sync(call("search", arguments)).result.result == arguments  # type: ignore[union-attr]
+    assert (result.error_message, ran) == ((None, [arguments]) if misfit is None else (misfit, []))
+    assert result.error_type == (misfit and "invalid_arguments")
+    assert list(made.parameters.items()) == list(SCHEMA.items())
 
 
 @pytest.mark.parametrize("parameters", [{"type": "array"}, [], "x", {"default": float("nan")}])
@@ -374,34 +336,21 @@ def test_parameters_that_are_no_schema_of_an_object_are_refused(parameters: Any)
 
 
 def test_a_function_is_in_no_dump_no_repr_and_no_comparison() -> None:
-    """Two options are equal if a model sees no difference; a dump loads again."""
+    """Two options are equal if a model sees no difference; a dump loads again; a renamed copy still runs (D-09)."""
 
+    @option
     def search(query: str) -> str:
         "Search."
         return query
 
-    made = Option.from_function(search)
-    loaded = Option.model_validate_json(made.model_dump_json())
+    loaded, renamed = Option.model_validate_json(search.model_dump_json()), search.model_copy(update={"name": "find"})
+    fields = {"name", "description", "parameters", "vendor"}
 
-    assert loaded == made
-    assert hash(loaded) == hash(made)
-    assert loaded.function is None
-    assert set(made.model_dump()) == {"name", "description", "parameters", "vendor"}
-    assert "function" not in repr(made)
-    assert made != made.model_copy(update={"description": "Find."})
-    schema = Option.model_json_schema(schema_generator=PlainSchema)
-    assert set(schema["properties"]) == {"name", "description", "parameters", "vendor"}
-
-
-def test_a_renamed_copy_still_runs() -> None:
-    """D-09: a runtime offers options under names of its own."""
-
-    @option
-    def search(query: str) -> str:
-        return query
-
-    renamed = search.model_copy(update={"name": "find"})
-
+    assert (loaded, hash(loaded), loaded.function) == (search, hash(search), None)
+    assert set(search.model_dump()) == fields
+    assert "function" not in repr(search)
+    assert search != search.model_copy(update={"description": "Find."})
+    assert set(Option.model_json_schema(schema_generator=PlainSchema)["properties"]) == fields
     assert renamed.answer_sync(call("find", {"query": "x"})).result.result == "x"  # type: ignore[union-attr]
 
 

@@ -14,33 +14,25 @@ from tests.core.samples import EVERY_PART, messages
 PART: TypeAdapter[Any] = TypeAdapter(Part)
 
 
-def test_a_text_part_is_its_text() -> None:
-    """PJ-14: the kind defaults, the text is required."""
-    assert TextPart(text="a").kind == "text"
-    assert TextPart(text="").text == ""
-    with pytest.raises(ValidationError, match=r"text\n.*Field required"):
-        TextPart()  # type: ignore[call-arg]
-    with pytest.raises(ValidationError):
-        TextPart(text=3)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("modality", ["image", "audio", "video", "document"])
 def test_a_media_part_has_one_of_four_modalities_and_a_url(modality: Any) -> None:
-    """PJ-15, PJ-16: both are required; there is no field for a path or for bytes."""
-    part = MediaPart(modality=modality, url="https://example.org/x")
+    """PJ-15 … PJ-17: both are required, there is no field for a path or for bytes, and MIME decides nothing."""
+    part = MediaPart(modality=modality, url="https://example.org/x.png", mime="whatever you say")
 
-    assert (part.kind, part.mime, part.prompt_hint, part.id, part.name) == ("media", None, None, None, None)
+    assert (part.kind, part.modality, part.mime) == ("media", modality, "whatever you say")
+    assert (part.prompt_hint, part.id, part.name) == (None, None, None)
     for fields in ({"modality": modality}, {"url": "https://example.org"}, {"modality": "smell", "url": "https://a"}):
         with pytest.raises(ValidationError):
             MediaPart(**fields)
     assert {"path", "bytes", "data"}.isdisjoint(MediaPart.model_fields)
 
 
-def test_mime_is_free_text_and_never_decides_the_modality() -> None:
-    """PJ-17."""
-    part = MediaPart(modality="audio", url="https://example.org/x.png", mime="whatever you say")
-
-    assert (part.modality, part.mime) == ("audio", "whatever you say")
+def test_a_text_part_is_its_text() -> None:
+    """PJ-14: the kind defaults, the text is required."""
+    assert (TextPart(text="a").kind, TextPart(text="").text) == ("text", "")
+    for fields in ({}, {"text": 3}):
+        with pytest.raises(ValidationError, match=r"text\n"):
+            TextPart(**fields)
 
 
 @pytest.mark.parametrize(
@@ -119,30 +111,19 @@ def test_a_part_survives_json_with_its_own_type(part: Any) -> None:
     assert type(again) is type(part)
 
 
-def test_state_is_a_json_document_of_any_shape_and_keeps_its_order() -> None:
-    """UP-12: signed data goes back byte for byte."""
+def test_what_is_a_makers_own_is_any_json_and_keeps_its_order() -> None:
+    """UP-12: signed data goes back byte for byte; a pair is named by its id and its side, or not at all."""
     part = ReasoningPart(text="", state={"z": 1, "a": [{"y": 1, "b": 2}]})
+    opaque = OpaquePart(dialect="acme.wire", block={"type": "search", "a": None})
 
     assert part.state_json == '{"z":1,"a":[{"y":1,"b":2}]}'
-    assert list(part.state) == ["z", "a"]
-    assert TextPart(text="a").state is None
-
-
-def test_an_opaque_part_is_a_providers_own_block_verbatim() -> None:
-    """Its keys keep their order; it may be any JSON value."""
-    part = OpaquePart(dialect="acme.wire", block={"type": "search", "a": None})
-
-    assert part.block == {"type": "search", "a": None}
-    assert part.block_json == '{"type":"search","a":null}'
+    assert (list(part.state), TextPart(text="a").state) == (["z", "a"], None)
+    assert (opaque.block, opaque.block_json) == ({"type": "search", "a": None}, '{"type":"search","a":null}')
     with pytest.raises(ValidationError, match="numbers must be finite"):
         OpaquePart(dialect="acme.wire", block=float("nan"))
-
-
-@pytest.mark.parametrize("half", [{"pair_id": "1"}, {"pair": "opens"}])
-def test_an_opaque_pair_is_named_whole(half: dict[str, str]) -> None:
-    """A side without an id, or an id without a side, pairs with nothing."""
-    with pytest.raises(ValidationError, match="both `pair_id` and `pair`, or neither"):
-        OpaquePart(dialect="acme.wire", block={}, **half)
+    for half in ({"pair_id": "1"}, {"pair": "opens"}):
+        with pytest.raises(ValidationError, match="both `pair_id` and `pair`, or neither"):
+            OpaquePart(dialect="acme.wire", block={}, **half)
 
 
 def test_an_unknown_kind_is_refused_when_made_and_kept_when_loaded() -> None:

@@ -1,7 +1,6 @@
 """The pure half: `sabir.dialect(name)` renders and decodes without endpoint, key, client or network."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ import sabir
 from sabir.contract.framing import ServerEvent
 from sabir.contract.protocols import DecodedHistory
 from sabir.contract.scope import DecodeScope
-from sabir.discovery.registry import default_registry as registry
 from sabir.errors import DialectMissing, HistoryInvalid, ProviderMissing, RateLimited, RenderingRefused, ResponseInvalid
 from sabir.options.option import Option
 from sabir.reading.fold import Fold
@@ -18,15 +16,6 @@ from sabir.vocabulary.settings import Settings
 from tests.core.support import Tiny, TinyDialect
 
 STORED = {"model": "m", "settings": {"seed": 3}, "turns": [{"side": "user", "text": "Hi."}]}
-
-
-@pytest.fixture
-def tiny() -> Iterator[Tiny]:
-    """The tiny provider, registered for one test; it has no key."""
-    provider = Tiny(key=None)
-    registry.register("tiny", provider)
-    yield provider
-    registry.unregister("tiny")
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from sabir.discovery.registry import ModelName, ProviderStatus, Registry, defaul
 from sabir.errors import (
     DialectMissing,
     PluginConflict,
-    PluginError,
     ProviderBroken,
     ProviderMissing,
     SettingsInvalid,
@@ -302,78 +301,56 @@ def an_acme(**changes: Any) -> Any:
     return provider
 
 
-def test_a_provider_can_be_registered_at_run_time() -> None:
-    """`sabir.register("acme", provider)`; again with the same object is harmless."""
-    registry, provider = Registry(), an_acme()
-    registry.register("acme", provider)
-    registry.register("acme", provider)
+def test_a_provider_can_be_registered_at_run_time(acme: Registry) -> None:
+    """`sabir.register`; the same object twice is harmless. It is checked, and replaces nothing: it names the holder."""
+    mine = an_acme(name="mine")
+    for _ in range(2):
+        acme.register("mine", mine)
 
-    assert registry.provider("acme") is provider
-    assert status(registry, "acme").state == "registered"
-    registry.unregister("acme")
-    with pytest.raises(ProviderMissing):
-        registry.provider("acme")
-    with pytest.raises(ProviderMissing, match="'acme' was not registered at run time"):
-        registry.unregister("acme")
-
-
-def test_registering_replaces_nothing(acme: Registry) -> None:
-    """An installed name and a registered one are taken alike; the holder is named."""
-    with pytest.raises(
-        PluginConflict, match=r"'acme' is there already, from sabir-acme 2.5; register yours under another"
+    assert (acme.provider("mine"), status(acme, "mine").state) == (mine, "registered")
+    from_package = r"'acme' is there already, from sabir-acme 2.5; register yours under another"
+    for name, provider, kind, words in (
+        ("acme", an_acme(), PluginConflict, from_package),
+        ("mine", an_acme(name="mine"), PluginConflict, r"'mine' is there already, from an earlier sabir.register"),
+        ("third", object(), ProviderBroken, r"'third' of sabir.register lacks"),
+        ("other", an_acme(), ProviderBroken, "calls itself 'acme'"),
     ):
-        acme.register("acme", an_acme())
-    acme.register("mine", an_acme(name="mine"))
-    with pytest.raises(PluginConflict, match=r"'mine' is there already, from an earlier sabir.register"):
-        acme.register("mine", an_acme(name="mine"))
-    assert acme.provider("acme").name == "acme"
+        with pytest.raises(kind, match=words):
+            acme.register(name, provider)
+    assert not {"third", "other"} & {each.name for each in acme.providers()}
+    acme.unregister("mine")
+    for ask, words in ((acme.provider, "'mine' is not installed"), (acme.unregister, "was not registered at run time")):
+        with pytest.raises(ProviderMissing, match=words):
+            ask("mine")
 
 
-def test_what_is_no_provider_is_not_registered() -> None:
-    """The same checks as for installed ones."""
-    registry = Registry()
+def test_a_models_name_is_split_at_its_first_colon(acme: Registry) -> None:
+    """`provider[.dialect]:model`; what follows is the provider's own. Rows come in the order of their trial."""
+    assert acme.split_model("acme:large") == ModelName("acme", None, "large")
+    assert acme.split_model("acme.wire:large") == ModelName("acme", "wire", "large")
+    assert acme.split_model("acme:ft:large:v1.2") == ModelName("acme", None, "ft:large:v1.2")
+    assert acme.split_model("acme.talk:org/large.gguf") == ModelName("acme", "talk", "org/large.gguf")
+    assert [info.prefix for info in acme.models("acme")] == ["a-large", "a", ""]
 
-    with pytest.raises(ProviderBroken, match=r"'acme' of sabir.register lacks"):
-        registry.register("acme", object())  # type: ignore[arg-type]
-    with pytest.raises(ProviderBroken, match="calls itself 'acme'"):
-        registry.register("other", an_acme())
-    assert "acme" not in {each.name for each in registry.providers()}
+
+WRONG_NAMES = ["large", "acme", "acme:", ":large", "", ":", "acme.:large", ".wire:large"]
 
 
 @pytest.mark.parametrize(
-    ("name", "parts"),
+    ("name", "kind", "words"),
     [
-        ("acme:large", ("acme", None, "large")),
-        ("acme.wire:large", ("acme", "wire", "large")),
-        ("acme:ft:large:v1.2", ("acme", None, "ft:large:v1.2")),
-        ("acme.talk:org/large.gguf", ("acme", "talk", "org/large.gguf")),
+        *((each, SettingsInvalid, f"'{each}' names no model; write provider:model or provider.dialect:model")
+          for each in WRONG_NAMES),
+        ("acme.chant:large", DialectMissing, "'acme' does not speak 'chant'; it speaks talk, wire"),
+        ("zorg:large", ProviderMissing, "'zorg' is not installed"),
     ],
-)
-def test_a_models_name_is_split_at_its_first_colon(acme: Registry, name: str, parts: Any) -> None:
-    """`provider[.dialect]:model`; what follows is the provider's own."""
-    assert acme.split_model(name) == ModelName(*parts)
-
-
-@pytest.mark.parametrize("name", ["large", "acme", "acme:", ":large", "", ":", "acme.:large", ".wire:large"])
-def test_a_name_of_another_form_shows_the_right_one(acme: Registry, name: str) -> None:
-    """In one line."""
-    with pytest.raises(
-        SettingsInvalid, match=f"'{name}' names no model; write provider:model or provider.dialect:model"
-    ):
+)  # fmt: skip
+def test_a_name_of_another_form_shows_the_right_one(
+    acme: Registry, name: str, kind: type[Exception], words: str
+) -> None:
+    """In one line; an unknown dialect names those that are spoken."""
+    with pytest.raises(kind, match=words):
         acme.split_model(name)
-
-
-def test_an_unknown_dialect_names_those_that_are_spoken(acme: Registry) -> None:
-    """In one line."""
-    with pytest.raises(DialectMissing, match="'acme' does not speak 'chant'; it speaks talk, wire"):
-        acme.split_model("acme.chant:large")
-    with pytest.raises(ProviderMissing):
-        acme.split_model("zorg:large")
-
-
-def test_models_come_longest_prefix_first(acme: Registry) -> None:
-    """In the order in which they are tried."""
-    assert [info.prefix for info in acme.models("acme")] == ["a-large", "a", ""]
 
 
 def test_commands_are_found_and_not_loaded(install: Install) -> None:
@@ -407,14 +384,6 @@ def test_threads_that_ask_at_once_get_one_provider(install: Install) -> None:
 
     assert len(found) == 8
     assert len({id(provider) for provider in found}) == 1
-
-
-def test_every_failure_is_a_plugin_error(acme: Registry) -> None:
-    """One class to catch for all that may be wrong with plugins."""
-    assert all(
-        issubclass(kind, PluginError) for kind in (ProviderMissing, ProviderBroken, PluginConflict, DialectMissing)
-    )
-    assert issubclass(ProviderMissing, LookupError)
 
 
 def test_the_registry_of_this_process_finds_the_echo_plugin() -> None:

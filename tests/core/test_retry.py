@@ -33,7 +33,7 @@ from sabir.errors import (
 )
 from sabir.reading.incoming import StreamState
 from sabir.vocabulary.reply import BlockDelta, ReplyEnd, ReplyStart
-from sabir.vocabulary.settings import RetryPolicy, Settings
+from sabir.vocabulary.settings import RetryPolicy
 
 from tests.core.support import SCOPE, WORDS, Answer, Scripted, TinyDialect, broken, failing, streamed, whole
 from tests.core.test_exchange import REQUEST
@@ -87,6 +87,7 @@ def test_a_retryable_failure_is_tried_again(run: Drive) -> None:
     reply = run(call(), connection, seen)
 
     assert (reply.text, reply.attempts, connection.open_responses) == ("done", 3, 0)
+    assert connection.requests == [REQUEST] * 3
     assert [1, ServerFailed, 2, ConnectionFailed, 3] == [
         each.attempt if isinstance(each, Open) else type(each.error) for each in seen
     ]
@@ -110,35 +111,17 @@ def test_the_last_failure_is_raised_when_all_attempts_are_used(run: Drive) -> No
         (Answer([b"<html>"]), ResponseInvalid),
         (CredentialsMissing("no key"), CredentialsMissing),
         (Answer([b""]), ResponseInvalid),
+        (KeyError("a fault of a plugin"), KeyError),
     ],
 )
-def test_what_cannot_succeed_later_is_never_tried_again(run: Drive, answer: Answer, kind: type[CallError]) -> None:
-    """A wrong key, a bad request, an answer that is none: one request, and its error."""
+def test_what_cannot_succeed_later_is_never_tried_again(run: Drive, answer: Answer, kind: type[Exception]) -> None:
+    """A wrong key, a bad request, an answer that is none, what is no error of a call: one request, and its error."""
     connection = Scripted(answer, whole("never"))
 
     with pytest.raises(kind):
         run(call(), connection, [])
 
     assert len(connection.requests) == 1
-
-
-def test_what_is_not_a_call_error_is_never_tried_again(run: Drive) -> None:
-    """A fault of a plugin is no reason to send the same again."""
-    connection = Scripted(KeyError("fault"), whole("never"))
-
-    with pytest.raises(KeyError):
-        run(call(), connection, [])
-
-    assert len(connection.requests) == 1
-
-
-def test_each_attempt_sends_the_same_bytes(run: Drive) -> None:
-    """A repetition is the request itself."""
-    connection = Scripted(failing(429), whole("x"))
-
-    run(call(), connection, [])
-
-    assert connection.requests == [REQUEST, REQUEST]
 
 
 def test_a_script_waits_between_attempts_as_the_policy_says() -> None:
@@ -262,15 +245,3 @@ def test_an_endpoint_that_knows_no_streams_may_answer_at_once(run: Drive, before
     reply = run(folded(), connection, [])
 
     assert (reply.text, reply.attempts, connection.open_responses) == ("done", 2, 0)
-
-
-def test_settings_say_how_often() -> None:
-    """`retries=` takes a policy or the number of repetitions; none means one request."""
-    assert RetryPolicy(attempts=1) == Settings(retries=0).retries
-    assert RetryPolicy(attempts=3) == Settings(retries=2).retries
-    connection = Scripted(failing(503), whole("never"))
-
-    with pytest.raises(ServerFailed):
-        run_sync(call(RetryPolicy(attempts=1)), connection, [])
-
-    assert len(connection.requests) == 1

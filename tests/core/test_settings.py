@@ -116,24 +116,14 @@ def test_a_wrong_setting_is_one_line(wrong: dict[str, Any], says: str) -> None:
     assert isinstance(caught.value, ValueError)
 
 
-def test_no_stops_are_none() -> None:
-    """An empty list is no list of strings to stop at."""
-    assert Settings(stop=[]).stop is None
-    assert Settings(stop=[]).laid_over(Settings(stop="END")).stop is None
-
-
-def test_headers_are_in_no_repr() -> None:
-    """They may hold a key."""
-    shown = f"{Settings(extra_headers={'x-key': 'hidden'})!r} {WireRequest('/', b'', {'x-key': 'hidden'})!r}"
-
-    assert "hidden" not in shown
-
-
-def test_what_is_sent_verbatim_keeps_its_order() -> None:
-    """Keys of the body and of a vendor's own settings."""
+def test_stops_headers_and_what_is_sent_verbatim_are_held_as_they_must_be() -> None:
+    """One stop is a list of one, an empty list is none; a header may hold a key; keys keep their order."""
     given = {"z": {"y": 1, "x": 2}, "a": {}}
-    settings = Settings(extra_body=given, vendor=given)
+    settings = Settings(extra_body=given, vendor=given, extra_headers={"x-key": "hidden"}, stop="ab")
 
+    assert settings.stop == ("ab",)
+    assert Settings(stop=[]).stop is Settings(stop=[]).laid_over(Settings(stop="END")).stop is None
+    assert "hidden" not in f"{settings!r} {WireRequest('/', b'', {'x-key': 'hidden'})!r}"
     for held in (settings.extra_body, settings.vendor):
         assert [list(held), list(held["z"])] == [["z", "a"], ["y", "x"]]
 
@@ -181,11 +171,6 @@ def test_a_response_format_is_a_model_or_a_schema() -> None:
     assert list(named.schema_view) == ["b", "a"]
 
 
-def test_one_stop_is_a_list_of_one() -> None:
-    """A string is not taken apart."""
-    assert Settings(stop="ab").stop == ("ab",)
-
-
 def test_a_calls_settings_are_laid_over_the_adapters() -> None:
     """A field that the call sets wins, even where it is None; the rest is the adapter's."""
     defaults = Settings(temperature=0.5, seed=1, vendor={"acme": {"a": 1}})
@@ -209,27 +194,16 @@ def test_a_reader_knows_what_was_looked_at() -> None:
         reader.take("timeout")
 
 
-def test_delays_double_up_to_a_longest_one() -> None:
-    """Pure: the policy says how long to wait, its driver waits."""
-    policy = RetryPolicy(attempts=6, first_delay=1, longest_delay=5)
+def test_a_policy_says_how_long_to_wait() -> None:
+    """Doubling up to a longest; a provider's own delay without jitter and up to a limit; nothing where it is no use."""
+    policy = RetryPolicy(attempts=6, first_delay=1, longest_delay=5, longest_retry_after=60)
     error = RateLimited("slow down")
 
     assert [policy.delay(attempt, error) for attempt in range(1, 7)] == [1, 2, 4, 5, 5, None]
     assert policy.delay(1, error, jitter=0.5) == 0.5
     assert RetryPolicy(attempts=100_000).delay(99_999, error) == 8.0
-
-
-def test_a_providers_own_delay_is_obeyed_up_to_a_limit() -> None:
-    """Waiting longer than the user bargained for is giving up."""
-    policy = RetryPolicy(longest_retry_after=60)
-
-    assert policy.delay(1, RateLimited("x", retry_after=42.5), jitter=0.5) == 42.5
-    assert policy.delay(1, RateLimited("x", retry_after=0)) == 0
-    assert policy.delay(1, RateLimited("x", retry_after=61)) is None
-
-
-def test_what_is_not_retryable_is_not_retried() -> None:
-    """Whatever the provider says of waiting."""
+    waits = [policy.delay(1, RateLimited("x", retry_after=seconds), jitter=0.5) for seconds in (42.5, 0, 61)]
+    assert waits == [42.5, 0, None]
     assert RetryPolicy().delay(1, AuthenticationFailed("x", retry_after=1)) is None
 
 

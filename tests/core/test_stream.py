@@ -2,7 +2,7 @@
 
 import asyncio
 import pickle
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pydantic
@@ -26,6 +26,8 @@ from tests.core.support import (
     SCOPE,
     WORDS,
     Answer,
+    Loop,
+    Reader,
     Scripted,
     TinyDecoder,
     TinyDialect,
@@ -56,69 +58,15 @@ def streams(connection: Scripted, dialect: TinyDialect | None = None) -> tuple[S
     return SyncReplyStream(state, start_sync), ReplyStream(state, start)
 
 
-class Reader:
-    """Reads either kind of stream by the same words, so that each test holds for both."""
-
-    def __init__(self, is_async: bool, connection: Scripted, dialect: TinyDialect | None = None) -> None:
-        self._runner = asyncio.Runner() if is_async else None
-        self._sync, self._async = streams(connection, dialect)
-
-    def run(self, job: Callable[[], Awaitable[Any]]) -> Any:
-        async def wait() -> Any:
-            return await job()
-
-        assert self._runner is not None
-        return self._runner.run(wait())
-
-    def __iter__(self) -> Iterator[StreamEvent]:
-        return self
-
-    def __next__(self) -> StreamEvent:
-        if self._runner is None:
-            return next(self._sync)
-        event = self.run(lambda: anext(self._async, None))
-        if event is None:
-            raise StopIteration
-        return event
-
-    def texts(self) -> Iterator[str]:
-        if self._runner is None:
-            yield from self._sync.text
-            return
-        texts = aiter(self._async.text)
-        while (text := self.run(lambda: anext(texts, None))) is not None:
-            yield text
-
-    def reply(self) -> Reply:
-        return self._sync.reply() if self._runner is None else self.run(self._async.reply)
-
-    @property
-    def partial(self) -> Reply:
-        return self._sync.partial if self._runner is None else self._async.partial
-
-    def close(self) -> None:
-        if self._runner is None:
-            self._sync.close()
-        else:
-            self.run(self._async.aclose)
-
-
 Read = Callable[..., Reader]
 
 
 @pytest.fixture(params=[False, True], ids=["sync", "async"])
 def read(request: pytest.FixtureRequest) -> Iterator[Read]:
     """Makes a reader of a stream, of one kind or the other."""
-    made: list[Reader] = []
-
-    def make(connection: Scripted, dialect: TinyDialect | None = None) -> Reader:
-        made.append(Reader(request.param, connection, dialect))
-        return made[-1]
-
-    yield make
-    for reader in made:
-        if reader._runner is not None:
-            reader._runner.close()
+    loop = Loop(request.param)
+    yield lambda connection, dialect=None: Reader(loop, streams(connection, dialect)[request.param])
+    loop.close()
 
 
 def test_events_come_in_their_order(read: Read) -> None:
@@ -151,39 +99,29 @@ def test_a_text_that_comes_whole_is_text_too(read: Read) -> None:
     assert list(read(Scripted(streamed(*WORDS)), Whole()).texts()) == ["Take one."]
 
 
-def test_a_text_is_shown_once_whoever_read_its_pieces(read: Read) -> None:
-    """Who reads the events of a text and asks for texts only then is not shown the whole of it again."""
+def test_reading_goes_on_where_it_stopped(read: Read) -> None:
+    """Events, texts and the reply are one stream, not three: a text whose pieces were read is not shown again."""
     stream = read(Scripted(streamed(*WORDS)))
-    for _ in range(EVENTS.index("text-end")):
-        next(stream)
 
-    assert list(stream.texts()) == []
+    assert EVENTS[:3] == [next(stream).type for _ in range(3)]
+    assert list(stream.texts()) == ["one."]
+    assert stream.reply().text == "Take one."
+    again = read(Scripted(streamed(*WORDS)))
+    for _ in range(EVENTS.index("text-end")):
+        next(again)
+    assert list(again.texts()) == []
 
 
 def test_the_reply_can_be_had_without_looking(read: Read) -> None:
     """`reply()` reads the stream to its end; the rendering's losses come with it."""
     connection = Scripted(streamed(*WORDS))
     stream = read(connection)
-
     reply = stream.reply()
 
-    assert (reply.text, reply.finish_reason, reply.usage.output_tokens, reply.losses) == (
-        "Take one.",
-        "stop",
-        2,
-        (LOST,),
-    )
+    assert (reply.text, reply.finish_reason, reply.usage.output_tokens) == ("Take one.", "stop", 2)
+    assert reply.losses == (LOST,)
     assert reply is stream.reply() is stream.partial
     assert (list(stream), connection.open_responses) == ([], 0)
-
-
-def test_reading_goes_on_where_it_stopped(read: Read) -> None:
-    """Events, texts and the reply are one stream, not three."""
-    stream = read(Scripted(streamed(*WORDS)))
-
-    assert EVENTS[:3] == [next(stream).type for _ in range(3)]
-    assert list(stream.texts()) == ["one."]
-    assert stream.reply().text == "Take one."
 
 
 SAID = ({"text": "Rain, "}, {"text": "18"}, {"thought": "hm"}, CALL, {"error": 429}, {"nonsense": 1}, WORDS[-1])
@@ -301,13 +239,15 @@ def test_half_a_stream_is_broken_and_keeps_what_came(read: Read, answer: Answer,
     assert error is again.value
 
 
-def test_a_broken_stream_says_what_broke_it(read: Read) -> None:
-    """Its cause is the error itself, and status and code are the cause's."""
+def test_a_broken_stream_says_what_broke_it_and_keeps_what_was_whole(read: Read) -> None:
+    """Its cause is the error itself, whose status it has; text before a call that came whole, and the call."""
     with pytest.raises(StreamBroken) as caught:
-        read(Scripted(streamed(*WORDS[:2], {"error": 429}))).reply()
+        read(Scripted(streamed(*WORDS[:3], CALL, {"error": 429}))).reply()
 
     assert isinstance(caught.value.__cause__, RateLimited)
     assert caught.value.status == 429
+    assert [TextPart(text="Take one.")] == list(caught.value.partial.messages[0].parts)
+    assert [each.call.option_name for each in caught.value.partial.option_calls if each.call] == ["weather"]
 
 
 @pytest.mark.parametrize(
@@ -332,18 +272,12 @@ def test_an_error_before_the_first_block_is_raised_as_it_is(read: Read, answer: 
 
 
 def test_what_follows_the_terminal_marker_is_not_waited_for(read: Read) -> None:
-    """A server may keep the connection open, or break it: the reply is whole."""
+    """A server may keep the connection open, break it, or say more in the same chunk: the reply is whole."""
     connection = Scripted(broken(streamed(*WORDS), ConnectionResetError("reset")))
+    more = b"".join(streamed(*WORDS, {"text": "more"}).chunks) + b"data: <html>\n\n"
 
-    assert read(connection).reply().text == "Take one."
+    assert read(connection).reply().text == read(Scripted(Answer([more]))).reply().text == "Take one."
     assert (len(WORDS), 0) == (connection.responses[0].read, connection.open_responses)
-
-
-def test_what_follows_the_terminal_marker_in_its_chunk_is_not_looked_at(read: Read) -> None:
-    """Whatever it is, it changes nothing."""
-    body = b"".join(streamed(*WORDS, {"text": "more"}).chunks) + b"data: <html>\n\n"
-
-    assert read(Scripted(Answer([body]))).reply().text == "Take one."
 
 
 def test_an_unfinished_call_never_looks_like_one_to_run(read: Read) -> None:
@@ -362,15 +296,6 @@ def test_an_unfinished_call_never_looks_like_one_to_run(read: Read) -> None:
 
     kept = {"invocation_id": "c1", "option_name": "weather", "arguments": '{"city": "Pa"}'}
     assert ((), {"unfinished_calls": [kept]}) == (caught.value.partial.option_calls, caught.value.partial.details)
-
-
-def test_a_finished_block_of_a_broken_stream_is_whole(read: Read) -> None:
-    """Text before a call that came whole is whole too, and the call may be run."""
-    with pytest.raises(StreamBroken) as caught:
-        read(Scripted(streamed(*WORDS[:3], CALL))).reply()
-
-    assert [TextPart(text="Take one.")] == list(caught.value.partial.messages[0].parts)
-    assert [each.call.option_name for each in caught.value.partial.option_calls if each.call] == ["weather"]
 
 
 def test_a_block_closes_the_connection_with_a_with_statement() -> None:
@@ -425,9 +350,3 @@ async def test_a_cancelled_stream_closes_its_connection() -> None:
     assert (stream.partial.text, connection.open_responses) == ("Take ", 0)
     with pytest.raises(StreamBroken, match="closed before its end"):
         await stream.reply()
-
-
-async def test_the_waiting_stream_works_inside_a_running_loop() -> None:
-    """As in a notebook: no loop is started."""
-    with streams(Scripted(streamed(*WORDS)))[0] as stream:
-        assert stream.reply().text == "Take one."

@@ -1,7 +1,7 @@
 """What a history becomes on the wire of generateContent."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -59,23 +59,6 @@ def response(answer: Message, **info: Any) -> Any:
     return contents([sabir.user("?"), call(), answer], **info)[2]["parts"][0]["functionResponse"]
 
 
-def test_a_conversation_to_the_byte() -> None:
-    """A golden: the leading system text is hoisted, a turn is one content, the model stands in the path."""
-    history = [sabir.system("Be brief."), sabir.user("Hi", "there"), sabir.assistant("Hello."), sabir.user("Bye.")]
-    rendering = render(history)
-
-    assert rendering.body_bytes.decode() == (
-        '{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":['
-        '{"role":"user","parts":[{"text":"Hi"},{"text":"there"}]},'
-        '{"role":"model","parts":[{"text":"Hello."}]},'
-        '{"role":"user","parts":[{"text":"Bye."}]}]}'
-    )
-    assert rendering.path == "/v1beta/models/gemini-2.5-flash:generateContent"
-    assert rendering.for_stream().path == "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"
-    assert rendering.for_stream().body_bytes == rendering.body_bytes
-    assert rendering.losses == ()
-
-
 def test_a_later_system_message_is_the_users() -> None:
     """Only the start of a conversation is hoisted."""
     rendering = render([sabir.user("Hi"), sabir.assistant("Hello."), sabir.system("Be brief.")])
@@ -111,29 +94,6 @@ def test_a_model_that_may_not_end_a_conversation_is_followed_by_the_user() -> No
     assert losses(closed) == [("synthesized", "contents")]
 
 
-def test_calls_of_one_turn_are_answered_in_one_content_in_their_order() -> None:
-    """Parallel results stand together, and alone: a mixed content would be read as the model's."""
-    history = [sabir.user("?"), call(), call("add", 2), result(3, 2, "add"), result(), sabir.user("And?")]
-
-    assert contents(history)[1:] == [
-        {
-            "role": "model",
-            "parts": [
-                {"functionCall": {"name": "weather", "args": {}}},
-                {"functionCall": {"name": "add", "args": {}}},
-            ],
-        },
-        {
-            "role": "user",
-            "parts": [
-                {"functionResponse": {"name": "weather", "response": {"output": "18 °C"}}},
-                {"functionResponse": {"name": "add", "response": {"output": 3}}},
-            ],
-        },
-        {"role": "user", "parts": [{"text": "And?"}]},
-    ]
-
-
 def test_a_call_that_follows_the_model_gets_a_users_content_before_it() -> None:
     """A turn between two of the model's may be empty here: its medium is dropped, the call's place stays legal."""
     lost = message(MediaPart(modality="image", url="data:image/gif;base64,R0lGODlh"), policy="user")
@@ -146,25 +106,6 @@ def test_a_call_that_follows_the_model_gets_a_users_content_before_it() -> None:
     assert ("synthesized", "") in losses(rendering)
 
 
-@pytest.mark.parametrize(
-    ("given", "sent"),
-    [
-        ("18 °C", {"output": "18 °C"}),
-        ("", {"output": ""}),
-        (3, {"output": 3}),
-        (None, {"output": None}),
-        ([1], {"output": [1]}),
-        ({}, {}),
-        ({"celsius": 18}, {"celsius": 18}),
-        ({"output": 1, "more": 2}, {"output": {"output": 1, "more": 2}}),
-        ({"error": "is what I study"}, {"output": {"error": "is what I study"}}),
-    ],
-)
-def test_a_result_is_an_object(given: Any, sent: Any) -> None:
-    """UP-08: an object stands for itself unless the wire would read its keys as its own; all else is its `output`."""
-    assert response(result(given)) == {"name": "weather", "response": sent}
-
-
 def test_a_result_that_holds_a_reference_goes_as_json_text() -> None:
     """`$ref` in a response is resolved as a reference to a part; the text cannot be."""
     rendering = render([sabir.user("?"), call(), result({"schema": [{"$ref": "#/x"}]})])
@@ -172,22 +113,6 @@ def test_a_result_that_holds_a_reference_goes_as_json_text() -> None:
 
     assert found == {"output": '{"schema":[{"$ref":"#/x"}]}'}
     assert losses(rendering) == [("rewritten", "payload.result")]
-
-
-@pytest.mark.parametrize(
-    ("error", "sent"),
-    [
-        ({"error_type": "Boom", "error_message": "no"}, {"type": "Boom", "message": "no"}),
-        (
-            {"error_type": "Boom", "error_message": "no", "retryable": True},
-            {"type": "Boom", "message": "no", "retryable": True},
-        ),
-        ({"error_type": "error", "error_message": "no"}, "no"),
-    ],
-)
-def test_an_error_result_stands_under_error(error: Mapping[str, Any], sent: Any) -> None:
-    """UP-09: the wire's own flag."""
-    assert response(result(is_error=True, **error))["response"] == {"error": sent}
 
 
 def test_a_results_media_stand_beside_its_text() -> None:
@@ -305,56 +230,6 @@ def test_a_models_generation_is_in_its_name(model: str, number: int) -> None:
     assert generation(model) == number
 
 
-@pytest.mark.parametrize(
-    ("part", "sent"),
-    [
-        ({"url": PIXEL}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}),
-        ({"url": "data:image/jpg;base64,/+8="}, {"inlineData": {"mimeType": "image/jpeg", "data": "/+8="}}),
-        (
-            {"url": "https://x.org/a.PNG?b=1"},
-            {"fileData": {"mimeType": "image/png", "fileUri": "https://x.org/a.PNG?b=1"}},
-        ),
-        (
-            {"url": "https://x.org/a", "mime": "image/webp"},
-            {"fileData": {"mimeType": "image/webp", "fileUri": "https://x.org/a"}},
-        ),
-        *(
-            ({"url": "https://x.org/a", "mime": hint}, {"fileData": {"fileUri": "https://x.org/a"}})
-            for hint in ("photo", "image/*", "*/*", "image/", "", "image/png, image/webp")
-        ),
-        (
-            {"url": "https://x.org/a.png", "mime": "image/*"},
-            {"fileData": {"mimeType": "image/png", "fileUri": "https://x.org/a.png"}},
-        ),
-        (
-            {"url": "https://x.org/a", "name": "sky.webp"},
-            {"fileData": {"mimeType": "image/webp", "fileUri": "https://x.org/a"}},
-        ),
-        (
-            {"url": "data:image/PNG;q=1;base64,AAA="},
-            {"inlineData": {"mimeType": "image/png;q=1", "data": "AAA="}},
-        ),
-        (
-            {"url": "https://x.org/a", "mime": "image/PNG; q=1"},
-            {"fileData": {"mimeType": "image/png;q=1", "fileUri": "https://x.org/a"}},
-        ),
-        (
-            {"url": "provider-file:google/files/abc", "mime": "image/png"},
-            {"fileData": {"mimeType": "image/png", "fileUri": f"{ENDPOINT}/v1beta/files/abc"}},
-        ),
-        (
-            {"url": "provider-file:google/gs://bucket/a.heic"},
-            {"fileData": {"mimeType": "image/heic", "fileUri": "gs://bucket/a.heic"}},
-        ),
-    ],
-)
-def test_a_medium_is_bytes_or_an_address_with_the_type_that_is_known(part: Any, sent: Any) -> None:
-    """A hint, else an ending; a type that nobody tells is left out, for a wrong one is refused."""
-    history = [message(MediaPart(modality="image", **part), policy="user")]
-
-    assert contents(history) == [{"role": "user", "parts": [sent]}]
-
-
 REPORT = "https://x.org/report"
 
 
@@ -386,18 +261,6 @@ def test_a_document_goes_with_its_type_or_says_that_it_wants_one(part: Any, sent
         assert all("pass mime=, for example 'application/pdf'" in loss.reason for loss in lost)
     dropped = render([sabir.user("?", medium)], settings=Settings(unsupported_media="drop"))
     assert [loss.kind for loss in dropped.losses] == ([] if sent else ["dropped"])
-
-
-@pytest.mark.parametrize(
-    ("modality", "url"),
-    [("image", "data:image/gif;base64,R0lGODlh"), ("document", "data:application/msword;base64,AAAA")],
-)
-def test_a_type_that_the_vendor_does_not_read_becomes_a_placeholder(modality: Any, url: str) -> None:
-    """PJ-50: a loss names it."""
-    rendering = render([message(MediaPart(modality=modality, url=url), policy="user")])
-
-    assert json.loads(rendering.body_bytes)["contents"][0]["parts"] == [{"text": f"[{modality} not shown]"}]
-    assert losses(rendering) == [("downgraded", "parts[0]")]
 
 
 def test_a_foreign_models_image_becomes_a_placeholder() -> None:
@@ -440,41 +303,11 @@ def test_an_option_name_is_made_one_of_the_wires() -> None:
     assert losses(rendering) == [("rewritten", "payload.option_name")]
 
 
-@pytest.mark.parametrize(
-    ("model", "family"),
-    [
-        ("gemini-3-pro-preview", "gemini-3-pro"),
-        ("gemini-2.0-flash-001", "gemini-2.0-flash"),
-        ("models/gemini-2.5-flash-preview-09-2025", "gemini-2.5-flash"),
-        ("gemini-2.5-flash-lite", "gemini-2.5-flash-lite"),
-        ("gemini-3.1-pro-preview-customtools", "gemini-3.1-pro-preview-customtools"),
-        ("", ""),
-    ],
-)
-def test_releases_of_one_model_read_each_others_signatures(model: str, family: str) -> None:
-    """Another model's are not given back."""
-    assert GENERATE_CONTENT.family(model) == family
-
-
 def test_a_path_keeps_the_models_folder_and_is_quoted() -> None:
     """A tuned model is not below `models/`."""
     target = Target(provider="google", dialect=GENERATE_CONTENT.name, model="tunedModels/my own")
 
     assert GENERATE_CONTENT.path(target, streaming=False) == "/v1beta/tunedModels/my%20own:generateContent"
-
-
-def test_a_count_is_asked_for_with_the_whole_request() -> None:
-    """System text and options count too."""
-    rendering = render([sabir.system("Be brief."), sabir.user("Hi")])
-    body = rendering.body
-
-    path, counted = GENERATE_CONTENT.encode_count(body, rendering.target) or ("", {})
-    assert path == "/v1beta/models/gemini-2.5-flash:countTokens"
-    assert counted == {"generateContentRequest": {"model": "models/gemini-2.5-flash", **body}}
-    assert GENERATE_CONTENT.decode_count(b'{"totalTokens":31}') == 31
-    for answer in (b"<html>", b"{}", b"[]"):
-        with pytest.raises(sabir.errors.ResponseInvalid, match="expected totalTokens"):
-            GENERATE_CONTENT.decode_count(answer)
 
 
 def test_a_count_at_vertex_has_fields_of_its_own() -> None:

@@ -231,30 +231,6 @@ def test_what_stands_beside_results_becomes_a_content_of_its_own() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("part", "url"),
-    [
-        ({"fileUri": "https://x.org/a.pdf", "mimeType": "application/pdf"}, "https://x.org/a.pdf"),
-        ({"fileUri": "gs://b/a.pdf", "mimeType": "application/pdf"}, "provider-file:google/gs://b/a.pdf"),
-        (
-            {
-                "fileUri": "https://generativelanguage.googleapis.com/v1beta/files/a1",
-                "mimeType": "application/pdf",
-            },
-            "provider-file:google/a1",
-        ),
-    ],
-)
-def test_files_are_media_by_where_they_are(part: Any, url: str) -> None:
-    """The vendor's own are known to the vendor alone; a web address is everyone's."""
-    history = decode({"role": "user", "parts": [{"fileData": part}]})
-    (medium,) = history.messages[0].parts
-
-    assert isinstance(medium, MediaPart)
-    assert (medium.url, medium.modality, medium.mime) == (url, "document", "application/pdf")
-    assert back(history)["contents"][0]["parts"] == [{"fileData": part}]
-
-
 VIDEO = {"fileData": {"fileUri": "https://x.org/v.mp4", "mimeType": "video/mp4"}}
 SOUND = {"fileData": {"fileUri": "https://x.org/s.mp3", "mimeType": "audio/mpeg"}}
 PIXEL = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
@@ -388,20 +364,3 @@ def test_what_has_no_place_is_a_loss_by_its_path() -> None:
         ("dropped", "contents[1]"),
         ("dropped", "generationConfig.unheardOf"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("request_body", "words"),
-    [
-        ({}, "contents is missing"),
-        ({"contents": "Hi."}, "contents is 'Hi.'; expected an array"),
-        ({"contents": ["Hi."]}, r"contents\[0\] is 'Hi.'; expected an object"),
-        ({"contents": [{"role": "tool", "parts": []}]}, r"contents\[0\].role is 'tool'; expected user or model"),
-        ({"contents": [{"role": "model", "parts": [{"functionCall": {}}]}]}, "functionCall.name is missing"),
-        ({"contents": [], "tools": [1]}, r"tools\[0\] is 1; expected an object"),
-    ],
-)
-def test_what_is_no_request_says_where(request_body: Any, words: str) -> None:
-    """In one line, with the place."""
-    with pytest.raises(HistoryInvalid, match=words):
-        DIALECT.decode_history(request_body)

@@ -2,20 +2,20 @@
 
 import json
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.contract.framing import ServerEvent
 from sabir.contract.scope import DecodeScope
-from sabir.errors import CallError, Overloaded, StreamBroken
-from sabir.reading.fold import Fold
+from sabir.errors import CallError
 from sabir.vocabulary.messages import OptionCallPayload
 from sabir.vocabulary.parts import ReasoningPart, TextPart
-from sabir.vocabulary.reply import BlockEnd, BlockStart, Reply, StreamEvent
+from sabir.vocabulary.reply import BlockEnd, BlockStart, StreamEvent
 from sabir.vocabulary.target import Target
 from sabir_google.dialect import GENERATE_CONTENT
+
+from tests.providers import wires
 
 SCOPE = DecodeScope(target=Target(provider="google", dialect=GENERATE_CONTENT.name, model="gemini-3-pro"))
 SIGNED = {"text": "", "thoughtSignature": "c2ln"}
@@ -30,16 +30,10 @@ def chunk(
 
 
 def events(chunks: Iterable[Any]) -> list[StreamEvent]:
-    decoder = GENERATE_CONTENT.decoder(SCOPE)
-    found = [event for each in chunks for event in decoder.feed(ServerEvent(json.dumps(each)))]
-    return [*found, *decoder.close()]
+    return wires.events(SCOPE, *chunks)
 
 
-def fold(*chunks: Any) -> Reply:
-    whole = Fold(SCOPE)
-    for event in events(chunks):
-        whole.feed(event)
-    return whole.reply()
+fold = partial(wires.fold, SCOPE)
 
 
 def shown(chunks: Iterable[Any]) -> list[tuple[str, int | None, str | None]]:
@@ -182,21 +176,6 @@ def test_a_blocked_prompt_ends_a_stream_too() -> None:
     reply = fold({"promptFeedback": {"blockReason": "SAFETY"}})
 
     assert (reply.messages, reply.finish_reason, reply.raw_finish_reason) == ((), "content_filter", "SAFETY")
-
-
-def test_a_stream_without_a_reason_is_broken() -> None:
-    """The SDK takes a clean end for the whole; what came is in `partial`."""
-    with pytest.raises(StreamBroken) as raised:
-        fold(chunk({"text": "Hel"}))
-
-    assert raised.value.partial.text == "Hel"
-
-
-def test_an_error_among_the_chunks_is_raised() -> None:
-    """As the vendor reports it in mid-stream."""
-    error = {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}
-    with pytest.raises(Overloaded, match="overloaded"):
-        events([chunk({"text": "a"}), error])
 
 
 parts = st.one_of(

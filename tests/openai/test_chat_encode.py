@@ -8,18 +8,14 @@ import pytest
 import sabir
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 from pydantic import BaseModel, Field
-from sabir.base.values import FrozenDict
 from sabir.contract.protocols import Rendering
-from sabir.contract.scope import LossLog, RequestScope
-from sabir.errors import SettingsInvalid
 from sabir.options.option import Option
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
-from sabir.vocabulary.settings import WIRE_SETTINGS, Settings, SettingsReader
+from sabir.vocabulary.settings import Settings
 from sabir.vocabulary.target import ModelInfo, Target
 from sabir_openai.chat_dialect import CHAT
-from sabir_openai.chat_request import encode_request
 from sabir_openai.dialect import variant
 from sabir_openai.settings import ChatSettings
 
@@ -28,7 +24,6 @@ HOME = Origin(provider="openai", dialect="openai.chat", model="gpt-4o-2024-08-06
 ELSEWHERE = Origin(provider="other", dialect="other.wire", model="x")
 PNG = "data:image/png;base64,iVBORw0KGgo="
 WAV = "data:audio/wav;base64,UklGRg=="
-PDF = "data:application/pdf;base64,JVBERi0="
 REASONING = ModelInfo(prefix="o", reasoning=True, rejects=("stop",))
 
 
@@ -83,33 +78,6 @@ def weather(city: str) -> str:
 WEATHER = Option.from_function(weather)
 
 
-def test_a_whole_conversation_is_these_bytes() -> None:
-    """System, user, parallel calls as one message, their results in order, the answer (UP-11, UP-21)."""
-    history = [
-        sabir.system("Be brief."),
-        sabir.user("Umbrella?", sabir.image("https://example.org/sky.jpg"), "Look up."),
-        said(TextPart(text="Let me look.")),
-        call(1, arguments={"city": "Ulm"}),
-        call(2, arguments={"city": "Köln"}),
-        result(1, result={"degrees": 18}),
-        result(2, result="rain"),
-        said(TextPart(text="Yes.")),
-    ]
-
-    assert render(history).body_bytes.decode() == (
-        '{"model":"gpt-4o","messages":['
-        '{"role":"system","content":"Be brief."},'
-        '{"role":"user","content":[{"type":"text","text":"Umbrella?"},'
-        '{"type":"image_url","image_url":{"url":"https://example.org/sky.jpg"}},{"type":"text","text":"Look up."}]},'
-        '{"role":"assistant","content":"Let me look.","tool_calls":['
-        '{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{\\"city\\":\\"Ulm\\"}"}},'
-        '{"id":"call_2","type":"function","function":{"name":"weather","arguments":"{\\"city\\":\\"Köln\\"}"}}]},'
-        '{"role":"tool","tool_call_id":"call_1","content":"{\\"degrees\\":18}"},'
-        '{"role":"tool","tool_call_id":"call_2","content":"rain"},'
-        '{"role":"assistant","content":"Yes."}]}'
-    )
-
-
 @pytest.mark.parametrize(
     ("info", "quirks", "role"),
     [
@@ -124,94 +92,6 @@ def test_reasoning_models_take_instructions_as_developer(info: ModelInfo, quirks
     found = messages([sabir.system("A"), sabir.user("B"), sabir.system("C")], info=info, quirks=quirks)
 
     assert [message["role"] for message in found] == [role, "user", role]
-
-
-@pytest.mark.parametrize(
-    ("part", "expected"),
-    [
-        (
-            MediaPart(modality="image", url="https://example.org/a.gif"),
-            {"type": "image_url", "image_url": {"url": "https://example.org/a.gif"}},
-        ),
-        (MediaPart(modality="image", url=PNG), {"type": "image_url", "image_url": {"url": PNG}}),
-        (
-            MediaPart(modality="image", url="data:image/png,%89PNG"),
-            {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}},
-        ),
-        (
-            MediaPart(modality="audio", url=WAV),
-            {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
-        ),
-        (
-            MediaPart(modality="audio", url="data:audio/mpeg;base64,SUQz"),
-            {"type": "input_audio", "input_audio": {"data": "SUQz", "format": "mp3"}},
-        ),
-        (
-            MediaPart(modality="document", url=PDF, name="bill.pdf"),
-            {"type": "file", "file": {"filename": "bill.pdf", "file_data": PDF}},
-        ),
-        (
-            MediaPart(modality="document", url=PDF),
-            {"type": "file", "file": {"filename": "document.pdf", "file_data": PDF}},
-        ),
-        (
-            MediaPart(modality="document", url="provider-file:openai/file-1"),
-            {"type": "file", "file": {"file_id": "file-1"}},
-        ),
-    ],
-)
-def test_each_medium_has_its_form(part: MediaPart, expected: dict[str, Any]) -> None:
-    """Images by URL or data, sound as raw base64, PDF as data or id."""
-    assert messages([sabir.user(part)]) == [{"role": "user", "content": [expected]}]
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        MediaPart(modality="image", url="provider-file:openai/file-1"),
-        MediaPart(modality="image", url="data:image/bmp;base64,Qk0="),
-        MediaPart(modality="audio", url="https://example.org/a.mp3"),
-        MediaPart(modality="audio", url="data:audio/flac;base64,ZkxhQw=="),
-        MediaPart(modality="document", url="https://example.org/a.pdf"),
-        MediaPart(modality="document", url="data:text/plain;base64,QQ=="),
-        MediaPart(modality="video", url="https://example.org/a.mp4"),
-    ],
-)
-def test_what_the_wire_has_no_place_for_is_a_placeholder(part: MediaPart) -> None:
-    """UP-08: never dropped silently; no image by id, no sound or document by URL, no video."""
-    rendering = render([sabir.user("See", part)])
-    content = json.loads(rendering.body_bytes)["messages"][0]["content"]
-
-    assert [piece["type"] for piece in content] == ["text", "text"]
-    assert losses(rendering) == [("downgraded", "parts[1]")]
-
-
-@pytest.mark.parametrize(
-    ("fields", "content"),
-    [
-        ({"result": "text"}, "text"),
-        ({"result": ""}, '""'),
-        ({"result": None}, "null"),
-        ({"result": 0}, "0"),
-        ({"result": {"b": 1, "a": [2]}}, '{"a":[2],"b":1}'),
-        ({"parts": (TextPart(text="seen"),)}, "seen"),
-        (
-            {"parts": (TextPart(text="a"), TextPart(text="b"))},
-            [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
-        ),
-        (
-            {"is_error": True, "error_type": "Timeout", "error_message": "no answer", "retryable": True},
-            '{"error":{"type":"Timeout","message":"no answer","retryable":true}}',
-        ),
-        (
-            {"is_error": True, "error_type": "E", "error_message": "m", "parts": (TextPart(text="log"),)},
-            [{"type": "text", "text": '{"error":{"type":"E","message":"m"}}'}, {"type": "text", "text": "log"}],
-        ),
-    ],
-)
-def test_a_result_is_text_that_says_whether_it_failed(fields: dict[str, Any], content: Any) -> None:
-    """UP-09: errors reach the model as errors; falsy results as they are; never empty."""
-    assert messages([call(), result(**fields)])[1] == {"role": "tool", "tool_call_id": "call_1", "content": content}
 
 
 def test_media_of_a_result_are_reported_and_its_text_stays() -> None:
@@ -472,71 +352,11 @@ def test_ids_that_the_wire_takes_stay_and_others_become_valid() -> None:
     assert [item["tool_call_id"] for item in found[1::2]] == [item["tool_calls"][0]["id"] for item in found[::2]]
 
 
-def test_every_neutral_setting_has_its_field() -> None:
-    """One table from settings to fields."""
-    settings = {"max_output_tokens": 9, "temperature": 0.5, "top_p": 0.9, "stop": ("a", "b"), "seed": 7}
-
-    assert head(**settings) == {
-        "max_completion_tokens": 9,
-        "temperature": 0.5,
-        "top_p": 0.9,
-        "stop": ["a", "b"],
-        "seed": 7,
-    }
-    assert head(reasoning_effort="low", info=REASONING) == {"reasoning_effort": "low"}
-
-
-def test_every_wire_setting_is_looked_at() -> None:
-    """A forgotten setting is a failure, not silence."""
-    reader = SettingsReader(Settings())
-    encode_request(
-        RequestScope(
-            target=TARGET,
-            settings=reader,
-            options=(),
-            option_names={},
-            system=(),
-            vendor=FrozenDict(),
-            losses=LossLog(),
-        )
-    )
-
-    assert reader.unread() == ()
-    assert len(WIRE_SETTINGS) == 9
-
-
 def test_quirks_rename_settings() -> None:
     """`max_tokens` for compatibles, but never for OpenAI's own reasoning models; Mistral's seed."""
     assert head(max_output_tokens=9, quirks=["max_tokens"]) == {"max_tokens": 9}
     assert head(max_output_tokens=9, quirks=["max_tokens"], info=REASONING) == {"max_completion_tokens": 9}
     assert head(seed=7, quirks=["random_seed"]) == {"random_seed": 7}
-
-
-@pytest.mark.parametrize(
-    ("settings", "info", "lost"),
-    [
-        ({"stop": "a"}, REASONING, ["settings.stop"]),
-        ({"temperature": 1, "reasoning_effort": "low"}, REASONING, ["settings.temperature"]),
-        ({"reasoning_effort": "low"}, ModelInfo(prefix="", reasoning=False), ["settings.reasoning_effort"]),
-        ({"parallel_options": True}, None, ["settings.parallel_options"]),
-        ({"option_choice": "auto"}, None, ["settings.option_choice"]),
-        ({"stop": tuple("abcdef")}, None, ["settings.stop[4]", "settings.stop[5]"]),
-    ],
-)
-def test_what_cannot_be_sent_is_a_loss(settings: dict[str, Any], info: ModelInfo | None, lost: list[str]) -> None:
-    """UP-18: reported, not sent."""
-    rendering = render([sabir.user("Hi")], (), Settings(**settings), info=info)
-
-    assert losses(rendering) == [("dropped", path) for path in lost]
-
-
-def test_a_reasoning_model_samples_while_it_does_not_reason() -> None:
-    """gpt-5.1 and later take a temperature until an effort is asked for."""
-    assert head(temperature=1, info=REASONING) == {"temperature": 1.0}
-    assert head(temperature=1, reasoning_effort="none", info=REASONING) == {
-        "temperature": 1.0,
-        "reasoning_effort": "none",
-    }
 
 
 def test_options_are_functions_strict_where_nothing_changes() -> None:
@@ -555,31 +375,6 @@ def test_options_are_functions_strict_where_nothing_changes() -> None:
     assert "strict" not in head(options=[WEATHER], quirks=["no_strict"])["tools"][0]["function"]
 
 
-@pytest.mark.parametrize(
-    ("choice", "expected"),
-    [
-        ("auto", "auto"),
-        ("none", "none"),
-        ("required", "required"),
-        ("weather", {"type": "function", "function": {"name": "weather"}}),
-        ("calculator", {"type": "custom", "custom": {"name": "calculator"}}),
-    ],
-)
-def test_a_choice_is_a_word_or_names_what_is_offered(choice: str, expected: Any) -> None:
-    """Options and the vendor's own declarations alike."""
-    vendor = {"openai": {"tools": [{"type": "custom", "custom": {"name": "calculator"}}]}}
-    found = head(options=[WEATHER], option_choice=choice, parallel_options=False, vendor=vendor)
-
-    assert (found["tool_choice"], found["parallel_tool_calls"]) == (expected, False)
-    assert [tool["type"] for tool in found["tools"]] == ["function", "custom"]
-
-
-def test_a_choice_that_is_not_offered_is_refused() -> None:
-    """The error names what is offered."""
-    with pytest.raises(SettingsInvalid, match="'rain', which is not offered; offered are: weather"):
-        head(options=[WEATHER], option_choice="rain")
-
-
 class Invoice(BaseModel):
     """An invoice."""
 
@@ -595,22 +390,6 @@ class Order(BaseModel):
 
 class Limited(BaseModel):
     code: str = Field(min_length=3)
-
-
-def test_a_response_format_is_a_strict_schema_where_it_can_be() -> None:
-    """Every property required, every object closed; nothing lost where null stands for absent."""
-    rendering = render([sabir.user("Hi")], (), Settings(response_format=Invoice))
-    found = json.loads(rendering.body_bytes)["response_format"]
-
-    assert found["json_schema"] | {"schema": 0} == {
-        "name": "Invoice",
-        "schema": 0,
-        "strict": True,
-        "description": "An invoice.",
-    }
-    assert found["json_schema"]["schema"]["required"] == ["number", "total", "note"]
-    assert found["json_schema"]["schema"]["additionalProperties"] is False
-    assert losses(rendering) == []
 
 
 def test_what_a_strict_schema_changes_or_cannot_say_is_a_loss() -> None:
@@ -645,35 +424,6 @@ def test_a_format_name_is_made_valid_and_an_endpoint_without_schemas_gets_json()
     assert losses(plain) == [("downgraded", "settings.response_format")]
 
 
-def test_vendor_settings_are_sent_as_they_are() -> None:
-    """Under the provider's name, validated, never another's."""
-    vendor = {"openai": {"service_tier": "flex", "logprobs": True, "n": 2}, "other": {"x": 1}}
-
-    assert head(vendor=vendor) == {"service_tier": "flex", "logprobs": True, "n": 2}
-
-
-def test_a_vendor_setting_that_is_unknown_is_refused_in_one_line() -> None:
-    """The error names the setting, what there is, and where all else goes."""
-    with pytest.raises(SettingsInvalid) as raised:
-        head(vendor={"openai": {"servicetier": "flex"}})
-
-    message = str(raised.value)
-    assert "servicetier" in message
-    assert "service_tier" in message
-    assert "extra_body" in message
-    assert "\n" not in message
-
-
-def test_a_vendor_choice_wins_and_says_so() -> None:
-    """Two settings for one field: the vendor's own is sent, the neutral one is a loss."""
-    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}
-    settings = Settings(option_choice="required", vendor={"openai": {"tool_choice": allowed}})
-    rendering = render([sabir.user("Hi")], [WEATHER], settings)
-
-    assert json.loads(rendering.body_bytes)["tool_choice"] == allowed
-    assert losses(rendering) == [("dropped", "settings.option_choice")]
-
-
 def test_every_field_of_the_sdk_has_its_place() -> None:
     """Neutral, vendor's, the dialect's own, or deprecated: a field that the SDK adds shows up here."""
     neutral = {
@@ -693,8 +443,3 @@ def test_a_stream_asks_for_its_usage() -> None:
 
     assert (streamed["stream"], streamed["stream_options"]) == (True, {"include_usage": True})
     assert variant("chat", streams_usage=False).streaming_fields == {"stream": True}
-
-
-def test_the_wire_counts_no_tokens() -> None:
-    """Nothing is sent to a place that does not exist."""
-    assert CHAT.encode_count({}, Target(provider="openai", dialect="openai.chat")) is None

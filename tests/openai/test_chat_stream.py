@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletionChunk
-from sabir.contract.framing import ServerEvent
 from sabir.contract.scope import DecodeScope
-from sabir.errors import CallError, ContextTooLong, RateLimited, ResponseInvalid, ServerFailed, StreamBroken
-from sabir.reading.fold import Fold
+from sabir.errors import StreamBroken
 from sabir.vocabulary.parts import MediaPart, OpaquePart, ReasoningPart, TextPart
-from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, StreamEvent
+from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart
 from sabir.vocabulary.target import Target
 from sabir_openai.chat_dialect import CHAT
+
+from tests.providers import wires
+from tests.providers.wires import same
 
 TARGET = Target(provider="openai", dialect="openai.chat", model="gpt-4o")
 SCOPE = DecodeScope(target=TARGET, option_names={"my_tool": "my.tool"}, request_id="req_1")
@@ -29,33 +31,13 @@ def chunk(delta: Any = None, finish: str | None = None, index: int = 0, **fields
     return {**head, "choices": [choice], **fields}
 
 
-def events(*chunks: Any, name: str = "") -> list[StreamEvent]:
-    decoder = CHAT.decoder(SCOPE)
-    found: list[StreamEvent] = []
-    for each in chunks:
-        data = each if isinstance(each, str) else json.dumps(each)
-        found += decoder.feed(ServerEvent(data, name))
-    return [*found, *decoder.close()]
-
-
-def folded(*chunks: Any) -> Reply:
-    fold = Fold(SCOPE)
-    for event in events(*chunks):
-        fold.feed(event)
-    return fold.reply()
+events, folded = partial(wires.events, SCOPE), partial(wires.fold, SCOPE)
 
 
 def whole(message: dict[str, Any], finish: str = "stop", **fields: Any) -> Reply:
     choice = {"index": 0, "message": message, "finish_reason": finish, **fields.pop("choice", {})}
     head = {"id": "chatcmpl-1", "created": 1, "model": "gpt-4o-2024-08-06"}
     return CHAT.decode(json.dumps({**head, "choices": [choice], **fields}).encode(), SCOPE)
-
-
-def same(left: Reply, right: Reply) -> bool:
-    """Equal but for the messages' own ids."""
-    pairs = zip(left.messages, right.messages, strict=True)
-    bare = {"messages": (), "alternatives": ()}
-    return all(a.same_content(b) for a, b in pairs) and left.model_copy(update=bare) == right.model_copy(update=bare)
 
 
 def call(
@@ -357,40 +339,6 @@ def test_nothing_follows_the_end() -> None:
     assert found[-1].type == "reply-end"
 
 
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        ({"error": {"message": "slow down", "code": "rate_limit_exceeded"}}, RateLimited),
-        ({"error": {"code": 429, "message": "slow down"}}, RateLimited),
-        (
-            {"error": {"code": 502, "message": "upstream"}, "choices": [{"index": 0, "finish_reason": "error"}]},
-            ServerFailed,
-        ),
-        ({"error": {"type": "exceed_context_size_error", "message": "too long", "code": 400}}, ContextTooLong),
-        ({"error": "gone"}, ServerFailed),
-    ],
-)
-def test_an_error_in_the_stream_is_raised(error: dict[str, Any], kind: type[CallError]) -> None:
-    """With the request's id; core adds what had arrived."""
-    with pytest.raises(kind) as raised:
-        events(chunk({"content": "a"}), error)
-
-    assert (raised.value.provider, raised.value.request_id) == ("openai", "req_1")
-
-
-def test_an_event_called_error_is_one_without_the_word_inside() -> None:
-    """Some gateways name the event instead."""
-    with pytest.raises(RateLimited):
-        events({"message": "slow down", "code": 429}, name="error")
-
-
-@pytest.mark.parametrize("data", ["<html>", "{", "[1]", '"a"'])
-def test_an_event_that_is_no_object_is_an_invalid_response(data: str) -> None:
-    """Half an event, HTML: one line."""
-    with pytest.raises(ResponseInvalid):
-        events(data)
-
-
 def test_the_fold_is_what_the_sdks_own_accumulator_gives() -> None:
     """Law 8, against the vendor's accumulation of the same chunks."""
     usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
@@ -440,28 +388,3 @@ def test_any_cutting_folds_to_the_same_reply(text: str, reasoning: str, argument
     message = {"reasoning_content": reasoning, "content": text, "tool_calls": [function]}
 
     assert same(folded(*map(chunk, deltas), chunk({}, "tool_calls")), whole(message, "tool_calls"))
-
-
-wire_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-1, 3) | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(
-            ["content", "refusal", "audio", "tool_calls", "function_call", "function", "custom", "reasoning", "type",
-             "text", "index", "id", "name", "arguments", "input", "data", "transcript", "reasoning_details", "images"]
-        ),
-        inner,
-        max_size=4,
-    ),
-    max_leaves=10,
-)  # fmt: skip
-
-
-@given(deltas=st.lists(wire_values, max_size=4), logs=wire_values)
-def test_any_deltas_end_in_a_reply_or_an_error_of_the_library(deltas: list[Any], logs: Any) -> None:
-    """Law 10: whatever types a stream's chunks hold, and every block that began also ends."""
-    chunks = [chunk(delta, choice={"logprobs": logs}) for delta in deltas]
-    try:
-        folded(*chunks, chunk({}, "stop"), DONE)
-    except CallError:
-        return

@@ -6,7 +6,6 @@ import json
 import pytest
 import sabir
 from sabir.calling.fallback import fallback
-from sabir.errors import AuthenticationFailed, ContentFiltered, ContextTooLong, NoneAnswered, StreamBroken
 from sabir.vocabulary.reply import Reply
 from sabir_testing.loopback import Server, head
 
@@ -103,33 +102,6 @@ def test_an_answer_that_is_none_is_passed_over(surface: str) -> None:
     assert (reply.text, [each.error for each in reply.passed]) == ("Here.", [kind])
 
 
-def test_a_refused_connection_is_passed_over(surface: str) -> None:
-    """Nobody listens at the first one's port."""
-    with Server(answer(surface)) as second:
-        reply = ask("http://127.0.0.1:9", second.url, surface)
-
-    assert (reply.text, [each.error for each in reply.passed]) == ("Here.", ["ConnectionFailed"])
-
-
-@pytest.mark.parametrize(
-    ("script", "kind"),
-    [
-        (error(401, "Incorrect API key", "invalid_api_key"), AuthenticationFailed),
-        (error(400, "too long", "context_length_exceeded"), ContextTooLong),
-        (error(400, "flagged", "content_filter"), ContentFiltered),
-    ],
-)
-def test_what_another_provider_would_not_mend_is_raised(
-    script: list[bytes], kind: type[Exception], surface: str
-) -> None:
-    """A wrong key, a conversation that is too long, a filter: the next is not asked."""
-    with Server(script) as first, Server(answer(surface)) as second:
-        with pytest.raises(kind):
-            ask(first.url, second.url, surface)
-
-    assert second.asked == []
-
-
 @pytest.mark.parametrize("surface", ["stream_sync", "stream"])
 def test_a_stream_that_breaks_before_its_first_event_is_passed_over(surface: str) -> None:
     """The first sends a head and hangs up; nothing of it is seen."""
@@ -137,25 +109,3 @@ def test_a_stream_that_breaks_before_its_first_event_is_passed_over(surface: str
         reply = ask(first.url, second.url, surface)
 
     assert (reply.text, [each.target.model for each in reply.passed]) == ("Here.", ["first"])
-
-
-@pytest.mark.parametrize("surface", ["stream_sync", "stream"])
-def test_a_stream_that_breaks_after_its_first_event_is_broken(surface: str) -> None:
-    """What came is in `partial`, and nobody else is asked."""
-    with Server(STREAM[:2]) as first, Server(STREAM) as second:
-        with pytest.raises(StreamBroken) as caught:
-            ask(first.url, second.url, surface)
-
-    assert (caught.value.partial.text, second.asked) == ("He", [])
-
-
-def test_where_both_are_down_one_line_says_so(surface: str) -> None:
-    """Each with its own words."""
-    with Server(DOWN["quota"][0]) as first, Server(DOWN["overloaded"][0]) as second:
-        with pytest.raises(NoneAnswered) as caught:
-            ask(first.url, second.url, surface)
-
-    line = str(caught.value)
-    assert line.startswith("no member answered: openai:first: QuotaExceeded: ")
-    assert "; openai:second: Overloaded: " in line
-    assert caught.value.retryable is True

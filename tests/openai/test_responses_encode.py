@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 import sabir
 from pydantic import BaseModel
-from sabir.base.values import FrozenDict
 from sabir.contract.protocols import Rendering
-from sabir.contract.scope import DecodeScope, LossLog, RequestScope
-from sabir.errors import ResponseInvalid, SettingsInvalid
+from sabir.contract.scope import DecodeScope
+from sabir.errors import SettingsInvalid
 from sabir.options.option import Option
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, Origin
 from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.vocabulary.settings import Settings, SettingsReader
+from sabir.vocabulary.settings import Settings
 from sabir.vocabulary.target import ModelInfo, Target
 from sabir_openai.responses_decode import opaque_item
 from sabir_openai.responses_dialect import RESPONSES
@@ -26,13 +25,6 @@ HOME = Origin(
 )
 AWAY = Origin(provider="other", dialect="other.wire", model="x")
 PIXEL = "data:image/png;base64,iVBORw0KGgo="
-CITY = {
-    "type": "object",
-    "properties": {"city": {"type": "string"}},
-    "required": ["city"],
-    "additionalProperties": False,
-}
-WEATHER = Option.from_schema("weather", "Current weather.", CITY)
 
 
 def render(
@@ -85,86 +77,6 @@ def test_system_messages_stay_apart_and_where_they_are() -> None:
     assert rendering.body["input"] == [text_message(role, text) for role, text in said]
     assert "instructions" not in rendering.body
     assert rendering.losses == ()
-
-
-@pytest.mark.parametrize(
-    ("medium", "part"),
-    [
-        (sabir.image("https://example.org/a.png"), {"type": "input_image", "image_url": "https://example.org/a.png"}),
-        (sabir.image(PIXEL), {"type": "input_image", "image_url": PIXEL}),
-        (sabir.image("data:image/png,%89PNG"), {"type": "input_image", "image_url": "data:image/png;base64,iVBORw=="}),
-        (sabir.image("provider-file:openai/file-1"), {"type": "input_image", "file_id": "file-1"}),
-        (sabir.document("https://example.org/a.pdf"), {"type": "input_file", "file_url": "https://example.org/a.pdf"}),
-        (sabir.document("provider-file:openai/file-2"), {"type": "input_file", "file_id": "file-2"}),
-        (
-            sabir.document("data:text/csv,a%2Cb"),
-            {"type": "input_file", "filename": "document.csv", "file_data": "data:text/csv;base64,YSxi"},
-        ),
-        (
-            MediaPart(modality="document", url="data:application/pdf;base64,JVBERi0=", name="bill.pdf"),
-            {"type": "input_file", "filename": "bill.pdf", "file_data": "data:application/pdf;base64,JVBERi0="},
-        ),
-    ],
-    ids=["image-url", "image-data", "image-percent", "image-file", "file-url", "file-id", "text-data", "named-pdf"],
-)
-def test_each_form_of_media_has_its_field(medium: MediaPart, part: dict[str, Any]) -> None:
-    """PJ-51; the user's side and option results take the same."""
-    part = {**part, "detail": "auto"} if part["type"] == "input_image" else part
-    rendering = render([sabir.user("See:", medium), call({}), result(parts=(TextPart(text="And:"), medium))])
-
-    assert rendering.body["input"][0]["content"] == [{"type": "input_text", "text": "See:"}, part]
-    assert rendering.body["input"][2]["output"] == [{"type": "input_text", "text": "And:"}, part]
-    assert rendering.losses == ()
-
-
-@pytest.mark.parametrize(
-    "medium",
-    [
-        sabir.audio("data:audio/wav;base64,UklGRg=="),
-        sabir.video("https://example.org/a.mp4"),
-        sabir.document("data:application/zip;base64,UEsDBA=="),
-        sabir.image("data:image/tiff;base64,SUkqAA=="),
-        sabir.image("provider-file:other/file-1"),
-    ],
-    ids=["audio", "video", "zip", "tiff", "another's file"],
-)
-def test_media_that_the_wire_does_not_take_leave_a_placeholder_and_a_loss(medium: MediaPart) -> None:
-    """Law 2: no sound, no video, no archive; nothing of another provider's."""
-    rendering = render([sabir.user(medium)])
-
-    assert rendering.body["input"][0]["content"][0]["text"].startswith(f"[{medium.modality} not shown")
-    assert losses(rendering) == [("downgraded", "parts[0]")]
-
-
-@pytest.mark.parametrize(
-    ("said", "output"),
-    [
-        ({"result": "18 °C"}, "18 °C"),
-        ({"result": {"b": 1, "a": [2.5, None]}}, '{"a":[2.5,null],"b":1}'),
-        ({"result": ""}, '""'),
-        ({"result": None}, "null"),
-        (
-            {"is_error": True, "error_type": "Timeout", "error_message": "too slow", "retryable": True},
-            '{"error":{"type":"Timeout","message":"too slow","retryable":true}}',
-        ),
-        (
-            {"is_error": True, "error_type": "E", "error_message": "no", "parts": (TextPart(text="log"),)},
-            [
-                {"type": "input_text", "text": '{"error":{"type":"E","message":"no"}}'},
-                {"type": "input_text", "text": "log"},
-            ],
-        ),
-    ],
-    ids=["text", "json", "empty", "nothing", "error", "error with parts"],
-)
-def test_a_result_is_one_output_of_its_call(said: dict[str, Any], output: Any) -> None:
-    """UP-09: an error says that it is one."""
-    rendering = render([sabir.user("?"), call({"city": "Rome"}), result(**said)])
-
-    assert rendering.body["input"][1:] == [
-        {"type": "function_call", "call_id": "call_1", "name": "weather", "arguments": '{"city":"Rome"}'},
-        {"type": "function_call_output", "call_id": "call_1", "output": output},
-    ]
 
 
 def test_arguments_go_back_as_they_came_to_the_same_dialect_alone() -> None:
@@ -363,82 +275,6 @@ def test_a_citation_that_is_not_the_vendors_is_a_loss(origin: Origin | None) -> 
     assert losses(rendering) == [("dropped", "parts[0].citations")]
 
 
-def test_a_request_is_self_contained_by_default() -> None:
-    """Nothing is stored; models known to reason are asked for their reasoning in encrypted form."""
-    assert body() == {"store": False}
-    assert body(info=ModelInfo(prefix="gpt-5", reasoning=False)) == {"store": False}
-    assert body(info=ModelInfo(prefix="gpt-5", reasoning=True)) == {
-        "store": False,
-        "include": ["reasoning.encrypted_content"],
-    }
-
-
-def test_settings_have_their_fields() -> None:
-    """Every wire setting is looked at, and what has a field is in it."""
-    settings = Settings(
-        max_output_tokens=100, temperature=0.5, top_p=0.9, option_choice="weather", parallel_options=False,
-        reasoning_effort=None,
-    )  # fmt: skip
-
-    assert body(settings, [WEATHER]) == {
-        "store": False,
-        "max_output_tokens": 100,
-        "temperature": 0.5,
-        "top_p": 0.9,
-        "tools": [
-            {
-                "type": "function", "name": "weather", "description": "Current weather.", "parameters": CITY,
-                "strict": True,
-            }
-        ],
-        "tool_choice": {"type": "function", "name": "weather"},
-        "parallel_tool_calls": False,
-    }  # fmt: skip
-    assert body(Settings(reasoning_effort="low")) == {"store": False, "reasoning": {"effort": "low"}}
-    assert body(Settings(option_choice="required"), [WEATHER])["tool_choice"] == "required"
-
-
-def test_every_wire_setting_is_looked_at() -> None:
-    """A setting that no code looks at is a failure, not silence."""
-    reader = SettingsReader(Settings())
-    RESPONSES.encode_request(
-        RequestScope(TARGET, reader, options=(), option_names={}, system=(), vendor=FrozenDict(), losses=LossLog())
-    )
-
-    assert reader.unread() == ()
-
-
-@pytest.mark.parametrize(
-    ("settings", "info", "lost"),
-    [
-        (Settings(stop=("x",), seed=1), None, ["settings.stop", "settings.seed"]),
-        (Settings(temperature=0.5), ModelInfo(prefix="o3", rejects=("temperature",)), ["settings.temperature"]),
-        (Settings(reasoning_effort="low"), ModelInfo(prefix="gpt-4", reasoning=False), ["settings.reasoning_effort"]),
-        (
-            Settings(option_choice="auto", parallel_options=True),
-            None,
-            ["settings.option_choice", "settings.parallel_options"],
-        ),
-    ],
-    ids=["no such field", "refused by the model", "does not reason", "no options"],
-)
-def test_a_setting_that_cannot_be_sent_is_a_loss(settings: Settings, info: ModelInfo | None, lost: list[str]) -> None:
-    """UP-18: never silence."""
-    rendering = render([sabir.user("Hi.")], settings=settings, info=info)
-
-    assert losses(rendering) == [("dropped", path) for path in lost]
-    assert rendering.body.keys() <= {"model", "input", "store"}
-
-
-def test_an_option_is_strict_only_where_its_schema_is_so_as_it_stands() -> None:
-    """`strict` is always said: without it the server tries strict and falls back."""
-    loose = Option.from_schema("find", "", {"type": "object", "properties": {"text": {"type": "string"}}})
-    declared = body(options=[WEATHER, loose])["tools"]
-
-    assert [(tool["name"], tool["strict"]) for tool in declared] == [("weather", True), ("find", False)]
-    assert declared[1] == {"type": "function", "name": "find", "parameters": loose.parameters, "strict": False}
-
-
 class Invoice(BaseModel):
     """An invoice."""
 
@@ -463,30 +299,6 @@ def test_a_response_format_is_strict_where_it_can_be_and_says_why_not() -> None:
     assert losses(loose) == [("downgraded", "settings.response_format"), ("rewritten", "settings.response_format.name")]
 
 
-def test_vendor_settings_go_last_and_join_the_neutral_ones() -> None:
-    """`reasoning`, `verbosity`, `include` and `tools` stand beside what neutral settings say; others are sent as is."""
-    vendor = {
-        "store": True,
-        "include": ["web_search_call.action.sources"],
-        "reasoning": {"summary": "auto"},
-        "verbosity": "low",
-        "tools": [{"type": "web_search"}],
-        "tool_choice": {"type": "web_search"},
-        "previous_response_id": "resp_1",
-    }
-    settings = Settings(vendor={"openai": vendor}, reasoning_effort="high", option_choice="auto")
-    rendering = render([sabir.user("Hi.")], [WEATHER], settings, ModelInfo(prefix="", reasoning=True))
-
-    found = rendering.body
-    assert (found["store"], found["previous_response_id"]) == (True, "resp_1")
-    assert found["include"] == ["reasoning.encrypted_content", "web_search_call.action.sources"]
-    assert found["reasoning"] == {"summary": "auto", "effort": "high"}
-    assert found["text"] == {"verbosity": "low"}
-    assert [tool["type"] for tool in found["tools"]] == ["function", "web_search"]
-    assert found["tool_choice"] == {"type": "web_search"}
-    assert losses(rendering) == [("dropped", "settings.option_choice")]
-
-
 def test_what_the_server_holds_is_not_sent_twice_unsaid() -> None:
     """A history with the very answer that the setting names is refused; what came after it is sent."""
     settings = Settings(vendor={"openai": {"previous_response_id": "resp_1"}})
@@ -498,60 +310,3 @@ def test_what_the_server_holds_is_not_sent_twice_unsaid() -> None:
         assert len(renderer.render(history[2:], settings=settings).body["input"]) == 200
         with pytest.raises(SettingsInvalid, match=r"previous_response_id 'resp_1'.*messages after it"):
             renderer.render(history, settings=settings)
-
-
-def test_a_background_response_is_stored() -> None:
-    """The vendor runs nothing in the background that it may not store."""
-    assert body(Settings(vendor={"openai": {"background": True}})) == {"store": True, "background": True}
-
-
-def test_a_vendors_own_option_can_be_chosen_by_its_name() -> None:
-    """Of a declaration with a name, whatever its type."""
-    settings = Settings(vendor={"openai": {"tools": [{"type": "custom", "name": "shell"}]}}, option_choice="shell")
-
-    assert body(settings)["tool_choice"] == {"type": "custom", "name": "shell"}
-
-
-@pytest.mark.parametrize(
-    ("settings", "match"),
-    [
-        (Settings(vendor={"openai": {"frequency_penalty": 1}}), "frequency_penalty.*previous_response_id"),
-        (Settings(option_choice="wether"), "'wether', which is not offered; offered are: weather"),
-    ],
-    ids=["vendor setting", "option choice"],
-)
-def test_a_setting_that_is_wrong_is_named_with_its_remedy(settings: Settings, match: str) -> None:
-    """Vendor settings are strict; a choice names what is offered."""
-    with pytest.raises(SettingsInvalid, match=match):
-        body(settings, [WEATHER])
-
-
-def test_the_vendor_counts_a_requests_tokens() -> None:
-    """Of the request, only what its counting endpoint takes is sent."""
-    settings = Settings(max_output_tokens=5, temperature=0.1, reasoning_effort="low", option_choice="auto")
-    rendering = render([sabir.user("Hi.")], [WEATHER], settings)
-    path, counted = RESPONSES.encode_count(rendering.body, rendering.target) or ("", {})
-
-    assert path == "/responses/input_tokens"
-    assert set(counted) == {"model", "input", "reasoning", "tools", "tool_choice"}
-    assert RESPONSES.decode_count(b'{"object":"response.input_tokens","input_tokens":42}') == 42
-    for answer in (b"", b"<html>", b"[]", b'{"input_tokens":"x"}'):
-        with pytest.raises(ResponseInvalid, match="expected input_tokens"):
-            RESPONSES.decode_count(answer)
-
-
-def test_a_stream_asks_for_events() -> None:
-    """The same body, and one field."""
-    rendering = render([sabir.user("Hi.")])
-
-    assert rendering.for_stream().body == {**rendering.body, "stream": True}
-    assert (rendering.path, rendering.for_stream().path) == ("/responses", "/responses")
-
-
-@pytest.mark.parametrize(
-    ("model", "family"),
-    [("gpt-5.4-2026-03-05", "gpt-5.4"), ("gpt-5.4", "gpt-5.4"), ("gpt-5.4-mini", "gpt-5.4-mini"), ("", "")],
-)
-def test_a_snapshot_reads_the_reasoning_of_its_model_alone(model: str, family: str) -> None:
-    """The server removes reasoning of another model (`model_mismatch`)."""
-    assert RESPONSES.family(model) == family

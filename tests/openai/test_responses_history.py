@@ -5,10 +5,7 @@ from typing import Any
 
 import pytest
 import sabir
-from hypothesis import given
-from hypothesis import strategies as st
 from sabir.contract.protocols import DecodedHistory
-from sabir.errors import HistoryInvalid
 from sabir.vocabulary.parts import MediaPart, OpaquePart, ReasoningPart, TextPart
 from sabir.vocabulary.settings import Settings
 
@@ -324,59 +321,3 @@ def test_a_request_that_goes_on_from_the_vendors_store_may_have_no_input(name: s
 
     assert history.messages == ()
     assert history.settings.vendor == {"openai": {name: value}}
-
-
-@pytest.mark.parametrize(
-    ("stored", "place"),
-    [
-        ({"model": "m"}, "input is missing; expected an array"),
-        ({"input": 5}, "input is 5; expected an array"),
-        ({"input": ["Hi."]}, "input[0] is 'Hi.'; expected an object"),
-        ({"input": [{"content": "Hi."}]}, "input[0] has neither type nor role"),
-        ({"input": [{"role": "critic", "content": "Hi."}]}, "input[0].role is 'critic'; expected one of assistant"),
-        ({"input": [{"role": "user", "content": 5}]}, "input[0].content is 5; expected an array"),
-        ({"input": [{"role": "assistant"}]}, "input[0].content is missing"),
-        ({"input": [{"type": "function_call", "call_id": "c"}]}, "input[0].name is missing"),
-        ({"input": [{"type": "function_call_output", "output": "x"}]}, "input[0].call_id is missing"),
-        ({"input": [{"type": "function_call_output", "call_id": "c"}]}, "input[0].output is missing"),
-        ({"input": [], "instructions": ["Be brief."]}, "instructions is ['Be brief.']; expected a string"),
-        ({"input": [], "reasoning": "low"}, "reasoning is 'low'; expected an object"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_what_is_no_request_is_refused_by_its_place(stored: dict[str, Any], place: str) -> None:
-    """One line: the offender and what was expected."""
-    with pytest.raises(HistoryInvalid) as refused:
-        DIALECT.decode_history(stored)
-
-    assert place in str(refused.value)
-    assert "\n" not in str(refused.value)
-
-
-WORDS = ["user", "assistant", "message", "function_call", "function_call_output", "reasoning", "image_generation_call"]
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(WORDS),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(
-                ["role", "content", "type", "text", "call_id", "name", "output", "id", "summary", "result"]
-            ),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=12,
-)
-
-
-@given(st.lists(JSON, max_size=3), st.dictionaries(st.sampled_from(["tools", "text", "tool_choice", "include"]), JSON))
-def test_any_json_is_a_history_or_refused(items: list[Any], fields: dict[str, Any]) -> None:
-    """Law 10 for what was stored: nothing but HistoryInvalid is raised, by the dialect itself."""
-    body = json.dumps({"input": items, **fields}).encode()
-    try:
-        history = DIALECT.dialect.decode_history(body, DIALECT._scope("llm"))
-    except HistoryInvalid:
-        return
-
-    assert DecodedHistory.model_validate_json(history.model_dump_json()) == history

@@ -1,6 +1,7 @@
 """What the events of a Responses stream become, and that they fold to the reply."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,13 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sabir.contract.framing import ServerEvent
 from sabir.contract.scope import DecodeScope
-from sabir.errors import CallError, QuotaExceeded, RateLimited, ResponseInvalid, SabirError, ServerFailed, StreamBroken
+from sabir.errors import SabirError
 from sabir.reading.fold import Fold
 from sabir.vocabulary.messages import OptionCallPayload
 from sabir.vocabulary.parts import OpaquePart, ReasoningPart, TextPart
-from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, StreamEvent
+from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart
 from sabir.vocabulary.target import Target
 from sabir_openai.responses_dialect import RESPONSES
+
+from tests.providers import wires
+from tests.providers.wires import same
 
 SCOPE = DecodeScope(
     target=Target(provider="openai", dialect="openai.responses", model="gpt-5.4"),
@@ -59,27 +63,11 @@ def completed(*output: Any, **fields: Any) -> dict[str, Any]:
     return {"type": "response.completed", "response": response(*output, **fields)}
 
 
-def events(*wire: Any) -> list[StreamEvent]:
-    decoder = RESPONSES.decoder(SCOPE)
-    found = [event for each in wire for event in decoder.feed(ServerEvent(json.dumps(each)))]
-    return [*found, *decoder.close()]
-
-
-def fold(*wire: Any) -> Reply:
-    folded = Fold(SCOPE)
-    for event in events(*wire):
-        folded.feed(event)
-    return folded.reply()
+events, fold = partial(wires.events, SCOPE), partial(wires.fold, SCOPE)
 
 
 def whole(*output: Any, **fields: Any) -> Reply:
     return RESPONSES.decode(json.dumps(response(*output, **fields)).encode(), SCOPE)
-
-
-def same(reply: Reply, other: Reply) -> bool:
-    pairs = zip(reply.messages, other.messages, strict=True)
-    rest = [each.model_copy(update={"messages": ()}) for each in (reply, other)]
-    return all(message.same_content(twin) for message, twin in pairs) and rest[0] == rest[1]
 
 
 def test_an_answer_begins_grows_and_ends() -> None:
@@ -242,35 +230,6 @@ def test_each_terminal_event_ends_the_reply(terminal: str, fields: dict[str, Any
     assert same(reply, whole(say("Hi."), usage=usage, service_tier="flex", **fields))
 
 
-@pytest.mark.parametrize(
-    ("event", "kind"),
-    [
-        ({"type": "error", "code": "rate_limit_exceeded", "message": "Slow", "param": None}, RateLimited),
-        ({"type": "error", "error": {"code": "insufficient_quota", "message": "Slow"}}, QuotaExceeded),
-        ({"error": {"code": "server_error", "message": "Slow"}}, ServerFailed),
-        (
-            {"type": "response.failed", "response": response(error={"code": "server_error", "message": "Slow"})},
-            ServerFailed,
-        ),
-    ],
-    ids=["flat", "nested", "bare", "failed"],
-)
-def test_a_failure_in_mid_stream_is_the_error_that_it_reports(event: dict[str, Any], kind: type[CallError]) -> None:
-    """In each of the shapes that the vendor has."""
-    with pytest.raises(kind, match="Slow") as raised:
-        events(CREATED, delta("output_text", 0, "Hel", content_index=0), event)
-
-    assert raised.value.provider == "openai"
-
-
-def test_a_stream_without_its_terminal_event_is_broken() -> None:
-    """A clean end says nothing; what had come is in the error."""
-    with pytest.raises(StreamBroken) as raised:
-        fold(CREATED, delta("output_text", 0, "Hel", content_index=0))
-
-    assert raised.value.partial.text == "Hel"
-
-
 def test_events_that_only_repeat_or_are_unknown_change_nothing() -> None:
     """The item that ends is the whole of it; `[DONE]` and empty data are no JSON."""
     wire = [
@@ -295,12 +254,6 @@ def test_an_event_may_be_named_by_its_line_alone() -> None:
     ]
 
     assert found[-1] == BlockDelta(index=0, kind="text", text="Hi.")
-
-
-def test_an_event_that_is_no_json_is_an_error_of_one_line() -> None:
-    """Law 10."""
-    with pytest.raises(ResponseInvalid, match="expected a JSON object"):
-        list(RESPONSES.decoder(SCOPE).feed(ServerEvent("<html>")))
 
 
 FULL = [

@@ -22,6 +22,14 @@ from sabir.vocabulary.target import Target
 
 FOLDER = os.environ.get("SABIR_VENDOR_CASSETTES")
 
+WIRES = {
+    "openai.chat": ("openai.chat", "openai.chat_at_azure"),
+    "openai.responses": ("openai.responses",),
+    "anthropic.messages": ("anthropic.messages",),
+    "google.generate_content": ("gemini.generateContent",),
+}
+"""Dialect → the files of its exchanges."""
+
 
 @dataclass(frozen=True)
 class Exchange:
@@ -66,6 +74,11 @@ def exchanges(wire: str) -> list[Exchange]:
         rows = [json.loads(line) for line in lines]
     known = ({name: row.get(name) for name in names} for row in rows)
     return [Exchange(**{**row, "features": frozenset(row["features"] or ())}) for row in known]
+
+
+def exchanges_of(dialect: str) -> list[Exchange]:
+    """The exchanges of a dialect."""
+    return [each for file in WIRES[dialect] for each in exchanges(file)]
 
 
 def scope_for(exchange: Exchange, dialect: str, provider: str = "openai") -> DecodeScope:

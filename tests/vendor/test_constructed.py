@@ -5,18 +5,9 @@ import sabir
 from sabir.errors import CallError
 
 from tests.core.constructed import check_constructed
-from tests.vendor.support import Exchange, exchanges, scope_for
+from tests.vendor.support import WIRES, Exchange, exchanges_of, scope_for
 
-WIRES = {
-    "openai.chat": ("openai.chat", "openai.chat_at_azure"),
-    "openai.responses": ("openai.responses",),
-    "anthropic.messages": ("anthropic.messages",),
-    "google.generate_content": ("gemini.generateContent",),
-}
-WHOLE = {
-    name: [each for file in files for each in exchanges(file) if each.response and (each.status or 200) < 400]
-    for name, files in WIRES.items()
-}
+WHOLE = {name: [each for each in exchanges_of(name) if each.response and (each.status or 200) < 400] for name in WIRES}
 
 
 @pytest.mark.parametrize("name", WIRES)

@@ -26,7 +26,7 @@ from sabir.vocabulary.target import Target
 from sabir_google.dialect import GENERATE_CONTENT
 from sabir_google.services import VERTEX
 
-from tests.vendor.google_support import accumulated, bare, camelled, differences, normal, said, supports, without_losses
+from tests.vendor.google_support import accumulated, differences, normal, said, supports, without_losses
 from tests.vendor.support import Exchange, exchanges, fold, missing, scope_for
 
 ALL = exchanges("gemini.generateContent")
@@ -82,23 +82,6 @@ def test_an_answer_decodes_with_nothing_lost(exchange: Exchange) -> None:
     assert missing(response, reply, ignored=ignored) == []
     assert reply.losses == ()
     assert reply.finish_reason != "other" or reply.raw_finish_reason in (None, "FAKE_NEW_FINISH_REASON")
-
-
-@each(STREAMED)
-def test_a_stream_folds_alike_however_it_is_cut(exchange: Exchange) -> None:
-    """Bytes come as the network likes."""
-    whole = fold(GENERATE_CONTENT, stream(exchange), scope(exchange))
-    cut = fold(GENERATE_CONTENT, stream(exchange), scope(exchange), chunk=7)
-
-    assert [_shown(a) for a in said(cut)] == [_shown(a) for a in said(whole)]
-    assert cut.model_copy(update={"messages": ()}) == whole.model_copy(update={"messages": ()})
-
-
-def _shown(part: object) -> object:
-    """A part or call without the id that was made up for it."""
-    if isinstance(part, OptionCallPayload):
-        return part.option_name, part.arguments, part.state
-    return part
 
 
 @each([each for each in WHOLE + STREAMED if "grounding" in each.features])
@@ -174,26 +157,3 @@ def test_a_stored_request_goes_back_as_it_was(exchange: Exchange) -> None:
     if any(loss.path == "contents" for loss in rendering.losses):
         assert body["contents"].pop() == {"role": "user", "parts": [{"text": "…"}]}
     assert normal(body) == expected
-
-
-@each(REQUESTS)
-def test_a_stored_request_is_read_the_same_twice(exchange: Exchange) -> None:
-    """Reading what was rendered gives the messages that were rendered: nothing drifts."""
-    dialect = sabir.dialect(GENERATE_CONTENT.name)
-    once = dialect.decode_history(exchange.request)
-    try:
-        rendering = renderer(exchange).render(once.messages, once.options, once.settings)
-    except RenderingRefused:
-        return
-    if any(loss.path == "contents" for loss in rendering.losses):
-        return
-    twice = dialect.decode_history(rendering.body_bytes)
-
-    assert "".join(each.text for each in twice.messages) == "".join(each.text for each in once.messages)
-    assert [_shown(each.call) for each in twice.messages if each.call] == [
-        _shown(each.call) for each in once.messages if each.call
-    ]
-    assert [option.name for option in twice.options] == [option.name for option in once.options]
-    assert bare(camelled(twice.settings.model_dump(mode="json"))) == bare(
-        camelled(once.settings.model_dump(mode="json"))
-    )

@@ -20,19 +20,12 @@ from sabir.vocabulary.target import find_model
 from tests.laws.oracle import check_request
 from tests.laws.replies import MODELS, said, target_of
 from tests.laws.rules import check_pairing
-from tests.vendor.support import Exchange, exchanges, fold, scope_for
+from tests.vendor.support import WIRES, Exchange, exchanges_of, fold, scope_for
 
-FILES = {
-    "openai.chat": ("openai.chat", "openai.chat_at_azure"),
-    "openai.responses": ("openai.responses",),
-    "anthropic.messages": ("anthropic.messages",),
-    "google.generate_content": ("gemini.generateContent",),
-}
 CASES = [
     pytest.param(dialect, each, id=f"{dialect}-{each.id}")
-    for dialect, files in FILES.items()
-    for name in files
-    for each in exchanges(name)
+    for dialect in WIRES
+    for each in exchanges_of(dialect)
     if each.request
 ]
 
@@ -53,7 +46,7 @@ def answer(dialect: str, exchange: Exchange) -> tuple[Message, ...]:
 
 def others(dialect: str) -> Iterator[str]:
     """Every dialect but that one."""
-    return (name for name in FILES if name != dialect)
+    return (name for name in WIRES if name != dialect)
 
 
 def test_every_recording_takes_part() -> None:

@@ -92,22 +92,6 @@ def test_a_stream_folds_to_its_final_response(exchange: Exchange) -> None:
 
 
 @each(STREAMED)
-def test_the_deltas_of_a_stream_join_to_its_blocks(exchange: Exchange) -> None:
-    """What is shown meanwhile is what the reply says in the end."""
-    decoder, grown, ended = RESPONSES.decoder(scope_for(exchange, RESPONSES.name)), {}, {}
-    for wire in exchange.events or []:
-        for event in decoder.feed(ServerEvent(json.dumps(wire))):
-            match event.type.rpartition("-")[2]:
-                case "delta":
-                    grown[event.index] = grown.get(event.index, "") + event.text
-                case "end" if event.type != "reply-end":
-                    ended[event.index] = getattr(event.block, "raw_arguments", None) or getattr(event.block, "text", "")
-
-    assert {index: text for index, text in ended.items() if index in grown} == grown
-    assert {index: text for index, text in ended.items() if text and index not in grown} == {}
-
-
-@each(STREAMED)
 def test_a_stream_that_only_its_final_response_tells_of_folds_alike(exchange: Exchange) -> None:
     """Law 8: an item that no event of its own ended is read from the final response."""
     scope = scope_for(exchange, RESPONSES.name)

@@ -269,13 +269,13 @@ class TestFailures:
         ("error", "retryable"),
         [
             (sabir.RateLimited("slower"), True),
-            (sabir.Overloaded("later"), True),
-            (sabir.ConnectionFailed("no route"), True),
-            (sabir.AuthenticationFailed("wrong key"), False),
+            (sabir.errors.Overloaded("later"), True),
+            (sabir.errors.ConnectionFailed("no route"), True),
+            (sabir.errors.AuthenticationFailed("wrong key"), False),
             (sabir.CredentialsMissing("no key"), False),
-            (sabir.InvalidRequest("no such field"), False),
-            (sabir.ModelNotFound("no such model"), False),
-            (sabir.QuotaExceeded("pay first"), False),
+            (sabir.errors.InvalidRequest("no such field"), False),
+            (sabir.errors.ModelNotFound("no such model"), False),
+            (sabir.errors.QuotaExceeded("pay first"), False),
         ],
     )
     async def test_they_are_told_apart(self, error: sabir.CallError, retryable: bool) -> None:
@@ -293,7 +293,7 @@ class TestFailures:
         """The run goes on where it stopped."""
         desk = Desk(
             calls(calculator={"question": "1+1"}),
-            sabir.ServerFailed("oh"),
+            sabir.errors.ServerFailed("oh"),
             said("2"),
             settings=Settings(retries=sabir.RetryPolicy(attempts=1)),
         )

@@ -93,7 +93,7 @@ async def test_error_handling() -> None:
 
 async def test_an_error_that_no_retry_mends() -> None:
     """CH-49: neither RESTART nor RETRY; the thread fails and the client is told."""
-    lines = await flow(sabir.AuthenticationFailed("wrong key"), settings=ONCE)
+    lines = await flow(sabir.errors.AuthenticationFailed("wrong key"), settings=ONCE)
     assert [line.replace("ActionPhaseActor", "PhaseActor") for line in lines[6:]] == [
         *ERROR[:3],
         "PhaseActor -> ThreadActor: ERROR",

@@ -24,7 +24,7 @@ from sabir_testing.scripted import Gate, Scriptable, ScriptedAdapter, always, de
 from .scripts import AT_ONCE, MODEL, ask, begun, failed, said
 
 ONCE = sabir.Settings(retries=sabir.RetryPolicy(attempts=1))
-LATER, WRONG_KEY = sabir.Overloaded("later"), sabir.AuthenticationFailed("wrong key")
+LATER, WRONG_KEY = sabir.errors.Overloaded("later"), sabir.errors.AuthenticationFailed("wrong key")
 
 
 class Stage:
@@ -199,7 +199,7 @@ class TestRetries:
         assert len(stage.llm.sent) == 3
 
     @pytest.mark.parametrize(
-        "error", [WRONG_KEY, sabir.InvalidRequest("no such field"), sabir.ModelNotFound("no such model")]
+        "error", [WRONG_KEY, sabir.errors.InvalidRequest("no such field"), sabir.errors.ModelNotFound("no such model")]
     )
     async def test_what_no_retry_mends_is_not_tried_again(self, error: sabir.CallError) -> None:
         async with Stage(always(error)) as stage:

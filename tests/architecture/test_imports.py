@@ -5,10 +5,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from graphlib import TopologicalSorter
 from pathlib import Path
 
-from tests.architecture.project import CORE, PROVIDERS, Package, nodes, shown, syntax_tree
+from tests.architecture.project import CORE, PROVIDERS, Package, nodes, shown
 from tests.rules import check_each
 
 CORE_MAY_LOAD = {
@@ -65,24 +64,6 @@ def test_importing_core_loads_none_of_its_modules() -> None:
     assert not [name for name in imported if name.startswith(("sabir.", "pydantic"))]
     assert "sabir.vocabulary.messages" in said
     assert not said & set(CALLING)
-
-
-def test_cores_modules_are_imported_in_any_order() -> None:
-    """Whichever name is used first: no module needs another that needs it."""
-    modules = {f"sabir.{path.stem}": path for path in CORE.modules() if path.parent == CORE.source}
-    needs = {
-        name: {
-            each
-            for node in syntax_tree(path).body
-            if isinstance(node, ast.ImportFrom)
-            for each in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
-            if each in modules
-        }
-        for name, path in modules.items()
-        if path.stem != "__init__"
-    }
-
-    assert len(list(TopologicalSorter(needs).static_order())) > 50
 
 
 def foreign_imports(path: Path) -> Iterator[str]:

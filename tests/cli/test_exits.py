@@ -26,8 +26,8 @@ def subclasses(kind: type[BaseException]) -> set[type[BaseException]]:
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (sabir.HistoryInvalid("x"), 2),
-        (sabir.OptionInvalid("x"), 2),
+        (sabir.errors.HistoryInvalid("x"), 2),
+        (sabir.errors.OptionInvalid("x"), 2),
         (exits.UsageError("x"), 2),
         (CycloptsError("x"), 2),
         (validation_error(), 2),
@@ -35,7 +35,7 @@ def subclasses(kind: type[BaseException]) -> set[type[BaseException]]:
         (sabir.RenderingRefused("x", []), 1),
         (sabir.ProviderMissing("x"), 3),
         (sabir.CredentialsMissing("x"), 4),
-        (sabir.ResponseInvalid("x"), 4),
+        (sabir.errors.ResponseInvalid("x"), 4),
         (RuntimeError("x"), 70),
         (KeyboardInterrupt(), 130),
         (BrokenPipeError(), 141),

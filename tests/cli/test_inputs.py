@@ -90,7 +90,7 @@ def test_options_come_from_modules_in_the_current_folder() -> None:
 )
 def test_a_specification_that_names_no_option_says_why(spec: str, complaint: str) -> None:
     """The specification is quoted, so that the wrong one of several is found."""
-    with pytest.raises(sabir.OptionInvalid, match=complaint) as caught:
+    with pytest.raises(sabir.errors.OptionInvalid, match=complaint) as caught:
         load_options([spec])
     assert repr(spec) in str(caught.value)
 
@@ -102,7 +102,7 @@ def test_the_current_folder_is_on_the_path_while_a_module_is_loaded_and_no_longe
     (folder / "my_broken.py").write_text("raise BaseException('stop')")
 
     assert [option.name for option in load_options(["my_neighbour:add"])] == ["add"]
-    with pytest.raises(sabir.OptionInvalid, match="BaseException: stop"):
+    with pytest.raises(sabir.errors.OptionInvalid, match="BaseException: stop"):
         load_options(["my_broken:add"])
     assert sys.path == [*before, "mine"]
 
@@ -111,7 +111,7 @@ def test_a_module_that_fails_at_import_is_an_option_error(folder: Path) -> None:
     """Even one that exits: the user's module must not end the command without a word."""
     (folder / "leaving_module.py").write_text("raise SystemExit(7)", "utf-8")
 
-    with pytest.raises(sabir.OptionInvalid, match="SystemExit: 7"):
+    with pytest.raises(sabir.errors.OptionInvalid, match="SystemExit: 7"):
         load_options(["leaving_module:add"])
 
 

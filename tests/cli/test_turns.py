@@ -72,7 +72,7 @@ def test_a_failing_option_is_a_result_too(capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_model_that_only_calls_options_is_stopped(capsys: pytest.CaptureFixture[str]) -> None:
     """It would go on for ever, and be paid for."""
-    with pytest.raises(sabir.OutputError, match=f"called options {MOST_REPLIES} times in a row"):
+    with pytest.raises(sabir.errors.OutputError, match=f"called options {MOST_REPLIES} times in a row"):
         turn("call insist {}", sabir.option(insist))
 
 

@@ -59,6 +59,14 @@ def built(hooks: Any, policy: str = "user") -> Message:
     return builder.to_message()
 
 
+@pytest.fixture(autouse=True)
+def anew() -> Iterator[None]:
+    """What is installed is loaded anew by each test, and by whoever comes after it."""
+    installed_hooks.cache_clear()
+    yield
+    installed_hooks.cache_clear()
+
+
 def test_every_hook_is_prefixed_typed_and_documented() -> None:
     """CD-09: the specification is the reference."""
     assert len(KNOWN_HOOKS) == 7
@@ -227,10 +235,9 @@ def test_a_plugin_that_cannot_be_heard_is_refused_by_name(plugin: Any, words: st
     assert built(hooks).text == "x1"
 
 
-def test_installed_hooks_act_on_builders_that_ask_for_them(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installed_hooks_act_on_builders_that_ask_for_them(install: Install) -> None:
     """`hooks="installed"`, which is the only word."""
     install("shouting", {"sabir.hooks": {"shouts": "shouting_hooks:shouts"}}, shouting_hooks=PLUGIN)
-    monkeypatch.setattr("sabir.registry.default_registry", Registry())
 
     assert built("installed").role_hint_for_llm == "system"
     assert built(()).role_hint_for_llm is None
@@ -342,14 +349,6 @@ shouts = Shouts()
 """
 
 
-@pytest.fixture(autouse=True)
-def anew() -> Iterator[None]:
-    """What is installed is loaded anew by each test, and by whoever comes after it."""
-    installed_hooks.cache_clear()
-    yield
-    installed_hooks.cache_clear()
-
-
 def test_installed_hooks_are_loaded_at_their_first_use(install: Install, caplog: pytest.LogCaptureFixture) -> None:
     """Discovery imports none; a broken one is logged by its name and stops no other (CD-13)."""
     install("shouting", {"sabir.hooks": {"shouts": "shouting_hooks:shouts"}}, shouting_hooks=PLUGIN)
@@ -388,11 +387,3 @@ def test_hooks_that_do_not_finish_loading_are_passed_over(
         "hook plugin hangs was passed over: 'hangs' of hanging 1.0 (hanging_hooks:hangs) is not loaded after 1 s; "
         "update or remove it"
     ]
-
-
-def test_installed_hooks_act_on_builders_that_ask_for_them(install: Install) -> None:
-    """`hooks="installed"`."""
-    install("shouting", {"sabir.hooks": {"shouts": "shouting_hooks:shouts"}}, shouting_hooks=PLUGIN)
-
-    assert built("installed").role_hint_for_llm == "system"
-    assert built(()).role_hint_for_llm is None

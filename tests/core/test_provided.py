@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import pytest
 import sabir
 from pydantic import BaseModel
-from sabir import Message, Option, OptionCallPayload, OptionInvalid
+from sabir import Message, Option, OptionCallPayload
+from sabir.errors import OptionInvalid
 
 
 class Run:

@@ -114,7 +114,7 @@ for name in states:
     assert sabir.adapter(f"{name}:some-model").render("Hello").body_bytes
 try:
     sabir.adapter("broken:some-model")
-except sabir.ProviderBroken as error:
+except sabir.errors.ProviderBroken as error:
     assert "no disk" in str(error), error
 else:
     raise SystemExit("a broken provider was taken for a whole one")

@@ -107,7 +107,9 @@ async def test_two_servers_that_offer_the_same_are_told_apart() -> None:
 @pytest.mark.parametrize("which", ["only", "exclude"])
 async def test_a_name_that_is_not_offered_is_refused(which: str) -> None:
     """A choice that a later version of the server no longer has is seen at once, not when a model misses it."""
-    with pytest.raises(sabir.OptionInvalid, match="MCP server 'plain' offers no option 'x'; it offers: again, array"):
+    with pytest.raises(
+        sabir.errors.OptionInvalid, match="MCP server 'plain' offers no option 'x'; it offers: again, array"
+    ):
         async with options_from_mcp(PLAIN, **{which: ["x"]}):
             raise AssertionError("it was entered")
 
@@ -147,7 +149,7 @@ async def test_where_a_chosen_option_is_gone_refresh_says_so_and_changes_nothing
     """Who chose by name relies on it."""
     async with options_from_mcp(PLAIN, only=["nothing", "again"]) as options:
         await answered(options, "again")
-        with pytest.raises(sabir.OptionInvalid, match="offers no option 'nothing'; it offers: again, new"):
+        with pytest.raises(sabir.errors.OptionInvalid, match="offers no option 'nothing'; it offers: again, new"):
             await options.refresh()
 
         assert [each.name for each in options] == ["nothing", "again"]
@@ -250,7 +252,7 @@ async def test_after_its_block_an_option_says_so(server: Any) -> None:
 async def test_who_waits_cannot_run_them() -> None:
     """They are asynchronous; core says what to use instead."""
     async with options_from_mcp(make_server()) as options:
-        with pytest.raises(sabir.OptionInvalid, match="option 'forecast' is asynchronous; use `await"):
+        with pytest.raises(sabir.errors.OptionInvalid, match="option 'forecast' is asynchronous; use `await"):
             sabir.answer_sync([calling("forecast", city="Rome")], options)
 
 

@@ -126,7 +126,7 @@ def test_what_its_plugin_cannot_decode_is_refused() -> None:
     """LA-44: with the plugin's own error, or that there is none; an update changes nothing."""
     made = AssistantResponse.create("x")
     before = made.to_dict()
-    for dialect, error in (("openai.chat", sabir.ResponseInvalid), ("nobody.chat", sabir.ProviderMissing)):
+    for dialect, error in (("openai.chat", sabir.errors.ResponseInvalid), ("nobody.chat", sabir.ProviderMissing)):
         with pytest.raises(error):
             made.update({"a": 1}, dialect=dialect)
     assert made.to_dict() == before

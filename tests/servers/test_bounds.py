@@ -43,7 +43,7 @@ def ask_waiting(
     url: str, wire: str, place: Place, settings: sabir.Settings, begin: Begin
 ) -> tuple[sabir.CallError, float]:
     with sabir.adapter(f"{wire}:m", api_key="k", base_url=url, settings=settings) as llm:
-        with pytest.raises(sabir.AuthenticationFailed):
+        with pytest.raises(sabir.errors.AuthenticationFailed):
             llm.complete_sync("hi", settings=UNHURRIED)
         begin()
         began = time.monotonic()
@@ -57,7 +57,7 @@ def ask_async(
 ) -> tuple[sabir.CallError, float]:
     async def ask() -> tuple[sabir.CallError, float]:
         async with sabir.adapter(f"{wire}:m", api_key="k", base_url=url, settings=settings) as llm:
-            with pytest.raises(sabir.AuthenticationFailed):
+            with pytest.raises(sabir.errors.AuthenticationFailed):
                 await llm.complete("hi", settings=UNHURRIED)
             begin()
             began = time.monotonic()
@@ -77,9 +77,9 @@ each_kind = pytest.mark.parametrize("ask", [ask_waiting, ask_async], ids=["waiti
 @pytest.mark.parametrize(
     ("place", "error", "says"),
     [
-        ("body", sabir.ResponseInvalid, "body_bytes"),
-        ("event", sabir.ResponseInvalid, "event_bytes"),
-        ("error", sabir.Unavailable, "503"),
+        ("body", sabir.errors.ResponseInvalid, "body_bytes"),
+        ("event", sabir.errors.ResponseInvalid, "event_bytes"),
+        ("error", sabir.errors.Unavailable, "503"),
     ],
 )
 def test_what_has_no_end_ends_at_its_bound(
@@ -159,4 +159,4 @@ def test_what_is_nested_without_end_is_read_or_the_librarys_error(wire: str, bod
     with contextlib.suppress(sabir.CallError):
         list(dialect.decoder().feed(ServerEvent(body)))
 
-    assert isinstance(dialect.dialect.decode_error(500, {}, body.encode(), "p"), sabir.ServerFailed)
+    assert isinstance(dialect.dialect.decode_error(500, {}, body.encode(), "p"), sabir.errors.ServerFailed)

@@ -211,7 +211,7 @@ def test_a_stream_that_breaks_has_cost_what_nobody_said() -> None:
     with pytest.raises(BudgetExhausted, match="not known"):
         broken.complete_sync("Hi")
     down = within(ScriptedAdapter(cut_off(), cut_off(), cut_off(), "Done."), Budget(turns=1, tokens=1000))
-    with pytest.raises(sabir.ConnectionFailed), down.stream_sync("Hi") as stream:
+    with pytest.raises(sabir.errors.ConnectionFailed), down.stream_sync("Hi") as stream:
         stream.reply()
     assert down.complete_sync("Hi").text == "Done."
 

@@ -263,13 +263,13 @@ def lambda_option(ran: list[str]) -> sabir.Option:
 def test_what_cannot_run_is_refused_before_anything_is_asked_or_recorded() -> None:
     """An asynchronous option for the waiting driver, an option without a function, another library's word."""
     session, llm = Session(), ScriptedAdapter()
-    with pytest.raises(sabir.OptionInvalid, match="asynchronous"):
+    with pytest.raises(sabir.errors.OptionInvalid, match="asynchronous"):
         evaluate_sync(llm, PROMPT, session=session, options=[tide])
-    with pytest.raises(sabir.OptionInvalid, match="no function"):
+    with pytest.raises(sabir.errors.OptionInvalid, match="no function"):
         evaluate_sync(llm, PROMPT, session=session, options=[sabir.Option.from_schema("look", "", {})])
-    with pytest.raises(sabir.Misnamed, match=r"pass options=\[…\]"):
+    with pytest.raises(sabir.errors.Misnamed, match=r"pass options=\[…\]"):
         evaluate_sync(llm, PROMPT, session=session, tools=[weather])  # type: ignore[call-arg]
-    with pytest.raises(sabir.Misnamed, match="role dictionary"):
+    with pytest.raises(sabir.errors.Misnamed, match="role dictionary"):
         evaluate_sync(llm, [{"role": "user", "content": "Hi"}], session=session)  # type: ignore[list-item]
 
     assert (llm.sent, records_of(session)) == ((), [])
@@ -305,8 +305,8 @@ def test_a_prompt_may_be_a_text_a_message_or_a_conversation() -> None:
 def test_a_conversation_that_ends_with_the_models_words_is_no_evaluation_that_ended() -> None:
     """What a prompt quotes is no response, also when the evaluation is resumed before its first one (WI-47, D-17)."""
     journal, history = ListJournal(), [sabir.user("Count to three."), sabir.assistant("One, two,")]
-    with pytest.raises(sabir.ServerFailed):
-        evaluate_sync(ScriptedAdapter(*[sabir.ServerFailed("down")] * 3), history, session=session_of(journal))
+    with pytest.raises(sabir.errors.ServerFailed):
+        evaluate_sync(ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3), history, session=session_of(journal))
     response = evaluate_sync(ScriptedAdapter("three."), history, session=session_of(journal), resume=True)
 
     assert (response.text, response.reply.text) == ("three.", "three.")

@@ -61,8 +61,8 @@ async def test_where_a_session_is_kept_is_the_callers_business() -> None:
 async def test_a_session_given_by_the_caller_is_resumed() -> None:
     """WI-53, D-18: the loop makes no session of its own then; without anything to resume it says so."""
     journal = ListJournal()
-    with pytest.raises(sabir.ServerFailed):
-        down = [sabir.ServerFailed("down")] * 3
+    with pytest.raises(sabir.errors.ServerFailed):
+        down = [sabir.errors.ServerFailed("down")] * 3
         await Trips(ScriptedAdapter(calls(look={"city": "Paris"}), *down), options=[look]).execute(
             "Paris", session=session_of(journal)
         )
@@ -86,7 +86,7 @@ def test_the_manner_is_that_of_evaluate() -> None:
         "assistant",
         "tool",
     ]
-    with pytest.raises(sabir.Misnamed):
+    with pytest.raises(sabir.errors.Misnamed):
         Trips(ScriptedAdapter(), tools=[look])
 
 

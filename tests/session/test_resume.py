@@ -87,8 +87,10 @@ def test_a_prompt_without_a_name_resumes_what_it_asked_itself() -> None:
 def test_an_opening_that_was_cut_off_is_compared_as_far_as_it_came() -> None:
     """What was not written yet is taken from the prompt; what was must be the same."""
     journal = ListJournal()
-    with suppress(sabir.ServerFailed):
-        evaluate_sync(ScriptedAdapter(*[sabir.ServerFailed("down")] * 3), "Name a river.", session=session_of(journal))
+    with suppress(sabir.errors.ServerFailed):
+        evaluate_sync(
+            ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3), "Name a river.", session=session_of(journal)
+        )
     del journal.lines[-1]
     with pytest.raises(PromptMismatch):
         evaluate_sync(ScriptedAdapter(), [sabir.system("Be brief.")], session=session_of(journal), resume=True)
@@ -103,9 +105,9 @@ def test_a_named_prompt_goes_on_as_it_was_recorded_and_a_changed_text_is_logged(
 ) -> None:
     """WI-41: namespace and key identify it over versions of its text."""
     journal = ListJournal()
-    failing = ScriptedAdapter(*[sabir.ServerFailed("down")] * 3)
+    failing = ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3)
     old, new = (Prompt[None](ns="trips", key="river", messages=(sabir.user(text),)) for text in ("A river?", "River!"))
-    with suppress(sabir.ServerFailed):
+    with suppress(sabir.errors.ServerFailed):
         evaluate_sync(failing, old, session=session_of(journal))
     llm = ScriptedAdapter("The Po.")
     with caplog.at_level("WARNING", "sabir"):
@@ -133,7 +135,9 @@ def test_a_resume_without_the_option_of_a_pending_call_is_refused() -> None:
     interrupted(journal, calls(weather=[PARIS, ROME]))
     session, llm = session_of(journal), ScriptedAdapter()
     before = records_of(session)
-    with pytest.raises(sabir.OptionInvalid, match=r"wait for weather; resume with options= that hold them, or abandon"):
+    with pytest.raises(
+        sabir.errors.OptionInvalid, match=r"wait for weather; resume with options= that hold them, or abandon"
+    ):
         evaluate_sync(llm, PROMPT, session=session, resume=True)
 
     assert (llm.sent, records_of(session)) == ((), before)
@@ -178,8 +182,8 @@ def test_a_resumed_evaluation_continues_its_numbers() -> None:
 def test_after_the_results_the_provider_is_asked_and_no_option_runs() -> None:
     """WI-45: the process ended between the last result and the next response."""
     journal = ListJournal()
-    with pytest.raises(sabir.ServerFailed):
-        Town().run(ScriptedAdapter(calls(weather=PARIS), *[sabir.ServerFailed("down")] * 3), session_of(journal))
+    with pytest.raises(sabir.errors.ServerFailed):
+        Town().run(ScriptedAdapter(calls(weather=PARIS), *[sabir.errors.ServerFailed("down")] * 3), session_of(journal))
     town, llm = Town(), ScriptedAdapter("Take one.")
     town.run(llm, session_of(journal), resume=True)
 
@@ -205,8 +209,8 @@ def test_an_evaluation_that_ended_answers_from_its_records() -> None:
 def test_before_the_first_response_the_recorded_messages_are_asked_again() -> None:
     """WI-47: the opening was recorded, and the provider never answered."""
     journal = ListJournal()
-    with pytest.raises(sabir.ServerFailed):
-        Town().run(ScriptedAdapter(*[sabir.ServerFailed("down")] * 3), session_of(journal))
+    with pytest.raises(sabir.errors.ServerFailed):
+        Town().run(ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3), session_of(journal))
     llm = ScriptedAdapter("Take one.")
     Town().run(llm, session_of(journal), resume=True)
 
@@ -316,8 +320,8 @@ def test_what_a_resume_repaired_is_recorded_and_a_second_load_is_valid() -> None
     """UP-16: the results of the resumed calls stay, whatever becomes of the request that follows."""
     journal = ListJournal()
     interrupted(journal, calls(weather=[PARIS, ROME]))
-    with pytest.raises(sabir.ServerFailed):
-        Town().run(ScriptedAdapter(*[sabir.ServerFailed("down")] * 3), session_of(journal), resume=True)
+    with pytest.raises(sabir.errors.ServerFailed):
+        Town().run(ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3), session_of(journal), resume=True)
     session, town = session_of(journal), Town()
     evaluation = get_inner_messages(session)[0].evaluation_id
 

@@ -262,7 +262,7 @@ class Unstreamed(Delegate):
 
     def open_sync(self, request: WireRequest) -> Any:
         if request.streaming:
-            raise sabir.InvalidRequest("acme does not stream; ask for the whole answer")
+            raise sabir.errors.InvalidRequest("acme does not stream; ask for the whole answer")
         return self.base.open_sync(request)
 
 

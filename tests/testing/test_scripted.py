@@ -172,20 +172,20 @@ def test_a_function_sees_the_request_and_gives_the_answer() -> None:
     """A text, an error, or anything else that a script may hold; always(…) asks it again and again."""
 
     def answer(sent: Sent) -> Any:
-        return sabir.InvalidRequest("no") if sent.user_text == "bad" else f"{sent.number}: {sent.user_text}"
+        return sabir.errors.InvalidRequest("no") if sent.user_text == "bad" else f"{sent.number}: {sent.user_text}"
 
     llm = ScriptedAdapter("first", always(answer))
 
     assert [llm.complete_sync(text).text for text in ("a", "b", "c")] == ["first", "2: b", "3: c"]
-    with pytest.raises(sabir.InvalidRequest, match=r"\Ano\Z"):
+    with pytest.raises(sabir.errors.InvalidRequest, match=r"\Ano\Z"):
         llm.complete_sync("bad")
     llm.assert_finished()
 
 
 def test_an_error_is_raised_as_a_providers_own() -> None:
     """Where it comes from is said, as the real one says it."""
-    with pytest.raises(sabir.AuthenticationFailed, match="wrong key") as caught:
-        ScriptedAdapter(sabir.AuthenticationFailed("wrong key"), model="openai:gpt-5").complete_sync("Hi")
+    with pytest.raises(sabir.errors.AuthenticationFailed, match="wrong key") as caught:
+        ScriptedAdapter(sabir.errors.AuthenticationFailed("wrong key"), model="openai:gpt-5").complete_sync("Hi")
 
     assert caught.value.provider == "openai"
 
@@ -200,7 +200,7 @@ def test_retries_take_one_answer_each_and_wait_for_nothing(
     """UP-28: the policy decides as it does elsewhere, by whichever settings it comes; only the waiting is left out."""
     slept: list[float] = []
     monkeypatch.setattr(time, "sleep", slept.append)
-    llm = ScriptedAdapter(sabir.Overloaded("busy"), sabir.RateLimited("slow", retry_after=90), "At last.")
+    llm = ScriptedAdapter(sabir.errors.Overloaded("busy"), sabir.RateLimited("slow", retry_after=90), "At last.")
 
     found = llm.complete_sync("Hi", settings=settings)
 
@@ -212,7 +212,7 @@ def test_retries_take_one_answer_each_and_wait_for_nothing(
 def test_a_policy_gives_up_as_it_does_elsewhere() -> None:
     """Too many attempts, a retry-after that is too long, and errors that waiting does not mend."""
     too_long = sabir.RateLimited("slow", retry_after=1000)
-    for errors in ([sabir.Overloaded("busy")] * 3, [too_long], [sabir.QuotaExceeded("no credit")]):
+    for errors in ([sabir.errors.Overloaded("busy")] * 3, [too_long], [sabir.errors.QuotaExceeded("no credit")]):
         llm = ScriptedAdapter(*errors, "never")
 
         with pytest.raises(sabir.CallError):
@@ -248,7 +248,7 @@ async def test_a_call_that_breaks_is_tried_again() -> None:
 def test_fallbacks_take_scripted_adapters() -> None:
     """Who did not answer, and why, is as with real ones; a stream moves on before its first event."""
     first = ScriptedAdapter(
-        *[sabir.Unavailable("down")] * 2, model="scripted:first", settings=sabir.Settings(retries=0)
+        *[sabir.errors.Unavailable("down")] * 2, model="scripted:first", settings=sabir.Settings(retries=0)
     )
     second = ScriptedAdapter("Here.", "Word by word", model="scripted:second")
     llm = sabir.fallback(first, second)
@@ -387,11 +387,11 @@ async def test_another_librarys_arguments_are_met_as_elsewhere() -> None:
     """The error names the method that was called, and sabir's word."""
     llm = ScriptedAdapter("Hi")
     for name in ("render", "complete_sync", "stream", "stream_sync"):
-        with pytest.raises(sabir.Misnamed, match=rf"\A{name}\(\) takes no `tools`; pass options"):
+        with pytest.raises(sabir.errors.Misnamed, match=rf"\A{name}\(\) takes no `tools`; pass options"):
             getattr(llm, name)("Hi", tools=[weather])
-    with pytest.raises(sabir.Misnamed, match=r"\Acomplete\(\) takes no `tools`"):
+    with pytest.raises(sabir.errors.Misnamed, match=r"\Acomplete\(\) takes no `tools`"):
         await llm.complete("Hi", tools=[weather])
-    with pytest.raises(sabir.Misnamed, match=r"\AScriptedAdapter\(\) takes no `name`"):
+    with pytest.raises(sabir.errors.Misnamed, match=r"\AScriptedAdapter\(\) takes no `name`"):
         ScriptedAdapter("Hi", name="x")
 
 

@@ -93,7 +93,7 @@ async def test_seconds_beyond_the_timeout_time_out_without_waiting() -> None:
     hurried = sabir.Settings(timeout=5, retries=0)
     llm = ScriptedAdapter(delayed("late", 30), delayed("soon", 3), *[delayed("late", 30), "again"] * 2)
 
-    with pytest.raises(sabir.CallTimedOut, match=r"no answer within 5 s, the script's comes after 30 s"):
+    with pytest.raises(sabir.errors.CallTimedOut, match=r"no answer within 5 s, the script's comes after 30 s"):
         llm.complete_sync("Hi", settings=hurried)
     assert llm.complete_sync("Hi", settings=hurried).text == "soon"
     assert (await llm.complete("Hi", settings=sabir.Settings(timeout=5))).text == "again"

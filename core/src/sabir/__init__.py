@@ -8,25 +8,20 @@ with the module that defines it: `import sabir` loads none of them, and a progra
 checkers and editors read them in `__init__.pyi`.
 """
 
+import sys
+from collections.abc import Callable, Mapping
 from importlib import import_module
 
 _NAMES = {
-    "base.errors": (
-        "BuilderError DialectMissing HistoryInvalid MediaRefused Misnamed NotJSON OptionFailed OptionInvalid "
-        "PluginConflict PluginError ProviderBroken ProviderMissing SabirError SettingsInvalid"
-    ),
-    "base.failures": (
-        "AuthenticationFailed CallError CallTimedOut ConnectionFailed ContentFiltered ContextTooLong "
-        "CredentialsMissing InvalidRequest ModelNotFound Overloaded PermissionDenied QuotaExceeded "
-        "RateLimited RequestTooLarge ResponseInvalid ServerFailed Unavailable"
-    ),
+    "base.errors": "OptionFailed ProviderMissing SabirError SettingsInvalid",
+    "base.failures": "CallError CredentialsMissing RateLimited",
     "base.losses": "RenderingRefused Loss",
     "calling.adapter": "ModelAdapter adapter",
     "calling.calls": "Adapter",
     "calling.fallback": "MOVES_ON FallbackAdapter fallback",
     "calling.pure": "PureDialect dialect",
     "calling.stream": "ReplyStream SyncReplyStream",
-    "contract.protocols": "SABIR_API FetchedMedia Fetcher TokenCount DecodedHistory Rendering",
+    "contract.protocols": "TokenCount DecodedHistory Rendering",
     "discovery.registry": "ProviderStatus commands models provider providers register unregister",
     "hooks.builders": "MessageBuilder OptionResultBuilder Step group_steps",
     "hooks.specs": "hookimpl",
@@ -37,8 +32,8 @@ _NAMES = {
     "vocabulary.messages": "RUNTIME Message OptionCallPayload OptionResultPayload Origin PartsPayload UnknownPayload",
     "vocabulary.parts": "Citation MediaPart OpaquePart ReasoningPart RefusalPart TextPart UnknownPart",
     "vocabulary.reply": (
-        "NoneAnswered OutputError OutputInvalid OutputRefused OutputTruncated StreamBroken BlockDelta "
-        "BlockEnd BlockStart ReplyEnd ReplyStart StreamEvent Alternative Passed Reply Usage"
+        "NoneAnswered OutputInvalid StreamBroken BlockDelta BlockEnd BlockStart ReplyEnd ReplyStart "
+        "StreamEvent Alternative Passed Reply Usage"
     ),
     "vocabulary.settings": "Bounds ResponseFormat RetryPolicy Settings",
     "vocabulary.target": "ModelInfo Target",
@@ -47,21 +42,22 @@ _NAMES = {
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
-def __getattr__(name: str) -> object:
-    """A public name, loaded with its module; or a module of the package."""
-    if name in _MODULE_OF:
-        found: object = getattr(import_module(f"sabir.{_MODULE_OF[name]}"), name)
-        globals()[name] = found
-        return found
-    try:
-        return import_module(f"sabir.{name}")
-    except ModuleNotFoundError as error:
-        raise AttributeError(f"module 'sabir' has no attribute {name!r}") from error
+def _door(
+    package: str, module_of: Mapping[str, str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package that loads each name with the module that defines it."""
+    loaded = vars(sys.modules[package])
+
+    def find(name: str) -> object:
+        if name in module_of:
+            loaded[name] = found = getattr(import_module(f"sabir.{module_of[name]}"), name)
+            return found
+        try:
+            return import_module(f"{package}.{name}")
+        except ModuleNotFoundError as error:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}") from error
+
+    return find, lambda: sorted({*loaded, *module_of}), sorted(module_of, key=lambda name: (not name.isupper(), name))
 
 
-def __dir__() -> list[str]:
-    """What is loaded, and every public name."""
-    return sorted({*globals(), *_MODULE_OF})
-
-
-__all__ = sorted(_MODULE_OF, key=lambda name: (not name.isupper(), name))  # noqa: PLE0605
+__getattr__, __dir__, __all__ = _door(__name__, _MODULE_OF)

@@ -125,7 +125,7 @@ def answer(dialect: str, body: bytes) -> bytes:
 class StandIn:
     """A provider that speaks a real dialect to a function of a test's own, in place of its vendor's client."""
 
-    api_version = sabir.SABIR_API
+    api_version = sabir.authoring.SABIR_API
     key_variables = ()
 
     def __init__(self, dialect: str, serve: Callable[[WireRequest], Served]) -> None:

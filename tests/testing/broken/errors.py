@@ -3,19 +3,17 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sabir import (
-    CallError,
+from sabir import CallError, RateLimited, Reply
+from sabir.contract.scope import DecodeScope
+from sabir.errors import (
     CallTimedOut,
     InvalidRequest,
     ModelNotFound,
     Overloaded,
     PermissionDenied,
-    RateLimited,
-    Reply,
     ResponseInvalid,
     ServerFailed,
 )
-from sabir.contract.scope import DecodeScope
 from sabir_testing.families.errors import NO_ANSWERS, PAGE, REFUSALS
 
 from tests.testing.harness import Breakage, Delegate

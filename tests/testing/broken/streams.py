@@ -4,9 +4,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, ResponseInvalid, StreamEvent
+from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
 from sabir.contract.framing import ServerEvent
 from sabir.contract.scope import DecodeScope
+from sabir.errors import ResponseInvalid
 from sabir_acme.stream import ChatDecoder
 
 from tests.testing.harness import Breakage, Delegate

@@ -1,6 +1,6 @@
 """What packages share that keep something in a database: files of the owner's alone, and how a failure is told.
 
-    driver's error ──told──▶ "database disk image is malformed; put back a copy of the store, or give another one"
+    an error ──describe_failure──▶ "database disk image is malformed; put back a copy of the store, or give another one"
 
 What a database says is repeated in one line, without passwords, with what to do. Codes are SQLite's
 (https://sqlite.org/rescode.html) and Postgres's SQLSTATEs.
@@ -38,9 +38,9 @@ def make_private(path: str | Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def told(error: BaseException, *secrets: str) -> str:
+def describe_failure(error: BaseException, *secrets: str) -> str:
     """What a driver's error says, none of these secrets in it, and the remedy."""
-    return f"{one_line(without(str(error), *secrets), 200)}; {_REMEDIES.get(_code(error), _OTHER)}"
+    return f"{one_line(hide_secrets(str(error), *secrets), 200)}; {_REMEDIES.get(_code(error), _OTHER)}"
 
 
 def is_broken(error: BaseException | None) -> bool:
@@ -48,7 +48,7 @@ def is_broken(error: BaseException | None) -> bool:
     return _code(error) in _REMEDIES
 
 
-def without(text: str, *secrets: str) -> str:
+def hide_secrets(text: str, *secrets: str) -> str:
     """A text that may repeat what its writer was given, with *** for each of these secrets."""
     for secret in filter(None, secrets):
         for written in (secret, quote(secret, safe="")):

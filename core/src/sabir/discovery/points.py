@@ -1,6 +1,6 @@
 """Entry points: what installed packages offer, enumerated without an import, loaded one by one.
 
-    importlib.metadata ──claimed(group)──▶ name → entry points ──load──▶ what the plugin's author wrote
+    importlib.metadata ──claimed(group)──▶ name → entry points ──load_point──▶ what the plugin's author wrote
 
 A broken plugin is reported by its name and stops no other. What is loaded although nobody named it, to list it or to
 tell it of calls, is loaded in a thread of its own, and passed over where that does not end.
@@ -42,15 +42,15 @@ class LoadsTooLong(ProviderBroken):
     """A plugin that does not finish loading."""
 
 
-def load(point: EntryPoint) -> Any:  # an entry point may name anything
+def load_point(point: EntryPoint) -> Any:  # an entry point may name anything
     """What an entry point names; ProviderBroken says whose it is, and why it cannot be loaded."""
     with blaming(f"{_shown(point)} cannot be loaded", ProviderBroken, "reinstall or remove it"):
         return point.load()
 
 
 def load_beside(point: EntryPoint) -> Any:  # an entry point may name anything
-    """As `load`, of a plugin that nobody named: ProviderBroken also where it takes longer than LONGEST_LOAD."""
-    return beside(lambda: load(point), point)
+    """As `load_point`, of a plugin that nobody named: ProviderBroken also where it takes longer than LONGEST_LOAD."""
+    return beside(lambda: load_point(point), point)
 
 
 def beside(loading: Callable[[], Loaded], point: EntryPoint) -> Loaded:

@@ -37,8 +37,8 @@ from sabir.discovery.points import (
     beside,
     claimed,
     distribution,
-    load,
     load_beside,
+    load_point,
     only,
 )
 from sabir.vocabulary.target import ModelInfo, longest_first
@@ -89,7 +89,7 @@ class Registry:
             raise self._missing(name)
         try:
             point = only(claims)
-            loaded: Provider = load(point)
+            loaded: Provider = load_point(point)
             _check_provider(loaded, name, distribution(point))
         except PluginError as error:
             self._failures[name] = error

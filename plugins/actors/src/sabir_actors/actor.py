@@ -18,8 +18,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar, Unpack
 
 from sabir import Adapter, Option, Settings
 from sabir import adapter as make_adapter
-from sabir.base.errors import one_line
-from sabir.options.option import OptionLike, as_options
+from sabir.authoring import OptionLike, as_options, one_line
 from sabir_session import Store
 
 from sabir_actors import data as typed

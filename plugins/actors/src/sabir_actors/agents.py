@@ -16,8 +16,7 @@ import sabir
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from sabir import Adapter, Option, SabirError, Settings, SettingsInvalid, Usage
 from sabir import Message as ModelMessage
-from sabir.base.errors import one_line
-from sabir.base.models import describe
+from sabir.authoring import describe, one_line
 from sabir.errors import CallError, OutputInvalid, OutputTruncated, PluginError
 from sabir_session import (
     Event,

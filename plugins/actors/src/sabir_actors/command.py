@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import sabir
-from sabir.base.errors import one_line, printable
+from sabir.authoring import one_line, printable
 from sabir.errors import SettingsInvalid
 from sabir_session import SQLiteStore, Store
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from sabir import Message, assistant
-from sabir.base.errors import one_line
+from sabir.authoring import one_line
 from sabir.errors import SettingsInvalid
 from sabir_durable import DurableFault, DurableRunner
 from sabir_runtime import BaseContext

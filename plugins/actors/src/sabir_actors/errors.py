@@ -5,8 +5,7 @@ The text of each code says what helps: another message, a later attempt, another
 
 from enum import StrEnum
 
-from sabir.base.errors import one_line
-from sabir.base.values import encode_json
+from sabir.authoring import encode_json, one_line
 from sabir.errors import SabirError
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, TypeAlias, TypedDict, TypeVar
 
-from sabir.base.errors import one_line
+from sabir.authoring import one_line
 from sabir_session import Event
 
 from sabir_actors.protocol import AnyMessage, Message, Response

@@ -16,10 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, Typ
 from uuid import uuid4
 
 from pydantic import BaseModel, Field, PlainSerializer, PlainValidator, ValidationError, WithJsonSchema, model_validator
-from sabir.base.errors import one_line
-from sabir.base.models import Frozen, describe
-from sabir.base.values import FrozenDict, encode_json, object_view
-from sabir.vocabulary.parts import Text
+from sabir.authoring import Frozen, FrozenDict, Text, describe, encode_json, object_view, one_line
 
 from sabir_actors import data as typed
 from sabir_actors.errors import ActorError, ErrorCode

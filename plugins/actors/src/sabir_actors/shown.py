@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 import sabir
-from sabir.base.errors import one_line, printable
+from sabir.authoring import one_line, printable
 
 from sabir_actors.protocol import now
 from sabir_actors.state import ThreadView

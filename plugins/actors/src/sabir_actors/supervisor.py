@@ -13,7 +13,7 @@ from collections import deque
 from time import monotonic
 from weakref import WeakKeyDictionary, WeakSet
 
-from sabir.base.errors import one_line
+from sabir.authoring import one_line
 
 from sabir_actors import data as typed
 from sabir_actors.actor import Actor, ActorHost, Handled

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sabir.base.errors import one_line
+from sabir.authoring import one_line
 from sabir_session import (
     JournalInvalid,
     PositionTaken,

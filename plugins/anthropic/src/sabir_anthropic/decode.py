@@ -11,15 +11,25 @@ What a part does not say itself is in its state, so that encoding gives the bloc
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from sabir.authoring.bodies import Fields, fields, first_count, items, left_over, read_object, text, usage_of, without
-from sabir.base.losses import Loss
-from sabir.base.values import JSONValue
-from sabir.contract.scope import DecodeScope
+from sabir import Citation, Loss, OpaquePart, OptionCallPayload, Origin, ReasoningPart, Reply, ReplyEnd, TextPart, Usage
+from sabir.authoring import (
+    DecodeScope,
+    Fields,
+    FinishReason,
+    JSONValue,
+    KnownPart,
+    ReplyBuilder,
+    decode_call,
+    fields,
+    first_count,
+    items,
+    left_over,
+    read_object,
+    text,
+    usage_of,
+    without,
+)
 from sabir.errors import ResponseInvalid
-from sabir.reading.fold import ReplyBuilder, decode_call
-from sabir.vocabulary.messages import OptionCallPayload, Origin
-from sabir.vocabulary.parts import Citation, KnownPart, OpaquePart, ReasoningPart, TextPart
-from sabir.vocabulary.reply import FinishReason, Reply, ReplyEnd, Usage
 
 from sabir_anthropic.errors import report
 

@@ -10,13 +10,30 @@ Neighbouring messages of one role stay apart: the vendor joins them itself, and 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sabir.authoring.bodies import Fields, fields, text
-from sabir.authoring.leaves import arguments_value, error_text, hints_of, lose, result_text, stand_in, state_of
-from sabir.base.values import JSONValue
-from sabir.contract.scope import Entry, LossLog, Side, Turn, TurnScope
-from sabir.vocabulary.media import data_url_base64, data_url_bytes, form_of, split_provider_file
-from sabir.vocabulary.messages import OptionCallPayload, OptionResultPayload
-from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
+from sabir import MediaPart, OpaquePart, OptionCallPayload, OptionResultPayload, ReasoningPart, TextPart
+from sabir.authoring import (
+    Entry,
+    Fields,
+    JSONValue,
+    KnownPart,
+    LossLog,
+    Side,
+    Turn,
+    TurnScope,
+    arguments_value,
+    data_url_base64,
+    data_url_bytes,
+    error_text,
+    fields,
+    form_of,
+    hints_of,
+    lose,
+    result_text,
+    split_provider_file,
+    stand_in,
+    state_of,
+    text,
+)
 
 Item = dict[str, Any]
 """A message or a content block: a JSON object of the wire."""

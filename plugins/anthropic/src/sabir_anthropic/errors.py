@@ -10,8 +10,9 @@ Types: https://platform.claude.com/docs/en/api/errors, and the exceptions of Bed
 from collections.abc import Mapping
 from typing import Any
 
-from sabir.authoring.failures import (
+from sabir.authoring import (
     Failure,
+    JSONValue,
     compile_words,
     is_a,
     kind_of_status,
@@ -21,7 +22,6 @@ from sabir.authoring.failures import (
     translate_raised,
     unwrapped,
 )
-from sabir.base.values import JSONValue
 from sabir.errors import (
     AuthenticationFailed,
     CallError,

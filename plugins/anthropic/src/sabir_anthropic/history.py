@@ -15,27 +15,29 @@ import base64
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from sabir.authoring.bodies import Fields, fields, text, without
-from sabir.authoring.stored import (
+from sabir import DecodedHistory, MediaPart, OptionResultPayload, TextPart
+from sabir.authoring import (
+    DecodeScope,
+    Fields,
     History,
+    JSONValue,
+    KnownPart,
     Leaf,
+    Sections,
     expect,
     expect_name,
+    fields,
     file_url,
     listed,
     medium,
+    one_line,
     read_hints,
     read_request,
     read_text,
+    text,
+    without,
 )
-from sabir.base.errors import one_line
-from sabir.base.values import JSONValue
-from sabir.contract.protocols import DecodedHistory
-from sabir.contract.scope import DecodeScope
 from sabir.errors import HistoryInvalid
-from sabir.vocabulary.hints import Sections
-from sabir.vocabulary.messages import OptionResultPayload
-from sabir.vocabulary.parts import KnownPart, MediaPart, TextPart
 
 from sabir_anthropic.decode import Block, build, decode_block, opaque_block
 from sabir_anthropic.encode import TOLD

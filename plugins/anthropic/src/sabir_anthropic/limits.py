@@ -8,8 +8,7 @@ unless it streams; ready bytes pass that guard by, so that it stands here (docs/
 
 from collections.abc import Mapping
 
-from sabir.authoring.leaves import take_setting
-from sabir.contract.scope import RequestScope
+from sabir.authoring import RequestScope, take_setting
 
 UNKNOWN_MODEL = 4096
 """What every model can answer with; for one of which nothing is known."""

@@ -18,12 +18,21 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sabir.authoring.access import AsyncHTTPAnswer, HTTPAnswer, KeySource, read_endpoint, url_of_client
-from sabir.authoring.catalogue import read_models
-from sabir.authoring.transport import Library, OwnConnection
-from sabir.contract.protocols import SABIR_API, Access, WireRequest
+from sabir import ModelInfo
+from sabir.authoring import (
+    SABIR_API,
+    Access,
+    AsyncHTTPAnswer,
+    HTTPAnswer,
+    KeySource,
+    Library,
+    OwnConnection,
+    WireRequest,
+    read_endpoint,
+    read_models,
+    url_of_client,
+)
 from sabir.errors import CallError, SettingsInvalid
-from sabir.vocabulary.target import ModelInfo
 
 from sabir_anthropic.dialect import CLOUD, MESSAGES
 from sabir_anthropic.errors import translate
@@ -33,7 +42,7 @@ from sabir_anthropic.stream import FRAMES, FrameReader
 if TYPE_CHECKING:
     import anthropic
     import httpx2
-    from sabir.contract.protocols import Dialect
+    from sabir.authoring import Dialect
 
 URL = "https://api.anthropic.com"
 VENDOR_HOSTS = ("anthropic.com", "claude.com")

@@ -10,13 +10,23 @@ A row of models.toml may refuse what WORDS names beside wire settings and featur
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sabir.authoring.bodies import Fields, fields, first_count, without
-from sabir.authoring.leaves import hints_of, not_offered, read_vendor, take_setting
-from sabir.base.losses import LossKind
-from sabir.base.values import JSONValue, encode_json
-from sabir.contract.scope import RequestScope, Splice
-from sabir.vocabulary.parts import KnownPart
-from sabir.vocabulary.settings import ResponseFormat
+from sabir import ResponseFormat
+from sabir.authoring import (
+    Fields,
+    JSONValue,
+    KnownPart,
+    LossKind,
+    RequestScope,
+    Splice,
+    encode_json,
+    fields,
+    first_count,
+    hints_of,
+    not_offered,
+    read_vendor,
+    take_setting,
+    without,
+)
 
 from sabir_anthropic.encode import WHITE_END, encode_system
 from sabir_anthropic.limits import BEYOND_CONTEXT, answer_limit

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
-from sabir.base.models import Frozen
+from sabir.authoring import Frozen
 
 Fields: TypeAlias = dict[str, Any]
 """An object of the vendor's own, sent as it is; the vendor checks what is in it, hence Any."""

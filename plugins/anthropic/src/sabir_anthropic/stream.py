@@ -18,12 +18,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sabir.authoring.bodies import Fields, fields, items, read_object, text, without
-from sabir.base.values import decode_json
-from sabir.contract.framing import ServerEvent
-from sabir.contract.scope import DecodeScope
+from sabir import BlockEnd, BlockStart, ReplyStart, StreamEvent
+from sabir.authoring import (
+    BlockKind,
+    DecodeScope,
+    Fields,
+    ServerEvent,
+    block_delta,
+    decode_json,
+    fields,
+    items,
+    read_object,
+    text,
+    without,
+)
 from sabir.errors import NotJSON, ResponseInvalid
-from sabir.vocabulary.reply import BlockEnd, BlockKind, BlockStart, ReplyStart, StreamEvent, block_delta
 
 from sabir_anthropic.decode import REASONING, decode_block, origin_of, raise_reported, reply_end
 

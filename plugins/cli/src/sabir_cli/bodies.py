@@ -19,8 +19,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 from sabir import Loss, Rendering
-from sabir.base.errors import printable
-from sabir.base.values import JSONValue, decode_json
+from sabir.authoring import JSONValue, decode_json, printable
 
 from sabir_cli.output import LOSS_STYLES
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import sabir
 from cyclopts import Parameter
-from sabir.base.errors import one_line
+from sabir.authoring import one_line
 
 from sabir_cli.exits import Exit, UsageError
 from sabir_cli.inputs import (
@@ -168,7 +168,7 @@ class _Chat:
                 self.output.note(f"stopped; {self.kept.FORGOTTEN}")
             except UsageError as error:
                 self.output.error(str(error))
-            except (sabir.CallError, sabir.OutputError, sabir.RenderingRefused) as error:
+            except (sabir.CallError, sabir.errors.OutputError, sabir.RenderingRefused) as error:
                 self.output.error(f"{error} ({self.kept.FORGOTTEN})")
         return Exit.OK
 

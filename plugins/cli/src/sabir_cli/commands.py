@@ -13,8 +13,7 @@ from typing import Annotated, Any
 
 import sabir
 from cyclopts import App, Parameter
-from sabir.base.errors import blaming, described
-from sabir.discovery.points import load, load_beside
+from sabir.authoring import blaming, described, load_beside, load_point
 
 from sabir_cli.output import Output
 
@@ -26,7 +25,7 @@ def attach(app: App, tokens: Sequence[str], output: Output) -> None:
         return
     try:
         points = sabir.commands()
-    except sabir.PluginError as error:
+    except sabir.errors.PluginError as error:
         output.error(f"no further command was loaded: {error}")
         return
     meant = [point for point in points if point.name == asked]
@@ -34,7 +33,7 @@ def attach(app: App, tokens: Sequence[str], output: Output) -> None:
         if point.name in app:
             output.error(f"command {point.name!r} of {_source(point)} was left out: sabir has one of that name")
         else:
-            _add(app, point, load if meant else load_beside)
+            _add(app, point, load_point if meant else load_beside)
 
 
 def _add(app: App, point: EntryPoint, loading: Callable[[EntryPoint], Any]) -> None:
@@ -44,7 +43,7 @@ def _add(app: App, point: EntryPoint, loading: Callable[[EntryPoint], Any]) -> N
             if not callable(loaded):
                 raise TypeError(f"{point.value} is {type(loaded).__name__}, neither a function nor a cyclopts App")
             app.command(loaded, name=point.name)
-    except sabir.PluginError as error:
+    except sabir.errors.PluginError as error:
         reason = described(error.__cause__, 200) if error.__cause__ else str(error)
         app.command(_broken(point, reason), name=point.name, help=f"Broken: {reason}")
 
@@ -52,7 +51,9 @@ def _add(app: App, point: EntryPoint, loading: Callable[[EntryPoint], Any]) -> N
 def _broken(point: EntryPoint, reason: str) -> Callable[..., None]:
     def fail(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
         remedy = "reinstall or remove it"
-        raise sabir.PluginError(f"command {point.name!r} of {_source(point)} cannot be loaded: {reason}; {remedy}")
+        raise sabir.errors.PluginError(
+            f"command {point.name!r} of {_source(point)} cannot be loaded: {reason}; {remedy}"
+        )
 
     return fail
 

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import sabir
-from sabir.base.errors import one_line
-from sabir.options.signatures import is_asynchronous
+from sabir.authoring import is_asynchronous, one_line
 
 from sabir_cli.output import Output
 

@@ -18,7 +18,7 @@ from rich.columns import Columns
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
-from sabir.base.errors import printable
+from sabir.authoring import printable
 
 from sabir_cli.bodies import View, show
 from sabir_cli.clock import time_in

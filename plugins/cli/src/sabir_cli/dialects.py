@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sabir
-from sabir.base.errors import blaming
-from sabir.contract.protocols import Dialect
-from sabir.contract.scope import Tables
+from sabir.authoring import Dialect, Tables, blaming
 from sabir.errors import PluginError
 
 SIDES = ("system", "user", "assistant", "results")

@@ -9,8 +9,9 @@ from typing import NamedTuple
 from cyclopts import CycloptsError, UnusedCliTokensError
 from cyclopts.completion import ShellDetectionError
 from pydantic import ValidationError
-from sabir import CallError, OutputError, PluginError, RenderingRefused, SabirError
-from sabir.base.models import describe
+from sabir import CallError, RenderingRefused, SabirError
+from sabir.authoring import describe
+from sabir.errors import OutputError, PluginError
 
 DEBUG_VARIABLE = "SABIR_DEBUG"
 """Set it, and faults of a program show their traceback."""

@@ -14,8 +14,7 @@ from typing import Annotated, NamedTuple
 
 import sabir
 from cyclopts import Parameter
-from sabir.base.errors import one_line
-from sabir.base.losses import refuse
+from sabir.authoring import one_line, refuse
 
 from sabir_cli.dialects import spoken_dialects
 from sabir_cli.exits import Exit, UsageError
@@ -93,8 +92,8 @@ def _read(file: str, source: str, dialect: str | None, console: Output) -> list[
             asked, found = _recognise(values, console)
         else:
             found = _read_as(asked, values)
-    except sabir.HistoryInvalid as error:
-        raise sabir.HistoryInvalid(f"{source}: {error}") from None
+    except sabir.errors.HistoryInvalid as error:
+        raise sabir.errors.HistoryInvalid(f"{source}: {error}") from None
     if any(each.request.is_wrapped for each in found):
         field = asked.dialect.messages_field
         console.note(f"{source} holds messages alone; they were read as {field!r} of {asked.dialect.name}")
@@ -107,8 +106,8 @@ def _read_as(dialect: sabir.PureDialect, values: Sequence[Value]) -> list[Import
     for request in as_requests(values, dialect.dialect.messages_field):
         try:
             found.append(Imported(request, dialect.decode_history(request.body)))
-        except sabir.HistoryInvalid as error:
-            raise sabir.HistoryInvalid(f"{request.place}: {error}" if request.place else str(error)) from None
+        except sabir.errors.HistoryInvalid as error:
+            raise sabir.errors.HistoryInvalid(f"{request.place}: {error}" if request.place else str(error)) from None
     return found
 
 
@@ -120,16 +119,16 @@ def _recognise(values: Sequence[Value], console: Output) -> tuple[sabir.PureDial
     read: dict[str, tuple[sabir.PureDialect, list[Imported]]] = {}
     for each in spoken:
         candidate = sabir.dialect(each.speaker.full_name)
-        with suppress(sabir.HistoryInvalid):
+        with suppress(sabir.errors.HistoryInvalid):
             read[each.speaker.full_name] = candidate, _read_as(candidate, values)
     if len(read) == 1:
         ((name, only),) = read.items()
         console.note(f"read as {name}, the one installed dialect that takes it")
         return only
     if read:
-        raise sabir.HistoryInvalid(f"it may be of {' or '.join(read)}; say which with --from")
+        raise sabir.errors.HistoryInvalid(f"it may be of {' or '.join(read)}; say which with --from")
     installed = ", ".join(each.speaker.full_name for each in spoken) or "none"
-    raise sabir.HistoryInvalid(f"no installed dialect reads it ({installed}); name one with --from to see why")
+    raise sabir.errors.HistoryInvalid(f"no installed dialect reads it ({installed}); name one with --from to see why")
 
 
 def _targets(output: Path | None, file: str, count: int, source: str, *, as_json: bool) -> list[Path]:

@@ -13,8 +13,7 @@ from typing import Annotated, Any, TypeAlias
 
 import sabir
 from cyclopts import Parameter
-from sabir.base.errors import described, one_line
-from sabir.options.option import as_options
+from sabir.authoring import as_options, described, one_line
 
 from sabir_cli.exits import UsageError
 
@@ -55,7 +54,7 @@ def embedded_model() -> str:
     """The embedded provider's first model."""
     try:
         names = known_models(EMBEDDED)
-    except sabir.PluginError as error:
+    except sabir.errors.PluginError as error:
         remedy = f"name a model with -m provider:model, or set {MODEL_VARIABLE}"
         raise type(error)(f"no model was named, and the embedded one is missing: {error}; {remedy}") from None
     return f"{EMBEDDED}:{names[0] if names else 'default'}"
@@ -109,18 +108,18 @@ def content(prompt: str, images: Sequence[str] | None) -> sabir.Message:
 def _load_option(spec: str) -> sabir.Option:
     module_name, colon, path = spec.partition(":")
     if not (colon and module_name and path):
-        raise sabir.OptionInvalid(f"--option {spec!r} names no function; write module:function")
+        raise sabir.errors.OptionInvalid(f"--option {spec!r} names no function; write module:function")
     found = _import_from_here(module_name, spec)
     for name in path.split("."):
         if not hasattr(found, name):
             known = ", ".join(name for name in getattr(found, "__dict__", ()) if not name.startswith("_"))
             reason = f"{module_name!r} has no {path!r}; it has {known or 'nothing'}"
-            raise sabir.OptionInvalid(one_line(f"--option {spec!r}: {reason}", 300))
+            raise sabir.errors.OptionInvalid(one_line(f"--option {spec!r}: {reason}", 300))
         found = getattr(found, name)
     try:
         (option,) = as_options([found])
-    except sabir.OptionInvalid as error:
-        raise sabir.OptionInvalid(f"--option {spec!r}: {error}") from None
+    except sabir.errors.OptionInvalid as error:
+        raise sabir.errors.OptionInvalid(f"--option {spec!r}: {error}") from None
     return option
 
 
@@ -139,7 +138,7 @@ def _import_from_here(module_name: str, spec: str) -> Any:  # a module, and what
         raise
     except BaseException as error:
         where = f"{module_name!r} cannot be imported from {here!r} or the environment"
-        raise sabir.OptionInvalid(f"--option {spec!r}: {where}: {described(error, 200)}") from error
+        raise sabir.errors.OptionInvalid(f"--option {spec!r}: {where}: {described(error, 200)}") from error
     finally:
         if is_new and here in sys.path:
             sys.path.remove(here)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sabir
-from sabir.calling.stream import SyncClosing
+from sabir.authoring import SyncClosing
 from sabir_session import (
     Session,
     SQLiteStore,

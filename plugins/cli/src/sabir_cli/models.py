@@ -33,7 +33,7 @@ def models(
     for name in [provider] if provider else [status.name for status in listed if status.error is None]:
         try:
             found[name] = sabir.models(name)
-        except sabir.PluginError as error:
+        except sabir.errors.PluginError as error:
             output.error(str(error))
             code = code or exit_of(error)
     if as_json:

@@ -18,8 +18,7 @@ from typing import Annotated
 import sabir
 from cyclopts import Parameter
 from rich.text import Text
-from sabir.authoring.access import read_endpoint
-from sabir.contract.protocols import Access
+from sabir.authoring import Access, read_endpoint
 
 from sabir_cli.exits import Exit, UsageError
 from sabir_cli.inputs import JSONFlag

@@ -18,7 +18,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 from sabir import Loss
-from sabir.base.errors import one_line, printable
+from sabir.authoring import one_line, printable
 
 LOSS_STYLES = {
     "dropped": "red", "downgraded": "yellow", "relocated": "cyan",

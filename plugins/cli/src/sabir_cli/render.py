@@ -9,8 +9,7 @@ from typing import Annotated
 import sabir
 from cyclopts import Parameter
 from pydantic import ValidationError
-from sabir.base.models import describe, load_as
-from sabir.base.values import decode_json
+from sabir.authoring import decode_json, describe, load_as
 
 from sabir_cli.bodies import View, show
 from sabir_cli.exits import Exit
@@ -65,23 +64,23 @@ def _read(file: str) -> sabir.DecodedHistory:
     try:
         whole = _document(data)
         return whole if whole is not None else sabir.DecodedHistory(messages=tuple(sabir.loads(data)))
-    except sabir.HistoryInvalid as error:
+    except sabir.errors.HistoryInvalid as error:
         source = "standard input" if file == "-" else repr(file)
-        raise sabir.HistoryInvalid(f"{source}: {error}") from None
+        raise sabir.errors.HistoryInvalid(f"{source}: {error}") from None
 
 
 def _document(data: bytes) -> sabir.DecodedHistory | None:
     """What `sabir import --json` gave; None where the data is anything else."""
     try:
         found = decode_json(data) if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else None
-    except sabir.NotJSON:
+    except sabir.errors.NotJSON:
         return None
     if not is_document(found):
         return None
     try:
         return load_as(sabir.DecodedHistory.model_validate, found)
     except ValidationError as error:
-        raise sabir.HistoryInvalid(f"it is not what `sabir import --json` gave: {describe(error)}") from None
+        raise sabir.errors.HistoryInvalid(f"it is not what `sabir import --json` gave: {describe(error)}") from None
 
 
 def _with_options(history: sabir.DecodedHistory, given: Sequence[sabir.Option]) -> sabir.DecodedHistory:

@@ -12,9 +12,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
-from sabir import DecodedHistory, HistoryInvalid
-from sabir.base.errors import one_line
-from sabir.base.values import JSONValue
+from sabir import DecodedHistory
+from sabir.authoring import JSONValue, one_line
+from sabir.errors import HistoryInvalid
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _BYTES = "surrogateescape"

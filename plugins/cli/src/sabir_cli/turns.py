@@ -69,7 +69,7 @@ def take_turn(
     except BudgetExhausted as stopped:
         assert stopped.response is not None  # the budget is larger than what was there
         text = f"{llm.target} called options {MOST_REPLIES} times in a row; stopped"
-        raise sabir.OutputError(text, stopped.response.reply) from None
+        raise sabir.errors.OutputError(text, stopped.response.reply) from None
     except _NobodyReads as left:
         raise left.error from None
     finally:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from pydantic import Field
-from sabir.base.models import Frozen
+from sabir.authoring import Frozen
 
 from sabir_distributed.addresses import Address
 from sabir_distributed.errors import AccessInvalid

@@ -19,7 +19,7 @@ import nats.errors
 from nats.aio.client import Client, RawCredentials
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
-from sabir.base.errors import one_line
+from sabir.authoring import one_line
 
 from sabir_distributed.access import Access
 from sabir_distributed.addresses import Address, read_addresses, without_secrets

@@ -21,9 +21,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 from sabir import Message
-from sabir.base.errors import one_line
-from sabir.base.models import AtRest, assemble, describe, load_as
-from sabir.base.values import parse_json
+from sabir.authoring import AtRest, assemble, describe, load_as, one_line, parse_json
 from sabir_runtime.failures import Failure
 
 from sabir_distributed.errors import EnvelopeInvalid

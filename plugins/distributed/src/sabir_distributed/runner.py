@@ -10,10 +10,7 @@ PolicyFailed that names it.
 import asyncio
 
 from sabir import SabirError
-from sabir.base.models import assemble
-from sabir.calling.stream import AsyncClosing
-from sabir.options.context import current_depth
-from sabir.vocabulary.messages import new_ids
+from sabir.authoring import AsyncClosing, assemble, current_depth, new_ids
 from sabir_runtime import Batch, BoundCall, PolicyInvalid, Runner, RuntimeFault, UnknownOption
 
 from sabir_distributed.caller import CallerConnection

@@ -7,7 +7,7 @@ worker        ◀─accept_after─┘         └──beat────▶
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
-from sabir.base.models import Frozen
+from sabir.authoring import Frozen
 
 from sabir_distributed.access import Access
 from sabir_distributed.packing import LARGEST

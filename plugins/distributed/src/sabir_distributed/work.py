@@ -9,8 +9,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sabir.base.models import assemble
-from sabir.options.context import at_depth
+from sabir.authoring import assemble, at_depth
 from sabir_runtime import (
     BaseContext,
     Batch,

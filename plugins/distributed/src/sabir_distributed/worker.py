@@ -23,7 +23,7 @@ from typing import Any, Self
 
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
-from sabir.base.errors import one_line
+from sabir.authoring import one_line
 from sabir_runtime import BaseContext, BoundPolicy, InMemoryRunner
 
 from sabir_distributed.connection import Connection, Target, logger, shown

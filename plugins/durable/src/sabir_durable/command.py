@@ -17,10 +17,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic_core import to_json
-from sabir import Message
-from sabir.base.errors import printable
+from sabir import Message, loads
+from sabir.authoring import printable
 from sabir.errors import SettingsInvalid
-from sabir.vocabulary.history import loads
 
 from sabir_durable.views import RunDetails, RunState, RunSummary, one_line_kept
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbos import DBOS, DBOSClient, DBOSConfig, Serializer, SetWorkflowID, WorkflowHandleAsync
-from sabir.base.errors import one_line
+from sabir.authoring import one_line
 from sqlalchemy import Engine
 
 from sabir_durable.errors import DurableFault, RunnerInUse

@@ -21,10 +21,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn, ParamSpec, Protocol, TypeVar
 
-from sabir import Message
-from sabir.options.answers import unanswered
-from sabir.options.context import ToolContext
-from sabir.vocabulary.history import dumps, loads
+from sabir import Message, dumps, loads, unanswered
+from sabir.authoring import ToolContext
 from sabir_runtime import paths
 from sabir_runtime.batches import answer_batch, lanes_of
 from sabir_runtime.contexts import BoundCall

@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
-from sabir.authoring.databases import make_private
+from sabir.authoring import make_private
 from sqlalchemy import URL, Connection, NullPool, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 

@@ -16,11 +16,8 @@ from hashlib import sha256
 from itertools import zip_longest
 from typing import Any
 
-from sabir import Message
-from sabir.base.errors import one_line
-from sabir.base.models import load_as
-from sabir.base.values import parse_json
-from sabir.vocabulary.history import dumps, dumps_lines, loads
+from sabir import Message, dumps, dumps_lines, loads
+from sabir.authoring import load_as, one_line, parse_json
 from sabir_runtime.contexts import BoundCall
 from sabir_runtime.failures import Failure, PolicyFailed, failure_of
 

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from sabir import Message
-from sabir.calling.stream import AsyncClosing
+from sabir.authoring import AsyncClosing
 from sabir.errors import SettingsInvalid
 from sabir_runtime import paths
 from sabir_runtime.contexts import BoundCall, BoundPolicy, Runner

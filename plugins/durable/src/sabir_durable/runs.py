@@ -19,11 +19,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import sabir
-from sabir import Message
-from sabir.calling.stream import SyncClosing
+from sabir import Message, dumps, loads
+from sabir.authoring import SyncClosing, as_messages
 from sabir.errors import SettingsInvalid
-from sabir.vocabulary.constructors import as_messages
-from sabir.vocabulary.history import dumps, loads
 from sqlalchemy import Connection, Engine
 
 from sabir_durable.errors import DurableFault, RunConflict

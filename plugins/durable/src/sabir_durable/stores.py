@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from sabir.authoring.databases import is_broken, told
+from sabir.authoring import describe_failure, is_broken
 from sqlalchemy import URL, Engine, ExceptionContext, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -144,7 +144,7 @@ def reach_store(engine: Engine) -> None:
 def unusable(url: URL, error: BaseException, task: str = "opened") -> StoreInvalid:
     """What says that a store cannot be worked with: in the driver's words, without the password, and with a remedy."""
     secrets = [str(url.password or ""), *(str(url.query.get(name, "")) for name in ("password", "sslpassword"))]
-    return StoreInvalid(f"{shown(url)} cannot be {task}: {told(error, *secrets)}")
+    return StoreInvalid(f"{shown(url)} cannot be {task}: {describe_failure(error, *secrets)}")
 
 
 def close_store(engine: Engine) -> None:

@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args, get_type_hints
 
 import sqlalchemy as sa
-from sabir import Message
-from sabir.authoring.databases import REMEDY_OF_DAMAGE
-from sabir.base.errors import one_line
-from sabir.vocabulary.history import loads
+from sabir import Message, loads
+from sabir.authoring import REMEDY_OF_DAMAGE, one_line
 
 from sabir_durable.errors import StoreInvalid
 from sabir_durable.records import decode_failure

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from sabir import Message
-from sabir.base.errors import one_line
-from sabir.base.models import Frozen
+from sabir.authoring import Frozen, one_line
 
 RunState: TypeAlias = Literal["queued", "running", "waiting", "paused", "cancelled", "done", "failed"]
 CallState: TypeAlias = Literal["started", "waiting", "done", "failed"]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from uuid import uuid4
 
 from dbos._error import DBOSWorkflowCancelledError
-from sabir.authoring.databases import make_private
+from sabir.authoring import make_private
 from sabir_runtime.contexts import BoundCall, BoundPolicy
 from sabir_runtime.errors import PolicyInvalid, ReplayMismatch
 from sabir_runtime.failures import PolicyFailed

@@ -9,30 +9,47 @@ A piece is {"text": word} or {"call": {"id": …, "name": …, "arguments": …}
 import json
 from collections.abc import Iterator, Mapping
 
-from sabir.authoring.bodies import CountsNoTokens, left_over
-from sabir.authoring.failures import Failure, kind_of_status, refusal, reported
-from sabir.base.values import JSONValue
-from sabir.contract.framing import ServerEvent
-from sabir.contract.protocols import DecodedHistory
-from sabir.contract.scope import DecodeScope, Entry, LossLog, RequestScope, Tables, Turn, TurnScope
-from sabir.errors import CallError, HistoryInvalid, SettingsInvalid
-from sabir.options.option import Option
-from sabir.reading.fold import Fold, decode_call
-from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
-from sabir.vocabulary.parts import TextPart
-from sabir.vocabulary.reply import (
+from sabir import (
     BlockDelta,
     BlockEnd,
     BlockStart,
-    FinishReason,
+    DecodedHistory,
+    Message,
+    Option,
+    OptionCallPayload,
+    OptionResultPayload,
+    PartsPayload,
     Reply,
     ReplyEnd,
     ReplyStart,
+    Settings,
     StreamEvent,
+    Target,
+    TextPart,
     Usage,
 )
-from sabir.vocabulary.settings import WIRE_SETTINGS, Settings
-from sabir.vocabulary.target import Target
+from sabir.authoring import (
+    WIRE_SETTINGS,
+    CountsNoTokens,
+    DecodeScope,
+    Entry,
+    Failure,
+    FinishReason,
+    Fold,
+    JSONValue,
+    LossLog,
+    RequestScope,
+    ServerEvent,
+    Tables,
+    Turn,
+    TurnScope,
+    decode_call,
+    kind_of_status,
+    left_over,
+    refusal,
+    reported,
+)
+from sabir.errors import CallError, HistoryInvalid, SettingsInvalid
 
 FINISH_REASONS: Mapping[str, FinishReason] = {"done": "stop", "call": "option_calls", "limit": "length"}
 KNOWN_FIELDS = {"model", "options", "settings", "messages"}

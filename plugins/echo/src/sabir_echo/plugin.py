@@ -7,10 +7,8 @@ was.
 import json
 import re
 
-from sabir.authoring.inprocess import InProcessConnection, Served
-from sabir.base.values import JSONValue
-from sabir.contract.protocols import Access, Provider, WireRequest
-from sabir.vocabulary.target import ModelInfo
+from sabir import ModelInfo
+from sabir.authoring import Access, InProcessConnection, JSONValue, Provider, Served, WireRequest
 
 from sabir_echo.dialect import PlainDialect
 

@@ -14,10 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from sabir.authoring.bodies import Fields, fields, items, text, without
-from sabir.base.errors import one_line
-from sabir.base.values import JSONValue
-from sabir.contract.scope import DecodeScope
+from sabir.authoring import DecodeScope, Fields, JSONValue, fields, items, one_line, text, without
 from sabir.errors import ResponseInvalid
 
 Path: TypeAlias = tuple[str | int, ...]

@@ -15,15 +15,40 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from pydantic import ValidationError
-from sabir.authoring.bodies import Fields, fields, first_count, items, left_over, read_object, text, usage_of, without
-from sabir.base.values import JSONValue, decode_json
-from sabir.contract.scope import DecodeScope
+from sabir import (
+    Alternative,
+    Citation,
+    MediaPart,
+    OpaquePart,
+    OptionCallPayload,
+    Origin,
+    ReasoningPart,
+    Reply,
+    ReplyEnd,
+    TextPart,
+    Usage,
+)
+from sabir.authoring import (
+    DecodeScope,
+    Fields,
+    FinishReason,
+    JSONValue,
+    KnownPart,
+    Modality,
+    ReplyBuilder,
+    decode_call,
+    decode_json,
+    fields,
+    first_count,
+    items,
+    left_over,
+    read_object,
+    spelled_for_url,
+    text,
+    usage_of,
+    without,
+)
 from sabir.errors import NotJSON, ResponseInvalid
-from sabir.reading.fold import ReplyBuilder, decode_call
-from sabir.vocabulary.media import Modality, spelled_for_url
-from sabir.vocabulary.messages import OptionCallPayload, Origin
-from sabir.vocabulary.parts import Citation, KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
-from sabir.vocabulary.reply import Alternative, FinishReason, Reply, ReplyEnd, Usage
 
 from sabir_google.arguments import join_calls
 from sabir_google.errors import report

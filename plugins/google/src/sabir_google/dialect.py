@@ -12,14 +12,19 @@ from dataclasses import dataclass, field
 from typing import get_args
 from urllib.parse import quote, unquote
 
-from sabir.authoring.bodies import read_count
-from sabir.base.values import JSONValue
-from sabir.contract.protocols import DecodedHistory, Decoder
-from sabir.contract.scope import DecodeScope, IdentifierRule, RequestScope, Tables
+from sabir import DecodedHistory, Reply, Target
+from sabir.authoring import (
+    Decoder,
+    DecodeScope,
+    IdentifierRule,
+    JSONValue,
+    MediaRule,
+    Modality,
+    RequestScope,
+    Tables,
+    read_count,
+)
 from sabir.errors import CallError
-from sabir.vocabulary.media import MediaRule, Modality
-from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.target import Target
 
 from sabir_google.decode import NAME, decode
 from sabir_google.encode import encode_turn

@@ -20,22 +20,32 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sabir.authoring.bodies import Fields, fields
-from sabir.authoring.leaves import arguments_value, hints_of, lose, result_text, result_value, stand_in, state_of
-from sabir.base.values import JSONValue
-from sabir.contract.scope import Entry, LossLog, Turn, TurnScope
-from sabir.vocabulary.media import (
+from sabir import MediaPart, OpaquePart, OptionCallPayload, OptionResultPayload, ReasoningPart, RefusalPart, TextPart
+from sabir.authoring import (
     DEFAULT_MIMES,
+    Entry,
+    Fields,
+    JSONValue,
+    KnownPart,
+    LossLog,
+    Turn,
+    TurnScope,
+    arguments_value,
     data_url_base64,
     data_url_type,
+    fields,
     form_of,
+    hints_of,
+    lose,
     mime_type,
     read_data_url,
+    result_text,
+    result_value,
     split_provider_file,
+    stand_in,
+    state_of,
     type_parameters,
 )
-from sabir.vocabulary.messages import OptionCallPayload, OptionResultPayload
-from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 
 from sabir_google.settings import camel, spelled
 

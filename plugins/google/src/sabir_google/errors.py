@@ -11,20 +11,24 @@ https://ai.google.dev/gemini-api/docs/troubleshooting and https://docs.cloud.goo
 import re
 from collections.abc import Iterator, Mapping
 
-from sabir.authoring.bodies import Fields, fields, items, text
-from sabir.authoring.failures import (
+from sabir.authoring import (
     Failure,
+    Fields,
+    JSONValue,
     compile_words,
+    decode_json,
     failure_of,
+    fields,
     is_a,
+    items,
     kind_of_status,
     kind_of_words,
     make_error,
     read_failure,
     retry_after,
+    text,
     translate_raised,
 )
-from sabir.base.values import JSONValue, decode_json
 from sabir.errors import (
     AuthenticationFailed,
     CallError,

@@ -13,19 +13,31 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from pydantic import ValidationError
-from sabir.authoring.bodies import Fields, fields, items, text, without
-from sabir.authoring.stored import History, expect, expect_name, listed, medium, read_hints, read_request
-from sabir.base.errors import one_line
-from sabir.base.models import Frozen
-from sabir.base.values import JSONValue, encode_json
-from sabir.contract.protocols import DecodedHistory
-from sabir.contract.scope import DecodeScope
+from sabir import DecodedHistory, MediaPart, OpaquePart, OptionCallPayload, OptionResultPayload, TextPart
+from sabir.authoring import (
+    DecodeScope,
+    Fields,
+    Frozen,
+    History,
+    JSONValue,
+    KnownPart,
+    ReplyBuilder,
+    Sections,
+    encode_json,
+    expect,
+    expect_name,
+    fields,
+    items,
+    listed,
+    medium,
+    one_line,
+    read_hints,
+    read_request,
+    spelled_for_url,
+    text,
+    without,
+)
 from sabir.errors import HistoryInvalid, ResponseInvalid
-from sabir.reading.fold import ReplyBuilder
-from sabir.vocabulary.hints import Sections
-from sabir.vocabulary.media import spelled_for_url
-from sabir.vocabulary.messages import OptionCallPayload, OptionResultPayload
-from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, TextPart
 
 from sabir_google.arguments import join_calls
 from sabir_google.decode import NAME, modality_of, part_block

@@ -22,19 +22,26 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from sabir.authoring.access import (
+from sabir import ModelInfo
+from sabir.authoring import (
+    SABIR_API,
+    Access,
     AsyncHTTPAnswer,
+    Dialect,
     HTTPAnswer,
+    Kept,
     KeySource,
+    Library,
+    OwnConnection,
+    WireRequest,
     checked_client,
     first_variable,
+    kept,
     read_endpoint,
+    read_models,
+    send,
 )
-from sabir.authoring.catalogue import read_models
-from sabir.authoring.transport import Kept, Library, OwnConnection, kept, send
-from sabir.contract.protocols import SABIR_API, Access, Dialect, WireRequest
 from sabir.errors import CallError, SettingsInvalid
-from sabir.vocabulary.target import ModelInfo
 
 from sabir_google.errors import translate
 from sabir_google.services import VERTEX, VERTEX_URL

@@ -10,10 +10,8 @@ https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sabir.authoring.leaves import hints_of, name_choice, read_vendor, take_setting
-from sabir.base.values import JSONValue
-from sabir.contract.scope import RequestScope
-from sabir.vocabulary.settings import ReasoningEffort, ResponseFormat
+from sabir import ResponseFormat
+from sabir.authoring import JSONValue, ReasoningEffort, RequestScope, hints_of, name_choice, read_vendor, take_setting
 
 from sabir_google.encode import FILLER, generation, system_parts
 from sabir_google.services import leave_out_the_others, whole_name

@@ -9,7 +9,7 @@ The SDK's typed calls raise ValueError for such a field; ready bytes pass that g
 
 from typing import Any
 
-from sabir.contract.scope import RequestScope
+from sabir.authoring import RequestScope
 
 from sabir_google.settings import Fields, camel
 

@@ -7,7 +7,7 @@ wins over it. Media and options have hints of their own. https://ai.google.dev/a
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from sabir.base.models import Frozen
+from sabir.authoring import Frozen
 
 Fields: TypeAlias = dict[str, Any]
 """An object of the vendor's own, sent as it is; the vendor checks what is in it, hence Any."""

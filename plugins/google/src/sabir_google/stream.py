@@ -16,13 +16,20 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from sabir.authoring.bodies import Fields, fields, first_count, items, text, without
-from sabir.contract.framing import ServerEvent
-from sabir.contract.scope import DecodeScope
-from sabir.reading.fold import is_empty
-from sabir.vocabulary.messages import OptionCallPayload
-from sabir.vocabulary.parts import ReasoningPart, TextPart
-from sabir.vocabulary.reply import BlockEnd, BlockKind, BlockStart, ReplyStart, StreamEvent, block_delta
+from sabir import BlockEnd, BlockStart, OptionCallPayload, ReasoningPart, ReplyStart, StreamEvent, TextPart
+from sabir.authoring import (
+    BlockKind,
+    DecodeScope,
+    Fields,
+    ServerEvent,
+    block_delta,
+    fields,
+    first_count,
+    is_empty,
+    items,
+    text,
+    without,
+)
 
 from sabir_google.arguments import GrowingCall, is_piece
 from sabir_google.decode import Block, cite, origin_of, part_block, parts_of, read_response, reply_end

@@ -10,9 +10,7 @@ answer (figures, and the command that repeats them: server.py).
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sabir.base.values import JSONValue
-from sabir.contract.protocols import Dialect
-from sabir.contract.scope import Entry, LossLog, RequestScope, Turn, TurnScope
+from sabir.authoring import Dialect, Entry, JSONValue, LossLog, RequestScope, Turn, TurnScope
 from sabir_openai.chat_dialect import ChatDialect
 
 OPEN_CHOICES: Mapping[str | None, str] = {"user": "required"}

@@ -12,11 +12,18 @@ from functools import cache
 from importlib.resources import files
 from threading import Lock
 
-from sabir.authoring.access import KeySource
-from sabir.authoring.catalogue import read_models
-from sabir.contract.protocols import SABIR_API, Access, AsyncWireResponse, Dialect, WireRequest, WireResponse
+from sabir import ModelInfo
+from sabir.authoring import (
+    SABIR_API,
+    Access,
+    AsyncWireResponse,
+    Dialect,
+    KeySource,
+    WireRequest,
+    WireResponse,
+    read_models,
+)
 from sabir.errors import SabirError, SettingsInvalid
-from sabir.vocabulary.target import ModelInfo
 from sabir_openai.provider import SDKConnection
 
 from sabir_local.dialect import LOCAL_CHAT

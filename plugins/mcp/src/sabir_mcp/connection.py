@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
-from sabir.base.errors import one_line
+from sabir.authoring import one_line
 
 from sabir_mcp.contents import KINDS
 from sabir_mcp.errors import AnswerInvalid, MCPFault, ServerLost, ServerRefused, ServerTimedOut

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from sabir import MediaPart, OptionFailed, TextPart
-from sabir.base.values import JSONValue
+from sabir.authoring import JSONValue, Modality, check_url, make_data_url, shorten, sniff_mime
 from sabir.errors import MediaRefused
-from sabir.vocabulary.media import Modality, check_url, make_data_url, shorten, sniff_mime
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult

@@ -9,8 +9,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
-from sabir import Option, OptionInvalid, SettingsInvalid
-from sabir.base.values import JSONValue
+from sabir import Option, SettingsInvalid
+from sabir.authoring import JSONValue
+from sabir.errors import OptionInvalid
 
 from sabir_mcp.connection import Connection, reason_of
 from sabir_mcp.contents import ResultPart, returned_by

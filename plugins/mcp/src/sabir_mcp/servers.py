@@ -16,7 +16,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from urllib.parse import urlsplit
 
-from sabir.base.errors import one_line
+from sabir.authoring import one_line
 from sabir.errors import SettingsInvalid
 
 if TYPE_CHECKING:

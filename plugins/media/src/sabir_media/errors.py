@@ -12,7 +12,7 @@ Each message is one line: the URL, the reason, the remedy.
 
 import re
 
-from sabir.base.errors import one_line
+from sabir.authoring import one_line
 from sabir.errors import MediaRefused
 
 _HIERARCHICAL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)", re.DOTALL)

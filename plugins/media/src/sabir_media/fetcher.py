@@ -6,7 +6,7 @@ from contextlib import aclosing, closing
 from functools import cached_property
 
 import httpx2
-from sabir.contract.protocols import FetchedMedia
+from sabir.authoring import FetchedMedia
 from sabir.errors import SettingsInvalid
 
 from sabir_media.drivers import AsyncDriver, Driver, Resources

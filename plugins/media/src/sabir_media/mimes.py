@@ -12,7 +12,7 @@ of a page, a drawing or a script.
 
 import re
 
-from sabir.vocabulary.media import sniff_mime
+from sabir.authoring import sniff_mime
 
 from sabir_media.errors import TypeRefused, refusal
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import httpcore2
-from sabir.contract.protocols import FetchedMedia
+from sabir.authoring import FetchedMedia
 
 from sabir_media.addresses import Address, address_refusal, first_refusal
 from sabir_media.errors import AddressRefused, FetchFailed, FetchTimedOut, SizeRefused, refusal

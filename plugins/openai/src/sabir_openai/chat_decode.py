@@ -13,15 +13,36 @@ from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
-from sabir.authoring.bodies import Fields, fields, items, left_over, read_object, text
-from sabir.base.values import JSONValue
-from sabir.contract.scope import DecodeScope
+from sabir import (
+    Alternative,
+    Citation,
+    MediaPart,
+    OpaquePart,
+    OptionCallPayload,
+    Origin,
+    ReasoningPart,
+    RefusalPart,
+    Reply,
+    TextPart,
+    Usage,
+)
+from sabir.authoring import (
+    DecodeScope,
+    Fields,
+    FinishReason,
+    JSONValue,
+    KnownPart,
+    Modality,
+    ReplyBuilder,
+    decode_call,
+    fields,
+    items,
+    left_over,
+    read_object,
+    sniff_mime,
+    text,
+)
 from sabir.errors import ResponseInvalid
-from sabir.reading.fold import ReplyBuilder, decode_call
-from sabir.vocabulary.media import Modality, sniff_mime
-from sabir.vocabulary.messages import OptionCallPayload, Origin
-from sabir.vocabulary.parts import Citation, KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.vocabulary.reply import Alternative, FinishReason, Reply, Usage
 
 from sabir_openai.errors import report
 from sabir_openai.usage import read_usage

@@ -10,13 +10,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from sabir.base.values import JSONValue
-from sabir.contract.protocols import DecodedHistory, Decoder
-from sabir.contract.scope import DecodeScope, IdentifierRule, RequestScope, Tables
+from sabir import DecodedHistory, Reply, Target
+from sabir.authoring import Decoder, DecodeScope, IdentifierRule, JSONValue, MediaRule, RequestScope, Tables
 from sabir.errors import CallError, ResponseInvalid
-from sabir.vocabulary.media import MediaRule
-from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.target import Target
 
 from sabir_openai.chat_decode import decode
 from sabir_openai.chat_encode import encode_turn

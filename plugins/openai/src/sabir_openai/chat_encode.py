@@ -9,13 +9,29 @@ An error result is the JSON text {"error": {"type", "message", "retryable"?}}, f
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sabir.authoring.bodies import fields, items, text, without
-from sabir.authoring.leaves import arguments_text, error_text, hints_of, lose, result_text, stand_in, state_of
-from sabir.base.values import JSONValue, freeze
-from sabir.contract.scope import Entry, LossLog, Side, Turn, TurnScope
-from sabir.vocabulary.media import form_of
-from sabir.vocabulary.messages import OptionCallPayload, OptionResultPayload
-from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
+from sabir import MediaPart, OpaquePart, OptionCallPayload, OptionResultPayload, ReasoningPart, TextPart
+from sabir.authoring import (
+    Entry,
+    JSONValue,
+    KnownPart,
+    LossLog,
+    Side,
+    Turn,
+    TurnScope,
+    arguments_text,
+    error_text,
+    fields,
+    form_of,
+    freeze,
+    hints_of,
+    items,
+    lose,
+    result_text,
+    stand_in,
+    state_of,
+    text,
+    without,
+)
 
 from sabir_openai.media import base64_url, file_id, file_name, sound
 

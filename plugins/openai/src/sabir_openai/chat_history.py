@@ -12,26 +12,27 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import uuid4
 
-from sabir.authoring.bodies import Fields, fields, text
-from sabir.authoring.stored import (
+from sabir import DecodedHistory, MediaPart, OpaquePart, OptionCallPayload
+from sabir.authoring import (
+    DecodeScope,
+    Fields,
+    JSONValue,
+    KnownPart,
     Leaf,
+    ReplyBuilder,
     data_url,
     expect,
     expect_name,
+    fields,
     file_url,
     listed,
     medium,
+    one_line,
     read_request,
     read_text,
+    text,
 )
-from sabir.base.errors import one_line
-from sabir.base.values import JSONValue
-from sabir.contract.protocols import DecodedHistory
-from sabir.contract.scope import DecodeScope
 from sabir.errors import HistoryInvalid
-from sabir.reading.fold import ReplyBuilder
-from sabir.vocabulary.messages import OptionCallPayload
-from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart
 
 from sabir_openai.chat_decode import message_blocks
 from sabir_openai.history import RequestHistory, read_streaming

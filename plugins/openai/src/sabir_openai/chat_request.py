@@ -7,11 +7,19 @@ options ──▶ tools        vendor settings ──▶ as they are, last
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from sabir.authoring.leaves import hints_of, not_offered, read_vendor, refuse_setting, take_setting
-from sabir.base.values import JSONValue
-from sabir.contract.scope import IdentifierRule, RequestScope
-from sabir.rendering.turns import derive, is_valid
-from sabir.vocabulary.settings import ResponseFormat
+from sabir import ResponseFormat
+from sabir.authoring import (
+    IdentifierRule,
+    JSONValue,
+    RequestScope,
+    derive,
+    hints_of,
+    is_valid,
+    not_offered,
+    read_vendor,
+    refuse_setting,
+    take_setting,
+)
 
 from sabir_openai.schema import StrictSchema, as_object, make_strict
 from sabir_openai.settings import ChatSettings

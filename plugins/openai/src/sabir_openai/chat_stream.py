@@ -14,12 +14,20 @@ from itertools import chain
 from typing import Any
 from uuid import uuid4
 
-from sabir.authoring.bodies import Fields, fields, items, left_over, read_object, text
-from sabir.base.values import JSONValue
-from sabir.contract.framing import ServerEvent
-from sabir.contract.scope import DecodeScope
-from sabir.vocabulary.messages import OptionCallPayload
-from sabir.vocabulary.reply import BlockEnd, BlockKind, BlockStart, ReplyEnd, ReplyStart, StreamEvent, block_delta
+from sabir import BlockEnd, BlockStart, OptionCallPayload, ReplyEnd, ReplyStart, StreamEvent
+from sabir.authoring import (
+    BlockKind,
+    DecodeScope,
+    Fields,
+    JSONValue,
+    ServerEvent,
+    block_delta,
+    fields,
+    items,
+    left_over,
+    read_object,
+    text,
+)
 
 from sabir_openai.chat_decode import (
     CALLS,

@@ -5,8 +5,7 @@ chat ─▶ openai.chat (Chat Completions)        responses ─▶ openai.respon
 
 from dataclasses import replace
 
-from sabir.contract.protocols import Dialect
-from sabir.contract.scope import IdentifierRule
+from sabir.authoring import Dialect, IdentifierRule
 
 
 def variant(short_name: str, call_id_length: int | None = None, streams_usage: bool = True) -> Dialect:

@@ -11,8 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sabir.authoring.failures import (
+from sabir.authoring import (
     Failure,
+    JSONValue,
     compile_words,
     is_a,
     kind_of_status,
@@ -22,7 +23,6 @@ from sabir.authoring.failures import (
     translate_raised,
     unwrapped,
 )
-from sabir.base.values import JSONValue
 from sabir.errors import (
     AuthenticationFailed,
     CallError,

@@ -8,11 +8,19 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from pydantic import BaseModel
-from sabir.authoring.bodies import Fields, fields, text, without
-from sabir.authoring.stored import History, Leaf, read_hints
-from sabir.base.values import JSONValue, encode_json
-from sabir.vocabulary.hints import with_hints
-from sabir.vocabulary.parts import KnownPart
+from sabir.authoring import (
+    Fields,
+    History,
+    JSONValue,
+    KnownPart,
+    Leaf,
+    encode_json,
+    fields,
+    read_hints,
+    text,
+    with_hints,
+    without,
+)
 
 from sabir_openai.schema import make_strict
 from sabir_openai.settings import FileHints, ImageHints, MediaHints

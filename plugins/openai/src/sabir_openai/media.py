@@ -4,8 +4,8 @@ data URL ──▶ base64 data URL (images, files)      raw base64 and a format 
 provider-file URL ──▶ file id
 """
 
-from sabir.vocabulary.media import data_url_base64, form_of, read_data_url, split_provider_file
-from sabir.vocabulary.parts import MediaPart
+from sabir import MediaPart
+from sabir.authoring import data_url_base64, form_of, read_data_url, split_provider_file
 
 IMAGES = r"image/(png|jpe?g|gif|webp)"
 """MIME types of the images that the models read. https://developers.openai.com/api/docs/guides/images-vision"""

@@ -18,21 +18,24 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from sabir.authoring.access import (
+from sabir import ModelInfo
+from sabir.authoring import (
+    SABIR_API,
+    Access,
     AsyncHTTPAnswer,
+    Frozen,
     HTTPAnswer,
     KeySource,
+    Library,
+    OwnConnection,
+    WireRequest,
     checked_client,
     first_variable,
     read_endpoint,
+    read_models,
     url_of_client,
 )
-from sabir.authoring.catalogue import read_models
-from sabir.authoring.transport import Library, OwnConnection
-from sabir.base.models import Frozen
-from sabir.contract.protocols import SABIR_API, Access, WireRequest
 from sabir.errors import CallError
-from sabir.vocabulary.target import ModelInfo
 
 from sabir_openai.dialect import variant
 from sabir_openai.errors import translate
@@ -40,7 +43,7 @@ from sabir_openai.errors import translate
 if TYPE_CHECKING:
     import httpx2
     import openai
-    from sabir.contract.protocols import Dialect
+    from sabir.authoring import Dialect
 
 COMPATIBLE = frozenset({"max_tokens", "system_role"})
 """What is assumed of an endpoint that the user names by `base_url` alone and that is not a vendor's of these models."""

@@ -14,15 +14,35 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal, TypeAlias
 
 from pydantic import ValidationError
-from sabir.authoring.bodies import Fields, fields, items, left_over, read_object, text, without
-from sabir.base.losses import Loss
-from sabir.base.values import JSONValue
-from sabir.contract.scope import DecodeScope
+from sabir import (
+    Citation,
+    Loss,
+    MediaPart,
+    OpaquePart,
+    OptionCallPayload,
+    Origin,
+    ReasoningPart,
+    RefusalPart,
+    Reply,
+    ReplyEnd,
+    TextPart,
+)
+from sabir.authoring import (
+    DecodeScope,
+    Fields,
+    FinishReason,
+    JSONValue,
+    KnownPart,
+    ReplyBuilder,
+    decode_call,
+    fields,
+    items,
+    left_over,
+    read_object,
+    text,
+    without,
+)
 from sabir.errors import CallError, ResponseInvalid
-from sabir.reading.fold import ReplyBuilder, decode_call
-from sabir.vocabulary.messages import OptionCallPayload, Origin
-from sabir.vocabulary.parts import Citation, KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.vocabulary.reply import FinishReason, Reply, ReplyEnd
 
 from sabir_openai.errors import report
 from sabir_openai.usage import read_usage

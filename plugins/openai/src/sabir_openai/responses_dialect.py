@@ -10,14 +10,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sabir.authoring.bodies import read_count
-from sabir.base.values import JSONValue
-from sabir.contract.protocols import DecodedHistory, Decoder
-from sabir.contract.scope import DecodeScope, IdentifierRule, RequestScope, Tables
+from sabir import DecodedHistory, Reply, Target
+from sabir.authoring import Decoder, DecodeScope, IdentifierRule, JSONValue, MediaRule, RequestScope, Tables, read_count
 from sabir.errors import CallError
-from sabir.vocabulary.media import MediaRule
-from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.target import Target
 
 from sabir_openai.errors import decode_error
 from sabir_openai.media import IMAGES

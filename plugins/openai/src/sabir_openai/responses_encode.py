@@ -12,13 +12,29 @@ vendor reads it as `developer` where a model wants that, and compatible endpoint
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from sabir.authoring.bodies import Fields, fields, items, text, without
-from sabir.authoring.leaves import error_text, hints_of, lose, result_text, stand_in, state_of
-from sabir.base.values import JSONValue
-from sabir.contract.scope import Entry, LossLog, Side, Turn, TurnScope
-from sabir.vocabulary.media import data_url_base64, form_of
-from sabir.vocabulary.messages import OptionCallPayload, OptionResultPayload
-from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
+from sabir import MediaPart, OpaquePart, OptionCallPayload, OptionResultPayload, ReasoningPart, RefusalPart, TextPart
+from sabir.authoring import (
+    Entry,
+    Fields,
+    JSONValue,
+    KnownPart,
+    LossLog,
+    Side,
+    Turn,
+    TurnScope,
+    data_url_base64,
+    error_text,
+    fields,
+    form_of,
+    hints_of,
+    items,
+    lose,
+    result_text,
+    stand_in,
+    state_of,
+    text,
+    without,
+)
 
 from sabir_openai.chat_encode import call_arguments
 from sabir_openai.media import base64_url, file_id, file_name

@@ -13,26 +13,28 @@ with. Roles need no hint: policies render to them (D-07).
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sabir.authoring.bodies import Fields, fields, text, without
-from sabir.authoring.stored import (
+from sabir import DecodedHistory, MediaPart, OpaquePart, OptionCallPayload, TextPart
+from sabir.authoring import (
+    DecodeScope,
+    Fields,
+    JSONValue,
+    KnownPart,
     Leaf,
+    ReplyBuilder,
     data_url,
     expect,
     expect_name,
+    fields,
     file_url,
     listed,
     medium,
+    one_line,
     read_request,
     read_text,
+    text,
+    without,
 )
-from sabir.base.errors import one_line
-from sabir.base.values import JSONValue
-from sabir.contract.protocols import DecodedHistory
-from sabir.contract.scope import DecodeScope
 from sabir.errors import HistoryInvalid
-from sabir.reading.fold import ReplyBuilder
-from sabir.vocabulary.messages import OptionCallPayload
-from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, TextPart
 
 from sabir_openai.history import RequestHistory, read_streaming
 from sabir_openai.responses_decode import PAIRS, Block, item_blocks, opaque_item

@@ -10,12 +10,9 @@ The vendor returns that by default; of models known to reason it is asked for to
 from collections.abc import Mapping
 from typing import Any
 
-from sabir.authoring.leaves import read_vendor
-from sabir.base.values import JSONValue
-from sabir.contract.scope import RequestScope
+from sabir import ResponseFormat
+from sabir.authoring import JSONValue, RequestScope, derive, is_valid, read_vendor
 from sabir.errors import SettingsInvalid
-from sabir.rendering.turns import derive, is_valid
-from sabir.vocabulary.settings import ResponseFormat
 
 from sabir_openai.chat_request import FORMAT_NAMES, encode_choice, encode_options, take, tell_changes
 from sabir_openai.schema import make_strict

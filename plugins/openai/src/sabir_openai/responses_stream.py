@@ -14,13 +14,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from sabir.authoring.bodies import Fields, fields, items, read_object, text, without
-from sabir.contract.framing import ServerEvent
-from sabir.contract.scope import DecodeScope
-from sabir.reading.fold import decode_call
-from sabir.vocabulary.messages import OptionCallPayload
-from sabir.vocabulary.parts import ReasoningPart, RefusalPart, TextPart
-from sabir.vocabulary.reply import BlockEnd, BlockKind, BlockStart, ReplyStart, StreamEvent, block_delta
+from sabir import BlockEnd, BlockStart, OptionCallPayload, ReasoningPart, RefusalPart, ReplyStart, StreamEvent, TextPart
+from sabir.authoring import (
+    BlockKind,
+    DecodeScope,
+    Fields,
+    ServerEvent,
+    block_delta,
+    decode_call,
+    fields,
+    items,
+    read_object,
+    text,
+    without,
+)
 
 from sabir_openai.responses_decode import PARAGRAPH, Block, item_blocks, origin_of, raise_reported, reply_end
 

@@ -11,7 +11,7 @@ each keyword of it is in the strict one or told of, but for a default of null wh
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sabir.base.values import JSONValue
+from sabir.authoring import JSONValue
 
 STRICT_KEYWORDS = frozenset(
     {

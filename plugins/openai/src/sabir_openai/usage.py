@@ -3,9 +3,8 @@
 usage ──read_usage──▶ Usage         the figures of both dialects, verbatim in `details`
 """
 
-from sabir.authoring.bodies import fields, first_count, usage_of
-from sabir.base.values import JSONValue
-from sabir.vocabulary.reply import Usage
+from sabir import Usage
+from sabir.authoring import JSONValue, fields, first_count, usage_of
 
 
 def read_usage(figures: JSONValue) -> Usage:

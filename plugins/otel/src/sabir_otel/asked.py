@@ -12,10 +12,8 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any
 
-from sabir.calling.pure import dialect
-from sabir.contract.protocols import DecodedHistory, Rendering
+from sabir import DecodedHistory, Rendering, Settings, dialect
 from sabir.errors import SabirError
-from sabir.vocabulary.settings import Settings
 
 from sabir_otel import conventions
 from sabir_otel.contents import definitions, input_messages, message_parts

@@ -12,11 +12,9 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
+from sabir import MediaPart, Message, OpaquePart, Option, ReasoningPart, RefusalPart, Reply, TextPart
+from sabir.authoring import FinishReason, Part
 from sabir.errors import SettingsInvalid
-from sabir.options.option import Option
-from sabir.vocabulary.messages import Message
-from sabir.vocabulary.parts import MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
-from sabir.vocabulary.reply import FinishReason, Reply
 
 from sabir_otel.conventions import FINISH_REASONS
 

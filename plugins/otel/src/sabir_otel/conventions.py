@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from sabir.vocabulary.reply import FinishReason
-from sabir.vocabulary.target import Target
+from sabir import Target
+from sabir.authoring import FinishReason
 
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.41.1"
 

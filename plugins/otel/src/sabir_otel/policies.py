@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, TracerProvider, get_tracer
 from opentelemetry.util.types import AttributeValue
-from sabir.base.errors import one_line
+from sabir.authoring import one_line
 
 from sabir_otel import conventions
 from sabir_otel.contents import contents_of_environment

@@ -34,12 +34,9 @@ from opentelemetry.trace import (
     get_tracer,
     set_span_in_context,
 )
-from sabir.base.errors import one_line
-from sabir.base.losses import KINDS, Loss
-from sabir.contract.protocols import Rendering
+from sabir import Loss, Rendering, Reply, Usage, hookimpl
+from sabir.authoring import KINDS, one_line
 from sabir.errors import CallError, StreamBroken
-from sabir.hooks.specs import hookimpl
-from sabir.vocabulary.reply import Reply, Usage
 
 from sabir_otel import conventions
 from sabir_otel.asked import Attributes, asked_contents, asked_settings

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sabir.vocabulary.reply import Reply, Usage
+from sabir import Reply, Usage
 
 from sabir_prices.sellers import own_seller, seller_at
 from sabir_prices.table import Cost, price

@@ -14,10 +14,9 @@ from decimal import Decimal
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from sabir.base.models import Frozen
-from sabir.base.values import JSONValue
+from sabir import Usage
+from sabir.authoring import Frozen, JSONValue
 from sabir.errors import SettingsInvalid
-from sabir.vocabulary.reply import Usage
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, PriceCalculation, Provider

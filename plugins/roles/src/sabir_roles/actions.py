@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from jinja2 import Template
-from sabir.vocabulary.constructors import name_kind
-from sabir.vocabulary.messages import Message, OptionResultPayload
-from sabir.vocabulary.parts import TextPart
+from sabir import Message, OptionResultPayload, TextPart
+from sabir.authoring import name_kind
 
 from sabir_roles.base import UNSET, MessageRole, SenderRecipient, Unset
 from sabir_roles.content import hold, plain

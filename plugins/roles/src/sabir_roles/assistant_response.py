@@ -7,10 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 import sabir
 from jinja2 import Template
 from pydantic import BaseModel
-from sabir.base.errors import one_line
-from sabir.base.values import encode_json
-from sabir.vocabulary.messages import Message
-from sabir.vocabulary.reply import Reply
+from sabir import Message, Reply
+from sabir.authoring import encode_json, one_line
 
 from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.content import plain

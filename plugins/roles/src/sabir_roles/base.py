@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from sabir.vocabulary.constructors import name_kind
+from sabir.authoring import name_kind
 
 from sabir_roles.errors import RoleError
 

@@ -13,10 +13,8 @@ from copy import deepcopy
 from threading import RLock
 from typing import Any, Self, TypeVar, Unpack
 
-from sabir.base.losses import Loss
-from sabir.vocabulary.constructors import name_kind
-from sabir.vocabulary.messages import Message
-from sabir.vocabulary.reply import Reply
+from sabir import Loss, Message, Reply
+from sabir.authoring import name_kind
 
 from sabir_roles.actions import ActionRequest, ActionResponse
 from sabir_roles.assistant_response import AssistantResponse

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, Protocol, SupportsIndex, TypeAlias
 
-from sabir.base.values import DEEPEST, encode_json
+from sabir.authoring import DEEPEST, encode_json
 from sabir.errors import NotJSON
 
 from sabir_roles.errors import RoleError

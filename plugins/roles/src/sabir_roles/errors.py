@@ -3,8 +3,7 @@
 from typing import NoReturn
 
 from pydantic import ValidationError
-from sabir.base.errors import one_line
-from sabir.base.models import describe
+from sabir.authoring import describe, one_line
 from sabir.errors import SabirError
 
 

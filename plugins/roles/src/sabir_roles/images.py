@@ -5,9 +5,8 @@ import binascii
 import re
 from collections.abc import Sequence
 
+from sabir.authoring import DEFAULT_MIMES, SCHEMES, check_url, make_data_url, name_kind, scheme_of, shorten, sniff_mime
 from sabir.errors import MediaRefused
-from sabir.vocabulary.constructors import name_kind
-from sabir.vocabulary.media import DEFAULT_MIMES, SCHEMES, check_url, make_data_url, scheme_of, shorten, sniff_mime
 
 from sabir_roles.errors import RoleError
 

@@ -9,10 +9,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, TypedDic
 
 from jinja2 import Template
 from pydantic import BaseModel, PrivateAttr, PydanticUserError
-from sabir.base.errors import one_line
-from sabir.vocabulary.constructors import name_kind
-from sabir.vocabulary.messages import Message
-from sabir.vocabulary.settings import Settings
+from sabir import Message, Settings
+from sabir.authoring import name_kind, one_line
 
 from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.content import plain

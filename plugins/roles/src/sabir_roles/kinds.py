@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from jinja2 import Template
-from sabir.vocabulary.constructors import name_kind
+from sabir.authoring import name_kind
 
 from sabir_roles.actions import ActionRequest, ActionResponse
 from sabir_roles.assistant_response import AssistantResponse

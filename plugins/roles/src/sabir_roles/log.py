@@ -6,10 +6,8 @@ from typing import Any
 
 import sabir
 from pydantic import Field
-from sabir.base.errors import one_line
-from sabir.base.models import Frozen
-from sabir.base.values import FrozenDict, JSONObjectDocumentField, object_view
-from sabir.vocabulary.messages import Message
+from sabir import Message
+from sabir.authoring import Frozen, FrozenDict, JSONObjectDocumentField, object_view, one_line
 
 from sabir_roles.errors import RoleError
 

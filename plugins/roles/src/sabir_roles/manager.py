@@ -12,13 +12,8 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Unpack
 
 import sabir
-from sabir.base.losses import Loss
-from sabir.calling.calls import Adapter, CallArguments
-from sabir.calling.stream import ReplyStream, SyncReplyStream
-from sabir.options.option import OptionLike
-from sabir.vocabulary.messages import Message
-from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.settings import Settings
+from sabir import Adapter, Loss, Message, Reply, ReplyStream, Settings, SyncReplyStream
+from sabir.authoring import CallArguments, OptionLike
 
 from sabir_roles.actions import ActionResponse
 from sabir_roles.collection import Collection
@@ -74,7 +69,7 @@ class MessageManager(Collection):
     async def act(self, options: Iterable[OptionLike]) -> list[ActionResponse]:
         """Answer every unanswered request, in order, by its option; the responses, which are added.
 
-        A request of what is not offered gets an error for its output. Raises sabir.OptionInvalid, before anything runs,
+        A request of what is not offered gets an error for its output. Raises OptionInvalid, before anything runs,
         for an option that cannot run.
         """
         return self._answered(await sabir.answer(self.to_messages(), options))

@@ -12,12 +12,9 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from jinja2 import Template
 from pydantic import PrivateAttr
-from sabir.base.errors import one_line
-from sabir.base.losses import Loss
+from sabir import Loss, Message
+from sabir.authoring import name_kind, one_line, side_of
 from sabir.errors import SabirError
-from sabir.rendering.pairing import side_of
-from sabir.vocabulary.constructors import name_kind
-from sabir.vocabulary.messages import Message
 
 from sabir_roles.base import MessageFlag, MessageRole, SenderRecipient, validate_sender_recipient, word_of
 from sabir_roles.content import copied, plain

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from jinja2 import Template
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_serializer, field_validator
-from sabir.vocabulary.constructors import name_kind
+from sabir.authoring import name_kind
 
 from sabir_roles.base import MessageRole, SenderRecipient, validate_sender_recipient, word_of
 from sabir_roles.content import Watcher, hold, plain

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from jinja2 import Template
-from sabir.vocabulary.messages import Message
+from sabir import Message
 
 from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.errors import RoleError

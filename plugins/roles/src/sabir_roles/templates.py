@@ -24,7 +24,7 @@ from jinja2 import (
 )
 from jinja2.exceptions import TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from sabir.base.errors import one_line
+from sabir.authoring import one_line
 
 from sabir_roles.errors import TemplateFailed
 

@@ -14,12 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import BaseModel
-from sabir.base.losses import Loss, LossKind
-from sabir.base.models import build
-from sabir.base.values import encode_json
-from sabir.vocabulary.hints import SHARED
-from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload, RoleHint, new_ids
-from sabir.vocabulary.parts import MediaPart, Part, TextPart
+from sabir import Loss, MediaPart, Message, OptionCallPayload, OptionResultPayload, PartsPayload, TextPart
+from sabir.authoring import SHARED, LossKind, Part, RoleHint, build, encode_json, new_ids
 
 from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.images import image_url

@@ -4,7 +4,7 @@ ctx = Assistant(InMemoryRunner())
 messages = await ctx.llm(observations=history, options=["search"])
 """
 
-from sabir.options.context import ToolContext
+from sabir.authoring import ToolContext
 
 from sabir_runtime.contexts import BaseContext, BaseRunner, BoundCall, BoundPolicy, Runner
 from sabir_runtime.errors import LoopLimit, PolicyInvalid, ReplayMismatch, RuntimeFault, UnknownOption

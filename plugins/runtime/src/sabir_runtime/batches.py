@@ -9,8 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from sabir import Message
-from sabir.options.answers import unanswered
+from sabir import Message, unanswered
 
 from sabir_runtime import paths
 from sabir_runtime.policies import Batch

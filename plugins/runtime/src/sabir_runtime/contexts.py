@@ -25,12 +25,8 @@ from functools import lru_cache, partial
 from typing import Any
 
 from sabir import RUNTIME, Message, Option, OptionFailed, answer
-from sabir.calling.stream import AsyncClosing
+from sabir.authoring import RESERVED, AsyncClosing, ToolContext, as_messages, deeper, values_of
 from sabir.errors import CallsTooDeep
-from sabir.options.context import ToolContext, deeper
-from sabir.options.signatures import values_of
-from sabir.vocabulary.constructors import as_messages
-from sabir.vocabulary.messages import RESERVED
 
 from sabir_runtime.batches import answer_batch
 from sabir_runtime.errors import PolicyInvalid, UnknownOption

@@ -20,11 +20,8 @@ from types import NoneType
 from typing import TypeAlias, TypeGuard
 
 from sabir import OptionFailed
-from sabir.base.models import AtRest
-from sabir.base.values import encode_json
+from sabir.authoring import AtRest, NonEmpty, encode_json, is_retryable, text_of
 from sabir.errors import CallsTooDeep, NotJSON
-from sabir.options.execution import is_retryable, text_of
-from sabir.vocabulary.parts import NonEmpty
 
 from sabir_runtime.errors import LoopLimit, PolicyInvalid, RuntimeFault, UnknownOption
 

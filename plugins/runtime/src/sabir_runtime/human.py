@@ -11,8 +11,7 @@ from typing import TypeAlias
 
 import sabir
 from sabir import Message, Option
-from sabir.base.errors import one_line
-from sabir.options.threads import called
+from sabir.authoring import called, one_line
 
 from sabir_runtime.contexts import BaseContext
 from sabir_runtime.policies import AnyPolicy

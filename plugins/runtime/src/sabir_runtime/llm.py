@@ -9,11 +9,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 
 import sabir
-from sabir import Adapter, Message, Settings
-from sabir.base.losses import Strict
-from sabir.calling.stream import AsyncClosing
-from sabir.discovery.registry import split_model
-from sabir.options.answers import unanswered
+from sabir import Adapter, Message, Settings, unanswered
+from sabir.authoring import AsyncClosing, Strict, split_model
 
 from sabir_runtime.contexts import BaseContext
 

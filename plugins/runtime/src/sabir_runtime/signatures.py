@@ -19,13 +19,23 @@ from weakref import WeakKeyDictionary
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
-from sabir import Option, OptionInvalid
-from sabir.base.errors import one_line
-from sabir.base.models import describe
-from sabir.base.values import JSONText, encode_json, parse_json
-from sabir.errors import NotJSON
-from sabir.options.arguments import ArgumentsRefused, Binder, Bound
-from sabir.options.signatures import Provided, first_paragraph, is_asynchronous, read_function, unwrap
+from sabir import Option
+from sabir.authoring import (
+    ArgumentsRefused,
+    Binder,
+    Bound,
+    JSONText,
+    Provided,
+    describe,
+    encode_json,
+    first_paragraph,
+    is_asynchronous,
+    one_line,
+    parse_json,
+    read_function,
+    unwrap,
+)
+from sabir.errors import NotJSON, OptionInvalid
 
 from sabir_runtime.errors import PolicyInvalid
 from sabir_runtime.values import difference, secret_in

@@ -8,7 +8,7 @@ Whoever records without `evaluate` begins with `enable_inner_message_recording(s
 comes is written before it counts.
 """
 
-from sabir.options.context import ToolContext
+from sabir.authoring import ToolContext
 
 from sabir_session.errors import (
     JournalExists,

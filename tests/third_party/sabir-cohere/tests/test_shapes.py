@@ -7,10 +7,8 @@ from typing import Any
 import oracle
 import pytest
 import sabir
-from sabir.contract.protocols import Rendering
+from sabir import Rendering, Reply, Settings
 from sabir.errors import CallError, ContentFiltered, ContextTooLong, InvalidRequest, QuotaExceeded, RateLimited
-from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.settings import Settings
 from sabir_cohere.dialect import CHAT
 
 LLM = sabir.adapter("cohere:command-a-plus-05-2026", api_key="test", base_url="https://cohere.invalid")
@@ -50,8 +48,7 @@ def sky(over: str) -> dict[str, str]:
 
 def streamed(*events: Mapping[str, Any]) -> Reply:
     """The reply that a stream of those events folds to."""
-    from sabir.contract.framing import ServerEvent
-    from sabir.reading.fold import Fold
+    from sabir.authoring import Fold, ServerEvent
 
     fold, decoder = Fold(_scope()), CHAT.decoder(_scope())
     for event in [*events, {"type": "message-end", "delta": END}]:
@@ -66,7 +63,7 @@ def whole() -> Reply:
 
 
 def _scope() -> Any:
-    from sabir.contract.scope import DecodeScope
+    from sabir.authoring import DecodeScope
 
     return DecodeScope(LLM.target)
 

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sabir import Message, OptionResultBuilder, SettingsInvalid
-from sabir.base.errors import one_line
-from sabir.base.values import JSONValue, encode_json
-from sabir.vocabulary.messages import OptionCall
+from sabir.authoring import JSONValue, OptionCall, encode_json, one_line
 
 Word: TypeAlias = Literal["allow", "deny", "wait"]
 

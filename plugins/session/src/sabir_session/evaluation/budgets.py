@@ -18,11 +18,17 @@ from threading import Lock
 from typing import Any, TypeAlias, Unpack
 
 from sabir import Adapter, Rendering, Reply, ReplyStream, SettingsInvalid, SyncReplyStream, Target
-from sabir.calling.calls import CallArguments, Messages
-from sabir.calling.drive import Performer, SyncPerformer
-from sabir.calling.exchange import Script
-from sabir.calling.relay import Relay, SyncRelay, way_along
-from sabir.vocabulary.messages import OptionCall
+from sabir.authoring import (
+    CallArguments,
+    Messages,
+    OptionCall,
+    Performer,
+    Relay,
+    Script,
+    SyncPerformer,
+    SyncRelay,
+    way_along,
+)
 
 from sabir_session.evaluation.errors import BudgetExhausted
 

@@ -12,7 +12,7 @@ from itertools import count
 from typing import NamedTuple, cast
 
 from sabir import Message, Reply
-from sabir.vocabulary.messages import OptionCall
+from sabir.authoring import OptionCall
 
 from sabir_session.evaluation.writing import Heading, RecordWriter, messages_of, reply_of
 from sabir_session.records.inner_messages import InnerMessage

@@ -18,11 +18,7 @@ from typing import TYPE_CHECKING
 
 import sabir
 from sabir import Adapter, Message, Option, Reply, SettingsInvalid
-from sabir.calling.calls import CallArguments
-from sabir.options.context import ToolContext, deeper
-from sabir.options.signatures import is_asynchronous
-from sabir.options.threads import Threads, called
-from sabir.vocabulary.messages import OptionCall
+from sabir.authoring import CallArguments, OptionCall, Threads, ToolContext, called, deeper, is_asynchronous
 
 from sabir_session.evaluation.approval import Approve, Decision, as_decision
 from sabir_session.evaluation.budgets import Spending

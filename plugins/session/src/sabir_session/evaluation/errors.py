@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from sabir import SabirError
-from sabir.vocabulary.messages import OptionCall
+from sabir.authoring import OptionCall
 
 if TYPE_CHECKING:
     from sabir_session.evaluation.prompts import PromptResponse

@@ -11,12 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypedDict, Unpack, cast
 
-from sabir import Adapter, Option, OptionInvalid, Settings, SettingsInvalid
-from sabir.base.losses import Strict
-from sabir.calling.calls import CallArguments
-from sabir.options.execution import check_runs
-from sabir.options.option import OptionLike, as_options
-from sabir.vocabulary.settings import refuse_misnamed
+from sabir import Adapter, Option, Settings, SettingsInvalid
+from sabir.authoring import CallArguments, OptionLike, Strict, as_options, check_runs, refuse_misnamed
+from sabir.errors import OptionInvalid
 
 from sabir_session.evaluation.approval import Approve
 from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, Spending

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from uuid import uuid4
 
 from sabir import Message
-from sabir.vocabulary.constructors import as_messages
+from sabir.authoring import as_messages
 
 from sabir_session.evaluation.conversation import Conversation
 from sabir_session.evaluation.errors import ConversationNotFound, PromptMismatch

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from typing import Generic, TypeVar, Unpack
 
 from sabir import Adapter
-from sabir.vocabulary.settings import refuse_misnamed
+from sabir.authoring import refuse_misnamed
 
 from sabir_session.evaluation.evaluate import (
     EvaluateArguments,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from sabir import Message, Reply
-from sabir.vocabulary.messages import OptionCall
+from sabir.authoring import OptionCall
 
 logger = logging.getLogger("sabir")
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeAlias
 import sabir
 from pydantic import TypeAdapter
 from sabir import Message, Reply, ResponseFormat, Settings, Usage
-from sabir.calling.calls import Messages
-from sabir.vocabulary.constructors import Content, as_messages
+from sabir.authoring import Content, Messages, as_messages
 
 if TYPE_CHECKING:  # at run time, a default of a type variable is Python 3.13's
     from typing_extensions import TypeVar

@@ -16,7 +16,7 @@ from collections.abc import Collection, Generator
 from typing import NamedTuple, TypeAlias
 
 from sabir import Message, Reply
-from sabir.vocabulary.messages import OptionCall
+from sabir.authoring import OptionCall
 
 from sabir_session.evaluation.approval import ALLOWED, Decision, denial, with_arguments
 from sabir_session.evaluation.budgets import Spending

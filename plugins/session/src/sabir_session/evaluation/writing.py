@@ -156,9 +156,8 @@ def _calls_of(messages: Iterable[Message]) -> tuple[ToolCallRecord, ...]:
 
 
 def _call_of(record: ToolCallRecord) -> OptionCallPayload:
-    from sabir.contract.scope import DecodeScope
-    from sabir.reading.fold import decode_call
-    from sabir.vocabulary.target import Target
+    from sabir import Target
+    from sabir.authoring import DecodeScope, decode_call
 
     nowhere = DecodeScope(Target(provider="unknown", dialect="unknown"))
     return decode_call(record.call_id, record.name, record.arguments, nowhere)

@@ -16,9 +16,7 @@ from uuid import UUID, uuid4
 
 from pydantic import Field
 from sabir import Message, Usage
-from sabir.base.models import AtRest, assemble
-from sabir.vocabulary.parts import NonEmpty, Text
-from sabir.vocabulary.reply import FinishReason
+from sabir.authoring import AtRest, FinishReason, NonEmpty, Text, assemble
 
 from sabir_session.state.codec import UTCDatetime, now
 

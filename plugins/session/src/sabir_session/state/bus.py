@@ -8,7 +8,7 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Protocol, TypeVar
 
-from sabir.options.signatures import is_asynchronous
+from sabir.authoring import is_asynchronous
 
 from sabir_session.errors import ObserverInvalid
 

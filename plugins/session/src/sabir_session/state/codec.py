@@ -13,9 +13,7 @@ from typing import Annotated, Any, Generic, TypeVar, cast
 from pydantic import AfterValidator, AwareDatetime, BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError
-from sabir.base.errors import one_line
-from sabir.base.models import AtRest, describe, load_as
-from sabir.base.values import parse_json
+from sabir.authoring import AtRest, describe, load_as, one_line, parse_json
 
 Item = TypeVar("Item")
 UTCDatetime = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]

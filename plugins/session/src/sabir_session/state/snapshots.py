@@ -14,9 +14,7 @@ from typing import Any, Literal, NoReturn
 
 from pydantic import Field, ValidationError
 from pydantic_core import to_json
-from sabir.base.errors import one_line
-from sabir.base.models import AtRest, describe, load_as
-from sabir.vocabulary.parts import NonEmpty, Text
+from sabir.authoring import AtRest, NonEmpty, Text, describe, load_as, one_line
 
 from sabir_session.errors import SnapshotRestoreError
 from sabir_session.state.codec import UTCDatetime, now

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, LiteralString
 
-from sabir.authoring.databases import without
+from sabir.authoring import hide_secrets
 
 from sabir_session.errors import StoreError
 from sabir_session.stores import layout
@@ -74,7 +74,7 @@ class PostgresStore(Store):
         try:
             connection = self._psycopg.connect(self._url, autocommit=True)
         except self._psycopg.Error as error:  # it may repeat what it was given
-            raise self._psycopg.OperationalError(without(str(error), *self._secrets)) from None
+            raise self._psycopg.OperationalError(hide_secrets(str(error), *self._secrets)) from None
         known = connection.info
         self._described = f"the Postgres database {known.dbname!r} at {known.host}:{known.port}"
         return connection

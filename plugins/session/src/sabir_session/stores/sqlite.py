@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from sabir.authoring.databases import make_private
+from sabir.authoring import make_private
 
 from sabir_session.errors import StoreError
 from sabir_session.stores import layout

@@ -13,9 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from threading import RLock
 from typing import Any, NamedTuple, Protocol
 
-from sabir.authoring.databases import REMEDY_OF_DAMAGE, told
-from sabir.base.errors import one_line
-from sabir.calling.stream import SyncClosing
+from sabir.authoring import REMEDY_OF_DAMAGE, SyncClosing, describe_failure, one_line
 
 from sabir_session.errors import (
     JournalExists,
@@ -248,7 +246,7 @@ class Store(SyncClosing, ABC):
             try:
                 yield
             except self._failures as error:
-                raise StoreError(f"{self._described} could not {task}: {told(error)}") from error
+                raise StoreError(f"{self._described} could not {task}: {describe_failure(error)}") from error
 
 
 class StoredJournal:
@@ -280,7 +278,7 @@ class StoredJournal:
                 raise PositionTaken(f"position {len(self)} of the journal {self.name!r} {reason}") from None
             except store._failures as error:
                 raise RecordingFailed(
-                    f"{store._described} did not take position {len(self)} of {self.name!r}: {told(error)}"
+                    f"{store._described} did not take position {len(self)} of {self.name!r}: {describe_failure(error)}"
                 ) from error
             if not written:
                 raise RecordingFailed(

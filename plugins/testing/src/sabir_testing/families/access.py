@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sabir.contract.protocols import Access, ApiKey, Connection
+from sabir.authoring import Access, ApiKey, Connection
 from sabir.errors import CredentialsMissing, SettingsInvalid
 
 from sabir_testing.families.wire import (

@@ -11,9 +11,7 @@ from importlib.util import find_spec
 from itertools import pairwise
 
 import sabir
-from sabir.contract.protocols import Access
-from sabir.contract.scope import IdentifierRule
-from sabir.vocabulary.settings import WIRE_SETTINGS
+from sabir.authoring import WIRE_SETTINGS, Access, IdentifierRule
 from sabir.vocabulary.target import FEATURES
 
 from sabir_testing.kit.broken import Broken, expect

@@ -10,12 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
-from sabir.base.values import JSONValue
-from sabir.calling.pure import PureDialect
+from sabir import Message, PureDialect, dumps, loads
+from sabir.authoring import JSONValue
 from sabir.errors import CallError, HistoryInvalid, SabirError
 from sabir.reading.incoming import StreamState, mend
-from sabir.vocabulary.history import dumps, loads
-from sabir.vocabulary.messages import Message
 
 from sabir_testing.histories.drawn import Strategy, json_values, texts, tidy_histories
 from sabir_testing.kit.broken import Broken, describe_message, expect

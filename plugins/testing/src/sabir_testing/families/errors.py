@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import pytest
-from sabir.base.values import JSONValue
+from sabir.authoring import JSONValue
 from sabir.errors import (
     AuthenticationFailed,
     CallError,

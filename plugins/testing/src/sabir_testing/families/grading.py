@@ -7,11 +7,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sabir.base.losses import Loss, refuse
-from sabir.base.values import JSONValue
-from sabir.contract.protocols import Rendering
+from sabir import Loss, Message, Rendering
+from sabir.authoring import JSONValue, refuse
 from sabir.errors import RenderingRefused
-from sabir.vocabulary.messages import Message
 from sabir.vocabulary.settings import NEVER_READ
 
 from sabir_testing.kit.broken import Broken

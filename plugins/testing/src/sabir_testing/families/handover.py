@@ -12,11 +12,20 @@ from typing import NamedTuple
 
 import pytest
 import sabir
-from sabir.contract.protocols import Access, Dialect, Rendering
+from sabir import (
+    Message,
+    OpaquePart,
+    OptionCallPayload,
+    OptionResultPayload,
+    Origin,
+    PartsPayload,
+    ReasoningPart,
+    Rendering,
+    Target,
+    TextPart,
+)
+from sabir.authoring import Access, Dialect
 from sabir.rendering.renderer import Renderer
-from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
-from sabir.vocabulary.parts import OpaquePart, ReasoningPart, TextPart
-from sabir.vocabulary.target import Target
 
 from sabir_testing.families.laws import check_body
 from sabir_testing.histories.marks import (

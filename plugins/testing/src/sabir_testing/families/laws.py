@@ -7,12 +7,10 @@ from weakref import WeakKeyDictionary
 
 import sabir
 from hypothesis import strategies as st
-from sabir.base.losses import Loss
-from sabir.contract.protocols import Rendering
+from sabir import Loss, Message, Rendering, Settings
+from sabir.authoring import WIRE_SETTINGS
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
-from sabir.vocabulary.messages import Message
-from sabir.vocabulary.settings import WIRE_SETTINGS, Settings
 
 from sabir_testing.families.decoding_laws import DecodingLaws
 from sabir_testing.histories.drawn import (

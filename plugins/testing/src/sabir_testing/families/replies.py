@@ -12,8 +12,7 @@ from typing import ClassVar
 
 import pytest
 import sabir
-from sabir.vocabulary.messages import Message
-from sabir.vocabulary.reply import Reply
+from sabir import Message, Reply
 
 from sabir_testing.cassettes import CassetteFailed, check_cassette
 from sabir_testing.kit.broken import Broken, expect
@@ -294,7 +293,7 @@ def _check_failure(service: Service, name: str, way: Way) -> None:
 
 def _is_only_unavailable(asked: Asked, found: object) -> bool:
     """Whether a service that is overloaded says no more than that it is not available."""
-    is_expected = asked.question.expects is sabir.Overloaded and isinstance(found, sabir.Unavailable)
+    is_expected = asked.question.expects is sabir.errors.Overloaded and isinstance(found, sabir.errors.Unavailable)
     return is_expected and "overload" not in str(found).lower()
 
 

@@ -12,12 +12,9 @@ from urllib.parse import unquote
 
 import pytest
 import sabir
-from sabir.contract.protocols import Rendering
+from sabir import Message, Option, Rendering, Settings
+from sabir.authoring import WIRE_SETTINGS, Modality
 from sabir.errors import SabirError, SettingsInvalid
-from sabir.options.option import Option
-from sabir.vocabulary.media import Modality
-from sabir.vocabulary.messages import Message
-from sabir.vocabulary.settings import WIRE_SETTINGS, Settings
 
 from sabir_testing.families.grading import (
     WORDS,

@@ -11,12 +11,10 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import ClassVar, NamedTuple
 
-from sabir.contract.framing import ServerEvent, ServerEventReader
-from sabir.contract.protocols import Decoder
-from sabir.contract.scope import DecodeScope
+from sabir import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, StreamEvent
+from sabir.authoring import Decoder, DecodeScope, ServerEvent, ServerEventReader
 from sabir.errors import CallError
 from sabir.reading.incoming import StreamState
-from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, StreamEvent
 
 from sabir_testing.kit.broken import Broken, expect
 from sabir_testing.kit.exchanges import STREAMED, Answered, Service

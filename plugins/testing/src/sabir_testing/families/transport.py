@@ -19,7 +19,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 import pytest
-from sabir.contract.protocols import Connection, WireRequest
+from sabir.authoring import Connection, WireRequest
 from sabir.errors import (
     CallError,
     CallTimedOut,

@@ -18,9 +18,9 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import pytest
 import sabir
-from sabir.contract.protocols import Access, AsyncWireResponse, Connection, WireRequest, WireResponse
+from sabir import RetryPolicy, Settings
+from sabir.authoring import Access, AsyncWireResponse, Connection, WireRequest, WireResponse
 from sabir.errors import SabirError
-from sabir.vocabulary.settings import RetryPolicy, Settings
 
 from sabir_testing.cassettes.stored import exchanges
 from sabir_testing.kit.broken import Broken, expect

@@ -11,9 +11,21 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
-from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload, RoleHint
-from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
-from sabir.vocabulary.target import Target
+from sabir import (
+    Citation,
+    MediaPart,
+    Message,
+    OpaquePart,
+    OptionCallPayload,
+    OptionResultPayload,
+    Origin,
+    PartsPayload,
+    ReasoningPart,
+    RefusalPart,
+    Target,
+    TextPart,
+)
+from sabir.authoring import Part, RoleHint
 
 from sabir_testing.histories.samples import JSON_KINDS, WIRE_KEYS
 

@@ -11,10 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
-from sabir.base.losses import Loss
-from sabir.base.models import load_as
-from sabir.base.values import JSONValue
-from sabir.vocabulary.messages import Message
+from sabir import Loss, Message
+from sabir.authoring import JSONValue, load_as
 
 Place = tuple[int, ...]
 """Positions in arrays, from the outermost inwards; what stands in one object has no order."""

@@ -13,8 +13,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-from sabir.vocabulary.history import loads
-from sabir.vocabulary.messages import Message
+from sabir import Message, loads
 
 FOLDER = "recorded"
 ENDPOINT = "https://recorded.invalid"

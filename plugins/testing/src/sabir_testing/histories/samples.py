@@ -4,10 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import sabir
-from sabir.vocabulary.media import Modality
-from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
-from sabir.vocabulary.parts import KnownPart, MediaPart, TextPart
-from sabir.vocabulary.settings import ResponseFormat, Settings
+from sabir import (
+    MediaPart,
+    Message,
+    OptionCallPayload,
+    OptionResultPayload,
+    PartsPayload,
+    ResponseFormat,
+    Settings,
+    TextPart,
+)
+from sabir.authoring import KnownPart, Modality
 
 GRAY = (
     "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAgGBgcGBQgHBwcJCQgKDBQNDAsLDBkSEw8UHRofHh0aHBwgJC4nICIsIxwcKDcpLDAxNDQ0Hyc5"

@@ -11,18 +11,34 @@ Their items show all that core decided, so that a test can read pairs, order and
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sabir.base.values import decode_json
-from sabir.contract.framing import ServerEvent
-from sabir.contract.protocols import DecodedHistory, Decoder
-from sabir.contract.scope import DecodeScope, Entry, IdentifierRule, LossLog, RequestScope, Tables, Turn, TurnScope
+from sabir import (
+    DecodedHistory,
+    Message,
+    OptionCallPayload,
+    OptionResultPayload,
+    PartsPayload,
+    Reply,
+    StreamEvent,
+    Target,
+)
+from sabir.authoring import (
+    WIRE_SETTINGS,
+    Decoder,
+    DecodeScope,
+    Entry,
+    IdentifierRule,
+    KnownPart,
+    LossLog,
+    MediaRule,
+    ReplyBuilder,
+    RequestScope,
+    ServerEvent,
+    Tables,
+    Turn,
+    TurnScope,
+    decode_json,
+)
 from sabir.errors import CallError, ServerFailed
-from sabir.reading.fold import ReplyBuilder
-from sabir.vocabulary.media import MediaRule
-from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
-from sabir.vocabulary.parts import KnownPart
-from sabir.vocabulary.reply import Reply, StreamEvent
-from sabir.vocabulary.settings import WIRE_SETTINGS
-from sabir.vocabulary.target import Target
 
 FILLER = {"side": "assistant", "pieces": [{"kind": "text", "text": "…"}], "follows": "system"}
 """What stands between a system message and the user, where nothing is left of what stood there."""

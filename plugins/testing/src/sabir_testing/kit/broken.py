@@ -13,9 +13,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sabir.base.losses import Loss
-from sabir.contract.protocols import Rendering
-from sabir.vocabulary.messages import Message
+from sabir import Loss, Message, Rendering
 
 WIDTH = 100
 MOST_LINES = 40

@@ -11,7 +11,7 @@ UNKNOWN      nobody declared it; only silence is a fault
 from collections.abc import Mapping
 from enum import StrEnum
 
-from sabir.vocabulary.settings import WIRE_SETTINGS
+from sabir.authoring import WIRE_SETTINGS
 
 
 class Grade(StrEnum):

@@ -18,12 +18,9 @@ from weakref import WeakKeyDictionary
 
 import pytest
 import sabir
-from sabir.contract.framing import ServerEventReader
+from sabir import Message, PartsPayload, ReasoningPart, Reply, Settings, TextPart
+from sabir.authoring import ServerEventReader
 from sabir.errors import RenderingRefused, SabirError
-from sabir.vocabulary.messages import Message, PartsPayload
-from sabir.vocabulary.parts import ReasoningPart, TextPart
-from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.settings import Settings
 
 from sabir_testing.cassettes import CassetteFailed, NotPlayed, RecordedExchange, exchanges, recording, replaying
 from sabir_testing.kit.broken import Broken, expect
@@ -326,7 +323,7 @@ def _check_refused_stream(service: Service, name: str) -> None:
     what = f"streaming is declared REFUSED, but asking for {name!r} as a stream ends in {type(error).__name__}: {error}"
     if error is None:
         what = f"streaming is declared REFUSED, but {name!r} was answered as a stream"
-    is_refused = error is not None and not isinstance(error, sabir.ConnectionFailed | sabir.StreamBroken)
+    is_refused = error is not None and not isinstance(error, sabir.errors.ConnectionFailed | sabir.StreamBroken)
     expect(is_refused, f"{what}; {expected}")
 
 

@@ -9,13 +9,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from sabir.base.values import JSONValue
-from sabir.contract.protocols import Dialect
-from sabir.contract.scope import DecodeScope
+from sabir import Message, Reply
+from sabir.authoring import DecodeScope, Dialect, JSONValue, Part
 from sabir.reading.incoming import StreamState
-from sabir.vocabulary.messages import Message
-from sabir.vocabulary.parts import Part
-from sabir.vocabulary.reply import Reply
 
 from sabir_testing.cassettes import RecordedExchange, exchanges
 from sabir_testing.kit.exchanges import WHOLE, Service

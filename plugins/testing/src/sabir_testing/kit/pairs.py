@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sabir.contract.protocols import Rendering
-from sabir.contract.scope import Tables
+from sabir import Message, Rendering
+from sabir.authoring import Tables
 from sabir.rendering.pairing import Block, Pairing, Waiting
 from sabir.rendering.turns import Identifiers
-from sabir.vocabulary.messages import Message
 
 from sabir_testing.histories.marks import Marked, Place, messages, places, strings
 from sabir_testing.kit.broken import Broken

@@ -23,7 +23,7 @@ from typing import Any, NoReturn, TypeVar
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis.errors import HypothesisException
 from hypothesis.strategies import SearchStrategy
-from sabir.vocabulary.messages import Message
+from sabir import Message
 
 from sabir_testing.kit.broken import Broken
 from sabir_testing.kit.suite import Subject

@@ -17,11 +17,8 @@ from typing import Literal, TypeAlias
 
 import sabir
 from pydantic import BaseModel, ValidationError
+from sabir import Message, Option, Reply, RetryPolicy, Settings
 from sabir.errors import CallError
-from sabir.options.option import Option
-from sabir.vocabulary.messages import Message
-from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.settings import RetryPolicy, Settings
 
 from sabir_testing.kit.broken import Broken, expect
 
@@ -224,12 +221,12 @@ QUESTIONS: Mapping[str, Question] = {
         needs=("settings.max_output_tokens",),
         check=_is_cut_short,
     ),
-    "bad_key": Question(CHAT, FIXED, expects=sabir.AuthenticationFailed, fault="wrong_key"),
-    "missing_model": Question(CHAT, FIXED, expects=sabir.ModelNotFound, fault="missing_model"),
-    "bad_request": Question(CHAT, FIXED, expects=sabir.InvalidRequest, fault="refused_body"),
-    "context_overflow": Question((sabir.user(TOO_LONG),), FIXED, expects=sabir.ContextTooLong),
+    "bad_key": Question(CHAT, FIXED, expects=sabir.errors.AuthenticationFailed, fault="wrong_key"),
+    "missing_model": Question(CHAT, FIXED, expects=sabir.errors.ModelNotFound, fault="missing_model"),
+    "bad_request": Question(CHAT, FIXED, expects=sabir.errors.InvalidRequest, fault="refused_body"),
+    "context_overflow": Question((sabir.user(TOO_LONG),), FIXED, expects=sabir.errors.ContextTooLong),
     "rate_limited": Question((sabir.user("How many requests are left?"),), ROOMY, expects=sabir.RateLimited),
-    "overloaded": Question((sabir.user("Is there room for one more?"),), ROOMY, expects=sabir.Overloaded),
+    "overloaded": Question((sabir.user("Is there room for one more?"),), ROOMY, expects=sabir.errors.Overloaded),
 }
 """Name → question; the names are those of the cassettes."""
 

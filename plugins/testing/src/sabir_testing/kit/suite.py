@@ -21,15 +21,10 @@ from typing import Any, ClassVar, TypeVar
 
 import pytest
 import sabir
-from sabir.base.values import JSONValue
-from sabir.contract.protocols import Access, Connection, Dialect, Provider, Rendering
-from sabir.contract.scope import DecodeScope, Tables
+from sabir import Message, Option, Rendering, Settings, Target
+from sabir.authoring import Access, Connection, DecodeScope, Dialect, JSONValue, Provider, Tables
 from sabir.errors import RenderingRefused
-from sabir.options.option import Option
 from sabir.rendering.renderer import Renderer
-from sabir.vocabulary.messages import Message
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import Target
 
 from sabir_testing.kit import CAPABILITY_PROPERTY
 from sabir_testing.kit.broken import Broken

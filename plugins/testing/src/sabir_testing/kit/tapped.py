@@ -6,7 +6,7 @@ Tapped(provider) ──connect──▶ connection ──open_sync──▶ answ
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sabir.contract.protocols import Access, Connection, Provider, WireRequest, WireResponse
+from sabir.authoring import Access, Connection, Provider, WireRequest, WireResponse
 
 from sabir_testing.cassettes import RecordedExchange
 

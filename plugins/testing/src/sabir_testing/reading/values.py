@@ -6,7 +6,7 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from sabir.base.values import JSONValue
+from sabir.authoring import JSONValue
 
 
 def leaves(value: JSONValue) -> list[str]:

@@ -12,17 +12,20 @@ once.
 
 from typing import TypedDict, Unpack
 
-from sabir.base.losses import Strict, strict_kinds
-from sabir.calling.adapter import ModelAdapter
-from sabir.calling.calls import CallArguments, Messages
-from sabir.calling.stream import ReplyStream, SyncReplyStream
-from sabir.contract.protocols import Access, Dialect, Rendering
-from sabir.contract.scope import DecodeScope
+from sabir import ModelAdapter, Rendering, Reply, ReplyStream, RetryPolicy, Settings, SyncReplyStream
+from sabir.authoring import (
+    Access,
+    CallArguments,
+    DecodeScope,
+    Dialect,
+    Messages,
+    Strict,
+    as_messages,
+    as_options,
+    refuse_misnamed,
+)
+from sabir.base.losses import strict_kinds
 from sabir.errors import CallError
-from sabir.options.option import as_options
-from sabir.vocabulary.constructors import as_messages
-from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.settings import RetryPolicy, Settings, refuse_misnamed
 
 from sabir_testing.scripted.answers import (
     Scriptable,

@@ -18,12 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from pydantic import BaseModel
-from sabir.base.errors import one_line
-from sabir.base.models import Frozen
-from sabir.base.values import JSONValue, encode_json
+from sabir import ReasoningPart, RefusalPart, TextPart, Usage
+from sabir.authoring import FinishReason, Frozen, JSONValue, KnownPart, encode_json, one_line
 from sabir.errors import CallError, ConnectionFailed, SettingsInvalid
-from sabir.vocabulary.parts import KnownPart, ReasoningPart, RefusalPart, TextPart
-from sabir.vocabulary.reply import FinishReason, Usage
 
 from sabir_testing.scripted.gate import Gate, Wait
 from sabir_testing.scripted.sent import Sent

@@ -9,16 +9,32 @@ import json
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from sabir.base.values import JSONValue
-from sabir.contract.protocols import DecodedHistory
-from sabir.contract.scope import DecodeScope, Entry, LossLog, RequestScope, Side, Tables, Turn, TurnScope
+from sabir import (
+    DecodedHistory,
+    Message,
+    Option,
+    OptionCallPayload,
+    OptionResultPayload,
+    PartsPayload,
+    Settings,
+    Target,
+)
+from sabir.authoring import (
+    WIRE_SETTINGS,
+    DecodeScope,
+    Entry,
+    JSONValue,
+    LossLog,
+    MediaRule,
+    Modality,
+    RequestScope,
+    Side,
+    Tables,
+    Turn,
+    TurnScope,
+    decode_call,
+)
 from sabir.errors import SettingsInvalid
-from sabir.options.option import Option
-from sabir.reading.fold import decode_call
-from sabir.vocabulary.media import MediaRule, Modality
-from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
-from sabir.vocabulary.settings import WIRE_SETTINGS, Settings
-from sabir.vocabulary.target import Target
 
 from sabir_testing.scripted.wire import AnswerHalf
 

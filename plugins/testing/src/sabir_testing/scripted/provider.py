@@ -7,11 +7,21 @@ So losses, `strict`, vendor settings and the errors of all of these are what the
 
 from collections.abc import Mapping, Sequence
 
-from sabir.base.values import JSONValue
-from sabir.contract.protocols import SABIR_API, Access, DecodedHistory, Dialect, Provider
-from sabir.contract.scope import DecodeScope, LossLog, RequestScope, Tables, Turn, TurnScope
+from sabir import DecodedHistory, ModelInfo, Target
+from sabir.authoring import (
+    SABIR_API,
+    Access,
+    DecodeScope,
+    Dialect,
+    JSONValue,
+    LossLog,
+    Provider,
+    RequestScope,
+    Tables,
+    Turn,
+    TurnScope,
+)
 from sabir.discovery.registry import default_registry
-from sabir.vocabulary.target import ModelInfo, Target
 
 from sabir_testing.scripted.plain import NAME, PlainDialect
 from sabir_testing.scripted.wire import AnswerHalf, ScriptedConnection

@@ -5,11 +5,9 @@ from itertools import count
 from threading import Lock
 from typing import NamedTuple
 
-from sabir.contract.protocols import Rendering, WireRequest
+from sabir import Message, Option, Rendering, Settings
+from sabir.authoring import WireRequest
 from sabir.errors import SettingsInvalid
-from sabir.options.option import Option
-from sabir.vocabulary.messages import Message
-from sabir.vocabulary.settings import Settings
 
 from sabir_testing.scripted.answers import Always, Answer, Function, Scriptable, as_answer, described
 from sabir_testing.scripted.gate import ScriptMismatch

@@ -2,11 +2,8 @@
 
 from dataclasses import dataclass
 
-from sabir.base.errors import one_line
-from sabir.contract.protocols import Rendering
-from sabir.options.option import Option
-from sabir.vocabulary.messages import Message, OptionResultPayload
-from sabir.vocabulary.settings import Settings
+from sabir import Message, Option, OptionResultPayload, Rendering, Settings
+from sabir.authoring import one_line
 
 SHOWN_CHARACTERS = 80
 """How much of a request's text is shown in one line."""

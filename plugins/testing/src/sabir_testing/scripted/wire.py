@@ -11,17 +11,30 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from sabir.authoring.bodies import CountsNoTokens
-from sabir.base.values import FrozenDict
-from sabir.contract.framing import ServerEvent, ServerEventReader
-from sabir.contract.protocols import WireRequest
-from sabir.contract.scope import DecodeScope
+from sabir import (
+    BlockDelta,
+    BlockEnd,
+    BlockStart,
+    OptionCallPayload,
+    Reply,
+    ReplyEnd,
+    ReplyStart,
+    StreamEvent,
+    Target,
+    Usage,
+)
+from sabir.authoring import (
+    CountsNoTokens,
+    DecodeScope,
+    Fold,
+    FrozenDict,
+    KnownPart,
+    ServerEvent,
+    ServerEventReader,
+    WireRequest,
+    decode_call,
+)
 from sabir.errors import CallError, SabirError, ServerFailed
-from sabir.reading.fold import Fold, decode_call
-from sabir.vocabulary.messages import OptionCallPayload
-from sabir.vocabulary.parts import KnownPart
-from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, StreamEvent, Usage
-from sabir.vocabulary.target import Target
 
 from sabir_testing.scripted.answers import Answer, Chosen
 from sabir_testing.scripted.gate import Sleep, Wait

@@ -9,14 +9,24 @@ Thoughts have what else their block says as state, so that encoding gives it bac
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from sabir.authoring.bodies import Fields, fields, first_count, items, left_over, read_object, text, without
-from sabir.base.values import JSONValue
-from sabir.contract.scope import DecodeScope
+from sabir import Citation, OpaquePart, OptionCallPayload, ReasoningPart, Reply, TextPart, Usage
+from sabir.authoring import (
+    DecodeScope,
+    Fields,
+    FinishReason,
+    JSONValue,
+    KnownPart,
+    ReplyBuilder,
+    decode_call,
+    fields,
+    first_count,
+    items,
+    left_over,
+    read_object,
+    text,
+    without,
+)
 from sabir.errors import ResponseInvalid
-from sabir.reading.fold import ReplyBuilder, decode_call
-from sabir.vocabulary.messages import OptionCallPayload
-from sabir.vocabulary.parts import Citation, KnownPart, OpaquePart, ReasoningPart, TextPart
-from sabir.vocabulary.reply import FinishReason, Reply, Usage
 
 from sabir_cohere.errors import report
 

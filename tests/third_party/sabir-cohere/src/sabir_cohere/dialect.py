@@ -9,12 +9,8 @@ https://docs.cohere.com/reference/chat
 import re
 from collections.abc import Mapping
 
-from sabir.authoring.bodies import CountsNoTokens
-from sabir.authoring.stored import ReadsNoRequests
-from sabir.base.values import JSONValue
-from sabir.contract.scope import IdentifierRule, Tables
-from sabir.vocabulary.media import MediaRule
-from sabir.vocabulary.target import Target
+from sabir import Target
+from sabir.authoring import CountsNoTokens, IdentifierRule, JSONValue, MediaRule, ReadsNoRequests, Tables
 
 from sabir_cohere.decode import decode
 from sabir_cohere.encode import encode_request, encode_turn

@@ -7,15 +7,30 @@ result ─▶ a document that the model may cite, where it is an object; else te
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sabir.authoring.bodies import fields, items, without
-from sabir.authoring.leaves import arguments_text, error_text, lose, name_choice, read_vendor, result_text, take_setting
-from sabir.base.models import Frozen
-from sabir.base.values import FrozenDict, JSONValue
-from sabir.contract.scope import Entry, LossLog, RequestScope, Turn, TurnScope
-from sabir.options.option import Option
-from sabir.vocabulary.media import data_url_base64, form_of
-from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, TextPart
-from sabir.vocabulary.settings import ResponseFormat
+from sabir import MediaPart, OpaquePart, Option, ReasoningPart, ResponseFormat, TextPart
+from sabir.authoring import (
+    Entry,
+    Frozen,
+    FrozenDict,
+    JSONValue,
+    KnownPart,
+    LossLog,
+    RequestScope,
+    Turn,
+    TurnScope,
+    arguments_text,
+    data_url_base64,
+    error_text,
+    fields,
+    form_of,
+    items,
+    lose,
+    name_choice,
+    read_vendor,
+    result_text,
+    take_setting,
+    without,
+)
 
 Wire = dict[str, Any]
 """A JSON object of the wire."""

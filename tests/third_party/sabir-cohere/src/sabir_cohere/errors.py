@@ -7,9 +7,16 @@ The vendor has no codes. Errors of the HTTP client need no table of this wire: `
 
 from collections.abc import Mapping
 
-from sabir.authoring.failures import Failure, compile_words, kind_of_status, kind_of_words, refusal, reported
-from sabir.base.values import JSONValue
-from sabir.contract.scope import DecodeScope
+from sabir.authoring import (
+    DecodeScope,
+    Failure,
+    JSONValue,
+    compile_words,
+    kind_of_status,
+    kind_of_words,
+    refusal,
+    reported,
+)
 from sabir.errors import CallError, ConnectionFailed, ContentFiltered, ContextTooLong, InvalidRequest, QuotaExceeded
 
 _STATUSES: Mapping[int, type[CallError]] = {498: ContentFiltered, 499: ConnectionFailed}

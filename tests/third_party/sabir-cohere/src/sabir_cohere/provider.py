@@ -12,13 +12,21 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from sabir.authoring.access import KeySource, first_variable, read_endpoint
-from sabir.authoring.catalogue import read_models
-from sabir.authoring.failures import translate_raised
-from sabir.authoring.transport import Library, OwnConnection
-from sabir.contract.protocols import SABIR_API, Access, Dialect, WireRequest
+from sabir import ModelInfo
+from sabir.authoring import (
+    SABIR_API,
+    Access,
+    Dialect,
+    KeySource,
+    Library,
+    OwnConnection,
+    WireRequest,
+    first_variable,
+    read_endpoint,
+    read_models,
+    translate_raised,
+)
 from sabir.errors import CallError, SettingsInvalid
-from sabir.vocabulary.target import ModelInfo
 
 from sabir_cohere.dialect import CHAT
 

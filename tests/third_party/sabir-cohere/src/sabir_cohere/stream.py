@@ -9,12 +9,19 @@ The terminal marker is message-end. https://docs.cohere.com/docs/streaming
 from collections.abc import Iterator
 from typing import Any
 
-from sabir.authoring.bodies import Fields, fields, first_count, read_object, text
-from sabir.base.values import JSONValue
-from sabir.contract.framing import ServerEvent
-from sabir.contract.scope import DecodeScope
-from sabir.reading.fold import decode_call
-from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockKind, BlockStart, ReplyEnd, ReplyStart, StreamEvent
+from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
+from sabir.authoring import (
+    BlockKind,
+    DecodeScope,
+    Fields,
+    JSONValue,
+    ServerEvent,
+    decode_call,
+    fields,
+    first_count,
+    read_object,
+    text,
+)
 
 from sabir_cohere.decode import CALLS, CONTENT, PLAN, read_blocks, read_ending
 from sabir_cohere.errors import report

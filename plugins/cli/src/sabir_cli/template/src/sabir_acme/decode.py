@@ -10,15 +10,25 @@ vendor's own goes back as it came (law 3).
 from collections.abc import Mapping
 from typing import Any
 
-from sabir import OpaquePart, OptionCallPayload, ReasoningPart, RefusalPart, Reply, ResponseInvalid, TextPart, Usage
-from sabir.authoring.bodies import Fields, fields, first_count, left_over, read_object, text
-from sabir.authoring.stored import data_url, medium
-from sabir.base.values import JSONValue
-from sabir.contract.scope import DecodeScope
-from sabir.reading.fold import ReplyBuilder, decode_call
-from sabir.vocabulary.media import Modality
-from sabir.vocabulary.parts import KnownPart
-from sabir.vocabulary.reply import FinishReason
+from sabir import OpaquePart, OptionCallPayload, ReasoningPart, RefusalPart, Reply, TextPart, Usage
+from sabir.authoring import (
+    DecodeScope,
+    Fields,
+    FinishReason,
+    JSONValue,
+    KnownPart,
+    Modality,
+    ReplyBuilder,
+    data_url,
+    decode_call,
+    fields,
+    first_count,
+    left_over,
+    medium,
+    read_object,
+    text,
+)
+from sabir.errors import ResponseInvalid
 
 from sabir_acme.errors import report
 

@@ -9,11 +9,8 @@ names are left out, ids and names that a rule does not take are rewritten, each 
 
 from collections.abc import Mapping
 
-from sabir.authoring.bodies import read_count
-from sabir.base.values import JSONValue
-from sabir.contract.scope import IdentifierRule, Tables
-from sabir.vocabulary.media import MediaRule
-from sabir.vocabulary.target import Target
+from sabir import Target
+from sabir.authoring import IdentifierRule, JSONValue, MediaRule, Tables, read_count
 
 from sabir_acme.decode import decode
 from sabir_acme.encode import encode_request, encode_turn

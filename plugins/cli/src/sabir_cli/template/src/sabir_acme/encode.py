@@ -11,13 +11,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sabir import MediaPart, OpaquePart
-from sabir.authoring.bodies import fields
-from sabir.authoring.leaves import arguments_text, name_choice, read_vendor, result_text, take_setting
-from sabir.authoring.stored import CHOICES
-from sabir.base.values import JSONValue
-from sabir.contract.scope import Entry, LossLog, RequestScope, Turn, TurnScope
-from sabir.vocabulary.media import data_url_base64, form_of
-from sabir.vocabulary.parts import KnownPart
+from sabir.authoring import (
+    CHOICES,
+    Entry,
+    JSONValue,
+    KnownPart,
+    LossLog,
+    RequestScope,
+    Turn,
+    TurnScope,
+    arguments_text,
+    data_url_base64,
+    fields,
+    form_of,
+    name_choice,
+    read_vendor,
+    result_text,
+    take_setting,
+)
 
 from sabir_acme.settings import AcmeSettings
 

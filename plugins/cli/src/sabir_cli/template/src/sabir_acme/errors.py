@@ -7,10 +7,9 @@ Change: CODES, by the page on which the vendor lists its error codes, and the he
 
 from collections.abc import Mapping
 
-from sabir import CallError, ContentFiltered, ContextTooLong, Overloaded, QuotaExceeded, RateLimited
-from sabir.authoring.failures import Failure, kind_of_status, refusal, reported
-from sabir.base.values import JSONValue
-from sabir.contract.scope import DecodeScope
+from sabir import CallError, RateLimited
+from sabir.authoring import DecodeScope, Failure, JSONValue, kind_of_status, refusal, reported
+from sabir.errors import ContentFiltered, ContextTooLong, Overloaded, QuotaExceeded
 
 CODES: Mapping[str, type[CallError]] = {
     "too_long": ContextTooLong,

@@ -8,11 +8,20 @@ Change: TURNS, and what each reads. What has no place is a loss, or stays in `ex
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sabir import DecodedHistory, HistoryInvalid, OptionResultPayload, TextPart
-from sabir.authoring.bodies import fields, left_over, text
-from sabir.authoring.stored import History, expect, expect_name, listed, read_request
-from sabir.contract.scope import DecodeScope
-from sabir.reading.fold import ReplyBuilder
+from sabir import DecodedHistory, OptionResultPayload, TextPart
+from sabir.authoring import (
+    DecodeScope,
+    History,
+    ReplyBuilder,
+    expect,
+    expect_name,
+    fields,
+    left_over,
+    listed,
+    read_request,
+    text,
+)
+from sabir.errors import HistoryInvalid
 
 from sabir_acme.decode import read_block, read_part
 from sabir_acme.encode import SETTINGS

@@ -3,7 +3,7 @@
 Change: nothing, unless the vendor has a second endpoint that deserves a name of its own.
 """
 
-from sabir.contract.protocols import Provider
+from sabir.authoring import Provider
 
 from sabir_acme.provider import Acme
 

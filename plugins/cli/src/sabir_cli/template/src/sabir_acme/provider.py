@@ -11,11 +11,19 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from sabir import CallError, ModelInfo
-from sabir.authoring import access as reach
-from sabir.authoring.access import AsyncHTTPAnswer, HTTPAnswer
-from sabir.authoring.catalogue import read_models
-from sabir.authoring.failures import translate_raised
-from sabir.contract.protocols import Access, WireRequest
+from sabir.authoring import (
+    Access,
+    AsyncHTTPAnswer,
+    Clients,
+    HTTPAnswer,
+    KeySource,
+    WireRequest,
+    checked_client,
+    read_endpoint,
+    read_models,
+    translate_raised,
+    url_of_client,
+)
 
 from sabir_acme.dialect import ChatDialect
 
@@ -41,8 +49,8 @@ class Acme:
 
     def endpoint(self, access: Access) -> str:
         """The endpoint's URL without what may be secret in it: the client's, the user's, Acme's own."""
-        given = access.base_url if access.client is None else reach.url_of_client("acme", access.client)
-        return reach.read_endpoint("acme", access, given or URL)
+        given = access.base_url if access.client is None else url_of_client("acme", access.client)
+        return read_endpoint("acme", access, given or URL)
 
     def connect(self, access: Access) -> "AcmeConnection":
         """A connection; makes no client and reads no key before its first send."""
@@ -62,16 +70,16 @@ class AcmeConnection:
 
     def __init__(self, url: str, access: Access) -> None:
         self._url = url
-        self._key = reach.KeySource("acme", access.api_key, VARIABLES)
+        self._key = KeySource("acme", access.api_key, VARIABLES)
         self._given = access.client
-        self._clients: reach.Clients[httpx2.Client, httpx2.AsyncClient] = reach.Clients()
+        self._clients: Clients[httpx2.Client, httpx2.AsyncClient] = Clients()
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send; return at the response's headers, whatever the status."""
         from httpx2 import Client
 
         client = self._given or self._clients.sync(lambda: Client(base_url=self._url, timeout=SECONDS))
-        client = reach.checked_client(client, Client, "acme", "the waiting calls take an httpx2.Client")
+        client = checked_client(client, Client, "acme", "the waiting calls take an httpx2.Client")
         asked = client.build_request(**self._call(request))
         return HTTPAnswer(client.send(asked, stream=True, follow_redirects=False))
 
@@ -80,7 +88,7 @@ class AcmeConnection:
         from httpx2 import AsyncClient
 
         client = self._given or await self._clients.here(lambda: AsyncClient(base_url=self._url, timeout=SECONDS))
-        client = reach.checked_client(client, AsyncClient, "acme", "await takes an httpx2.AsyncClient")
+        client = checked_client(client, AsyncClient, "acme", "await takes an httpx2.AsyncClient")
         asked = client.build_request(**self._call(request))
         return AsyncHTTPAnswer(await client.send(asked, stream=True, follow_redirects=False))
 

@@ -6,7 +6,7 @@ can still be sent as `extra_body`.
 
 from typing import Literal
 
-from sabir.base.models import Frozen
+from sabir.authoring import Frozen
 
 
 class AcmeSettings(Frozen):

@@ -11,10 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sabir import BlockDelta, BlockEnd, BlockStart, OptionCallPayload, ReplyEnd, ReplyStart, StreamEvent
-from sabir.authoring.bodies import Fields, read_object, text, without
-from sabir.contract.framing import ServerEvent
-from sabir.contract.scope import DecodeScope
-from sabir.vocabulary.reply import BlockKind
+from sabir.authoring import BlockKind, DecodeScope, Fields, ServerEvent, read_object, text, without
 
 from sabir_acme.decode import read_block, read_end
 from sabir_acme.errors import report

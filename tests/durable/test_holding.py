@@ -184,8 +184,8 @@ async def test_a_run_is_waited_for_from_the_moment_that_it_is_written_down(sqlit
     async with working(sqlite, main=gate) as (runner, program):
         asked_for, looked = asked(program), threading.Event()
         await asyncio.to_thread(runner.runs.ledger.create, asked_for)
-        is_known = runner.runs._statuses.is_known
-        runner.runs._statuses.is_known = lambda run: (looked.set(), is_known(run))[1]  # type: ignore[method-assign]
+        is_known = runner.runs.statuses.is_known
+        runner.runs.statuses.is_known = lambda run: (looked.set(), is_known(run))[1]  # type: ignore[method-assign]
         waiting = asyncio.ensure_future(runner.result("r"))
         while not looked.is_set():
             await asyncio.sleep(POLL)

@@ -21,7 +21,7 @@ from sabir_testing.scripted import ScriptedAdapter, calls, cut_off, reply
 
 from tests.conformance.suites import AnthropicMessages, GoogleGenerateContent, OpenAIChat, OpenAIResponses
 from tests.roles.support import asked_and_answered
-from tests.session.crash.journals import ListJournal, session_of
+from tests.session.journals import ListJournal, session_of
 from tests.session.towns import Stopped, Town
 
 Ask = Callable[[MessageManager, sabir.Adapter], object]

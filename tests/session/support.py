@@ -9,14 +9,14 @@ import sabir
 from sabir import Message
 from sabir_session import (
     InnerMessage,
-    Journal,
     PostgresStore,
     Session,
     SQLiteStore,
     Store,
     ToolCallRecord,
-    enable_inner_message_recording,
 )
+
+from tests.session.journals import ListJournal
 
 Opener: TypeAlias = Callable[[], Store]
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -59,13 +59,6 @@ def told(sequence: int, call_id: str, *, evaluation: str = "e", fails: bool = Fa
     return InnerMessage(role="tool", evaluation_id=evaluation, sequence=sequence, tool_call_id=call_id, **fields)
 
 
-def recording(journal: Journal | None = None) -> Session:
-    """A session that records."""
-    session = Session(journal=journal)
-    enable_inner_message_recording(session)
-    return session
-
-
 def record_all(session: Session, records: Iterable[InnerMessage]) -> None:
     for record in records:
         session.mutate(InnerMessage).append(record)
@@ -76,19 +69,6 @@ def statuses(session: Session) -> dict[str, str]:
     return {each.call_id: each.status for record in session.select_all(InnerMessage) for each in record.tool_calls}
 
 
-class ListJournal:
-    """A journal in memory."""
-
-    def __init__(self) -> None:
-        self.records: list[tuple[str, str]] = []
-
-    def append(self, kind: str, body: str) -> None:
-        self.records.append((kind, body))
-
-    def read(self) -> list[tuple[str, str]]:
-        return list(self.records)
-
-
 class FullJournal(ListJournal):
     """A journal that takes nothing from its `limit`-th record on."""
 
@@ -97,7 +77,7 @@ class FullJournal(ListJournal):
         self.limit = limit
 
     def append(self, kind: str, body: str) -> None:
-        if len(self.records) >= self.limit:
+        if len(self.lines) >= self.limit:
             raise OSError("no space left on device")
         super().append(kind, body)
 

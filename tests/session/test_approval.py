@@ -13,7 +13,7 @@ from sabir_session.evaluation.evaluate import evaluate, evaluate_sync
 from sabir_session.evaluation.prompts import Prompt
 from sabir_testing.scripted import ScriptedAdapter, call, calls
 
-from tests.session.crash.journals import ListJournal, numbers_of, session_of
+from tests.session.journals import ListJournal, numbers_of, recording
 
 PROMPT: Prompt[None] = Prompt(ns="desk", key="refund", messages=[sabir.user("Refund order 7.")])
 
@@ -103,10 +103,10 @@ def test_what_waits_survives_a_restart_and_is_asked_about_again(is_journal: bool
     """A new process has the journal, or a snapshot, and nothing else; allowed then, the call runs once, and the numbers
     are those of a run in which nobody waited (WI-42, WI-43)."""
     journal, first = ListJournal(), EvaluationIO()
-    session = session_of(journal)
+    session = recording(journal)
     with pytest.raises(ApprovalPending):
         first.evaluate(ScriptedAdapter(chosen()), session, "wait")
-    restarted = session_of(journal if is_journal else ListJournal())
+    restarted = recording(journal if is_journal else ListJournal())
     if not is_journal:
         restarted.mutate().rollback(Snapshot.from_json(session.snapshot().to_json()))
     still, later = EvaluationIO(), EvaluationIO()
@@ -136,11 +136,11 @@ def test_what_waits_never_runs_because_a_resume_forgot_to_ask(word: str) -> None
 
     with pytest.raises(ApprovalPending if word == "wait" else KeyboardInterrupt):
         evaluate_sync(
-            ScriptedAdapter(chosen()), PROMPT, session=session_of(journal), options=[desk.look_up, desk.refund],
+            ScriptedAdapter(chosen()), PROMPT, session=recording(journal), options=[desk.look_up, desk.refund],
             approve=desk.approving("wait") if word == "wait" else dies,
         )  # fmt: skip
     desk.ran.clear()
-    session, llm = session_of(journal), ScriptedAdapter("Done.")
+    session, llm = recording(journal), ScriptedAdapter("Done.")
     held = len(journal.lines)
     with pytest.raises(ApprovalPending, match="resume with approve=") as met:
         evaluate_sync(llm, PROMPT, session=session, options=[desk.look_up, desk.refund], resume=True)
@@ -159,15 +159,15 @@ def test_calls_that_nobody_was_to_be_asked_about_need_no_approval_later() -> Non
 
     refund = sabir.option(name="refund")(dies)
     with pytest.raises(KeyboardInterrupt):
-        evaluate_sync(ScriptedAdapter(chosen()), PROMPT, session=session_of(journal), options=[desk.look_up, refund])
+        evaluate_sync(ScriptedAdapter(chosen()), PROMPT, session=recording(journal), options=[desk.look_up, refund])
     other = ListJournal(journal.lines)
     options = [desk.look_up, desk.refund]
 
     assert (
-        evaluate_sync(ScriptedAdapter("Done."), PROMPT, session=session_of(journal), options=options, resume=True).text
+        evaluate_sync(ScriptedAdapter("Done."), PROMPT, session=recording(journal), options=options, resume=True).text
         == "Done."
     )
-    assert desk.evaluate(ScriptedAdapter("Done."), session_of(other), "deny", resume=True) == "Done."
+    assert desk.evaluate(ScriptedAdapter("Done."), recording(other), "deny", resume=True) == "Done."
     assert desk.asked == ["refund", "refund", "look_up"]
 
 

@@ -13,7 +13,7 @@ from sabir_session.evaluation.main_loop import MainLoop
 from sabir_session.evaluation.prompts import Prompt
 from sabir_testing.scripted import ScriptedAdapter, always, calls, cut_off, reply
 
-from tests.session.crash.journals import ListJournal, session_of
+from tests.session.journals import ListJournal, recording
 
 PROMPT: Prompt[None] = Prompt(messages=[sabir.user("Count.")])
 SEVEN = sabir.Usage(input_tokens=5, output_tokens=2)
@@ -63,7 +63,7 @@ def test_without_a_budget_there_are_so_many_requests_and_no_more() -> None:
     journal, llm = ListJournal(), endless()
     for resume, requests in ((False, MOST_REQUESTS), (True, 2 * MOST_REQUESTS)):
         with pytest.raises(BudgetExhausted, match=rf"budget of {requests} turns .* raise it with Budget\(turns=…\)"):
-            evaluate_sync(llm, PROMPT, session=session_of(journal), options=[look], resume=resume)
+            evaluate_sync(llm, PROMPT, session=recording(journal), options=[look], resume=resume)
         assert len(llm.sent) == requests
 
     for budget in (Budget(), Budget(turns=MOST_REQUESTS + 2)):
@@ -116,7 +116,7 @@ def test_what_earlier_processes_spent_counts_on_resume() -> None:
     """Turns, tokens and cost are in the records; under a larger budget, the evaluation goes on where it stopped."""
     journal = ListJournal()
     with pytest.raises(BudgetExhausted):
-        evaluate_sync(endless(), PROMPT, session=session_of(journal), options=[look], budget=Budget(turns=2))
+        evaluate_sync(endless(), PROMPT, session=recording(journal), options=[look], budget=Budget(turns=2))
     llm = endless()
     for budget, spent in (
         (Budget(turns=2), 2),
@@ -124,11 +124,11 @@ def test_what_earlier_processes_spent_counts_on_resume() -> None:
         (Budget(cost=14, price=cents), Decimal(14)),
     ):
         with pytest.raises(BudgetExhausted) as met:
-            evaluate_sync(llm, PROMPT, session=session_of(journal), options=[look], budget=budget, resume=True)
+            evaluate_sync(llm, PROMPT, session=recording(journal), options=[look], budget=budget, resume=True)
         assert met.value.spent == spent
     assert llm.sent == ()
     with pytest.raises(BudgetExhausted):
-        evaluate_sync(llm, PROMPT, session=session_of(journal), options=[look], budget=Budget(tokens=15), resume=True)
+        evaluate_sync(llm, PROMPT, session=recording(journal), options=[look], budget=Budget(tokens=15), resume=True)
     assert len(llm.sent) == 1
 
 

@@ -6,7 +6,8 @@ import sys
 import pytest
 from sabir_session import InnerMessage
 
-from tests.session.support import Opener, recording
+from tests.session.journals import recording
+from tests.session.support import Opener
 
 CHILD = """
 import sys

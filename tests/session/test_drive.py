@@ -27,7 +27,7 @@ from sabir_session.evaluation.progress import (
 )
 from sabir_testing.scripted import ScriptedAdapter, call, calls
 
-from tests.session.crash.journals import ListJournal, numbers_of
+from tests.session.journals import ListJournal, numbers_of
 from tests.session.towns import PARIS, PROMPT, weather
 
 

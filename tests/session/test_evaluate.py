@@ -15,7 +15,7 @@ from sabir_session.evaluation.prompts import Prompt
 from sabir_session.evaluation.writing import Heading, RecordWriter
 from sabir_testing.scripted import ScriptedAdapter, call, calls, reply
 
-from tests.session.crash.journals import ListJournal, numbers_of, records_of, session_of
+from tests.session.journals import ListJournal, numbers_of, recording, records_of
 from tests.session.towns import PARIS, PROMPT, ROME, tide, weather
 
 
@@ -111,7 +111,7 @@ def test_a_crash_in_one_option_leaves_the_result_of_the_one_before() -> None:
         evaluate_sync(llm, PROMPT, session=session, options=[weather, crash])
     text = session.snapshot().to_json()
     taken = Snapshot.from_json(text)
-    restored = session_of(ListJournal())
+    restored = recording(ListJournal())
     restored.mutate().rollback(taken)
 
     assert [len(each["items"]) for each in json.loads(text)["slices"]] == [4]
@@ -306,8 +306,8 @@ def test_a_conversation_that_ends_with_the_models_words_is_no_evaluation_that_en
     """What a prompt quotes is no response, also when the evaluation is resumed before its first one (WI-47, D-17)."""
     journal, history = ListJournal(), [sabir.user("Count to three."), sabir.assistant("One, two,")]
     with pytest.raises(sabir.errors.ServerFailed):
-        evaluate_sync(ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3), history, session=session_of(journal))
-    response = evaluate_sync(ScriptedAdapter("three."), history, session=session_of(journal), resume=True)
+        evaluate_sync(ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3), history, session=recording(journal))
+    response = evaluate_sync(ScriptedAdapter("three."), history, session=recording(journal), resume=True)
 
     assert (response.text, response.reply.text) == ("three.", "three.")
     assert evaluate_sync(ScriptedAdapter("three."), history).text == "three."

@@ -13,7 +13,7 @@ from sabir_session.evaluation.evaluations import follow_up, unfinished_evaluatio
 from sabir_testing.scripted import ScriptedAdapter, calls
 
 from tests.laws.rules import check_pairing
-from tests.session.crash.journals import ListJournal, numbers_of, session_of
+from tests.session.journals import ListJournal, numbers_of, recording
 from tests.session.towns import PARIS, PROMPT, ROME, Stopped, Town, interrupted
 
 
@@ -22,7 +22,7 @@ def test_the_latest_evaluation_is_the_one_that_is_resumed() -> None:
     journal = ListJournal()
     interrupted(journal, calls(weather=PARIS), stops="Paris")
     interrupted(journal, calls(weather=ROME), stops="Rome")
-    session = session_of(journal)
+    session = recording(journal)
     ids = list(dict.fromkeys(record.evaluation_id for record in get_inner_messages(session)))
     response = Town().run(ScriptedAdapter("Done."), session, resume=True)
 
@@ -35,7 +35,7 @@ def test_the_one_that_is_named_is_resumed_and_the_latest_is_left_alone() -> None
     journal = ListJournal()
     interrupted(journal, calls(weather=PARIS), stops="Paris")
     interrupted(journal, calls(weather=ROME), stops="Rome")
-    session, town = session_of(journal), Town()
+    session, town = recording(journal), Town()
     first, latest = unfinished_evaluations(session)
     response = town.run(ScriptedAdapter("Done."), session, resume=True, evaluation_id=first)
 
@@ -47,7 +47,7 @@ def test_the_one_that_is_named_is_resumed_and_the_latest_is_left_alone() -> None
 def test_an_evaluation_within_an_option_hides_nothing() -> None:
     """The inner one began later and ended; the outer one, whose process died, is found and finished."""
     journal = ListJournal()
-    session = session_of(journal)
+    session = recording(journal)
 
     def ask_another(city: str) -> str:
         "Ask somebody else."
@@ -71,7 +71,7 @@ def test_an_evaluation_within_an_option_hides_nothing() -> None:
 
 def test_what_is_said_next_may_be_said_in_an_earlier_evaluation() -> None:
     """`follow_up` takes the name too."""
-    session = session_of(ListJournal())
+    session = recording(ListJournal())
     first = Town().run(ScriptedAdapter("One."), session).evaluation_id
     Town().run(ScriptedAdapter("Two."), session)
     follow_up(session, sabir.user("And then?"), evaluation_id=first)
@@ -82,7 +82,7 @@ def test_what_is_said_next_may_be_said_in_an_earlier_evaluation() -> None:
 
 def test_a_name_that_nothing_was_recorded_under_is_nothing_to_resume() -> None:
     """WI-40: one line, with what to give instead; and a name without `resume` would begin anew under another one."""
-    session = session_of(ListJournal())
+    session = recording(ListJournal())
     Town().run(ScriptedAdapter("One."), session)
     with pytest.raises(ConversationNotFound, match=r"holds no evaluation 'x'; give one of unfinished_evaluations"):
         evaluate_sync(ScriptedAdapter(), PROMPT, session=session, resume=True, evaluation_id="x")
@@ -93,16 +93,16 @@ def test_a_name_that_nothing_was_recorded_under_is_nothing_to_resume() -> None:
 def test_a_chat_goes_on_by_one_record_a_message() -> None:
     """Each turn in a new process, under another provider; what was said is recorded once, and all of it is sent."""
     journal, texts = ListJournal(), list[str]()
-    Town().run(ScriptedAdapter("It rains."), session_of(journal))
+    Town().run(ScriptedAdapter("It rains."), recording(journal))
     for number, model in enumerate(("anthropic:claude-sonnet-5", "google:gemini-3-pro", "openai.chat:gpt-5"), 1):
-        session = session_of(journal)
+        session = recording(journal)
         follow_up(session, sabir.user(f"And then {number}?"))
         llm = ScriptedAdapter(f"Sun {number}.", model=model)
         texts.append(Town().run(llm, session, resume=True).text)
         assert len(llm.last.messages) == 2 + 2 * number
 
     assert texts == ["Sun 1.", "Sun 2.", "Sun 3."]
-    assert numbers_of(session_of(journal))[2:] == [
+    assert numbers_of(recording(journal))[2:] == [
         ("assistant", 2, 1), ("user", 3, 1), ("assistant", 4, 2), ("user", 5, 2), ("assistant", 6, 3),
         ("user", 7, 3), ("assistant", 8, 4),
     ]  # fmt: skip
@@ -127,7 +127,7 @@ def test_calls_that_the_user_did_not_wait_for_are_abandoned() -> None:
     """UP-14: the next word of the user comes behind the places of their results; they never run, and are not sent."""
     journal = ListJournal()
     interrupted(journal, calls(weather=[PARIS, ROME]))
-    session, town, llm = session_of(journal), Town(), ScriptedAdapter("Sun.", model="anthropic:claude-sonnet-5")
+    session, town, llm = recording(journal), Town(), ScriptedAdapter("Sun.", model="anthropic:claude-sonnet-5")
     follow_up(session, sabir.user("Never mind."))
     town.run(llm, session, resume=True)
 

@@ -21,19 +21,8 @@ from sabir_session import (
     replace_latest,
 )
 
-from tests.session.support import (
-    FullJournal,
-    ListJournal,
-    Note,
-    Opener,
-    Plan,
-    asked,
-    record_all,
-    recording,
-    statuses,
-    system,
-    told,
-)
+from tests.session.journals import ListJournal, recording
+from tests.session.support import FullJournal, Note, Opener, Plan, asked, record_all, statuses, system, told
 
 OWN = "sabir_session:InnerMessage"
 
@@ -173,7 +162,7 @@ def test_a_record_that_stands_twice_in_a_journal_is_loaded_once() -> None:
     """WI-15: a writer that was not told of its success may have written it again."""
     journal = ListJournal()
     for record in (system(), asked(1, "c1")):
-        journal.records += [(OWN, record.model_dump_json())] * 2
+        journal.lines += [(OWN, record.model_dump_json())] * 2
 
     assert [each.sequence for each in recording(journal).select_all(InnerMessage)] == [0, 1]
 

@@ -11,7 +11,7 @@ from sabir_session.evaluation.main_loop import MainLoop
 from sabir_session.evaluation.prompts import Prompt
 from sabir_testing.scripted import ScriptedAdapter, calls
 
-from tests.session.crash.journals import ListJournal, numbers_of, session_of
+from tests.session.journals import ListJournal, numbers_of, recording
 
 
 class Trips(MainLoop[str, list[int]]):
@@ -64,9 +64,9 @@ async def test_a_session_given_by_the_caller_is_resumed() -> None:
     with pytest.raises(sabir.errors.ServerFailed):
         down = [sabir.errors.ServerFailed("down")] * 3
         await Trips(ScriptedAdapter(calls(look={"city": "Paris"}), *down), options=[look]).execute(
-            "Paris", session=session_of(journal)
+            "Paris", session=recording(journal)
         )
-    loop, session = Trips(ScriptedAdapter("[2]"), options=[look]), session_of(journal)
+    loop, session = Trips(ScriptedAdapter("[2]"), options=[look]), recording(journal)
     response = await loop.execute("Paris", session=session, resume=True)
 
     assert (response.output, loop.sessions) == ([2], [])

@@ -9,7 +9,8 @@ from sabir_session import (
     get_pending_tool_calls,
 )
 
-from tests.session.support import ListJournal, asked, minutes, record_all, recording, system, told
+from tests.session.journals import ListJournal, recording
+from tests.session.support import asked, minutes, record_all, system, told
 
 
 def test_records_are_given_all_or_of_one_evaluation_in_order() -> None:

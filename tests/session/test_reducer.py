@@ -12,7 +12,8 @@ from sabir_session import (
     inner_message_append,
 )
 
-from tests.session.support import ListJournal, asked, minutes, record_all, recording, statuses, system, told
+from tests.session.journals import ListJournal, recording
+from tests.session.support import asked, minutes, record_all, statuses, system, told
 
 CONTEXT = ReducerContext()
 
@@ -209,4 +210,4 @@ def test_a_refused_record_is_not_in_the_journal_either() -> None:
     with pytest.raises(RecordConflict):
         record_all(session, [system()])
 
-    assert len(journal.records) == 1
+    assert len(journal.lines) == 1

@@ -23,7 +23,7 @@ from sabir_session.evaluation.prompts import Prompt
 from sabir_testing.scripted import ScriptedAdapter, call, calls, reply
 
 from tests.laws.rules import check_pairing
-from tests.session.crash.journals import ListJournal, numbers_of, records_of, session_of
+from tests.session.journals import ListJournal, numbers_of, recording, records_of
 from tests.session.towns import PARIS, PROMPT, ROME, Stopped, Town, interrupted
 
 
@@ -31,7 +31,7 @@ def test_resume_is_asked_for() -> None:
     """WI-39: without it, the same session begins another evaluation and leaves the interrupted one alone."""
     journal = ListJournal()
     interrupted(journal, calls(weather=[PARIS, ROME]))
-    session = session_of(journal)
+    session = recording(journal)
     again = Town().run(ScriptedAdapter("It rains."), session)
 
     assert len(get_inner_messages(session, again.evaluation_id)) == 3
@@ -53,7 +53,7 @@ def test_another_prompt_resumes_nothing(ns: str, key: str) -> None:
     """WI-41, D-15: PromptMismatch, a ValueError; nothing executed, nothing recorded, nothing asked."""
     journal = ListJournal()
     interrupted(journal, calls(weather=[PARIS, ROME]))
-    session, llm, town = session_of(journal), ScriptedAdapter(), Town()
+    session, llm, town = recording(journal), ScriptedAdapter(), Town()
     before = records_of(session)
     with pytest.raises(PromptMismatch, match="trips:umbrella") as met:
         evaluate_sync(llm, Prompt[None](ns=ns, key=key), session=session, options=[town.weather], resume=True)
@@ -66,8 +66,8 @@ def test_a_prompt_without_a_name_resumes_what_it_asked_itself() -> None:
     """WI-41: no other question is answered with what was recorded for one; ids, hints and steps tell none apart."""
     journal = ListJournal()
     river = [sabir.system("Be brief."), sabir.user("Name a river.")]
-    evaluate_sync(ScriptedAdapter("The Po."), river, session=session_of(journal))
-    session, llm = session_of(journal), ScriptedAdapter()
+    evaluate_sync(ScriptedAdapter("The Po."), river, session=recording(journal))
+    session, llm = recording(journal), ScriptedAdapter()
     before = records_of(session)
     for other in ("Name a mountain.", "Name a river.", [river[0]], [*river, sabir.user("Now.")], river[::-1]):
         with pytest.raises(
@@ -89,14 +89,14 @@ def test_an_opening_that_was_cut_off_is_compared_as_far_as_it_came() -> None:
     journal = ListJournal()
     with suppress(sabir.errors.ServerFailed):
         evaluate_sync(
-            ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3), "Name a river.", session=session_of(journal)
+            ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3), "Name a river.", session=recording(journal)
         )
     del journal.lines[-1]
     with pytest.raises(PromptMismatch):
-        evaluate_sync(ScriptedAdapter(), [sabir.system("Be brief.")], session=session_of(journal), resume=True)
+        evaluate_sync(ScriptedAdapter(), [sabir.system("Be brief.")], session=recording(journal), resume=True)
 
     llm = ScriptedAdapter("The Po.")
-    assert evaluate_sync(llm, "Name a river.", session=session_of(journal), resume=True).text == "The Po."
+    assert evaluate_sync(llm, "Name a river.", session=recording(journal), resume=True).text == "The Po."
     assert llm.last.user_text == "Name a river."
 
 
@@ -108,11 +108,11 @@ def test_a_named_prompt_goes_on_as_it_was_recorded_and_a_changed_text_is_logged(
     failing = ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3)
     old, new = (Prompt[None](ns="trips", key="river", messages=(sabir.user(text),)) for text in ("A river?", "River!"))
     with suppress(sabir.errors.ServerFailed):
-        evaluate_sync(failing, old, session=session_of(journal))
+        evaluate_sync(failing, old, session=recording(journal))
     llm = ScriptedAdapter("The Po.")
     with caplog.at_level("WARNING", "sabir"):
-        evaluate_sync(llm, new, session=session_of(journal), resume=True)
-        evaluate_sync(llm, old, session=session_of(journal), resume=True)
+        evaluate_sync(llm, new, session=recording(journal), resume=True)
+        evaluate_sync(llm, old, session=recording(journal), resume=True)
 
     assert llm.last.user_text == "A river?"
     assert [each.getMessage().partition(" ")[2].partition(" ")[2] for each in caplog.records] == [
@@ -133,7 +133,7 @@ def test_a_resume_without_the_option_of_a_pending_call_is_refused() -> None:
     """Before anything is recorded or asked: the call would end in an error for good."""
     journal = ListJournal()
     interrupted(journal, calls(weather=[PARIS, ROME]))
-    session, llm = session_of(journal), ScriptedAdapter()
+    session, llm = recording(journal), ScriptedAdapter()
     before = records_of(session)
     with pytest.raises(
         sabir.errors.OptionInvalid, match=r"wait for weather; resume with options= that hold them, or abandon"
@@ -149,7 +149,7 @@ def test_pending_calls_run_first_and_completed_ones_never_again() -> None:
     journal = ListJournal()
     first = interrupted(journal, calls(weather=[PARIS, ROME]))
     town, llm = Town(), ScriptedAdapter(calls(weather={"city": "Oslo"}), "Take one.")
-    response = town.run(llm, session_of(journal), resume=True)
+    response = town.run(llm, recording(journal), resume=True)
 
     assert first.ran == [("call-1", False)]
     assert town.ran == [("call-2", True), ("call-1", False)]  # another provider, which counts from 1
@@ -167,7 +167,7 @@ def test_a_resumed_evaluation_continues_its_numbers() -> None:
     journal, whole = ListJournal(), Session()
     interrupted(journal, answers[0])
     Town().run(ScriptedAdapter(*answers), whole)
-    session = session_of(journal)
+    session = recording(journal)
     begun = get_inner_messages(session)[0].evaluation_id
     response = Town().run(ScriptedAdapter(answers[1]), session, resume=True)
 
@@ -183,9 +183,9 @@ def test_after_the_results_the_provider_is_asked_and_no_option_runs() -> None:
     """WI-45: the process ended between the last result and the next response."""
     journal = ListJournal()
     with pytest.raises(sabir.errors.ServerFailed):
-        Town().run(ScriptedAdapter(calls(weather=PARIS), *[sabir.errors.ServerFailed("down")] * 3), session_of(journal))
+        Town().run(ScriptedAdapter(calls(weather=PARIS), *[sabir.errors.ServerFailed("down")] * 3), recording(journal))
     town, llm = Town(), ScriptedAdapter("Take one.")
-    town.run(llm, session_of(journal), resume=True)
+    town.run(llm, recording(journal), resume=True)
 
     assert town.ran == []
     assert [result.result for result in llm.last.results] == ["rain in Paris"]
@@ -195,8 +195,8 @@ def test_an_evaluation_that_ended_answers_from_its_records() -> None:
     """WI-46, D-17: no provider call, no run, nothing new recorded; the same response."""
     journal, usage = ListJournal(), sabir.Usage(input_tokens=1, output_tokens=2)
     ended = Town().run(ScriptedAdapter(reply(calls(weather=PARIS), usage=usage), reply("One.", usage=usage)),
-                       session_of(journal))  # fmt: skip
-    session, town, llm = session_of(journal), Town(), ScriptedAdapter()
+                       recording(journal))  # fmt: skip
+    session, town, llm = recording(journal), Town(), ScriptedAdapter()
     before = len(journal.lines)
     response = town.run(llm, session, resume=True)
 
@@ -210,9 +210,9 @@ def test_before_the_first_response_the_recorded_messages_are_asked_again() -> No
     """WI-47: the opening was recorded, and the provider never answered."""
     journal = ListJournal()
     with pytest.raises(sabir.errors.ServerFailed):
-        Town().run(ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3), session_of(journal))
+        Town().run(ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3), recording(journal))
     llm = ScriptedAdapter("Take one.")
-    Town().run(llm, session_of(journal), resume=True)
+    Town().run(llm, recording(journal), resume=True)
 
     assert [message.text for message in llm.last.messages] == ["Be brief.", "Umbrella today?"]
 
@@ -220,9 +220,9 @@ def test_before_the_first_response_the_recorded_messages_are_asked_again() -> No
 def test_an_opening_that_was_half_recorded_is_completed_from_the_prompt() -> None:
     """The process ended between the system's record and the user's: the question is not lost, and not asked without."""
     journal = ListJournal()
-    Town().run(ScriptedAdapter("One."), session_of(journal))
+    Town().run(ScriptedAdapter("One."), recording(journal))
     half = ListJournal(journal.lines[:1])
-    session, llm = session_of(half), ScriptedAdapter("Take one.")
+    session, llm = recording(half), ScriptedAdapter("Take one.")
     Town().run(llm, session, resume=True)
 
     assert [message.text for message in llm.last.messages] == ["Be brief.", "Umbrella today?"]
@@ -246,11 +246,11 @@ def test_an_option_that_keeps_its_receipts_by_call_id_acts_once() -> None:
 
     with pytest.raises(Stopped):
         evaluate_sync(
-            ScriptedAdapter(call("pay", {"amount": 3}, id="p-1")), PROMPT, session=session_of(journal), options=[pay]
+            ScriptedAdapter(call("pay", {"amount": 3}, id="p-1")), PROMPT, session=recording(journal), options=[pay]
         )
     dies.clear()
     llm = ScriptedAdapter("Paid.")
-    evaluate_sync(llm, PROMPT, session=session_of(journal), options=[pay], resume=True)
+    evaluate_sync(llm, PROMPT, session=recording(journal), options=[pay], resume=True)
 
     assert len(acts) == 1
     assert [result.result for result in llm.last.results] == ["paid 3"]
@@ -267,9 +267,9 @@ def test_a_call_keeps_its_idempotency_key_over_processes() -> None:
             raise Stopped
 
     with pytest.raises(Stopped):
-        evaluate_sync(ScriptedAdapter(calls(pay={})), PROMPT, session=session_of(journal), options=[pay])
+        evaluate_sync(ScriptedAdapter(calls(pay={})), PROMPT, session=recording(journal), options=[pay])
     dies.clear()
-    evaluate_sync(ScriptedAdapter("Paid."), PROMPT, session=session_of(journal), options=[pay], resume=True)
+    evaluate_sync(ScriptedAdapter("Paid."), PROMPT, session=recording(journal), options=[pay], resume=True)
 
     assert len(set(keys)) == 1
     assert len(keys) == 2
@@ -287,10 +287,10 @@ def test_calls_of_forks_have_keys_of_their_own() -> None:
             raise Stopped
 
     with pytest.raises(Stopped):
-        evaluate_sync(ScriptedAdapter(calls(pay={"amount": 1})), PROMPT, session=session_of(journal), options=[pay])
+        evaluate_sync(ScriptedAdapter(calls(pay={"amount": 1})), PROMPT, session=recording(journal), options=[pay])
     dies.clear()
     for amount in (5, 7):
-        fork = session_of(ListJournal(journal.read()))
+        fork = recording(ListJournal(journal.read()))
         llm = ScriptedAdapter(calls(pay={"amount": amount}), "Paid.")
         evaluate_sync(llm, PROMPT, session=fork, options=[pay], resume=True)
 
@@ -307,9 +307,9 @@ def test_a_resumed_run_that_is_interrupted_again_is_resumed_again() -> None:
     for stops in ("Rome", "Oslo"):
         town = Town(stops=stops)
         with pytest.raises(Stopped):
-            town.run(ScriptedAdapter(), session_of(journal), resume=True)
+            town.run(ScriptedAdapter(), recording(journal), resume=True)
         ran += town.ran
-    last, session = Town(), session_of(journal)
+    last, session = Town(), recording(journal)
     last.run(ScriptedAdapter("Done."), session, resume=True)
 
     assert [*ran, *last.ran] == [("call-1", True), ("call-2", True), ("call-3", True)]
@@ -321,8 +321,8 @@ def test_what_a_resume_repaired_is_recorded_and_a_second_load_is_valid() -> None
     journal = ListJournal()
     interrupted(journal, calls(weather=[PARIS, ROME]))
     with pytest.raises(sabir.errors.ServerFailed):
-        Town().run(ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3), session_of(journal), resume=True)
-    session, town = session_of(journal), Town()
+        Town().run(ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3), recording(journal), resume=True)
+    session, town = recording(journal), Town()
     evaluation = get_inner_messages(session)[0].evaluation_id
 
     assert get_pending_tool_calls(session, evaluation) == ()
@@ -334,7 +334,7 @@ def test_the_state_lives_in_the_session_alone() -> None:
     """WI-01, WI-02: adapter and loop are thrown away; a snapshot's text and another provider are enough to go on."""
     journal = ListJournal()
     interrupted(journal, calls(weather=[PARIS, ROME]))
-    text = session_of(journal).snapshot().to_json()
+    text = recording(journal).snapshot().to_json()
     session = Session()
     enable_inner_message_recording(session)
     session.mutate().rollback(Snapshot.from_json(text))
@@ -407,7 +407,7 @@ async def test_results_that_came_out_of_order_are_matched_by_their_places() -> N
         return f"rain in {city}"
 
     llm = ScriptedAdapter(reply(call("look", PARIS, id="same"), call("look", ROME, id="same")))
-    session = session_of(journal)
+    session = recording(journal)
     task = asyncio.create_task(evaluate(llm, PROMPT, session=session, options=[look]))
     while len(get_inner_messages(session)) < 4:
         await asyncio.sleep(0)
@@ -415,7 +415,7 @@ async def test_results_that_came_out_of_order_are_matched_by_their_places() -> N
     with pytest.raises(asyncio.CancelledError):
         await task
     release.set()
-    after, resumed = ScriptedAdapter("Done."), session_of(journal)
+    after, resumed = ScriptedAdapter("Done."), recording(journal)
     await evaluate(after, PROMPT, session=resumed, options=[look], resume=True)
 
     assert ran == ["Rome", "Paris"]

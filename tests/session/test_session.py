@@ -23,7 +23,8 @@ from sabir_session import (
     replace_latest,
 )
 
-from tests.session.support import FullJournal, Note, Plan, Step, asked, record_all, recording, system, told
+from tests.session.journals import recording
+from tests.session.support import FullJournal, Note, Plan, Step, asked, record_all, system, told
 
 
 def planned(items: tuple[Plan, ...], event: Step, *, context: ReducerContext) -> tuple[Plan, ...]:
@@ -244,7 +245,7 @@ def test_a_clone_does_not_write_to_the_journal_of_its_original() -> None:
 
     record_all(session.clone(), [asked(1)])
 
-    assert len(journal.records) == 1
+    assert len(journal.lines) == 1
 
 
 def test_a_session_takes_what_is_published_on_its_bus() -> None:

@@ -22,18 +22,8 @@ from sabir_session import (
     replace_latest,
 )
 
-from tests.session.support import (
-    FullJournal,
-    ListJournal,
-    Note,
-    Plan,
-    asked,
-    record_all,
-    recording,
-    statuses,
-    system,
-    told,
-)
+from tests.session.journals import ListJournal, recording
+from tests.session.support import FullJournal, Note, Plan, asked, record_all, statuses, system, told
 
 NEWER = {
     "role": "assistant", "content": "hm", "evaluation_id": "e", "sequence": 0, "mood": {"calm": None},
@@ -366,7 +356,7 @@ def test_what_a_log_moves_by_is_written_to_the_journal() -> None:
 
     recording(journal).mutate().rollback(session.snapshot())
 
-    assert len(journal.records) == 3
+    assert len(journal.lines) == 3
     assert recording(journal).select_all(InnerMessage) == session.select_all(InnerMessage)
 
 
@@ -400,7 +390,7 @@ def test_what_a_newer_version_wrote_survives_record_journal_and_snapshot() -> No
     completed = {**NEWER["tool_calls"][0], "status": "completed"}
     for text, calls in [
         (restored.snapshot().slices[0].items[0], [completed]),
-        (once_more.records[0][1], NEWER["tool_calls"]),  # as it was recorded
+        (once_more.lines[0][1], NEWER["tool_calls"]),  # as it was recorded
     ]:
         assert holds(json.loads(text), without_nulls({**NEWER, "tool_calls": calls}))
         assert json.loads(text)["mood"] == {"calm": None}

@@ -10,7 +10,7 @@ from sabir_session.evaluation.evaluate import evaluate_sync
 from sabir_session.evaluation.prompts import Prompt, PromptResponse
 from sabir_testing.scripted import ScriptedAdapter
 
-from tests.session.crash.journals import ListJournal, session_of
+from tests.session.journals import ListJournal, recording
 
 PROMPT: Prompt[None] = Prompt(ns="trips", key="umbrella", system="Be brief.", messages=[sabir.user("Umbrella today?")])
 PARIS, ROME = {"city": "Paris"}, {"city": "Rome"}
@@ -60,5 +60,5 @@ def interrupted(journal: ListJournal, *answers: Any, stops: str = "Rome") -> Tow
     """A town whose process ended while the weather in that city was looked up."""
     town = Town(stops=stops)
     with pytest.raises(Stopped):
-        town.run(ScriptedAdapter(*answers), session_of(journal))
+        town.run(ScriptedAdapter(*answers), recording(journal))
     return town

@@ -16,7 +16,7 @@ from sabir_session.evaluation.prompts import Prompt
 from tests.laws.oracle import check_request
 from tests.laws.rules import RULES, check_pairing
 from tests.session.crash import wires
-from tests.session.crash.journals import Line, ListJournal, numbers_of, records_of, session_of
+from tests.session.journals import Line, ListJournal, numbers_of, recording, records_of
 
 PROMPT: Prompt[None] = Prompt(ns="trips", key="book", system="Be brief.", messages=[sabir.user("Two seats to Oslo.")])
 NUMBERS = [
@@ -60,7 +60,7 @@ def recorded(dialect: str, lines: list[Line] | None = None, *, resume: bool = Fa
     bodies: list[bytes] = []
     journal = ListJournal(lines or ())
     llm = strict(dialect, bodies)
-    evaluate_sync(llm, PROMPT, session=session_of(journal), options=[look_up, book], resume=resume)
+    evaluate_sync(llm, PROMPT, session=recording(journal), options=[look_up, book], resume=resume)
     return journal, bodies
 
 
@@ -79,11 +79,11 @@ def test_a_conversation_recorded_anywhere_is_resumed_everywhere(first: str, seco
     record; every request keeps the other's rules and holds nothing that was sealed for the first, and the records
     are numbered as in one run."""
     journal, _ = recorded(first)
-    whole = records_of(session_of(journal))
-    assert numbers_of(session_of(journal)) == NUMBERS
+    whole = records_of(recording(journal))
+    assert numbers_of(recording(journal)) == NUMBERS
     for length in range(1, len(journal.lines)):
         resumed, bodies = recorded(second, journal.lines[:length], resume=True)
-        session = session_of(resumed)
+        session = recording(resumed)
 
         assert numbers_of(session) == NUMBERS, f"interrupted after {length} records"
         assert len(bodies) == 3 - sum(role == "assistant" for role, _, _ in NUMBERS[:length])

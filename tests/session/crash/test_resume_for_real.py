@@ -16,7 +16,7 @@ from pathlib import Path
 from sabir_session import SQLiteStore, get_inner_messages
 
 from tests.recorded import servers
-from tests.session.crash.journals import numbers_of, session_of
+from tests.session.journals import numbers_of, recording
 
 PROGRAM = '''
 import json, os, signal, sys
@@ -68,7 +68,7 @@ def test_a_conversation_recorded_on_one_vendors_wire_is_resumed_on_anothers(tmp_
     assert (resumed.returncode, resumed.stderr) == (0, "")
     reason, text = json.loads(resumed.stdout)
     with SQLiteStore(tmp_path / "trip.db") as store:
-        session = session_of(store.journal("trip"))
+        session = recording(store.journal("trip"))
     records = get_inner_messages(session)
 
     assert numbers_of(session) == [

@@ -94,7 +94,7 @@ class CallerConnection:
 
     async def _send(self, request: Request, pending: PendingRequest, left: float) -> None:
         if not self.connection.is_up:
-            with suppress(TimeoutError):  # the pending then finds its time over
+            with suppress(TimeoutError):  # the pending request then finds its time over
                 async with asyncio.timeout(left):
                     await self.connection.until_up()
         reply = f"{self._inbox}.{request.id}.{pending.sending}"

@@ -35,7 +35,7 @@ class Nobody:
 
 Said: TypeAlias = Busy | Released | Willing | Nobody
 Send: TypeAlias = Callable[["PendingRequest", float], Awaitable[None]]
-"""Sends the request of an pending, of which so many seconds are left."""
+"""Sends a pending request, of which so many seconds are left."""
 
 
 class PendingRequest:

@@ -45,11 +45,12 @@ def recover(runs: Runs, workers: WorkerList, lease: Lease, *, unseen: float, apa
     return moved
 
 
-def recover_store(store: str) -> list[str]:
+def recover_store(store: str, *, unseen: float | None = None) -> list[str]:
     """Give back to the queue what dead workers of a store had, from a process that is no worker; those runs' names."""
     url = parse_store(store)
+    patience = patience_of(url) if unseen is None else unseen
     with Runs(store) as runs:
-        return recover(runs, WorkerList(runs.engine), make_lease(url, "nobody"), unseen=patience_of(url))
+        return recover(runs, WorkerList(runs.engine), make_lease(url, "nobody"), unseen=patience)
 
 
 def _give_back(runs: Runs, run: Run, worker: str) -> str:

@@ -8,6 +8,7 @@ A record's `messages` are the truth; its text and its calls are for reading, and
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from sabir import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload, Reply, TextPart, Usage
@@ -123,18 +124,11 @@ def reply_of(record: InnerMessage) -> Reply:
 
 def _grouped(messages: Iterable[Message], speaks_as: str) -> Iterator[tuple[str, list[Message]]]:
     """Messages by the records that they make: neighbours of the assistant together, all others by themselves."""
-    said: list[Message] = []
-    for message in messages:
-        role = _role_of(message, speaks_as)
+    for role, group in groupby(messages, key=lambda message: _role_of(message, speaks_as)):
         if role == "assistant":
-            said.append(message)
-            continue
-        if said:
-            yield "assistant", said
-            said = []
-        yield role, [message]
-    if said:
-        yield "assistant", said
+            yield role, list(group)
+        else:
+            yield from ((role, [message]) for message in group)
 
 
 def _role_of(message: Message, speaks_as: str) -> str:

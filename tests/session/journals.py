@@ -27,8 +27,8 @@ class ListJournal:
         return list(self.lines)
 
 
-def session_of(journal: Journal) -> Session:
-    """A session that holds what a journal holds."""
+def recording(journal: Journal | None = None) -> Session:
+    """A session that records, and holds what a journal holds."""
     session = Session(journal=journal)
     enable_inner_message_recording(session)
     return session

@@ -5,8 +5,6 @@ The SDK is an HTTP client with a header of its own, which posts what nobody is t
 
 import asyncio
 import gc
-import subprocess
-import sys
 import threading
 from functools import partial
 from typing import Any
@@ -247,21 +245,6 @@ def test_cookies_are_those_of_the_moment() -> None:
     assert cookies == [None, "seen=1", "seen=1", "seen=2", "mine=1", "mine=1"]
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_ready_bytes_follow_no_redirect(status: int) -> None:
-    """Whatever the client does by itself: where it leads to, neither they nor the headers were meant to go."""
-    with (
-        Server([whole(ANSWER)], keeps_alive=True) as there,
-        Server([whole(b"", status, location=there.url)], keeps_alive=True) as here,
-    ):
-        connection, request = Connection(here.url), WireRequest("/v1", BODY)
-        answers = connection.open_sync(request), await connection.open(request)
-        await connection.aclose()
-
-    assert [(answer.status, answer.headers["location"]) for answer in answers] == [(status, there.url)] * 2
-    assert (len(here.asked), there.asked) == (2, [])
-
-
 def test_what_the_sdk_refuses_is_asked_again() -> None:
     """Nothing is kept of a request that it did not make."""
     with Server([head(), ANSWER]) as server:
@@ -296,11 +279,3 @@ def test_a_client_that_nobody_closed_closes_itself() -> None:
         del connection
         gc.collect()
         assert server.closed.wait(PATIENCE)
-
-
-def test_no_http_client_is_imported() -> None:
-    """The plugin says which it is, at its first send."""
-    code = "import sys, sabir.authoring.transport; print([each for each in ('httpx', 'httpx2') if each in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert done.stdout.strip() == "[]"

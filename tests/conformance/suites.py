@@ -21,6 +21,7 @@ from sabir_testing.cassettes import provenance_of
 from sabir_testing.kit.questions import ANSWERED
 from sabir_testing.kit.suite import Suite
 
+from tests.laws.histories import own_parts
 from tests.laws.oracle import check_request, validators
 from tests.laws.rules import check_pairing
 from tests.recorded.available import server_for, vendor_key
@@ -103,6 +104,7 @@ class OpenAIChat(Recorded):
     recorded_from = WIRES["openai.chat"]
     adapter = _openai("openai.chat")
     cassettes = CASSETTES / "openai.chat"
+    blocks = own_parts("openai.chat")
     settings = _settings(recorded_from, "openai.chat")
     mocked = MOCKED
     refused_body = recorded_from.refused
@@ -132,6 +134,7 @@ class OpenAIResponses(Recorded):
     recorded_from = WIRES["openai.responses"]
     adapter = _openai("openai.responses")
     cassettes = CASSETTES / "openai.responses"
+    blocks = own_parts("openai.responses")
     settings = _settings(recorded_from, "openai.responses")
     mocked = MOCKED | {"reasoning", "reasoning_loop", "structured_output"}
     xfail: ClassVar = {
@@ -167,6 +170,7 @@ class AnthropicMessages(Recorded):
     recorded_from = WIRES["anthropic.messages"]
     adapter = sabir.adapter("anthropic:claude-sonnet-5", api_key="test")
     cassettes = CASSETTES / "anthropic.messages"
+    blocks = own_parts("anthropic.messages")
     settings = _settings(recorded_from, "anthropic.messages")
     mocked = MOCKED | {"reasoning", "reasoning_loop", "structured_output"}
     refused_body = recorded_from.refused
@@ -197,6 +201,7 @@ class GoogleGenerateContent(Recorded):
     recorded_from = WIRES["google.generate_content"]
     adapter = sabir.adapter("google:gemini-3-flash-preview", api_key="test")
     cassettes = CASSETTES / "google.generate_content"
+    blocks = own_parts("google.generate_content")
     settings = _settings(recorded_from, "google.generate_content")
     # The proxy asks a database about a key that it does not know, and says 400 where there is none; with a result
     # before it, the model behind it repeats the question's city.

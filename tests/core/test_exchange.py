@@ -384,34 +384,6 @@ def test_any_bytes_end_in_a_reply_or_in_an_error_of_the_library(chunks: list[byt
         assert connection.open_responses == 0
 
 
-def test_a_cancelled_call_closes_its_response() -> None:
-    """Whoever leaves a call half-way leaves nothing open."""
-    waiting = asyncio.Event()
-
-    class Endless(Scripted):
-        async def open(self, request: WireRequest) -> Any:
-            response = await super().open(request)
-
-            async def chunks() -> Any:
-                yield b"{"
-                waiting.set()
-                await asyncio.Event().wait()
-
-            response.chunks = chunks  # type: ignore[method-assign]
-            return response
-
-    async def cancel() -> Endless:
-        connection = Endless(whole("x"))
-        task = asyncio.create_task(drive(call_script(exchange()), Wire(connection)))
-        await waiting.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        return connection
-
-    assert asyncio.run(cancel()).open_responses == 0
-
-
 class Slow(Scripted):
     """Its answers take a while: sends no byte before its seconds are over."""
 

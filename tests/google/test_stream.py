@@ -60,15 +60,18 @@ def test_a_text_of_very_many_chunks_is_one_block() -> None:
     assert len(found.messages[0].parts) == 1
 
 
-def test_a_null_takes_nothing_back() -> None:
-    """What a chunk says without a value holds as an earlier one told it, figures field by field."""
+def test_figures_and_metadata_merge_field_by_field() -> None:
+    """What a later chunk leaves out, or says without a value, holds as an earlier one told it."""
     reply = fold(
-        chunk({"text": "a"}, usage={"promptTokenCount": 3, "candidatesTokenCount": 1}),
-        chunk({"text": "b"}, usage={"promptTokenCount": None, "candidatesTokenCount": 2}),
-        {**chunk({"text": "c"}, reason="STOP"), "usageMetadata": None, "modelVersion": None},
+        chunk({"text": "a"}, usage={"promptTokenCount": 5, "thoughtsTokenCount": 2}, groundingMetadata={"a": 1}),
+        chunk({"text": "b"}, usage={"promptTokenCount": 6, "candidatesTokenCount": 1}, groundingMetadata={"b": 2}),
+        {"usageMetadata": {"totalTokenCount": 9, "promptTokenCount": None}, "responseId": "r-1"},
+        {**chunk({"text": "c"}, reason="MAX_TOKENS"), "usageMetadata": None, "modelVersion": None},
     )
 
-    assert (reply.text, reply.usage.input_tokens, reply.usage.output_tokens) == ("abc", 3, 2)
+    assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.reasoning_tokens) == (6, 3, 2)
+    assert reply.details == {"candidates": [{"index": 0, "groundingMetadata": {"a": 1, "b": 2}}]}
+    assert (reply.text, reply.finish_reason, reply.origin.response_id) == ("abc", "length", "r-1")
     assert reply.origin.model == SCOPE.target.model
 
 
@@ -135,20 +138,6 @@ def test_a_stream_folds_to_what_its_parts_at_once_give() -> None:
     assert reply.messages[0].parts[1].citations[0].start == 7  # type: ignore[union-attr]
     assert [a.same_content(b) for a, b in zip(reply.messages, at_once.messages, strict=True)] == [True] * 3
     assert reply.model_copy(update={"messages": ()}) == at_once.model_copy(update={"messages": ()})
-
-
-def test_figures_and_metadata_merge_field_by_field() -> None:
-    """What a later chunk leaves out holds as an earlier one told it."""
-    reply = fold(
-        chunk({"text": "a"}, usage={"promptTokenCount": 5, "thoughtsTokenCount": 2}, groundingMetadata={"a": 1}),
-        chunk({"text": "b"}, usage={"promptTokenCount": 6, "candidatesTokenCount": 1}, groundingMetadata={"b": 2}),
-        {"usageMetadata": {"totalTokenCount": 9}, "responseId": "r-1"},
-        chunk(reason="MAX_TOKENS"),
-    )
-
-    assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.reasoning_tokens) == (6, 3, 2)
-    assert reply.details == {"candidates": [{"index": 0, "groundingMetadata": {"a": 1, "b": 2}}]}
-    assert (reply.finish_reason, reply.origin.response_id) == ("length", "r-1")
 
 
 def test_a_reason_in_every_chunk_ends_nothing_before_the_bytes_end() -> None:

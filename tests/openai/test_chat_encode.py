@@ -70,14 +70,6 @@ def result(number: int = 1, **fields: Any) -> Message:
     return Message(policy="weather", payload=payload)
 
 
-def weather(city: str) -> str:
-    """Current weather in a city."""
-    return city
-
-
-WEATHER = Option.from_function(weather)
-
-
 @pytest.mark.parametrize(
     ("info", "quirks", "role"),
     [
@@ -101,14 +93,6 @@ def test_media_of_a_result_are_reported_and_its_text_stays() -> None:
 
     assert [piece["text"] for piece in content] == ["chart:", "[image not shown]"]
     assert losses(rendering) == [("downgraded", "parts[1]")]
-
-
-def test_calls_without_text_have_null_content_and_no_call_means_no_field() -> None:
-    """UP-15: tool_calls is never []; content is null beside calls alone, as the vendor itself writes it."""
-    found = messages([sabir.user("a"), call(), result(result=1), said(TextPart(text="b")), sabir.user("c")])
-
-    assert found[1]["content"] is None
-    assert "tool_calls" not in found[3]
 
 
 def test_text_after_a_call_comes_before_it_and_says_so() -> None:
@@ -359,22 +343,6 @@ def test_quirks_rename_settings() -> None:
     assert head(seed=7, quirks=["random_seed"]) == {"random_seed": 7}
 
 
-def test_options_are_functions_strict_where_nothing_changes() -> None:
-    """A strict schema asks the same of the model; one that would ask more is sent as it is."""
-
-    def lookup(city: str, unit: str = "C") -> str:
-        return city + unit
-
-    tools = head(options=[WEATHER, Option.from_function(lookup)])["tools"]
-
-    assert tools[0]["function"]["name"] == "weather"
-    assert tools[0]["function"]["strict"] is True
-    assert tools[0]["function"]["parameters"]["additionalProperties"] is False
-    assert "strict" not in tools[1]["function"]
-    assert tools[1]["function"]["parameters"] == Option.from_function(lookup).parameters
-    assert "strict" not in head(options=[WEATHER], quirks=["no_strict"])["tools"][0]["function"]
-
-
 class Invoice(BaseModel):
     """An invoice."""
 
@@ -435,11 +403,3 @@ def test_every_field_of_the_sdk_has_its_place() -> None:
     known = set(get_type_hints(CompletionCreateParamsNonStreaming, include_extras=True))
 
     assert known == neutral | ours | deprecated | set(ChatSettings.model_fields)
-
-
-def test_a_stream_asks_for_its_usage() -> None:
-    """The fields that a stream adds, and the endpoint that takes none of them."""
-    streamed = json.loads(render([sabir.user("Hi")]).for_stream().body_bytes)
-
-    assert (streamed["stream"], streamed["stream_options"]) == (True, {"include_usage": True})
-    assert variant("chat", streams_usage=False).streaming_fields == {"stream": True}

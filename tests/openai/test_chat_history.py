@@ -62,40 +62,36 @@ def test_roles_become_policies_without_hints() -> None:
     assert history.model == MODEL
 
 
-def test_the_assistant_may_be_another_policy() -> None:
-    """Its messages are that policy's, so that an adapter that speaks for it goes on."""
-    stored = {"model": "gpt-4.1", "messages": [{"role": "assistant", "content": "Hello."}]}
-
-    assert DIALECT.decode_history(stored, policy="painter").messages[0].policy == "painter"
-
-
 def test_what_the_assistant_said_has_its_origin_here() -> None:
-    """Signed state goes back only where it came from: provider, dialect, endpoint and model."""
-    (message,) = read({"role": "assistant", "content": "Hello."}).messages
+    """Signed state goes back only where it came from; the assistant may be another policy."""
+    stored = {"model": MODEL, "messages": [{"role": "assistant", "content": "Hello."}]}
+    (message,) = DIALECT.decode_history(stored, policy="painter").messages
 
+    assert message.policy == "painter"
     assert message.origin is not None
-    assert (message.origin.provider, message.origin.dialect, message.origin.model) == (
-        "openai",
-        "openai.chat",
-        MODEL,
-    )
+    assert (message.origin.provider, message.origin.dialect, message.origin.model) == ("openai", "openai.chat", MODEL)
     assert message.origin.endpoint == DIALECT.target.endpoint
 
 
-def test_raw_base64_of_a_file_becomes_a_data_url() -> None:
-    """Some requests leave out the URL's header; the first bytes tell the type."""
-    (message,) = read(
-        {"role": "user", "content": [{"type": "file", "file": {"filename": "a.pdf", "file_data": "JVBERi0="}}]}
-    ).messages
+def test_what_is_no_setting_or_not_offered_is_named_or_kept() -> None:
+    """How a call is made is no setting; a choice of what is not offered stays as it is: rendering would refuse it."""
+    history = read({"role": "user", "content": "Hi."}, stream=True, stream_options={"include_usage": True})
+    choice = {"type": "function", "function": {"name": "elsewhere"}}
 
-    assert message.parts[0] == MediaPart(modality="document", url="data:application/pdf;base64,JVBERi0=", name="a.pdf")
+    assert losses(history) == [("dropped", "stream"), ("dropped", "stream_options")]
+    assert settings_of(stream=False) == Settings()
+    assert settings_of(tool_choice=choice) == Settings(vendor={"openai": {"tool_choice": choice}})
 
 
-def test_a_part_of_an_unknown_kind_stays_as_it_is() -> None:
-    """It is kept for this dialect; rendering says what becomes of it."""
-    (message,) = read({"role": "user", "content": [{"type": "hologram", "light": 1}]}).messages
+def test_a_part_of_another_form_is_read_or_kept() -> None:
+    """Raw base64 is a data URL, by its first bytes; an unknown kind is kept for this dialect."""
+    raw, unknown = {"filename": "a.pdf", "file_data": "JVBERi0="}, {"type": "hologram", "light": 1}
+    (message,) = read({"role": "user", "content": [{"type": "file", "file": raw}, unknown]}).messages
 
-    assert message.parts == (OpaquePart(dialect="openai.chat", block={"type": "hologram", "light": 1}),)
+    assert message.parts == (
+        MediaPart(modality="document", url="data:application/pdf;base64,JVBERi0=", name="a.pdf"),
+        OpaquePart(dialect="openai.chat", block=unknown),
+    )
 
 
 def test_calls_keep_their_words_and_results_find_their_option() -> None:
@@ -278,13 +274,6 @@ def test_a_strict_flag_that_rendering_would_change_is_a_hint(loose: bool) -> Non
     assert history.losses == ()
 
 
-def test_a_choice_that_is_not_offered_stays_as_it_is() -> None:
-    """Rendering would refuse to name an option that is none."""
-    choice = {"type": "function", "function": {"name": "elsewhere"}}
-
-    assert settings_of(tool_choice=choice) == Settings(vendor={"openai": {"tool_choice": choice}})
-
-
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
@@ -326,11 +315,3 @@ def test_a_response_format_is_a_schema() -> None:
     assert (found.name, found.description, found.schema_view) == ("weather", "The sky.", schema)
     assert body_of(history)["response_format"] == {"type": "json_schema", "json_schema": form}
     assert history.losses == ()
-
-
-def test_streaming_is_no_setting() -> None:
-    """It is how a call is made, and named where it was asked for."""
-    history = read({"role": "user", "content": "Hi."}, stream=True, stream_options={"include_usage": True})
-
-    assert losses(history) == [("dropped", "stream"), ("dropped", "stream_options")]
-    assert settings_of(stream=False) == Settings()

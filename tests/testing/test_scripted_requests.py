@@ -5,6 +5,7 @@ import sabir
 from hypothesis import given
 from sabir.contract.scope import DecodeScope
 from sabir.rendering.renderer import Renderer
+from sabir_testing.histories.marks import mark
 from sabir_testing.scripted import (
     ScriptedAdapter,
     calls,
@@ -13,7 +14,6 @@ from sabir_testing.scripted import (
 from sabir_testing.scripted.plain import PlainDialect
 
 from tests.laws.histories import histories
-from tests.laws.test_dialect_laws import mark
 
 PARIS = {"city": "Paris"}
 

@@ -33,30 +33,8 @@ if TYPE_CHECKING:
     )
     from sabir_testing.scripted_fixture import MakeScripted
 
-_HOMES = {
-    "kit.broken": ("Broken", "expect"),
-    "kit.capabilities": ("CAPABILITIES", "DOWNGRADED", "FULL", "REFUSED", "UNKNOWN", "Grade"),
-    "conformance": ("OfflineConformance", "ProviderConformance"),
-    "network": ("NetworkForbidden", "network_forbidden"),
-    "scripted": (
-        "Answer",
-        "Gate",
-        "Scriptable",
-        "ScriptMismatch",
-        "ScriptedAdapter",
-        "Sent",
-        "always",
-        "call",
-        "calls",
-        "cut_off",
-        "delayed",
-        "pieces",
-        "reply",
-    ),
-    "scripted_fixture": ("MakeScripted",),
-    "kit.suite": ("Subject",),
-}
-"""Module → the names that it gives."""
+_HOMES = ("scripted", "scripted_fixture", "network", "kit.capabilities", "kit.broken", "kit.suite", "conformance")
+"""The modules that give the names, each of them looked at when those before it lack a name."""
 
 __all__ = [
     "CAPABILITIES",
@@ -90,7 +68,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    for module, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"sabir_testing.{module}"), name)
+    for module in _HOMES if name in __all__ else ():
+        if hasattr(home := import_module(f"sabir_testing.{module}"), name):
+            return getattr(home, name)
     raise AttributeError(f"module 'sabir_testing' has no attribute {name!r}")

@@ -10,11 +10,13 @@ on.
 """
 
 import contextlib
+import http.client
 import socket
+import socketserver
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import BinaryIO, TypeAlias
 
 Step: TypeAlias = bytes | threading.Event
 """What a server does: say bytes, or wait for an event, and for no longer than its patience."""
@@ -59,10 +61,10 @@ class Server:
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self._threads[0].start()
+        self._listener = socketserver.ThreadingTCPServer(("127.0.0.1", 0), self._serve)  # type: ignore[arg-type]  # any callable
+        self.url = f"http://127.0.0.1:{self._listener.server_address[1]}"
+        self._thread = threading.Thread(target=self._listener.serve_forever, args=(_GLANCE,), daemon=True)
+        self._thread.start()
 
     def __enter__(self) -> "Server":
         """The server, which listens already."""
@@ -70,80 +72,46 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         """Hang up on everyone, and wait until the last thread is done."""
-        self._over.set()
-        with contextlib.suppress(OSError):  # wakes up who accepts
-            socket.create_connection(self._listener.getsockname()).close()
-        self._threads[0].join(PATIENCE)
-        self._listener.close()
         with self._lock:
+            self._over.set()
             for connection in self._open:
                 _shut(connection)
-        for thread in self._threads:
-            thread.join(PATIENCE)
+        self._listener.shutdown()
+        self._listener.server_close()
+        self._thread.join(PATIENCE)
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
+    def _serve(self, connection: socket.socket, address: object, listener: object) -> None:
+        with self._lock:
             if self._over.is_set():
-                connection.close()
                 return
-            with self._lock:
-                self._open.add(connection)
-            thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
-            self._threads.append(thread)
-            thread.start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        with connection:
+            self._open.add(connection)
+        with contextlib.suppress(OSError), connection.makefile("rb") as stream:
             try:
-                while self._read(connection):
+                while self._read(stream):
                     self._answer(connection)
                     if not self.keeps_alive:
                         break
             except OSError:
                 self._hung_up()
-            with self._lock:
-                self._open.discard(connection)
+        with self._lock:
+            self._open.discard(connection)
 
     def _hung_up(self) -> None:
         if not self._over.is_set():
             self.closed.set()
 
-    def _read(self, connection: socket.socket) -> bool:
-        """Take the next request; False where none comes any more."""
-        data = self._received(connection)
-        while data and b"\r\n\r\n" not in data:
-            data += self._received(connection, data)
-        if not data:
+    def _read(self, stream: BinaryIO) -> bool:
+        """Take the next request; False where none comes any more, ConnectionError where it ends in its middle."""
+        opening = stream.readline()
+        if not opening:
             self._hung_up()
             return False
-        opening, _, body = data.partition(b"\r\n\r\n")
-        first, *lines = opening.decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        method, path, _ = first.split(" ")
-        self.asked.append(Asked(method, path, headers, self._body(connection, headers, body)))
+        headers = {name.lower(): value.strip() for name, value in http.client.parse_headers(stream).items()}
+        method, path, _ = opening.decode("latin-1").split(" ")
+        body = b"".join(_body(stream, headers))
+        self.asked.append(Asked(method, path, headers, body))
         self.arrived.set()
         return True
-
-    def _body(self, connection: socket.socket, headers: dict[str, str], body: bytes) -> bytes:
-        """The request's body, of which some came with its headers: by its length, or in pieces."""
-        if headers.get("transfer-encoding", "").lower() != "chunked":
-            while len(body) < int(headers.get("content-length", 0)):
-                body += self._received(connection, body)
-            return body
-        while not body.endswith(b"0\r\n\r\n"):
-            body += self._received(connection, body)
-        return b"".join(_pieces(body))
-
-    def _received(self, connection: socket.socket, before: bytes = b"") -> bytes:
-        """More bytes; none at an end that may be there, ConnectionError for one in the middle of a request."""
-        more = connection.recv(65536)
-        if before and not more:
-            raise ConnectionError("the client hung up in the middle of its request")
-        return more
 
     def _answer(self, connection: socket.socket) -> None:
         for step in self.script:
@@ -212,10 +180,19 @@ def _shut(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
 
-def _pieces(body: bytes) -> Iterator[bytes]:
-    """The pieces of a body that was sent in chunks."""
-    while body:
-        size, _, rest = body.partition(b"\r\n")
-        length = int(size.partition(b";")[0], 16)
-        yield rest[:length]
-        body = rest[length + 2 :] if length else b""
+def _body(stream: BinaryIO, headers: dict[str, str]) -> Iterator[bytes]:
+    """The pieces of a request's body: one of its length, or as many as it was sent in."""
+    if headers.get("transfer-encoding", "").lower() != "chunked":
+        yield _exactly(stream, int(headers.get("content-length", 0)))
+        return
+    while size := int(stream.readline().partition(b";")[0] or b"0", 16):
+        yield _exactly(stream, size)
+        stream.readline()
+    stream.readline()
+
+
+def _exactly(stream: BinaryIO, size: int) -> bytes:
+    found = stream.read(size)
+    if len(found) < size:
+        raise ConnectionError("the client hung up in the middle of its request")
+    return found

@@ -19,7 +19,6 @@ from sabir_testing.families.wire import (
     PATIENCE,
     Caller,
     InALoop,
-    Waiting,
     Wire,
     arrived,
     as_library_error,
@@ -147,7 +146,7 @@ class AccessCases(Suite):
             wire.connected(caller, server.url, api_key=vault) as connection,
         ):
             before = len(given)
-            for each in (Waiting(), Waiting(), caller, caller):
+            for each in (Caller(), Caller(), caller, caller):
                 each.ask(connection, wire.request)
         expect(before == 0, "connect() asked the function given by api_key=, with nothing to send yet")
         sent = [[key for key in given if _holds(asked.headers, key)] for asked in server.asked]
@@ -190,7 +189,7 @@ class AccessCases(Suite):
     @pytest.mark.parametrize("way", ["waiting", "async", "waiting_client_by_aclose"])
     def test_closing_a_connection_closes_its_clients(self, wire: Wire, way: str) -> None:
         """`close` ends what the sync client keeps open, `aclose` what either keeps."""
-        with InALoop() as loop, Waiting() as waiting, Server([whole(OK)], keeps_alive=True) as server:
+        with InALoop() as loop, Caller() as waiting, Server([whole(OK)], keeps_alive=True) as server:
             sender, closer = {"waiting": (waiting, waiting), "async": (loop, loop)}.get(way, (waiting, loop))
             with wire.connected(closer, server.url) as connection:
                 sender.ask(connection, wire.request)
@@ -210,7 +209,7 @@ class AccessCases(Suite):
         """A client made by the user carries the request to its own endpoint, and stays the user's to close. Where the
         suite's `client` gives none, a client is refused.
         """
-        caller = Waiting()
+        caller = Caller()
         with Server([head(), OK]) as server:
             client = wire.subject.suite.client(server.url)
             if client is None:
@@ -252,7 +251,7 @@ def _needs_variables(wire: Wire) -> None:
 
 def _sent(wire: Wire, before_sending: Callable[[], None] = lambda: None, **access: Any) -> Mapping[str, str]:
     """The headers that arrive of a request, with no key given unless `access` says so."""
-    caller = Waiting()
+    caller = Caller()
     with (
         Server([head(), OK]) as server,
         wire.connected(caller, server.url, **{"api_key": None, **access}) as connection,
@@ -268,7 +267,7 @@ def _holds(headers: Mapping[str, str], key: str) -> bool:
 
 def _refusal(wire: Wire, key: ApiKey | None) -> tuple[Exception | None, Server]:
     """What connecting and sending with a key ends in, and the server that should not be asked."""
-    caller, made = Waiting(), list[Connection]()
+    caller, made = Caller(), list[Connection]()
 
     def send() -> None:
         made.append(wire.subject.connect(api_key=key, base_url=server.url))

@@ -19,7 +19,7 @@ from sabir_testing.histories.drawn import Strategy, json_values, texts, tidy_his
 from sabir_testing.kit.broken import Broken, describe_message, expect
 from sabir_testing.kit.capabilities import Grade
 from sabir_testing.kit.own import own_bodies, own_refusals
-from sabir_testing.kit.properties import for_all
+from sabir_testing.kit.properties import for_all, law
 from sabir_testing.kit.suite import Subject, Suite
 from sabir_testing.reading.documents import Place
 
@@ -109,39 +109,33 @@ class DecodingLaws(Suite):
 
     family = "laws"
 
-    def test_what_is_no_answer_is_refused(self, subject: Subject) -> None:
+    @law(lambda subject: answers_of_nobody)
+    def test_what_is_no_answer_is_refused(self, subject: Subject, body: bytes) -> None:
         """Cut JSON, a text, a number: `decode` raises, and gives no reply that nobody made (law 10)."""
+        try:
+            reply = pure(subject).decode(body)
+        except SabirError:
+            return
+        raise Broken(
+            f"decode made a reply ({reply.finish_reason}) of what is no answer; raise ResponseInvalid",
+            shown={"the body": body or "(empty)", "the reply": reply.text or "(no text)"},
+        )
 
-        def check(body: bytes) -> None:
-            try:
-                reply = pure(subject).decode(body)
-            except SabirError:
-                return
-            raise Broken(
-                f"decode made a reply ({reply.finish_reason}) of what is no answer; raise ResponseInvalid",
-                shown={"the body": body or "(empty)", "the reply": reply.text or "(no text)"},
-            )
-
-        for_all(subject, answers_of_nobody, check)
-
-    def test_what_is_no_stream_ends_no_reply(self, subject: Subject) -> None:
+    @law(lambda subject: events_of_nobody)
+    def test_what_is_no_stream_ends_no_reply(self, subject: Subject, stream: bytes) -> None:
         """A stream is whole when its terminal marker came: events of another kind never end one (law 10)."""
-
-        def check(stream: bytes) -> None:
-            state = StreamState(subject.dialect, subject.scope())
-            try:
-                for _ in (*state.feed(stream), *state.close()):
-                    pass
-                reply = state.reply()
-            except SabirError:
-                return
-            raise Broken(
-                f"the decoder ended a reply ({reply.finish_reason}) at events that are no stream's of this wire; give "
-                "ReplyEnd at the terminal marker alone",
-                shown={"the stream": stream, "the reply": reply.text or "(no text)"},
-            )
-
-        for_all(subject, events_of_nobody, check)
+        state = StreamState(subject.dialect, subject.scope())
+        try:
+            for _ in (*state.feed(stream), *state.close()):
+                pass
+            reply = state.reply()
+        except SabirError:
+            return
+        raise Broken(
+            f"the decoder ended a reply ({reply.finish_reason}) at events that are no stream's of this wire; give "
+            "ReplyEnd at the terminal marker alone",
+            shown={"the stream": stream, "the reply": reply.text or "(no text)"},
+        )
 
     def test_every_failure_is_an_error(self, subject: Subject) -> None:
         """`decode_error` gives a CallError of that status whatever stands in the fields of the body and in the headers.

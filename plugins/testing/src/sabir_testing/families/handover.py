@@ -20,14 +20,13 @@ from sabir import (
     Origin,
     PartsPayload,
     ReasoningPart,
-    Rendering,
     Target,
     TextPart,
 )
 from sabir.authoring import Access, Dialect
 from sabir.rendering.renderer import Renderer
 
-from sabir_testing.families.laws import check_body
+from sabir_testing.families.laws import check_body, check_heard
 from sabir_testing.histories.marks import (
     Marked,
     bound_in,
@@ -35,7 +34,6 @@ from sabir_testing.histories.marks import (
     mark,
     messages,
     strings,
-    unheard,
     untold,
     without_bound,
 )
@@ -46,7 +44,7 @@ from sabir_testing.kit import HANDED_OVER
 from sabir_testing.kit.broken import Broken, expect
 from sabir_testing.kit.own import own_replies
 from sabir_testing.kit.pairs import check_pairs
-from sabir_testing.kit.suite import Note, Subject, Suite
+from sabir_testing.kit.suite import Made, Note, Subject, Suite
 
 GO_ON = "Go on."
 
@@ -107,10 +105,9 @@ class HandoverCases(Suite):
         others = [_answer_of(wire, subject.adapter.speaks_as) for wire in TOY_WIRES.values()]
         for answer in (*_conversations(subject), *others):
             history = [said("user", "Umbrella?"), *answer, said("user", GO_ON)]
-            rendering = subject.rendered(history)
-            silent = untold(history, rendering.body_bytes, rendering.losses)
-            text = f"{silent[0]} is neither in the body nor in the losses" if silent else ""
-            expect(not silent, text, history=history, rendering=rendering)
+            made = subject.made(history)
+            silent = untold(history, made.body, made.losses)
+            made.expect(not silent, f"{silent[0]} is neither in the body nor in the losses" if silent else "")
 
     def test_what_is_bound_goes_home(self, subject: Subject) -> None:
         """Signatures and ids of an answer are in later requests as they were, after others answered, too (law 3).
@@ -120,20 +117,15 @@ class HandoverCases(Suite):
         others = [message for wire in TOY_WIRES.values() for message in _answer_of(wire, subject.adapter.speaks_as)]
         for reply in _conversations(subject):
             bound = bound_texts(reply)
-            alone = subject.rendered([*reply, said("user", GO_ON)])
+            alone = subject.rendered([*reply, said("user", GO_ON)]).body_bytes
             for between in ([], [said("user", "And you?")]):
                 history = [*reply, *between, *others, said("user", GO_ON)]
-                after = subject.rendered(history)
-                there, left = _bound_sequence(alone, bound), _bound_sequence(after, bound)
+                after = subject.made(history)
+                there, left = _bound_sequence(alone, bound), _bound_sequence(after.body, bound)
                 gone = next((text for text in there if text not in left), "")
                 fault = f"{gone!r} is gone" if gone else "it is in another order"
-                expect(
-                    there == left,
-                    f"what binds an answer to this provider is not as it was after others answered: {fault}",
-                    history=history,
-                    rendering=after,
-                    shown={"in the request before": there},
-                )
+                what = f"what binds an answer to this provider is not as it was after others answered: {fault}"
+                after.expect(there == left, what, shown={"in the request before": there})
 
 
 def _check_home(subject: Subject, marked: Sequence[Marked], bound: set[str], what: str) -> None:
@@ -142,17 +134,19 @@ def _check_home(subject: Subject, marked: Sequence[Marked], bound: set[str], wha
     rendering = subject.render(history)
     if rendering is None:
         raise Broken(f"nothing is left to send of {what}, though a user spoke last", history=history)
+    made = Made(history, rendering, rendering.losses)
     check_pairs(subject, marked, rendering)
-    check_body(subject, history, rendering)
-    silent = unheard(marked, rendering.body_bytes, rendering.losses)
-    text = f"{silent[0]} is neither in the body nor in the losses: {what}" if silent else ""
-    expect(not silent, text, history=history, rendering=rendering)
-    leaked = bound_in(rendering.body_bytes, bound)
+    check_body(subject, made)
+    check_heard(marked, made, what=f": {what}")
+    leaked = bound_in(made.body, bound)
     if leaked:  # unless this wire would put it in for anybody
         bare = subject.rendered([without_bound(message) for message in history])
         leaked = sorted(set(leaked) - set(bound_in(bare.body_bytes, leaked)))
-    text = f"{leaked[0]!r} is bound to its maker, and is in the request all the same: {what}" if leaked else ""
-    expect(not leaked, text, history=history, rendering=rendering)
+    _check_unbound(made, leaked, f"is bound to its maker, and is in the request all the same: {what}")
+
+
+def _check_unbound(made: Made, leaked: Sequence[str], what: str) -> None:
+    made.expect(not leaked, f"{leaked[0]!r} {what}" if leaked else "")
 
 
 def _check_there_and_back(subject: Subject, wire: Wire) -> None:
@@ -177,12 +171,9 @@ def _check_there(history: Sequence[Message], marked: Sequence[Marked], wire: Wir
     except Exception as error:
         what = f"{wire.dialect.name} cannot render what this provider answered: {type(error).__name__}: {error}"
         raise Broken(what, history=history) from error
-    silent = unheard(marked, rendering.body_bytes, rendering.losses)
-    text = f"{silent[0]} is neither in the body for {wire.dialect.name} nor in the losses" if silent else ""
-    expect(not silent, text, history=history, rendering=rendering)
-    leaked = bound_in(rendering.body_bytes, bound)
-    text = f"{leaked[0]!r} is bound to this provider, and reached {wire.dialect.name}" if leaked else ""
-    expect(not leaked, text, history=history, rendering=rendering)
+    made = Made(history, rendering, rendering.losses)
+    check_heard(marked, made, f"the body for {wire.dialect.name}")
+    _check_unbound(made, bound_in(made.body, bound), f"is bound to this provider, and reached {wire.dialect.name}")
 
 
 def _conversations(subject: Subject) -> list[list[Message]]:
@@ -232,7 +223,7 @@ def _installed(subject: Subject) -> Iterator[Wire]:
             yield Wire(dialect, Target(provider=name, dialect=dialect.name, model="model", endpoint=endpoint))
 
 
-def _bound_sequence(rendering: Rendering, bound: set[str]) -> list[str]:
+def _bound_sequence(body: bytes, bound: set[str]) -> list[str]:
     """What is bound, in the order in which it stands in a body."""
-    held = strings(json.loads(rendering.body_bytes))
+    held = strings(json.loads(body))
     return [text for string in held for text in sorted(bound) if text in string]

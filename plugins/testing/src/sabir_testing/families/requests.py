@@ -12,19 +12,11 @@ from urllib.parse import unquote
 
 import pytest
 import sabir
-from sabir import Message, Option, Rendering, Settings
-from sabir.authoring import WIRE_SETTINGS, Modality
-from sabir.errors import SabirError, SettingsInvalid
+from sabir import Loss, Message, Settings
+from sabir.authoring import WIRE_SETTINGS, JSONValue, Modality, encode_json, refuse
+from sabir.errors import RenderingRefused, SabirError, SettingsInvalid
+from sabir.vocabulary.settings import NEVER_READ
 
-from sabir_testing.families.grading import (
-    WORDS,
-    body_text,
-    every_string,
-    grade_by_losses,
-    is_forgotten,
-    plain,
-    without_words,
-)
 from sabir_testing.histories.samples import (
     CHOICES,
     COUNT,
@@ -41,11 +33,13 @@ from sabir_testing.histories.samples import (
     said,
 )
 from sabir_testing.kit.broken import Broken, expect
-from sabir_testing.kit.capabilities import FORMS, FULL, MODALITIES, REFUSED
-from sabir_testing.kit.suite import Subject, Suite
+from sabir_testing.kit.capabilities import DOWNGRADED, FORMS, FULL, MODALITIES, REFUSED, Grade
+from sabir_testing.kit.suite import Made, Subject, Suite
 
+WORDS = "kit-words"
 ASKED = said("user", "Do you know the kit's book?")
 OPTIONS = (COUNT, LOOKUP)
+SUN = called("kit-call-1", {"kit_word": "kit-sun"})
 TEXTS = {
     "white space": "  two lines,\n\tthe second indented.  ",
     "markup": '<b>"bold"</b> & \\back\\slash, {braces}, [brackets], `ticks`',
@@ -68,136 +62,84 @@ class RequestCases(Suite):
 
     def test_a_request_names_its_model(self, subject: Subject) -> None:
         """The model that the user asked for is in the body or in the path."""
-        rendering = subject.rendered([ASKED])
-        model = subject.target.model
-        expect(
-            model in unquote(rendering.path) or model in "\n".join(every_string(rendering.body)),
-            f"neither the path {rendering.path!r} nor the body names the model {model!r}",
-            rendering=rendering,
-        )
+        made, model = subject.made([ASKED]), subject.target.model
+        path = made.rendering.path if made.rendering else ""
+        is_named = model in unquote(path) or made.holds(model)
+        made.expect(is_named, f"neither the path {path!r} nor the body names the model {model!r}")
 
     @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
     def test_a_text_is_sent_as_it_is(self, subject: Subject, text: str) -> None:
         """A text reaches the wire as the same text: no trimming, no escaping of its own, no normalising."""
-        history = [said("user", text)]
-        rendering = subject.rendered(history)
-        expect(
-            any(text in each for each in every_string(rendering.body)),
-            f"no string of the body holds the text {text!r} as it is",
-            history=history,
-            rendering=rendering,
-        )
+        made = subject.made([said("user", text)])
+        made.expect(made.holds(text), f"no string of the body holds the text {text!r} as it is")
 
     @pytest.mark.parametrize("speaker", ["llm", "system"])
     def test_sides_are_told_apart(self, subject: Subject, speaker: str) -> None:
         """What the model or the system said is not rendered as what the user said: the model must see who spoke."""
         words = said(speaker, WORDS)
         history = [said("user", WORDS), said("llm", "Yes."), said("user", "So?"), words, said("user", "Go on.")]
-        rendering = subject.rendered(history)
-        frames = [without_words(item) for item in subject.items(rendering) if WORDS in json.dumps(item)]
-        is_reported = any(loss.message_id == words.id for loss in rendering.losses)
-        expect(
-            is_reported or len(frames) < 2 or frames[0] != frames[-1],
-            f"what {speaker!r} says is rendered exactly as what 'user' says, and no loss says so",
-            history=history,
-            rendering=rendering,
-        )
+        made = subject.made(history)
+        frames = [without_words(item) for item in subject.items(made.rendering) if WORDS in json.dumps(item)]
+        is_told = _is_lost([words], made) or len(frames) < 2 or frames[0] != frames[-1]
+        made.expect(is_told, f"what {speaker!r} says is rendered exactly as what 'user' says, and no loss says so")
 
     def test_messages_keep_their_order(self, subject: Subject) -> None:
         """What was said first stands first: messages of one side, and the parts of a message."""
         marks = [f"kit-turn-{at}." for at in range(6)]
-        history = [said("user", marks[0], marks[1]), *(said("user", mark) for mark in marks[2:])]
-        rendering = subject.rendered(history)
-        told = body_text(rendering)
-        places = [told.find(mark) for mark in marks]
-        expect(
-            places == sorted(places) and -1 not in places,
-            "six texts of one side are not in the body in the order in which they were said",
-            history=history,
-            rendering=rendering,
-        )
+        made = subject.made([said("user", marks[0], marks[1]), *(said("user", mark) for mark in marks[2:])])
+        places = [made.text.find(mark) for mark in marks]
+        is_kept = places == sorted(places) and -1 not in places
+        made.expect(is_kept, "six texts of one side are not in the body in the order in which they were said")
 
     @pytest.mark.parametrize("place", ["system", "later_system"])
     def test_instructions_are_sent_or_reported(self, subject: Subject, place: str) -> None:
         """A system message is in the request, at the start and in the middle; as what it may be there, losses say."""
         instruction = said("system", INSTRUCTION)
         start, middle = [instruction, ASKED], [ASKED, said("llm", "Yes."), said("user", "Go on."), instruction]
-        history = start if place == "system" else [*middle, said("llm", "So."), said("user", "And?")]
-        rendering = subject.rendered(history)
-        grade_by_losses(
-            subject,
-            place,
-            rendering,
-            history,
-            is_carried=INSTRUCTION in "\n".join(every_string(rendering.body)),
-            of=instruction,
-        )
+        made = subject.made(start if place == "system" else [*middle, said("llm", "So."), said("user", "And?")])
+        grade_by_losses(subject, place, made, is_carried=made.holds(INSTRUCTION), of=instruction)
 
     @pytest.mark.parametrize("what", OFFERED)
     def test_an_option_is_offered(self, subject: Subject, what: str) -> None:
         """What an option is called, what it does and which parameters it takes are in the request, or in the losses."""
-        rendering = subject.rendered([ASKED], [LOOKUP])
-        is_carried = OFFERED[what] in "\n".join(every_string(rendering.body))
+        made = subject.made([ASKED], [LOOKUP])
+        is_carried = made.holds(OFFERED[what])
         if what == "name":
-            grade_by_losses(subject, "options", rendering, [ASKED], is_carried=is_carried, path="options")
-        lost = [loss for loss in rendering.losses if loss.path.startswith("options")]
-        expect(is_carried or lost, f"the option's {what} ({OFFERED[what]}) is not in the request", rendering=rendering)
+            grade_by_losses(subject, "options", made, is_carried=is_carried, path="options")
+        is_told = is_carried or any(loss.path.startswith("options") for loss in made.losses)
+        made.expect(is_told, f"the option's {what} ({OFFERED[what]}) is not in the request")
 
     @pytest.mark.parametrize("value", VALUES)
     def test_a_call_is_sent_with_its_result(self, subject: Subject, value: str) -> None:
         """A call goes with its option's name and arguments, its result behind it, whatever kind of value that is."""
         result, marks = VALUES[value]
-        history = [ASKED, called("kit-call-1", {"kit_word": "kit-sun"}), answered("kit-call-1", result)]
-        rendering = subject.rendered(history, [LOOKUP])
-        told, is_lost = body_text(rendering), _is_lost(history[1:], rendering)
+        made = subject.made([ASKED, SUN, answered("kit-call-1", result)], [LOOKUP])
+        told, is_lost = made.text, _is_lost(made.history[1:], made)
         for mark in ("lookup", "kit-sun", *marks):
-            expect(mark in told or is_lost, f"{mark!r} is not in the body", history=history, rendering=rendering)
-        expect(
-            told.find("kit-sun") < told.find(marks[0]) or is_lost,
-            "the result stands before its call",
-            history=history,
-            rendering=rendering,
-        )
+            made.expect(mark in told or is_lost, f"{mark!r} is not in the body")
+        made.expect(told.find("kit-sun") < told.find(marks[0]) or is_lost, "the result stands before its call")
 
     def test_parallel_calls_stay_together(self, subject: Subject) -> None:
         """Calls of one reply stand together, and their results behind them, in the order of the calls."""
-        history = [
-            ASKED,
-            called("kit-call-1", {"kit_word": "kit-sun"}),
-            called("kit-call-2", {"kit_word": "kit-moon"}),
-            answered("kit-call-1", "kit-bright"),
-            answered("kit-call-2", "kit-pale"),
-        ]
-        rendering = subject.rendered(history, [LOOKUP])
-        told = body_text(rendering)
+        moon = called("kit-call-2", {"kit_word": "kit-moon"})
+        results = answered("kit-call-1", "kit-bright"), answered("kit-call-2", "kit-pale")
+        made = subject.made([ASKED, SUN, moon, *results], [LOOKUP])
         marks = ("kit-sun", "kit-moon", "kit-bright", "kit-pale")
-        places = [told.find(mark) for mark in marks]
-        grade_by_losses(subject, "parallel_calls", rendering, history, is_carried=-1 not in places, of=history[2])
-        expect(
-            -1 in places or places == sorted(places),
-            f"two calls and two results stand in the order {', '.join(sorted(marks, key=told.find))}; expected "
-            f"{', '.join(marks)}",
-            history=history,
-            rendering=rendering,
-        )
+        places = [made.text.find(mark) for mark in marks]
+        grade_by_losses(subject, "parallel_calls", made, is_carried=-1 not in places, of=moon)
+        found = ", ".join(sorted(marks, key=made.text.find))
+        what = f"two calls and two results stand in the order {found}; expected {', '.join(marks)}"
+        made.expect(-1 in places or places == sorted(places), what)
 
     def test_a_failure_is_told_apart_from_a_success(self, subject: Subject) -> None:
         """A result that is an error says what went wrong, and is not rendered as a success with the same words."""
-        history = [ASKED, called("kit-call-1", {"kit_word": "kit-sun"}), failed("kit-call-1", "kit-no-such-word")]
-        rendering = subject.rendered(history, [LOOKUP])
-        success = subject.rendered([*history[:2], answered("kit-call-1", "kit-no-such-word")], [LOOKUP])
-        expect(
-            "kit-no-such-word" in body_text(rendering) or _is_lost(history[1:], rendering),
-            "the failure's message is neither in the body nor in the losses",
-            history=history,
-            rendering=rendering,
-        )
-        expect(
-            rendering.body_bytes != success.body_bytes,
-            "a failed result renders exactly as a success with the same words, so that the model takes it for one",
-            history=history,
-            rendering=rendering,
-        )
+        words = "kit-no-such-word"
+        made = subject.made([ASKED, SUN, failed("kit-call-1", words)], [LOOKUP])
+        success = subject.made([ASKED, SUN, answered("kit-call-1", words)], [LOOKUP])
+        is_told = words in made.text or _is_lost(made.history[1:], made)
+        made.expect(is_told, "the failure's message is neither in the body nor in the losses")
+        what = "a failed result renders exactly as a success with the same words, so that the model takes it for one"
+        made.expect(made.body != success.body, what)
 
     @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize("modality", MODALITIES)
@@ -205,74 +147,60 @@ class RequestCases(Suite):
         """A medium in a user's message is in the request, whole, or a loss says that it is not."""
         part, mark = medium(modality, form, subject.target.provider)
         message = said("user", "What is this?", part)
-        rendering = subject.rendered([message], settings=Settings(unsupported_media="drop"))
-        is_carried = mark in "\n".join(every_string(rendering.body))
-        grade_by_losses(subject, f"{modality}.{form}", rendering, [message], is_carried=is_carried, of=message)
+        made = subject.made([message], settings=Settings(unsupported_media="drop"))
+        grade_by_losses(subject, f"{modality}.{form}", made, is_carried=made.holds(mark), of=message)
 
     @pytest.mark.parametrize("modality", MODALITIES)
     def test_a_medium_in_a_result_is_sent_or_reported(self, subject: Subject, modality: Modality) -> None:
         """A medium in an option's result is in the request, whole, or a loss says that it is not."""
         part, mark = medium(modality, "bytes", subject.target.provider)
         result = answered_with("kit-call-1", sabir.TextPart(text="See."), part)
-        history = [ASKED, called("kit-call-1", {"kit_word": "kit-sun"}), result]
-        rendering = subject.rendered(history, [LOOKUP], Settings(unsupported_media="drop"))
-        is_carried = mark in "\n".join(every_string(rendering.body))
-        grade_by_losses(subject, f"results.{modality}", rendering, history, is_carried=is_carried, of=result)
+        made = subject.made([ASKED, SUN, result], [LOOKUP], Settings(unsupported_media="drop"))
+        grade_by_losses(subject, f"results.{modality}", made, is_carried=made.holds(mark), of=result)
 
     @pytest.mark.parametrize("name", SETTINGS)
     def test_a_setting_is_sent_or_reported(self, subject: Subject, name: str) -> None:
         """A setting changes the request as its value says, or it is in the losses."""
-        one, other = SETTINGS[name]
-        rendering, options = _with(subject, name, one)
-        bare, changed = subject.rendered([ASKED], options), _with(subject, name, other)[0]
-        is_new = rendering.body_bytes != bare.body_bytes
-        is_carried = is_new and (name == "reasoning_effort" or rendering.body_bytes != changed.body_bytes)
+        made, changed = (_with(subject, name, settings) for settings in SETTINGS[name])
+        is_carried = made.body != changed.body
         if name == "parallel_options":  # one of its two values is what the wire does anyway
-            is_carried = rendering.body_bytes != changed.body_bytes
-            rendering = changed if changed.losses else rendering
-        grade_by_losses(subject, f"settings.{name}", rendering, [ASKED], is_carried=is_carried, path=f"settings.{name}")
+            made = changed if changed.losses else made
+        else:
+            is_new = made.body != _with(subject, name, None).body
+            is_carried = is_new and (name == "reasoning_effort" or is_carried)
+        grade_by_losses(subject, f"settings.{name}", made, is_carried=is_carried, path=f"settings.{name}")
 
     @pytest.mark.parametrize("name", ZEROS)
     def test_a_zero_is_a_value(self, subject: Subject, name: str) -> None:
         """Zero and False say something: they are sent, or in the losses, as any other value."""
-        rendering, options = _with(subject, name, ZEROS[name])
-        bare = subject.rendered([ASKED], options)
-        lost = [loss for loss in rendering.losses if loss.path == f"settings.{name}"]
-        expect(
-            rendering.body_bytes != bare.body_bytes or lost,
-            f"{name}={getattr(ZEROS[name], name)!r} changes nothing in the body and is in no loss; compare with None, "
-            "not with truth",
-            rendering=rendering,
-        )
+        made = _with(subject, name, ZEROS[name])
+        lost = [loss for loss in made.losses if loss.path == f"settings.{name}"]
+        what = f"{name}={getattr(ZEROS[name], name)!r} changes nothing in the body and is in no loss"
+        is_told = made.body != _with(subject, name, None).body or lost
+        made.expect(is_told, f"{what}; compare with None, not with truth")
 
     @pytest.mark.parametrize("choice", CHOICES)
     def test_a_choice_of_option_is_sent_or_reported(self, subject: Subject, choice: str) -> None:
         """What the model must do with its options is in the request, or in the losses; two choices are not one."""
         path = "settings.option_choice"
-        made = {each: subject.rendered([ASKED], OPTIONS, settings) for each, settings in CHOICES.items()}
-        whole = {each for each, other in made.items() if not any(loss.path == path for loss in other.losses)}
-        rendering, bare = made[choice], subject.rendered([ASKED], OPTIONS)
-        is_new = rendering.body_bytes != bare.body_bytes
+        every = {each: subject.made([ASKED], OPTIONS, settings) for each, settings in CHOICES.items()}
+        whole = {each for each, other in every.items() if not any(loss.path == path for loss in other.losses)}
+        made = every[choice]
+        is_new = made.body != subject.made([ASKED], OPTIONS).body
         later = list(CHOICES)[list(CHOICES).index(choice) + 1 :]
-        same = [each for each in later if {choice, each} <= whole and made[each].body_bytes == rendering.body_bytes]
-        expect(
-            not (is_new and same),
-            f"option_choice {choice!r} is rendered exactly as {' and '.join(same)}, and no loss says so",
-            rendering=rendering,
-        )
+        same = [each for each in later if {choice, each} <= whole and every[each].body == made.body]
+        what = f"option_choice {choice!r} is rendered exactly as {' and '.join(same)}, and no loss says so"
+        made.expect(not (is_new and same), what)
         is_carried = is_new or choice == "auto" or "auto" not in whole  # what the wire does anyway says nothing
-        grade_by_losses(subject, f"option_choice.{choice}", rendering, [ASKED], is_carried=is_carried, path=path)
+        grade_by_losses(subject, f"option_choice.{choice}", made, is_carried=is_carried, path=path)
 
     @pytest.mark.parametrize("name", WIRE_SETTINGS)
     def test_a_setting_is_looked_at(self, subject: Subject, name: str) -> None:
         """`encode_request` takes every wire setting from its scope, if only to report it in its own words."""
         settings = CHOICES["none"] if name == "option_choice" else SETTINGS[name][0]
         forgotten = [loss for loss in subject.rendered([ASKED], OPTIONS, settings).losses if is_forgotten(loss)]
-        expect(
-            not forgotten,
-            f"encode_request never takes the setting {name!r}; send it, or report it with scope.losses.add",
-            losses=forgotten,
-        )
+        what = f"encode_request never takes the setting {name!r}; send it, or report it with scope.losses.add"
+        expect(not forgotten, what, losses=forgotten)
 
     def test_an_unknown_setting_of_the_vendor_is_refused(self, subject: Subject) -> None:
         """Under a provider's own name stands what it knows; a misspelt setting raises SettingsInvalid that names it."""
@@ -280,10 +208,8 @@ class RequestCases(Suite):
         try:
             rendering = subject.render([ASKED], settings=settings)
         except SettingsInvalid as error:
-            expect(
-                "kit_no_such_setting" in str(error),
-                f"the error for an unknown setting of the vendor does not name it: {error}",
-            )
+            what = f"the error for an unknown setting of the vendor does not name it: {error}"
+            expect("kit_no_such_setting" in str(error), what)
             return
         raise Broken("kit_no_such_setting, a setting that no vendor has, is accepted", rendering=rendering)
 
@@ -296,11 +222,10 @@ class RequestCases(Suite):
             return
         path, body = asked
         expect(path.startswith("/"), f"encode_count gives the path {path!r}; expected one such as '/count'")
-        expect(
-            "the kit's book" in json.dumps(plain(body)),
-            "what encode_count asks for does not hold the text to be counted",
-            shown={"its body": plain(body)},
-        )
+        asked_for = json.loads(encode_json(body))
+        is_held = "the kit's book" in json.dumps(asked_for)
+        what = "what encode_count asks for does not hold the text to be counted"
+        expect(is_held, what, shown={"its body": asked_for})
         try:
             counted = subject.dialect.decode_count(b'{"kit": "no count"}')
         except SabirError:
@@ -309,12 +234,52 @@ class RequestCases(Suite):
             raise Broken(f"decode_count reads {counted!r} off an answer without a count; raise ResponseInvalid")
 
 
-def _with(subject: Subject, name: str, settings: Settings) -> tuple[Rendering, Sequence[Option]]:
+def _with(subject: Subject, name: str, settings: Settings | None) -> Made:
     """A rendering with a setting; options are offered where it speaks of them."""
-    options = OPTIONS if name == "parallel_options" else ()
-    return subject.rendered([ASKED], options, settings), options
+    return subject.made([ASKED], OPTIONS if name == "parallel_options" else (), settings)
 
 
-def _is_lost(history: Sequence[Message], rendering: Rendering) -> bool:
+def _is_lost(history: Sequence[Message], made: Made) -> bool:
     """Whether a loss is of one of these messages."""
-    return bool({loss.message_id for loss in rendering.losses} & {message.id for message in history})
+    return bool({loss.message_id for loss in made.losses} & {message.id for message in history})
+
+
+def without_words(item: JSONValue) -> JSONValue:
+    """An item without WORDS: who says them is left, and how."""
+    if isinstance(item, Mapping):
+        return {key: without_words(each) for key, each in item.items()}
+    if isinstance(item, list | tuple):
+        return [without_words(each) for each in item][:1]
+    return None if isinstance(item, str) and WORDS in item else item
+
+
+def is_forgotten(loss: Loss) -> bool:
+    """Whether it says of a setting that the dialect never looked at it."""
+    return loss.reason.endswith(NEVER_READ)
+
+
+def grade_by_losses(
+    subject: Subject, capability: str, made: Made, *, is_carried: bool, of: Message | None = None, path: str = ""
+) -> None:
+    """Tell full, downgraded and refused apart by what is in the body and in the losses of a message or a path."""
+    lost = [loss for loss in made.losses if (loss.path.startswith(path) if of is None else loss.message_id == of.id)]
+    if any(map(is_forgotten, made.losses)):
+        return  # a case of its own says so
+    made.expect(is_carried or lost, f"{capability} is neither in the body nor in the losses")
+    is_another = any(loss.kind != "rewritten" for loss in lost)  # rewritten: the same meaning, in other characters
+    seen: Grade = REFUSED if not is_carried else DOWNGRADED if is_another else FULL
+    if seen is REFUSED:
+        _check_refusal(subject, capability, made)
+    what = "; ".join(loss.reason for loss in lost)
+    subject.grade(capability, seen, what=what, history=made.history, rendering=made.rendering)
+
+
+def _check_refusal(subject: Subject, capability: str, made: Made) -> None:
+    """What is not carried can be refused before anything is sent: by `strict=True`."""
+    try:
+        refuse(made.losses, True, str(subject.target))
+    except RenderingRefused:
+        return
+    kinds = ", ".join(sorted({loss.kind for loss in made.losses}))
+    what = f"{capability} is left out, but strict=True does not refuse it: its loss is {kinds}; make it dropped"
+    made.expect(False, what)

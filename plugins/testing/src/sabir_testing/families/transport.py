@@ -38,7 +38,6 @@ from sabir_testing.families.wire import (
     STALL,
     Caller,
     InALoop,
-    Waiting,
     Wire,
     arrived,
     as_library_error,
@@ -314,7 +313,7 @@ class TransportCases(AccessCases):
         """An adapter is shared between threads; what each of them sends arrives as it is."""
         requests = [wire.asking(f"Question {number}.") for number in range(8)]
         errors: list[Exception] = []
-        caller = Waiting()
+        caller = Caller()
         with Server([head(), OK]) as server, wire.connected(caller, server.url) as connection:
 
             def send(request: WireRequest) -> None:

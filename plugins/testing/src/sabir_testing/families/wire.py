@@ -1,7 +1,7 @@
 """What the cases of the transport share: a bare environment, a request to send, and the two ways to send it.
 
     wire.connected(caller, url)   a connection, closed at the end        wire.adapter(url)   the same for whole calls
-    Waiting · InALoop             one interface over open_sync() and open(), so that a case is written once for both
+    Caller · InALoop              one interface over open_sync() and open(), so that a case is written once for both
 
 A caller has an event loop of its own: no plugin of pytest is needed for the async way.
 """
@@ -10,11 +10,10 @@ import asyncio
 import os
 import re
 import traceback
-from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import pytest
 import sabir
@@ -59,59 +58,10 @@ class Recorded(NamedTuple):
         return self.body[: len(self.body) // 2]
 
 
-class Caller(ABC):
-    """One of the two ways in which core uses a connection."""
+class Caller:
+    """One of the two ways in which core uses a connection: here by the sync client, in `InALoop` by the async one."""
 
-    name: ClassVar[str]
-    opens: ClassVar[str]
-    closes: ClassVar[str]
-
-    @abstractmethod
-    def open(self, connection: Connection, request: WireRequest) -> WireResponse:
-        """Send a request; its answer, not read."""
-
-    @abstractmethod
-    def call(self, adapter: sabir.ModelAdapter) -> None:
-        """Make a whole call."""
-
-    @abstractmethod
-    def stream(self, adapter: sabir.ModelAdapter) -> None:
-        """Make a whole call whose answer is streamed, and take all of it."""
-
-    @abstractmethod
-    def close(self, connection: Connection | sabir.ModelAdapter) -> None:
-        """Close what a connection made for this way."""
-
-    def __enter__(self) -> Self:
-        """The caller itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End what it holds."""
-        self.end()
-
-    @abstractmethod
-    def end(self) -> None:
-        """End what the caller itself holds."""
-
-    def begin(self, connection: Connection, request: WireRequest) -> WireResponse:
-        """As `open`; Broken where that raises."""
-        with unbroken(f"{self.opens}, of a request that the server answers, raised"):
-            return self.open(connection, request)
-
-    def ask(self, connection: Connection, request: WireRequest) -> Heard:
-        """Send a request, and read its answer to the end; Broken where that raises."""
-        answer = self.begin(connection, request)
-        with unbroken("reading an answer to its end, and closing it, raised"):
-            body = b"".join(answer.chunks())
-            answer.close()
-        return Heard(answer.status, answer.headers, body)
-
-
-class Waiting(Caller):
-    """By the sync client."""
-
-    name, opens, closes = "waiting", "open_sync()", "close()"
+    opens, closes = "open_sync()", "close()"
 
     def open(self, connection: Connection, request: WireRequest) -> WireResponse:
         """Send a request; its answer, not read."""
@@ -128,17 +78,34 @@ class Waiting(Caller):
                 pass
 
     def close(self, connection: Connection | sabir.ModelAdapter) -> None:
-        """Close the sync client."""
+        """Close what a connection made for this way."""
         connection.close()
 
-    def end(self) -> None:
-        """It holds nothing."""
+    def __enter__(self) -> Self:
+        """The caller itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End what the caller itself holds: nothing."""
+
+    def begin(self, connection: Connection, request: WireRequest) -> WireResponse:
+        """As `open`; Broken where that raises."""
+        with unbroken(f"{self.opens}, of a request that the server answers, raised"):
+            return self.open(connection, request)
+
+    def ask(self, connection: Connection, request: WireRequest) -> Heard:
+        """Send a request, and read its answer to the end; Broken where that raises."""
+        answer = self.begin(connection, request)
+        with unbroken("reading an answer to its end, and closing it, raised"):
+            body = b"".join(answer.chunks())
+            answer.close()
+        return Heard(answer.status, answer.headers, body)
 
 
 class InALoop(Caller):
     """By the async client, in an event loop that goes on from one step to the next."""
 
-    name, opens, closes = "async", "open()", "aclose()"
+    opens, closes = "open()", "aclose()"
 
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
@@ -169,7 +136,7 @@ class InALoop(Caller):
         """Close both clients, the async one in its own loop."""
         self.run(connection.aclose())
 
-    def end(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the loop."""
         self._runner.close()
 
@@ -194,7 +161,7 @@ class _Awaited:
         self._caller.run(self._answer.aclose())
 
 
-EITHER_WAY = pytest.mark.parametrize("caller", [Waiting, InALoop], ids=["waiting", "async"], indirect=True)
+EITHER_WAY = pytest.mark.parametrize("caller", [Caller, InALoop], ids=["waiting", "async"], indirect=True)
 """A case that takes a `caller` is one for each way."""
 
 

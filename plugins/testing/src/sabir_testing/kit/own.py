@@ -37,7 +37,7 @@ def own_messages(subject: Subject) -> tuple[Message, ...]:
 def own_parts(subject: Subject) -> tuple[Part, ...]:
     """The parts that only the provider itself can read, each once."""
     found = (part for message in own_messages(subject) for part in message.parts if is_bound(part))
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys((*found, *subject.suite.blocks)))
 
 
 def own_bodies(subject: Subject) -> list[JSONValue]:

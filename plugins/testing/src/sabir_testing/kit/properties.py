@@ -1,7 +1,7 @@
 """Laws tried on many examples inside a plain function; and what an example may not ask for.
 
-for_all(subject, histories, check)     check(example) raises Broken, or whatever the author's code raises; of all
-                                       examples that fail, the smallest is told
+@law(histories)                        a case that is tried on many examples: it raises Broken, or whatever the author's
+def test_…(self, subject, history)     code raises; of all examples that fail, the smallest is told
 with impurities() as seen:             what this thread asked of the time, chance, the network and the disk (law 6),
     renderer.render(history)           however its function was imported
 """
@@ -18,9 +18,10 @@ from datetime import date, datetime
 from pathlib import Path
 from traceback import walk_tb
 from types import FrameType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 from hypothesis.strategies import SearchStrategy
 from sabir import Message
@@ -29,6 +30,7 @@ from sabir_testing.kit.broken import Broken
 from sabir_testing.kit.suite import Subject
 
 Example = TypeVar("Example")
+Case: TypeAlias = Callable[[Any, Subject], None]
 
 MOST_TRIES = 400
 """How many smaller examples are tried once one failed."""
@@ -70,6 +72,20 @@ class _Search:
                 self._until = time.perf_counter() + LONGEST_SEARCH
             self.failure, self.example = error, example
         raise _Failed
+
+
+def law(*examples: Callable[[Subject], SearchStrategy[Any]]) -> Callable[[Callable[..., None]], Case]:
+    """A case that holds for every example: what the decorated method takes beside the subject is drawn of these."""
+
+    def made(check: Callable[..., None]) -> Case:
+        def case(self: Any, subject: Subject) -> None:
+            drawn = st.tuples(*(each(subject) for each in examples))
+            for_all(subject, drawn, lambda example: check(self, subject, *example))
+
+        case.__name__, case.__qualname__, case.__doc__ = check.__name__, check.__qualname__, check.__doc__
+        return case
+
+    return made
 
 
 def for_all(subject: Subject, strategy: SearchStrategy[Example], check: Callable[[Example], None]) -> None:

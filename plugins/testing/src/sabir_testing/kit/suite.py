@@ -14,22 +14,23 @@ import difflib
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import pytest
 import sabir
-from sabir import Message, Option, Rendering, Settings, Target
-from sabir.authoring import Access, Connection, DecodeScope, Dialect, JSONValue, Provider, Tables
+from sabir import Loss, Message, Option, Rendering, Settings, Target
+from sabir.authoring import Access, Connection, DecodeScope, Dialect, JSONValue, Part, Provider, Tables
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 
 from sabir_testing.kit import CAPABILITY_PROPERTY
-from sabir_testing.kit.broken import Broken
+from sabir_testing.kit.broken import Broken, expect
 from sabir_testing.kit.capabilities import CAPABILITIES, UNKNOWN, Grade
 from sabir_testing.kit.questions import QUESTIONS
+from sabir_testing.reading.values import every_string
 from sabir_testing.scrubbing.leaks import Allowed
 
 Note = Callable[[str, object], None]
@@ -38,6 +39,33 @@ Note = Callable[[str, object], None]
 
 def _note_nothing(name: str, value: object) -> None:
     """For a subject outside a test."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A history, and what became of it; `rendering` is None where nothing was left to send, which the losses tell."""
+
+    history: Sequence[Message]
+    rendering: Rendering | None
+    losses: Sequence[Loss]
+
+    @property
+    def body(self) -> bytes:
+        """The request, or nothing."""
+        return self.rendering.body_bytes if self.rendering else b""
+
+    @cached_property
+    def text(self) -> str:
+        """The body as text, other scripts as they are."""
+        return json.dumps(json.loads(self.body), ensure_ascii=False)
+
+    def holds(self, text: str) -> bool:
+        """Whether a string of the body holds that text, as it is."""
+        return any(text in each for each in every_string(json.loads(self.body)))
+
+    def expect(self, condition: object, what: str, *, shown: Mapping[str, object] | None = None) -> None:
+        """Broken, unless the condition holds."""
+        expect(condition, what, history=self.history, rendering=self.rendering, losses=self.losses, shown=shown)
 
 
 class Subject:
@@ -88,16 +116,22 @@ class Subject:
         """A renderer that has kept nothing."""
         return self.adapter.new_renderer()
 
+    @cached_property
+    def of_another_instance(self) -> Renderer:
+        """A renderer of another instance of the dialect."""
+        adapter, dialect = self.adapter, self.provider.dialect(self.short_name)
+        another = sabir.ModelAdapter(self.provider, dialect, adapter.model, adapter.access, speaks_as=adapter.speaks_as)
+        return another.new_renderer()
+
     def render(
         self,
         history: Sequence[Message],
         options: Sequence[Option] = (),
         settings: Settings | None = None,
-        renderer: Renderer | None = None,
     ) -> Rendering | None:
-        """The request for a history, rendered afresh unless a renderer is given; None where nothing is left to send."""
+        """The request for a history, rendered afresh; None where nothing is left to send."""
         try:
-            return (renderer or self.renderer()).render(history, options, settings)
+            return self.renderer().render(history, options, settings)
         except RenderingRefused:
             return None
 
@@ -109,6 +143,21 @@ class Subject:
         if rendering is None:
             raise Broken("nothing is left to send of a history that holds a user's text", history=history)
         return rendering
+
+    def made(
+        self, history: Sequence[Message], options: Sequence[Option] = (), settings: Settings | None = None
+    ) -> Made:
+        """As `rendered`, with its history."""
+        rendering = self.rendered(history, options, settings)
+        return Made(history, rendering, rendering.losses)
+
+    def tried(self, history: Sequence[Message], renderer: Renderer | None = None) -> Made:
+        """What becomes of a history of any kind, rendered afresh unless a renderer is given."""
+        try:
+            rendering = (renderer or self.renderer()).render(history)
+        except RenderingRefused as refused:
+            return Made(history, None, refused.losses)
+        return Made(history, rendering, rendering.losses)
 
     def items(self, rendering: Rendering | None) -> list[JSONValue]:
         """The wire's items of the messages field; none of no rendering."""
@@ -190,6 +239,8 @@ class Suite:
     """Environment variables that decide what the provider does, besides its key variables."""
     allowed: ClassVar[Sequence[Allowed]] = ()
     """What in a recording looks like a secret and is none, with the reason."""
+    blocks: ClassVar[Sequence[Part]] = ()
+    """Parts that only this provider makes and reads, beside those of its recordings: laws are tried on them, too."""
     examples: ClassVar[int] = 100
     """How many examples a law is tried on."""
 

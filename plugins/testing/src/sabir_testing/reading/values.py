@@ -49,3 +49,26 @@ def read(text: str | bytes) -> JSONValue:
     except ValueError:
         return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     return value
+
+
+def every_string(value: JSONValue) -> Iterator[str]:
+    """Every string of a JSON value, its keys among them, and what stands in strings that are JSON themselves."""
+    if isinstance(value, str):
+        yield value
+        yield from _inner(value)
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield key
+            yield from every_string(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from every_string(each)
+
+
+def _inner(text: str) -> Iterator[str]:
+    """The strings of a JSON text: arguments and results often are such."""
+    if text.startswith(("{", "[")):
+        try:
+            yield from every_string(json.loads(text))
+        except ValueError:
+            return

@@ -426,7 +426,7 @@ def test_a_wrong_tag_names_the_discriminator() -> None:
 
 def test_the_old_kinds_stand_in_no_public_name() -> None:
     """PJ-10."""
-    modules = [import_module(f"sabir.{module.name}") for module in pkgutil.iter_modules(sabir.__path__)]
+    modules = [import_module(module.name) for module in pkgutil.walk_packages(sabir.__path__, "sabir.")]
     named = {name.lower() for module in modules for name in vars(module)}
 
     assert len(modules) > 20

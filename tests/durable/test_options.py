@@ -3,8 +3,9 @@
 from typing import Any
 
 import sabir
+from sabir import ToolContext
 from sabir_durable.views import CallRecord, RunDetails, RunSummary
-from sabir_runtime import Batch, ToolContext
+from sabir_runtime import Batch
 
 from tests.durable.assistant import Names
 from tests.durable.support import Gate, Program, carried_on, choosing, left_at, working

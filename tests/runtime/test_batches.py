@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 import sabir
-from sabir import RUNTIME, Message, OptionFailed
-from sabir.options.context import ToolContext
+from sabir import RUNTIME, Message, OptionFailed, ToolContext
 from sabir.vocabulary.messages import OptionResultPayload
 from sabir_runtime import BaseContext, UnknownOption
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 import sabir
 from sabir import Message
+from sabir.errors import CallsTooDeep
 from sabir.options.context import MOST_DEPTH
-from sabir_runtime import BaseContext, BoundCall, BoundPolicy, CallsTooDeep, InMemoryRunner, loop_policy
+from sabir_runtime import BaseContext, BoundCall, BoundPolicy, InMemoryRunner, loop_policy
 from sabir_runtime.failures import Failure
 from sabir_session import evaluate, evaluate_sync
 from sabir_testing.scripted import ScriptedAdapter, always, calls

@@ -11,8 +11,9 @@ from datetime import date
 import pytest
 import sabir
 from sabir import Message, OptionFailed
+from sabir.errors import CallsTooDeep
 from sabir.options.context import MOST_DEPTH, at_depth
-from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, CallsTooDeep, InMemoryRunner, PolicyFailed, loop_policy
+from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, InMemoryRunner, PolicyFailed, loop_policy
 
 from tests.runtime.every_runner import RUNNERS
 from tests.runtime.support import call

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir import Message
+from sabir import Message, ToolContext
 from sabir_runtime import BaseContext, BaseRunner, InMemoryRunner, PolicyFailed
-from sabir_session import ToolContext, evaluate, evaluate_sync
+from sabir_session import evaluate, evaluate_sync
 from sabir_testing.scripted import ScriptedAdapter, calls
 
 from tests.runtime.every_runner import RUNNERS

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
-from sabir import Message
-from sabir_runtime import BaseContext, PolicyInvalid, ToolContext
+from sabir import Message, ToolContext
+from sabir_runtime import BaseContext, PolicyInvalid
 from sabir_runtime.signatures import read_policy
 from sabir_runtime.values import difference, secret_in
 

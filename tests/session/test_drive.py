@@ -9,8 +9,8 @@ from threading import Event as Gate
 
 import pytest
 import sabir
+from sabir import ToolContext
 from sabir.errors import OutsideEvaluation
-from sabir.options.context import ToolContext
 from sabir_session import InnerMessage, RecordingFailed, Session, get_inner_messages, get_pending_tool_calls
 from sabir_session.evaluation import drive
 from sabir_session.evaluation.budgets import Budget

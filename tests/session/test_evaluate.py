@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sabir
 from pydantic import BaseModel
-from sabir.options.context import ToolContext
+from sabir import ToolContext
 from sabir_session import InnerMessage, RecordingFailed, Session, Snapshot, get_inner_messages, get_pending_tool_calls
 from sabir_session.evaluation.evaluate import evaluate, evaluate_sync
 from sabir_session.evaluation.prompts import Prompt

@@ -2,7 +2,7 @@
 
 import pytest
 import sabir
-from sabir.options.context import ToolContext
+from sabir import ToolContext
 from sabir_session import (
     Session,
     get_inner_messages,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.options.context import ToolContext
+from sabir import ToolContext
 from sabir_session import (
     InnerMessage,
     Session,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.options.context import ToolContext
+from sabir import ToolContext
 from sabir_session import Session
 from sabir_session.evaluation.evaluate import evaluate_sync
 from sabir_session.evaluation.prompts import Prompt, PromptResponse

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import sabir
+from sabir import ToolContext
 from sabir.authoring.inprocess import Served
 from sabir.contract.protocols import WireRequest
-from sabir.options.context import ToolContext
 from sabir_session import Journal, PostgresStore, Session, SQLiteStore, Store
 from sabir_session.evaluation.errors import ConversationNotFound
 from sabir_session.evaluation.evaluate import evaluate, evaluate_sync

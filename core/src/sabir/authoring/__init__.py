@@ -12,7 +12,7 @@ _NAMES = {
     # The contract that a plugin implements
     "contract.protocols": (
         "Access ApiKey AsyncWireResponse Connection Decoder Dialect FetchedMedia Fetcher Provider SABIR_API "
-        "SUPPORTED_APIS WireHead WireRequest WireResponse"
+        "SUPPORTED_APIS WireHead WireRequest WireResponse TokenCount"
     ),
     "contract.scope": "DecodeScope Entry IdentifierRule LossLog RequestScope Side Splice Tables Turn TurnScope",
     "contract.framing": "ServerEvent ServerEventReader",
@@ -67,7 +67,7 @@ _NAMES = {
     "options.arguments": "ArgumentsRefused Binder Bound",
     "options.signatures": "Provided first_paragraph is_asynchronous read_function unwrap values_of",
     "options.execution": "check_runs is_retryable text_of",
-    "options.context": "ToolContext at_depth current_depth deeper",
+    "options.context": "at_depth current_depth deeper",
     "options.threads": "Threads called",
     # Calls
     "calling.calls": "CallArguments Messages",

@@ -1,285 +1,58 @@
 """The names for authors as type checkers and editors read them; `__init__.py` loads each at its first use."""
 
-from sabir.authoring.access import (
-    AsyncHTTPAnswer,
-    Clients,
-    HTTPAnswer,
-    KeySource,
-    checked_client,
-    first_variable,
-    read_endpoint,
-    url_of_client,
-)
-from sabir.authoring.bodies import (
-    CountsNoTokens,
-    Fields,
-    fields,
-    first_count,
-    items,
-    left_over,
-    read_count,
-    read_object,
-    text,
-    usage_of,
-    without,
-)
-from sabir.authoring.catalogue import (
-    read_models,
-)
-from sabir.authoring.databases import (
-    REMEDY_OF_DAMAGE,
-    describe_failure,
-    hide_secrets,
-    is_broken,
-    make_private,
-)
-from sabir.authoring.failures import (
-    Failure,
-    compile_words,
-    failure_of,
-    is_a,
-    kind_of_status,
-    kind_of_words,
-    make_error,
-    read_failure,
-    refusal,
-    reported,
-    retry_after,
-    translate_raised,
-    unwrapped,
-)
-from sabir.authoring.inprocess import (
-    InProcessConnection,
-    Served,
-)
-from sabir.authoring.leaves import (
-    arguments_text,
-    arguments_value,
-    error_text,
-    hints_of,
-    lose,
-    name_choice,
-    not_offered,
-    read_vendor,
-    refuse_setting,
-    result_text,
-    result_value,
-    stand_in,
-    state_of,
-    take_setting,
-)
-from sabir.authoring.stored import (
-    CHOICES,
-    History,
-    Leaf,
-    ReadsNoRequests,
-    data_url,
-    expect,
-    expect_name,
-    file_url,
-    listed,
-    medium,
-    read_hints,
-    read_request,
-    read_text,
-)
-from sabir.authoring.transport import (
-    Kept,
-    Library,
-    OwnConnection,
-    kept,
-    send,
-)
-from sabir.base.errors import (
-    blaming,
-    described,
-    one_line,
-    printable,
-)
-from sabir.base.losses import (
-    KINDS,
-    LossKind,
-    Strict,
-    refuse,
-)
-from sabir.base.models import (
-    AtRest,
-    Frozen,
-    assemble,
-    build,
-    describe,
-    load_as,
-)
-from sabir.base.values import (
-    DEEPEST,
-    FrozenDict,
-    JSONObjectDocumentField,
-    JSONText,
-    JSONValue,
-    decode_json,
-    encode_json,
-    freeze,
-    object_view,
-    parse_json,
-)
-from sabir.calling.calls import (
-    CallArguments,
-    Messages,
-)
-from sabir.calling.drive import (
-    Performer,
-    SyncPerformer,
-)
-from sabir.calling.exchange import (
-    Script,
-)
-from sabir.calling.relay import (
-    Relay,
-    SyncRelay,
-    way_along,
-)
-from sabir.calling.stream import (
-    AsyncClosing,
-    SyncClosing,
-)
-from sabir.contract.framing import (
-    ServerEvent,
-    ServerEventReader,
-)
-from sabir.contract.protocols import (
-    SABIR_API,
-    SUPPORTED_APIS,
-    Access,
-    ApiKey,
-    AsyncWireResponse,
-    Connection,
-    Decoder,
-    Dialect,
-    FetchedMedia,
-    Fetcher,
-    Provider,
-    WireHead,
-    WireRequest,
-    WireResponse,
-)
-from sabir.contract.scope import (
-    DecodeScope,
-    Entry,
-    IdentifierRule,
-    LossLog,
-    RequestScope,
-    Side,
-    Splice,
-    Tables,
-    Turn,
-    TurnScope,
-)
-from sabir.discovery.points import (
-    load_beside,
-    load_point,
-)
-from sabir.discovery.registry import (
-    split_model,
-)
+# isort: skip_file
+from sabir.contract.protocols import SABIR_API, SUPPORTED_APIS, Access, ApiKey, AsyncWireResponse, Connection, Decoder
+from sabir.contract.protocols import Dialect, FetchedMedia, Fetcher, Provider, TokenCount, WireHead, WireRequest
+from sabir.contract.protocols import WireResponse
+from sabir.contract.scope import DecodeScope, Entry, IdentifierRule, LossLog, RequestScope, Side, Splice, Tables, Turn
+from sabir.contract.scope import TurnScope
+from sabir.contract.framing import ServerEvent, ServerEventReader
+from sabir.authoring.leaves import arguments_text, arguments_value, error_text, hints_of, lose, name_choice, not_offered
+from sabir.authoring.leaves import read_vendor, refuse_setting, result_text, result_value, stand_in, state_of
+from sabir.authoring.leaves import take_setting
+from sabir.rendering.turns import derive, is_valid
+from sabir.rendering.pairing import side_of
+from sabir.vocabulary.media import DEFAULT_MIMES, SCHEMES, MediaRule, Modality, check_url, data_url_base64
+from sabir.vocabulary.media import data_url_bytes, data_url_type, form_of, make_data_url, mime_type, read_data_url
+from sabir.vocabulary.media import scheme_of, shorten, sniff_mime, spelled_for_url, split_provider_file, type_parameters
+from sabir.vocabulary.hints import SHARED, Sections, with_hints
+from sabir.authoring.bodies import CountsNoTokens, Fields, fields, first_count, items, left_over, read_count
+from sabir.authoring.bodies import read_object, text, usage_of, without
+from sabir.reading.fold import Fold, ReplyBuilder, decode_call, is_empty
+from sabir.authoring.stored import CHOICES, History, Leaf, ReadsNoRequests, data_url, expect, expect_name, file_url
+from sabir.authoring.stored import listed, medium, read_hints, read_request, read_text
+from sabir.authoring.failures import Failure, compile_words, failure_of, is_a, kind_of_status, kind_of_words, make_error
+from sabir.authoring.failures import read_failure, refusal, reported, retry_after, translate_raised, unwrapped
+from sabir.authoring.catalogue import read_models
+from sabir.authoring.access import AsyncHTTPAnswer, Clients, HTTPAnswer, KeySource, checked_client, first_variable
+from sabir.authoring.access import read_endpoint, url_of_client
+from sabir.authoring.transport import Kept, Library, OwnConnection, kept, send
+from sabir.authoring.inprocess import InProcessConnection, Served
+from sabir.base.values import DEEPEST, FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, decode_json
+from sabir.base.values import encode_json, freeze, object_view, parse_json
+from sabir.base.models import AtRest, Frozen, assemble, build, describe, load_as
+from sabir.base.losses import KINDS, LossKind, Strict, refuse
+from sabir.base.errors import blaming, described, one_line, printable
+from sabir.vocabulary.messages import RESERVED, OptionCall, RoleHint, new_ids
+from sabir.vocabulary.parts import KnownPart, NonEmpty, Part, Text
+from sabir.vocabulary.reply import BlockKind, FinishReason, block_delta
+from sabir.vocabulary.settings import WIRE_SETTINGS, ReasoningEffort, SettingsReader, refuse_misnamed
+from sabir.vocabulary.constructors import Content, as_messages, name_kind
+from sabir.options.option import OptionLike, as_options
+from sabir.options.arguments import ArgumentsRefused, Binder, Bound
+from sabir.options.signatures import Provided, first_paragraph, is_asynchronous, read_function, unwrap, values_of
+from sabir.options.execution import check_runs, is_retryable, text_of
+from sabir.options.context import at_depth, current_depth, deeper
+from sabir.options.threads import Threads, called
+from sabir.calling.calls import CallArguments, Messages
+from sabir.calling.exchange import Script
+from sabir.calling.drive import Performer, SyncPerformer
+from sabir.calling.relay import Relay, SyncRelay, way_along
+from sabir.calling.stream import AsyncClosing, SyncClosing
+from sabir.discovery.points import load_beside, load_point
 from sabir.hooks.plugins import Hooks
-from sabir.options.arguments import (
-    ArgumentsRefused,
-    Binder,
-    Bound,
-)
-from sabir.options.context import (
-    ToolContext,
-    at_depth,
-    current_depth,
-    deeper,
-)
-from sabir.options.execution import (
-    check_runs,
-    is_retryable,
-    text_of,
-)
-from sabir.options.option import (
-    OptionLike,
-    as_options,
-)
-from sabir.options.signatures import (
-    Provided,
-    first_paragraph,
-    is_asynchronous,
-    read_function,
-    unwrap,
-    values_of,
-)
-from sabir.options.threads import (
-    Threads,
-    called,
-)
-from sabir.reading.fold import (
-    Fold,
-    ReplyBuilder,
-    decode_call,
-    is_empty,
-)
-from sabir.rendering.pairing import (
-    side_of,
-)
-from sabir.rendering.turns import (
-    derive,
-    is_valid,
-)
-from sabir.vocabulary.constructors import (
-    Content,
-    as_messages,
-    name_kind,
-)
-from sabir.vocabulary.hints import (
-    SHARED,
-    Sections,
-    with_hints,
-)
-from sabir.vocabulary.media import (
-    DEFAULT_MIMES,
-    SCHEMES,
-    MediaRule,
-    Modality,
-    check_url,
-    data_url_base64,
-    data_url_bytes,
-    data_url_type,
-    form_of,
-    make_data_url,
-    mime_type,
-    read_data_url,
-    scheme_of,
-    shorten,
-    sniff_mime,
-    spelled_for_url,
-    split_provider_file,
-    type_parameters,
-)
-from sabir.vocabulary.messages import (
-    RESERVED,
-    OptionCall,
-    RoleHint,
-    new_ids,
-)
-from sabir.vocabulary.parts import (
-    KnownPart,
-    NonEmpty,
-    Part,
-    Text,
-)
-from sabir.vocabulary.reply import (
-    BlockKind,
-    FinishReason,
-    block_delta,
-)
-from sabir.vocabulary.settings import (
-    WIRE_SETTINGS,
-    ReasoningEffort,
-    SettingsReader,
-    refuse_misnamed,
-)
+from sabir.discovery.registry import split_model
+from sabir.authoring.databases import REMEDY_OF_DAMAGE, describe_failure, hide_secrets, is_broken, make_private
 
 __all__ = [
     "CHOICES",
@@ -367,7 +140,7 @@ __all__ = [
     "Tables",
     "Text",
     "Threads",
-    "ToolContext",
+    "TokenCount",
     "Turn",
     "TurnScope",
     "WireHead",
@@ -484,4 +257,4 @@ __all__ = [
     "way_along",
     "with_hints",
     "without",
-]
+]  # fmt: skip

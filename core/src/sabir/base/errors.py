@@ -31,7 +31,16 @@ def one_line(text: str, limit: int = 500, *, kept_end: int = 0) -> str:
 
 
 class SabirError(Exception):
-    """The root of the library's errors; the message is one line, whatever it quotes."""
+    """The root of the library's errors; the message is one line, whatever it quotes.
+
+    Those of core name `sabir.errors` as their module, where programs find them: tracebacks and pickles say so.
+    """
+
+    __module__ = "sabir.errors"
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__.startswith("sabir."):
+            cls.__module__ = SabirError.__module__
 
     def __init__(self, message: str = "") -> None:
         super().__init__(printable(" ".join(str(message).split())))

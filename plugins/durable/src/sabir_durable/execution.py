@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn, ParamSpec, Protocol, TypeVar
 
-from sabir import Message, dumps, loads, unanswered
-from sabir.authoring import ToolContext
+from sabir import Message, ToolContext, dumps, loads, unanswered
 from sabir_runtime import paths
 from sabir_runtime.batches import answer_batch, lanes_of
 from sabir_runtime.contexts import BoundCall

@@ -4,8 +4,6 @@ ctx = Assistant(InMemoryRunner())
 messages = await ctx.llm(observations=history, options=["search"])
 """
 
-from sabir.authoring import ToolContext
-
 from sabir_runtime.contexts import BaseContext, BaseRunner, BoundCall, BoundPolicy, Runner
 from sabir_runtime.errors import LoopLimit, PolicyInvalid, ReplayMismatch, RuntimeFault, UnknownOption
 from sabir_runtime.failures import PolicyFailed
@@ -22,11 +20,9 @@ __all__ = [
     "Batch",
     "BoundCall",
     "BoundPolicy",
-    "CallsTooDeep",
     "InMemoryRunner",
     "LLMPolicy",
     "LoopLimit",
-    "OutsideEvaluation",
     "Policy",
     "PolicyFailed",
     "PolicyInvalid",
@@ -34,7 +30,6 @@ __all__ = [
     "ReplayMismatch",
     "Runner",
     "RuntimeFault",
-    "ToolContext",
     "UnknownOption",
     "branch",
     "human_policy",

@@ -24,8 +24,8 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-from sabir import RUNTIME, Message, Option, OptionFailed, answer
-from sabir.authoring import RESERVED, AsyncClosing, ToolContext, as_messages, deeper, values_of
+from sabir import RUNTIME, Message, Option, OptionFailed, ToolContext, answer
+from sabir.authoring import RESERVED, AsyncClosing, as_messages, deeper, values_of
 from sabir.errors import CallsTooDeep
 
 from sabir_runtime.batches import answer_batch

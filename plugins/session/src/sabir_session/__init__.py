@@ -8,8 +8,6 @@ Whoever records without `evaluate` begins with `enable_inner_message_recording(s
 comes is written before it counts.
 """
 
-from sabir.authoring import ToolContext
-
 from sabir_session.errors import (
     JournalExists,
     JournalInvalid,
@@ -71,7 +69,6 @@ __all__ = [
     "CallEnded",
     "CallProgress",
     "CallStarted",
-    "CallsTooDeep",
     "ConversationNotFound",
     "Decision",
     "EvaluateArguments",
@@ -85,7 +82,6 @@ __all__ = [
     "JournalMissing",
     "MainLoop",
     "ObserverInvalid",
-    "OutsideEvaluation",
     "PositionTaken",
     "PostgresStore",
     "Prompt",
@@ -112,7 +108,6 @@ __all__ = [
     "Subscription",
     "TextArrived",
     "ToolCallRecord",
-    "ToolContext",
     "Watch",
     "append_item",
     "enable_inner_message_recording",

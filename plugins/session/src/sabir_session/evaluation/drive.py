@@ -17,8 +17,8 @@ from threading import Event as Signal
 from typing import TYPE_CHECKING
 
 import sabir
-from sabir import Adapter, Message, Option, Reply, SettingsInvalid
-from sabir.authoring import CallArguments, OptionCall, Threads, ToolContext, called, deeper, is_asynchronous
+from sabir import Adapter, Message, Option, Reply, SettingsInvalid, ToolContext
+from sabir.authoring import CallArguments, OptionCall, Threads, called, deeper, is_asynchronous
 
 from sabir_session.evaluation.approval import Approve, Decision, as_decision
 from sabir_session.evaluation.budgets import Spending

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.contract.protocols import Rendering
+from sabir.contract.dialect import Rendering
 from sabir.errors import RenderingRefused
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, Part, ReasoningPart, TextPart

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import sabir
-from sabir.contract.protocols import Rendering
+from sabir.contract.dialect import Rendering
 from sabir.options.option import Option
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.settings import Settings

@@ -6,7 +6,7 @@ from typing import Any
 import anthropic
 import pytest
 import sabir
-from sabir.contract.protocols import Access, WireRequest
+from sabir.contract.provider import Access, WireRequest
 from sabir_anthropic.plugin import anthropic as provider
 from sabir_testing.loopback import Server, head
 

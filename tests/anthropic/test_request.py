@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import sabir
 from pydantic import BaseModel, Field
-from sabir.contract.protocols import Rendering
+from sabir.contract.dialect import Rendering
 from sabir.errors import SettingsInvalid
 from sabir.vocabulary.media import Modality
 from sabir.vocabulary.settings import WIRE_SETTINGS, Settings

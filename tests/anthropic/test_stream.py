@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.contract.framing import ServerEvent, ServerEventReader
+from sabir.authoring.frames import FRAMES
 from sabir.errors import RateLimited, ResponseInvalid
 from sabir.vocabulary.parts import ReasoningPart, TextPart
 from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, Usage
 from sabir_anthropic.dialect import MESSAGES
-from sabir_anthropic.stream import FrameReader, _Growing
+from sabir_anthropic.stream import _Growing
 
 from tests.anthropic.test_decode import FOUND, SCOPE, SERVER, THINKING, USE, decode, message
 from tests.providers import wires
@@ -220,31 +220,32 @@ def framed(event: Any) -> bytes:
 def test_aws_frames_are_read_in_any_chunks(size: int) -> None:
     """What Bedrock streams is the same events in frames of its own."""
     wire = [START, begun(0, {"type": "text", "text": ""}), delta(0, "text", text="é\n"), done(0), ended(), STOP]
-    sent, reader, lines = b"".join(framed(each) for each in wire), FrameReader(), ServerEventReader()
+    sent, reader = b"".join(framed(each) for each in wire), MESSAGES.framing(FRAMES)
     chunks = [sent[start : start + size] for start in range(0, len(sent), size)]
-    found = [event for chunk in chunks for data in reader.feed(chunk) for event in lines.feed(data)]
+    found = [event for chunk in chunks for event in reader.feed(chunk)]
 
     assert [json.loads(event.data) for event in found] == wire
+    assert (reader.kept, reader.close()) == (0, [])
 
 
 def test_an_aws_exception_is_an_error_event() -> None:
     """Its type is in the headers of its frame."""
     sent = frame(b'{"message":"Too many requests"}', exception_type="throttlingException", message_type="exception")
-    (data,) = filter(None, FrameReader().feed(sent))
+    (event,) = MESSAGES.framing(FRAMES).feed(sent)
     with pytest.raises(RateLimited, match="Too many requests"):
-        list(MESSAGES.decoder(SCOPE).feed(ServerEvent(data.decode().removeprefix("data: "))))
+        list(MESSAGES.decoder(SCOPE).feed(event))
 
 
 @given(sent=st.lists(st.binary(max_size=80), max_size=4))
 def test_any_bytes_are_read_as_frames_without_a_fault(sent: list[bytes]) -> None:
     """Law 10: what is no frame gives nothing, or an error that says so."""
-    reader = FrameReader()
+    reader = MESSAGES.framing(FRAMES)
     with suppress(ResponseInvalid):
         for chunk in sent:
-            list(reader.feed(chunk))
+            reader.feed(chunk)
 
 
 def test_a_frame_that_would_not_end_is_refused_at_its_head() -> None:
     """Nobody collects the four gigabytes that a frame may claim to have."""
     with pytest.raises(ResponseInvalid, match="4294967295 bytes"):
-        list(FrameReader().feed(b"\xff\xff\xff\xff" + b"\0" * 8))
+        MESSAGES.framing(FRAMES).feed(b"\xff\xff\xff\xff" + b"\0" * 8)

@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 from sabir.authoring.access import Clients, KeySource, checked_client, first_variable, read_endpoint, url_of_client
-from sabir.contract.protocols import Access
+from sabir.contract.provider import Access
 from sabir.errors import SettingsInvalid
 from sabir_testing.loopback import PATIENCE
 

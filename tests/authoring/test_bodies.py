@@ -1,7 +1,7 @@
 """Any bytes become JSON of a known shape, or one of the library's errors (law 10)."""
 
 import pytest
-from sabir.authoring.bodies import CountsNoTokens, first_count, left_over, read_count, read_object
+from sabir.authoring.bodies import first_count, left_over, read_count, read_object
 from sabir.contract.scope import DecodeScope
 from sabir.errors import ResponseInvalid
 from sabir.vocabulary.target import Target
@@ -41,13 +41,6 @@ def test_an_answer_without_a_count_is_an_invalid_response(body: bytes) -> None:
     assert read_count(b'{"tokens": 7}', "tokens", "acme.wire") == 7
     with pytest.raises(ResponseInvalid, match=r"^acme\.wire answered a count with .*; expected tokens$"):
         read_count(body, "tokens", "acme.wire")
-
-
-def test_a_dialect_that_counts_no_tokens_asks_for_none() -> None:
-    """What nobody asked for cannot be read (law 10)."""
-    assert CountsNoTokens().encode_count({}, SCOPE.target) is None  # type: ignore[func-returns-value]
-    with pytest.raises(ResponseInvalid, match="CountsNoTokens counts no tokens"):
-        CountsNoTokens().decode_count(b'{"tokens": 7}')
 
 
 def test_what_is_left_over_says_something() -> None:

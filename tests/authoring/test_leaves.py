@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 from sabir.authoring.leaves import arguments_text, arguments_value, error_text, hints_of, lose, result_text, stand_in
-from sabir.contract.scope import Entry, LossLog, Tables, TurnScope
+from sabir.contract.scope import Entry, LossLog, TurnScope
+from sabir.contract.tables import Tables
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import MediaPart, TextPart
 from sabir.vocabulary.target import Target

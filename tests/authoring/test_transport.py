@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from sabir.authoring.access import KeySource
 from sabir.authoring.transport import Kept, Library, OwnConnection, keep, kept, send
-from sabir.contract.protocols import WireRequest
+from sabir.contract.provider import WireRequest
 from sabir.errors import ProviderBroken
 from sabir_testing.loopback import PATIENCE, Server, head, whole
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import sabir
 from sabir.authoring.inprocess import InProcessConnection, Served
-from sabir.contract.protocols import Access, WireRequest
+from sabir.contract.provider import Access, WireRequest
 from sabir_cli.main import main
 from sabir_echo.plugin import Echo, serve
 

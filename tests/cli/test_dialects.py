@@ -81,4 +81,4 @@ def test_capabilities_are_read_from_the_tables() -> None:
 
     assert carries["media"]["user"]["image"] == ["url", "data"]
     assert {(side, kind) for side, kinds in carries["media"].items() for kind in kinds} == set(tables.media)
-    assert carries["citations"] is (tables.citations == "native")
+    assert carries["citations"] is (tables.roles.citations == "native")

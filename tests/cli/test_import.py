@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sabir
-from sabir_echo.dialect import PlainDialect
+from sabir.authoring import Dialect
+from sabir_echo.dialect import PLAIN
 from sabir_echo.plugin import Echo
 
 from tests.cli.command import error_line, run
@@ -337,10 +339,8 @@ class Twin(Echo):
 
     name = "twin"
 
-    def dialect(self, short_name: str) -> PlainDialect:
-        found = PlainDialect()
-        found.name = "twin.plain"
-        return found
+    def dialect(self, short_name: str) -> Dialect:
+        return replace(PLAIN, name="twin.plain")
 
 
 def test_a_request_that_several_dialects_read_is_not_guessed(folder: Path, command: Command) -> None:

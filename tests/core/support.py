@@ -18,9 +18,11 @@ from typing import Any, Literal
 
 import httpx2
 from sabir.base.values import JSONValue
+from sabir.contract.dialect import DecodedHistory, Dialect
 from sabir.contract.framing import ServerEvent
-from sabir.contract.protocols import Access, DecodedHistory, WireRequest
-from sabir.contract.scope import DecodeScope, Entry, LossLog, RequestScope, Tables, Turn, TurnScope
+from sabir.contract.provider import Access, WireRequest
+from sabir.contract.scope import DecodeScope, Entry, LossLog, RequestScope, Turn, TurnScope
+from sabir.contract.tables import Tables
 from sabir.errors import (
     AuthenticationFailed,
     CallError,
@@ -46,7 +48,7 @@ MOST_AT_ONCE = 1_000_000
 SCOPE = DecodeScope(Target(provider="tiny", dialect="tiny.talk", model="m", endpoint="http://tiny"))
 
 
-class TinyDialect:
+class TinyDialect(Dialect):
     """Text, calls and images by their bytes; everything that a test of core needs, and no more."""
 
     name = "tiny.talk"
@@ -55,10 +57,14 @@ class TinyDialect:
     streaming_fields: Mapping[str, JSONValue] = {"stream": True}
 
     def __init__(self, counts: bool = False) -> None:
-        self.counts = counts
+        if not counts:
+            vars(self)["encode_count"] = None
 
-    def path(self, target: Target, *, streaming: bool) -> str:
-        return "/stream" if streaming else "/talk"
+    def path(self, target: Target) -> str:
+        return "/talk"
+
+    def stream_path(self, target: Target) -> str:
+        return "/stream"
 
     def family(self, model: str) -> str:
         return "tiny"
@@ -71,8 +77,8 @@ class TinyDialect:
         settings = {name: value for name in WIRE_SETTINGS if (value := scope.settings.take(name)) is not None}
         return {"model": scope.target.model, "options": list(scope.option_names.values()), "settings": settings}
 
-    def encode_count(self, body: Mapping[str, JSONValue], target: Target) -> tuple[str, Mapping[str, JSONValue]] | None:
-        return ("/count", {"turns": body["turns"]}) if self.counts else None
+    def encode_count(self, body: Mapping[str, JSONValue], target: Target) -> tuple[str, Mapping[str, JSONValue]]:
+        return "/count", {"turns": body["turns"]}
 
     def decode_count(self, body: bytes) -> int:
         return int(json.loads(body)["tokens"])

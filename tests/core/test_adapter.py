@@ -9,7 +9,7 @@ import pytest
 import sabir
 from sabir.calling.adapter import Adapter, ModelAdapter
 from sabir.calling.telemetry import redact
-from sabir.contract.protocols import FetchedMedia, TokenCount
+from sabir.contract.provider import FetchedMedia, TokenCount
 from sabir.discovery import registry
 from sabir.errors import (
     CallError,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sabir
 from sabir.calling.adapter import ModelAdapter
-from sabir.contract.protocols import FetchedMedia
+from sabir.contract.provider import FetchedMedia
 from sabir.contract.scope import LossLog, Turn, TurnScope
 from sabir.vocabulary.messages import Message
 

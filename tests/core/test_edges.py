@@ -11,7 +11,7 @@ import sabir
 from sabir.calling.drive import Done, SyncWire, Wire, drive_sync
 from sabir.calling.exchange import Emit, Exchange, Script, stream_script
 from sabir.calling.stream import ReplyStream, SyncReplyStream
-from sabir.contract.protocols import FetchedMedia, WireRequest
+from sabir.contract.provider import FetchedMedia, WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.discovery.registry import Registry
 from sabir.discovery.registry import default_registry as registry

@@ -26,7 +26,7 @@ from sabir.calling.exchange import (
     folded_script,
     stream_script,
 )
-from sabir.contract.protocols import TokenCount, WireRequest
+from sabir.contract.provider import TokenCount, WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.errors import (
     AuthenticationFailed,

@@ -13,8 +13,9 @@ from sabir.calling.calls import Adapter, CallArguments, Messages
 from sabir.calling.fallback import MOVES_ON, FallbackAdapter, fallback
 from sabir.calling.relay import way_along
 from sabir.calling.stream import ReplyStream, SyncReplyStream
-from sabir.contract.protocols import Access, FetchedMedia, Rendering, TokenCount, WireRequest
-from sabir.contract.scope import Tables
+from sabir.contract.dialect import Rendering
+from sabir.contract.provider import Access, FetchedMedia, TokenCount, WireRequest
+from sabir.contract.tables import Tables
 from sabir.discovery import registry
 from sabir.errors import (
     AuthenticationFailed,

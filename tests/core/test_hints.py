@@ -11,15 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 from sabir.authoring.leaves import hints_of
-from sabir.contract.protocols import Rendering
-from sabir.contract.scope import LossLog, RequestScope, Side, Tables, Turn, TurnScope
+from sabir.contract.dialect import Dialect, Rendering
+from sabir.contract.scope import LossLog, RequestScope, Turn, TurnScope
+from sabir.contract.tables import Calls, Side, Tables
 from sabir.errors import BuilderError, OptionInvalid, SettingsInvalid
 from sabir.options.option import Option
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import MediaPart
-from sabir_testing.histories.toys import ToyDialect, toy_target
+from sabir_testing.histories.toys import toy, toy_target
 
 URL = "https://e.org/a.png"
 
@@ -35,29 +36,33 @@ class Offered(BaseModel):
     deferred: bool | None = None
 
 
-class HintedDialect(ToyDialect):
-    """A wire whose items and options say the hints that its leaf functions saw, and whether there were others."""
-
-    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> list[Any]:
-        media = [piece for entry in turn.entries for piece in entry.pieces if isinstance(piece, MediaPart)]
-        return [{"turn": len(turn.entries), "media": [seen(piece, scope) for piece in media]}]
-
-    def encode_request(self, scope: RequestScope) -> Mapping[str, Any]:
-        return {"options": [seen(option, scope) for option in scope.options]}
-
-
 def seen(piece: MediaPart | Option, scope: TurnScope | RequestScope) -> dict[str, Any]:
     """What a leaf function sees: all sections at all, and its own."""
     assert set(piece.vendor) <= {"toy"}
     return dict(hints_of(piece, scope))
 
 
+def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Any]:
+    media = [piece for entry in turn.entries for piece in entry.pieces if isinstance(piece, MediaPart)]
+    return [{"turn": len(turn.entries), "media": [seen(piece, scope) for piece in media]}]
+
+
+def encode_request(scope: RequestScope) -> Mapping[str, Any]:
+    return {"options": [seen(option, scope) for option in scope.options]}
+
+
+def hinted(name: str, media: Mapping[Any, MediaRule], **calls: Any) -> Dialect:
+    """A wire whose items and options say the hints that its functions saw, and whether there were others."""
+    tables = Tables(media=media, calls=Calls(**calls))
+    return toy(name, tables, encode_turn=encode_turn, encode_request=encode_request)
+
+
 def rows(side: Side, hints: type[BaseModel] | None) -> dict[Any, MediaRule]:
     return {(side, "image"): MediaRule(url="", data="", hints=hints), (side, "audio"): MediaRule(url="")}
 
 
-WIRE = HintedDialect("toy.hinted", Tables(media=rows("user", Shown) | rows("results", Shown), option_hints=Offered))
-SILENT = HintedDialect("toy.silent", Tables(media=rows("user", None)))
+WIRE = hinted("toy.hinted", rows("user", Shown) | rows("results", Shown), hints=Offered)
+SILENT = hinted("toy.silent", rows("user", None))
 """As a dialect that was written before there were hints."""
 
 
@@ -65,15 +70,15 @@ class Narrowed(Shown):
     crop: list[int] | None = Field(default=None, exclude=True)
 
 
-ELSEWHERE = HintedDialect("toy.elsewhere", Tables(media=rows("user", Narrowed)))
+ELSEWHERE = hinted("toy.elsewhere", rows("user", Narrowed))
 """As a further dialect of one provider."""
 
 
-def rendered(*messages: Message, options: list[Option] | None = None, wire: ToyDialect = WIRE) -> Rendering:
+def rendered(*messages: Message, options: list[Option] | None = None, wire: Dialect = WIRE) -> Rendering:
     return Renderer(wire, toy_target(wire)).render(messages, options or ())
 
 
-def shown(vendor: Any, wire: ToyDialect = WIRE, url: str = URL) -> tuple[Any, list[tuple[str, str]]]:
+def shown(vendor: Any, wire: Dialect = WIRE, url: str = URL) -> tuple[Any, list[tuple[str, str]]]:
     """The hints that the leaf function saw with an image, and the losses."""
     rendering = rendered(sabir.user(sabir.image(url, vendor=vendor)), wire=wire)
     [media] = [item["media"] for item in json.loads(rendering.body_bytes)["turns"]]
@@ -81,7 +86,7 @@ def shown(vendor: Any, wire: ToyDialect = WIRE, url: str = URL) -> tuple[Any, li
     return media[0], [(loss.path, loss.reason) for loss in rendering.losses]
 
 
-def offered(vendor: Any, wire: ToyDialect = WIRE) -> tuple[Any, list[tuple[str, str, str]]]:
+def offered(vendor: Any, wire: Dialect = WIRE) -> tuple[Any, list[tuple[str, str, str]]]:
     rendering = rendered(sabir.user("?"), options=[Option.from_schema("f", "", {}, vendor=vendor)], wire=wire)
     [option] = json.loads(rendering.body_bytes)["options"]
     return option, [(loss.message_id, loss.path, loss.reason) for loss in rendering.losses]
@@ -241,7 +246,7 @@ vendors = st.builds(
 
 
 @given(vendor=vendors, wire=st.sampled_from([WIRE, SILENT]))
-def test_every_section_is_in_what_the_leaf_saw_or_in_the_losses(vendor: Any, wire: HintedDialect) -> None:
+def test_every_section_is_in_what_the_leaf_saw_or_in_the_losses(vendor: Any, wire: Dialect) -> None:
     """Law 2: field by field, but for what stands beside the target's own section."""
     taken, losses = shown(vendor, wire)
     lost = {path for path, _ in losses}

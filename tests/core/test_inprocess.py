@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from sabir.authoring.inprocess import InProcessConnection, Served
-from sabir.contract.protocols import Connection, WireRequest
+from sabir.contract.provider import Connection, WireRequest
 
 REQUEST = WireRequest("/echo", b"hello")
 

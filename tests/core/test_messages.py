@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 from sabir.base.models import Frozen
-from sabir.contract.protocols import Rendering
+from sabir.contract.dialect import Rendering
 from sabir.errors import HistoryInvalid
 from sabir.hooks.builders import MessageBuilder, OptionResultBuilder, Step, group_steps
 from sabir.options.answers import answer_sync, unanswered

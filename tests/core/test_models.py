@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from sabir.base.models import load_as
-from sabir.contract.protocols import DecodedHistory
+from sabir.contract.dialect import DecodedHistory
 from sabir.contract.scope import DecodeScope
 from sabir.reading.fold import ReplyBuilder, decode_call
 from sabir.vocabulary.constructors import user

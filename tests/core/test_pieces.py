@@ -4,14 +4,14 @@ import json
 
 import pytest
 from sabir.base.losses import Loss, refuse
-from sabir.contract.scope import Tables
+from sabir.contract.tables import Tables
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import KnownPart, MediaPart, ReasoningPart, RefusalPart, TextPart
 from sabir_testing.histories.samples import said
-from sabir_testing.histories.toys import HOISTED, INLINE, ToyDialect, toy_target
+from sabir_testing.histories.toys import HOISTED, INLINE, toy, toy_target
 
 ABROAD = Origin(provider="acme", dialect="acme.wire", model="m")
 HOME = Origin(provider="toy", dialect=INLINE.name, model="m-1")
@@ -122,7 +122,7 @@ def test_a_kept_prefix_tells_of_withheld_state_again() -> None:
 def test_parameters_of_a_type_are_lost_where_the_wire_takes_none(takes: bool, lost: list[tuple[str, str]]) -> None:
     """The rule is for the type without them."""
     rule = MediaRule(data="audio/l16", parameters=takes)
-    wire = ToyDialect("toy.sounds", Tables(media={("user", "audio"): rule}))
+    wire = toy("toy.sounds", Tables(media={("user", "audio"): rule}))
     sound = MediaPart(modality="audio", url="data:audio/L16;codec=pcm;rate=24000;base64,AAA=")
 
     losses = Renderer(wire, toy_target(wire)).render([spoken(sound, origin=None, policy="user")]).losses

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sabir.contract.protocols import Provider
+from sabir.contract.provider import Provider
 from sabir.discovery import points
 from sabir.discovery.registry import ModelName, ProviderStatus, Registry, default_registry
 from sabir.errors import (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from sabir.contract.protocols import WireRequest
+from sabir.contract.provider import WireRequest
 from sabir.errors import AuthenticationFailed, RateLimited, SettingsInvalid
 from sabir.options.option import Option
 from sabir.vocabulary.settings import (

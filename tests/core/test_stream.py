@@ -14,7 +14,7 @@ from sabir.calling.drive import SyncWire, Wire
 from sabir.calling.exchange import Exchange, Script, stream_script
 from sabir.calling.stream import ReplyStream, SyncReplyStream
 from sabir.contract.framing import ServerEvent
-from sabir.contract.protocols import WireRequest
+from sabir.contract.provider import WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, ConnectionFailed, RateLimited, ResponseInvalid, StreamBroken
 from sabir.reading.incoming import StreamState

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.contract.protocols import Access, Connection
+from sabir.contract.provider import Access, Connection
 from sabir.discovery import registry
 from sabir.errors import AuthenticationFailed, CallError, ServerFailed, StreamBroken
 from sabir.hooks.plugins import Hooks

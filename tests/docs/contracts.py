@@ -1,15 +1,10 @@
 """The reference of the contracts: the Protocols of sabir.contract, and the hooks of sabir.hooks, by member."""
 
-from collections.abc import Mapping
-
-from sabir.contract import protocols as contracts
-from sabir.contract import scope
-from sabir.contract.framing import ServerEvent
+import sabir
+from sabir import authoring
+from sabir.contract import provider
 from sabir.hooks import specs as hookspecs
 from sabir.hooks.plugins import KNOWN_HOOKS
-from sabir.vocabulary.media import MediaRule
-from sabir.vocabulary.settings import SettingsReader
-from sabir.vocabulary.target import ModelInfo, Target
 
 from tests.docs.sources import (
     Entry,
@@ -23,40 +18,31 @@ from tests.docs.sources import (
 from tests.docs.surface import lines_of
 
 PROTOCOLS = (
-    "Provider", "Dialect", "Decoder", "Connection", "WireHead", "WireResponse", "AsyncWireResponse", "Fetcher",
+    "Provider", "Decoder", "Framing", "Connection", "WireHead", "WireResponse", "AsyncWireResponse", "Fetcher",
 )  # fmt: skip
-VALUES: Mapping[str, type] = {
-    "Access": contracts.Access,
-    "WireRequest": contracts.WireRequest,
-    "Tables": scope.Tables,
-    "MediaRule": MediaRule,
-    "IdentifierRule": scope.IdentifierRule,
-    "ModelInfo": ModelInfo,
-    "Target": Target,
-    "Turn": scope.Turn,
-    "Entry": scope.Entry,
-    "TurnScope": scope.TurnScope,
-    "RequestScope": scope.RequestScope,
-    "SettingsReader": SettingsReader,
-    "Splice": scope.Splice,
-    "DecodeScope": scope.DecodeScope,
-    "LossLog": scope.LossLog,
-    "ServerEvent": ServerEvent,
-    "TokenCount": contracts.TokenCount,
-    "FetchedMedia": contracts.FetchedMedia,
-}
-"""What the Protocols' members take and give."""
+VALUES = (
+    "Dialect", "Tables", "Roles", "MediaRule", "Calls", "IdentifierRule", "Access", "WireRequest", "ModelInfo", "Target",
+    "Turn", "Entry", "TurnScope", "RequestScope", "SettingsReader", "Splice", "DecodeScope", "LossLog", "ServerEvent",
+    "TokenCount", "FetchedMedia",
+)  # fmt: skip
+"""What the Protocols' members take and give; a dialect first."""
+
+
+def named(name: str) -> type:
+    """What a door calls so."""
+    found: type = getattr(authoring if name in authoring.__all__ else sabir, name)
+    return found
 
 
 def protocols() -> str:
     """Every Protocol with its attributes and methods."""
-    return "\n\n".join(_section(getattr(contracts, name)) for name in PROTOCOLS)
+    return "\n\n".join(_section(named(name)) for name in PROTOCOLS)
 
 
 def values() -> str:
     """The values that the Protocols speak of, with their fields."""
-    aliases = [line for name in ("SABIR_API", "ApiKey") for line in lines_of(describe_constant(name, contracts))]
-    return "\n".join([*aliases, *(line for cls in VALUES.values() for line in lines_of(_entry(cls)))])
+    aliases = [line for name in ("SABIR_API", "ApiKey") for line in lines_of(describe_constant(name, provider))]
+    return "\n".join([*aliases, *(line for name in VALUES for line in lines_of(_entry(named(name))))])
 
 
 def hooks() -> str:

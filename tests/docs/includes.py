@@ -1,6 +1,6 @@
 """Code that a page shows as it stands in the project: written by `python -m tests.docs.generate`.
 
-<!-- include: plugins/echo/src/sabir_echo/dialect.py#PlainDialect.tables, PlainDialect.encode_turn -->
+<!-- include: plugins/echo/src/sabir_echo/dialect.py#PlainDecoder.feed, encode_turn -->
 ```python
 …                          replaced by those definitions, in that order, without the indent of their class
 ```

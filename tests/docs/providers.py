@@ -5,8 +5,8 @@ from unittest.mock import patch
 
 import sabir
 from pydantic import BaseModel
-from sabir.contract.protocols import Access
-from sabir.contract.scope import Tables
+from sabir.contract.provider import Access
+from sabir.contract.tables import Tables
 from sabir_openai.chat_dialect import QUIRKS
 
 from tests.docs.settings import dialects, own_providers
@@ -41,7 +41,7 @@ def hint_list() -> str:
     for name in dialects():
         tables = sabir.dialect(name).dialect.tables
         takers = {f"{modality}, {side}": rule.hints for (side, modality), rule in tables.media.items()}
-        takers["option"] = tables.option_hints
+        takers["option"] = tables.calls.hints
         found = [f"- `{name}`, {what}: {_fields(model)}" for what, model in takers.items() if model is not None]
         lines += found or [f"- `{name}`: none"]
     return "\n".join(lines)

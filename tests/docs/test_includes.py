@@ -49,19 +49,21 @@ def test_a_quotation_is_no_example() -> None:
 
 def test_a_method_stands_without_the_indent_of_its_class() -> None:
     """As it is read on a page."""
-    assert included(DIALECT, "PlainDialect.encode_turn").startswith("def encode_turn(self")
+    assert included(DIALECT, "PlainDecoder.feed").startswith("def feed(self")
 
 
 def test_attributes_stand_close_and_functions_apart() -> None:
     """Several names make one block."""
-    code = included(DIALECT, "PlainDialect.name, PlainDialect.messages_field, PlainDialect.decoder")
+    code = included(DIALECT, "NAME, KNOWN_FIELDS, encode_turn")
 
-    assert code.startswith('name = "echo.plain"\nmessages_field = "messages"\n\ndef decoder(')
+    assert code.startswith(
+        'NAME = "echo.plain"\nKNOWN_FIELDS = {"model", "options", "settings", "messages"}\n\ndef encode_turn('
+    )
 
 
 @pytest.mark.parametrize(
     ("path", "name"),
-    [(DIALECT, "PlainDialect.nothing"), ("plugins/echo/pyproject.toml", "[nothing]"), ("README.md", "nothing")],
+    [(DIALECT, "PlainDecoder.nothing"), ("plugins/echo/pyproject.toml", "[nothing]"), ("README.md", "nothing")],
 )
 def test_what_a_file_does_not_have_is_an_error(path: str, name: str) -> None:
     """A renamed function must not leave an empty block."""

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sabir.authoring.inprocess import InProcessConnection, Served
 from sabir.calling.adapter import ModelAdapter, adapter
-from sabir.contract.protocols import Access, Connection, Decoder, Dialect, Provider
+from sabir.contract.dialect import Decoder, Dialect
+from sabir.contract.provider import Access, Connection, Provider
 from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, InvalidRequest, RateLimited, ResponseInvalid, ServerFailed, SettingsInvalid
 from sabir.options.answers import answer_sync
@@ -18,7 +19,7 @@ from sabir.vocabulary.constructors import image, system, user
 from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, Usage
 from sabir.vocabulary.settings import Settings
 from sabir.vocabulary.target import Target
-from sabir_echo.dialect import PlainDialect
+from sabir_echo.dialect import PLAIN
 from sabir_echo.plugin import Echo, echo
 
 ONCE = Settings(retries=0)
@@ -114,7 +115,7 @@ def test_text_and_calls_keep_their_order() -> None:
     call = {"call": {"id": "1", "name": "weather", "arguments": "{}"}}
     usage = {"input_tokens": 1, "output_tokens": 1}
     pieces = [{"text": "a "}, {"text": "b"}, call, {"text": "c"}, {"finish": "call", "usage": usage}]
-    reply = PlainDialect().decode(json.dumps(pieces).encode(), SCOPE)
+    reply = PLAIN.decode(json.dumps(pieces).encode(), SCOPE)
 
     assert [message.text or (message.call and message.call.option_name) for message in reply.messages] == [
         "a b",
@@ -229,7 +230,7 @@ def test_a_body_that_is_no_answer_is_the_librarys_own_error(body: bytes) -> None
             return InProcessConnection(lambda request: Served(200, [body]))
 
     with pytest.raises(ResponseInvalid) as caught:
-        ModelAdapter(Broken(), PlainDialect(), "any", Access()).complete_sync("x", settings=ONCE)
+        ModelAdapter(Broken(), PLAIN, "any", Access()).complete_sync("x", settings=ONCE)
 
     assert "\n" not in str(caught.value)
 
@@ -241,4 +242,4 @@ def test_a_dialect_is_pure(llm: ModelAdapter) -> None:
     after = llm.render([*chat, user("c")]).body["messages"]
 
     assert json.dumps(after[:3]) == json.dumps(before)
-    assert PlainDialect().family("any") == "echo"
+    assert PLAIN.family("any") == "echo"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import sabir
 from sabir.calling.pure import PureDialect
-from sabir.contract.protocols import DecodedHistory
+from sabir.contract.dialect import DecodedHistory
 from sabir.contract.scope import DecodeScope
 from sabir.errors import SabirError
 from sabir.reading.incoming import StreamState

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.contract.protocols import Rendering
+from sabir.contract.dialect import Rendering
 from sabir.contract.scope import DecodeScope
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, Origin
@@ -307,7 +307,7 @@ def test_a_path_keeps_the_models_folder_and_is_quoted() -> None:
     """A tuned model is not below `models/`."""
     target = Target(provider="google", dialect=GENERATE_CONTENT.name, model="tunedModels/my own")
 
-    assert GENERATE_CONTENT.path(target, streaming=False) == "/v1beta/tunedModels/my%20own:generateContent"
+    assert GENERATE_CONTENT.path(target) == "/v1beta/tunedModels/my%20own:generateContent"
 
 
 def test_a_count_at_vertex_has_fields_of_its_own() -> None:

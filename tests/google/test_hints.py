@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.contract.protocols import Rendering
+from sabir.contract.dialect import Rendering
 from sabir.options.option import Option
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message

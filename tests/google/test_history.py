@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.contract.protocols import DecodedHistory
+from sabir.contract.dialect import DecodedHistory
 from sabir.errors import HistoryInvalid
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import MediaPart, OpaquePart, TextPart

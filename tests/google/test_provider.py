@@ -14,7 +14,7 @@ import sabir_google
 from google import genai
 from google.genai.types import HttpOptions
 from google.oauth2.credentials import Credentials
-from sabir.contract.protocols import Access, WireRequest
+from sabir.contract.provider import Access, WireRequest
 from sabir.errors import (
     SettingsInvalid,
 )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import sabir
 from pydantic import BaseModel
-from sabir.contract.protocols import Rendering
+from sabir.contract.dialect import Rendering
 from sabir.options.option import Option
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.settings import Settings

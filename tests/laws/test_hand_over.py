@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.contract.protocols import Rendering
+from sabir.contract.dialect import Rendering
 from sabir.discovery.registry import default_registry
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer

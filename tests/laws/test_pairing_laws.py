@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.contract.protocols import Rendering
-from sabir.contract.scope import LossLog, RequestScope, Tables, Turn, TurnScope
+from sabir.contract.dialect import Dialect, Rendering
+from sabir.contract.scope import LossLog, RequestScope, Turn, TurnScope
+from sabir.contract.tables import Roles, Tables
 from sabir.errors import RenderingRefused
 from sabir.rendering.pairing import side_of
 from sabir.rendering.renderer import Renderer
@@ -20,7 +22,7 @@ from sabir.vocabulary.parts import MediaPart, OpaquePart, Part, ReasoningPart, T
 from sabir.vocabulary.settings import Settings
 from sabir.vocabulary.target import ModelInfo, Target
 from sabir_testing.histories.drawn import hints, texts
-from sabir_testing.histories.toys import FILLER, INLINE, PARTED, STRICT, TOYS, StrictDialect, ToyDialect
+from sabir_testing.histories.toys import FILLER, INLINE, PARTED, STRICT, TOYS, toy
 from sabir_testing.kit.properties import impurities
 
 from tests.laws.every import on_every
@@ -29,11 +31,11 @@ from tests.laws.histories import histories, messages
 wires = pytest.mark.parametrize("wire", TOYS, ids=lambda wire: wire.name)
 
 
-def renderer(wire: ToyDialect) -> Renderer:
+def renderer(wire: Dialect) -> Renderer:
     return Renderer(wire, Target(provider="toy", dialect=wire.name, model="m-1"))
 
 
-def render(wire: ToyDialect, history: Sequence[Message], with_renderer: Renderer | None = None) -> Rendering | None:
+def render(wire: Dialect, history: Sequence[Message], with_renderer: Renderer | None = None) -> Rendering | None:
     try:
         return (with_renderer or renderer(wire)).render(history)
     except RenderingRefused:
@@ -46,7 +48,7 @@ def items(rendering: Rendering | None) -> list[dict[str, Any]]:
 
 @given(history=histories)
 @on_every(TOYS)
-def test_every_history_renders_to_complete_pairs_only(wire: ToyDialect, history: list[Message]) -> None:
+def test_every_history_renders_to_complete_pairs_only(wire: Dialect, history: list[Message]) -> None:
     """Law 1: each call's results follow its turn at once, each id once, no empty piece (PJ-53, UP-14, UP-15)."""
     waiting: dict[str, str] = {}
     seen: set[str] = set()
@@ -70,7 +72,7 @@ def test_every_history_renders_to_complete_pairs_only(wire: ToyDialect, history:
 @given(history=histories, data=st.data())
 @on_every(TOYS)
 def test_a_message_of_an_unknown_kind_changes_nothing_and_is_told(
-    wire: ToyDialect, history: list[Message], data: st.DataObject
+    wire: Dialect, history: list[Message], data: st.DataObject
 ) -> None:
     """A newer writer's payload opens, closes and parts nothing; the prefix before it is kept all the same."""
     place = data.draw(st.integers(0, len(history)))
@@ -92,13 +94,13 @@ def test_a_message_of_an_unknown_kind_changes_nothing_and_is_told(
 
 @given(history=histories)
 @on_every(TOYS)
-def test_a_turn_is_told_what_stands_before_it(wire: ToyDialect, history: list[Message]) -> None:
+def test_a_turn_is_told_what_stands_before_it(wire: Dialect, history: list[Message]) -> None:
     """Law 1, order: a turn that came to nothing is none; by what it follows a dialect keeps its wire's order."""
     previous = None
     for item in items(render(wire, history)):
         if "follows" in item:
             assert item["follows"] == previous
-        if item["side"] == "system" and wire.tables.later_system == "after_user":
+        if item["side"] == "system" and wire.tables.roles.later_system == "after_user":
             assert previous in ("user", "results", "system")
         if wire is STRICT and previous == "system":
             assert item["side"] in ("assistant", "system")
@@ -107,7 +109,7 @@ def test_a_turn_is_told_what_stands_before_it(wire: ToyDialect, history: list[Me
 
 @given(history=histories)
 @on_every(TOYS)
-def test_nothing_is_lost_silently(wire: ToyDialect, history: list[Message]) -> None:
+def test_nothing_is_lost_silently(wire: Dialect, history: list[Message]) -> None:
     """Law 2: each call, result and part is in the body as it was, or its message is in the losses."""
     try:
         rendering = renderer(wire).render(history)
@@ -131,7 +133,7 @@ def test_nothing_is_lost_silently(wire: ToyDialect, history: list[Message]) -> N
 @given(history=histories, more=histories)
 @on_every(TOYS)
 def test_appending_never_changes_what_a_closed_prefix_rendered_to(
-    wire: ToyDialect, history: list[Message], more: list[Message]
+    wire: Dialect, history: list[Message], more: list[Message]
 ) -> None:
     """Law 4: a message of the user's closes what stands before it, whatever comes after (PJ-22, UP-14)."""
     closer = Message(policy="user", payload={"kind": "parts", "parts": [{"kind": "text", "text": "§"}]})
@@ -149,7 +151,7 @@ def test_appending_never_changes_what_a_closed_prefix_rendered_to(
 
 @wires
 @given(data=st.data())
-def test_a_kept_prefix_gives_the_bytes_of_a_fresh_rendering(wire: ToyDialect, data: st.DataObject) -> None:
+def test_a_kept_prefix_gives_the_bytes_of_a_fresh_rendering(wire: Dialect, data: st.DataObject) -> None:
     """Law 5, over random appends, truncations, forks, edits and reused message objects."""
     kept = renderer(wire)
     conversations: list[list[Message]] = [data.draw(histories)]
@@ -177,7 +179,7 @@ def test_a_kept_prefix_gives_the_bytes_of_a_fresh_rendering(wire: ToyDialect, da
 
 @given(history=histories)
 @on_every(TOYS)
-def test_rendering_is_pure(wire: ToyDialect, history: list[Message]) -> None:
+def test_rendering_is_pure(wire: Dialect, history: list[Message]) -> None:
     """Law 6: no clock, no randomness, no network, no disk; its messages stay as they were, its bytes repeat."""
     before = [message.model_dump_json() for message in history]
     make = renderer(wire)
@@ -191,7 +193,7 @@ def test_rendering_is_pure(wire: ToyDialect, history: list[Message]) -> None:
 
 @given(history=histories, shuffled=st.lists(hints, min_size=10, max_size=10))
 @on_every(TOYS)
-def test_role_hints_change_no_pairing(wire: ToyDialect, history: list[Message], shuffled: list[Any]) -> None:
+def test_role_hints_change_no_pairing(wire: Dialect, history: list[Message], shuffled: list[Any]) -> None:
     """Law 7: whatever the hints say, the same results answer the same calls (PJ-08)."""
 
     def pairs(of: list[Message]) -> list[tuple[Any, ...]]:
@@ -271,7 +273,7 @@ def test_a_prefix_dies_with_its_messages() -> None:
 
 @given(text=texts)
 @on_every(TOYS)
-def test_a_setting_that_the_dialect_never_looked_at_is_a_loss(wire: ToyDialect, text: str) -> None:
+def test_a_setting_that_the_dialect_never_looked_at_is_a_loss(wire: Dialect, text: str) -> None:
     """Law 2 for settings; the toy wires look at all of them, so nothing is reported."""
     history = [Message(policy="user", payload={"kind": "parts", "parts": [{"kind": "text", "text": text + "x"}]})]
 
@@ -370,7 +372,7 @@ def test_reasoning_stays_only_with_something_that_it_led_to(history: list[Messag
 
 @given(history=histories)
 @on_every(TOYS)
-def test_a_turn_knows_the_side_of_the_turn_before_it(wire: ToyDialect, history: list[Message]) -> None:
+def test_a_turn_knows_the_side_of_the_turn_before_it(wire: Dialect, history: list[Message]) -> None:
     """Order rules of a wire can be kept without looking back: the first turn that is not hoisted follows nothing."""
     previous = None
     for item in items(render(wire, history)):
@@ -471,7 +473,7 @@ def test_a_message_that_completes_a_pair_closes_nothing_before_it() -> None:
 
 def test_only_the_leading_system_turn_is_hoisted() -> None:
     """Where a wire takes later ones in their places, they stay there, whatever is closed."""
-    wire = ToyDialect("toy.both", Tables(media={}, leading_system="hoisted", later_system="inline"))
+    wire = toy("toy.both", Tables(Roles(leading_system="hoisted", later_system="inline")))
     history = [said("system", "s"), said("user", "a"), said("system", "t"), said("llm", "b"), said("user", "c")]
 
     rendering = renderer(wire).render(history)
@@ -492,13 +494,12 @@ def test_the_request_is_told_the_last_turn_that_came_to_something() -> None:
     """What closes a request is decided by what stands at its end, not by what was left out there."""
     seen: list[tuple[Any, ...]] = []
 
-    class Watching(StrictDialect):
-        def encode_request(self, scope: RequestScope) -> Any:
-            last = scope.last_turn
-            seen.append((scope.last_side, last and (last.side, last.follows)))
-            return super().encode_request(scope)
+    def encode_request(scope: RequestScope) -> Any:
+        last = scope.last_turn
+        seen.append((scope.last_side, last and (last.side, last.follows)))
+        return STRICT.encode_request(scope)
 
-    wire = Watching("toy.strict", STRICT.tables)
+    wire = replace(STRICT, encode_request=encode_request)
     asked, answered = said("user", "u"), said("llm", "b")
     for history in (
         [said("system", "s")],
@@ -522,12 +523,11 @@ def test_a_result_knows_the_entry_of_its_call() -> None:
     """A wire that pairs by more than an id finds it there, with its identifiers and state."""
     seen: list[Turn] = []
 
-    class Watching(ToyDialect):
-        def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
-            seen.append(turn)
-            return super().encode_turn(turn, scope, losses)
+    def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
+        seen.append(turn)
+        return INLINE.encode_turn(turn, scope, losses)
 
-    renderer(Watching("toy.inline", INLINE.tables)).render([*AGAIN_ROUND, *ROUND])
+    renderer(replace(INLINE, encode_turn=encode_turn)).render([*AGAIN_ROUND, *ROUND])
 
     calls = [entry for turn in seen if turn.side == "assistant" for entry in turn.entries]
     assert [entry.call for turn in seen if turn.side == "results" for entry in turn.entries] == calls
@@ -572,7 +572,7 @@ LATER = {
 
 @wires
 @pytest.mark.parametrize(("said", "loss", "sent"), LATER.values(), ids=LATER)
-def test_what_a_later_version_said_is_told(wire: ToyDialect, said: str, loss: str, sent: list[str]) -> None:
+def test_what_a_later_version_said_is_told(wire: Dialect, said: str, loss: str, sent: list[str]) -> None:
     """All else is sent; a message with an unknown hint goes on as its policy says."""
     [later] = loads(said + '"policy": "user"}')
     rendering = renderer(wire).render([users(TextPart(text="a")), later])
@@ -586,7 +586,7 @@ def test_a_data_url_without_a_type_is_of_the_type_that_the_hint_says(hint: str |
     """PJ-17, RFC 2397: without a whole type in either it is text, which no image is."""
     bare = MediaPart(modality="image", url="data:;base64,iVBORw0KGgo=", mime=hint)
     table = Tables(media={("user", "image"): MediaRule(data="image/png", parameters=True)})
-    rendering = renderer(ToyDialect("toy.typed", table)).render([users(bare)])
+    rendering = renderer(toy("toy.typed", table)).render([users(bare)])
     [piece] = [piece for item in items(rendering) for piece in item["pieces"]]
 
     if hint and hint.lower().startswith("image/png"):

@@ -6,30 +6,30 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from sabir.contract.protocols import Rendering
-from sabir.contract.scope import RequestScope, Splice, Tables
+from sabir.contract.dialect import Rendering
+from sabir.contract.scope import RequestScope, Splice
+from sabir.contract.tables import Roles, Tables
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, PartsPayload
 from sabir.vocabulary.parts import TextPart
 from sabir.vocabulary.settings import Settings
 from sabir.vocabulary.target import Target
-from sabir_testing.histories.toys import ToyDialect
+from sabir_testing.histories import toys
+from sabir_testing.histories.toys import toy
 
 from tests.laws.histories import histories
 
 
-class MarkingDialect(ToyDialect):
-    """A wire whose vendor settings say where items are marked, and what closes the request."""
-
-    def encode_request(self, scope: RequestScope) -> Mapping[str, Any]:
-        for place in scope.vendor.get("mark", ()):
-            scope.splices.append(Splice(place, b"}", b',"marked":true', f"settings.vendor.toy.mark.{place}"))
-        scope.closing.extend(scope.vendor.get("closing", ()))
-        scope.headers.update(scope.vendor.get("headers", {}))
-        return super().encode_request(scope)
+def encode_request(scope: RequestScope) -> Mapping[str, Any]:
+    """Vendor settings say where items are marked, and what closes the request."""
+    for place in scope.vendor.get("mark", ()):
+        scope.splices.append(Splice(place, b"}", b',"marked":true', f"settings.vendor.toy.mark.{place}"))
+    scope.closing.extend(scope.vendor.get("closing", ()))
+    scope.headers.update(scope.vendor.get("headers", {}))
+    return toys.encode_request(scope)
 
 
-WIRE = MarkingDialect("toy.marking", Tables(media={}))
+WIRE = toy("toy.marking", Tables(), encode_request=encode_request)
 
 
 def renderer() -> Renderer:
@@ -107,7 +107,7 @@ def test_closing_items_stand_after_all_turns_and_in_no_later_request() -> None:
 
 def test_closing_items_alone_are_a_request_where_system_text_is_hoisted() -> None:
     """A conversation of instructions alone gets its first item from the dialect, without a comma before it."""
-    hoisting = MarkingDialect("toy.hoisting", Tables(media={}, leading_system="hoisted"))
+    hoisting = toy("toy.hoisting", Tables(Roles(leading_system="hoisted")), encode_request=encode_request)
     made = Renderer(hoisting, Target(provider="toy", dialect="toy.hoisting", model="m-1"))
 
     assert items(render([said("system", "Sing.")], made, closing=[{"side": "user"}])) == [{"side": "user"}]

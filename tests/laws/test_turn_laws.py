@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sabir.base.losses import Loss
-from sabir.contract.protocols import Rendering
+from sabir.contract.dialect import Rendering
 from sabir.rendering.pairing import side_of
 from sabir.vocabulary.messages import Message
 from sabir_testing.histories.samples import JSON_KINDS, failed, said

@@ -11,7 +11,8 @@ import pytest
 import sabir
 from sabir.base.values import JSONValue
 from sabir.contract.framing import ServerEvent
-from sabir.contract.scope import DecodeScope, IdentifierRule
+from sabir.contract.scope import DecodeScope
+from sabir.contract.tables import IdentifierRule
 from sabir.options.answers import unanswered
 from sabir.reading.fold import Fold
 from sabir.rendering.turns import Identifiers

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import pytest
-from sabir.contract.protocols import FetchedMedia
+from sabir.contract.provider import FetchedMedia
 from sabir_media import GuardedFetcher
 
 Fetch: TypeAlias = Callable[[GuardedFetcher, str], FetchedMedia]

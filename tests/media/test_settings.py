@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
-from sabir.contract.protocols import Fetcher
+from sabir.contract.provider import Fetcher
 from sabir.errors import MediaRefused, SettingsInvalid
 from sabir_media import AddressRefused, FetchFailed, FetchTimedOut, GuardedFetcher, SizeRefused, TypeRefused
 

@@ -7,7 +7,7 @@ import httpcore2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.contract.protocols import FetchedMedia
+from sabir.contract.provider import FetchedMedia
 from sabir.errors import MediaRefused
 from sabir_media import ALLOWED_MIMES, AddressRefused, FetchFailed, FetchTimedOut, SizeRefused, TypeRefused
 from sabir_media.rules import Rules, read_rules

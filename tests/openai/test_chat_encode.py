@@ -8,7 +8,7 @@ import pytest
 import sabir
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 from pydantic import BaseModel, Field
-from sabir.contract.protocols import Rendering
+from sabir.contract.dialect import Rendering
 from sabir.options.option import Option
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload

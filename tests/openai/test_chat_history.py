@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.contract.protocols import DecodedHistory
+from sabir.contract.dialect import DecodedHistory
 from sabir.vocabulary.parts import MediaPart, OpaquePart, RefusalPart
 from sabir.vocabulary.settings import Settings
 

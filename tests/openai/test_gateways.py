@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sabir
 from sabir.authoring.catalogue import read_models
-from sabir.contract.protocols import Access, Provider, WireRequest
+from sabir.contract.provider import Access, Provider, WireRequest
 from sabir.errors import CredentialsMissing
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.settings import WIRE_SETTINGS, Settings

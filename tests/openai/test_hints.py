@@ -35,7 +35,7 @@ def test_an_endpoint_that_knows_no_strict_takes_none() -> None:
     assert rendering.body["tools"][0]["function"] == {"name": "look", "parameters": CITY}
     assert (told.kind, told.path) == ("dropped", "options[0].vendor.*.strict")
     assert rendering.body["messages"][0]["content"][1]["image_url"] == {"url": PIXEL, "detail": "low"}
-    assert variant("chat", 9).tables.variants["no_strict"].call_ids.longest == 9
+    assert variant("chat", 9).tables.variants["no_strict"].calls.ids.longest == 9
 
 
 @pytest.mark.parametrize(

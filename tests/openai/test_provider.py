@@ -2,7 +2,7 @@
 
 import openai
 import pytest
-from sabir.contract.protocols import Access, WireRequest
+from sabir.contract.provider import Access, WireRequest
 from sabir_openai.plugin import openai as provider
 from sabir_testing.loopback import Server, head
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import sabir
 from pydantic import BaseModel
-from sabir.contract.protocols import Rendering
+from sabir.contract.dialect import Rendering
 from sabir.contract.scope import DecodeScope
 from sabir.errors import SettingsInvalid
 from sabir.options.option import Option

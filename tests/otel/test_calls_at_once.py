@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sabir
 from opentelemetry.trace import get_current_span
-from sabir.contract.protocols import WireRequest
+from sabir.contract.provider import WireRequest
 
 from tests.otel.conftest import Probe, Recorded
 

@@ -175,7 +175,7 @@ def test_an_error_is_told_in_its_words_where_contents_are(recorded: Recorded, te
 
 def test_instructions_stand_apart_where_the_wire_has_a_place_for_them() -> None:
     """Where they are part of the conversation they stay there, as above."""
-    from sabir.contract.protocols import DecodedHistory
+    from sabir.contract.dialect import DecodedHistory
     from sabir_otel.asked import _contents
 
     history = DecodedHistory(messages=(sabir.system("Be brief."), sabir.user("Rain?")))

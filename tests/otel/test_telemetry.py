@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -14,6 +15,7 @@ from opentelemetry.trace import get_current_span
 from sabir.errors import CallError
 from sabir.hooks.plugins import Hooks, installed_hooks
 from sabir.vocabulary.target import Target
+from sabir_echo.dialect import PLAIN
 from sabir_otel import Telemetry
 from sabir_otel.conventions import DURATION, TOKEN_USAGE, target_attributes
 
@@ -201,7 +203,7 @@ def test_a_request_that_its_dialect_cannot_read_is_told_without_its_contents(
 ) -> None:
     """The rest is told."""
     telling(contents="span")
-    monkeypatch.setattr("sabir_echo.dialect.PlainDialect.decode_history", lambda *_: 1 / 0)
+    monkeypatch.setattr("sabir_echo.plugin.PLAIN", replace(PLAIN, decode_history=lambda *_: 1 / 0))
     sabir.adapter("echo:small").complete_sync("x")
 
     attributes = recorded.attributes()

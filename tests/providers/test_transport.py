@@ -12,7 +12,7 @@ import pytest
 import sabir
 import sabir_google
 from google import genai
-from sabir.contract.protocols import Access, Provider, WireRequest
+from sabir.contract.provider import Access, Provider, WireRequest
 from sabir.errors import ResponseInvalid, SettingsInvalid
 from sabir_testing.loopback import Server, head, whole
 

@@ -4,8 +4,9 @@ import json
 from typing import Any
 
 import sabir
+from sabir.contract.dialect import Rendering
 from sabir.contract.framing import ServerEvent
-from sabir.contract.protocols import Access, Connection, Rendering
+from sabir.contract.provider import Access, Connection
 from sabir.contract.scope import DecodeScope
 from sabir.discovery.registry import default_registry
 from sabir.errors import CallError

@@ -22,7 +22,8 @@ import httpx2  # noqa: F401
 import pytest
 import sabir
 import sniffio  # noqa: F401
-from sabir.contract.protocols import Access, Connection, Dialect, Provider
+from sabir.contract.dialect import Dialect
+from sabir.contract.provider import Access, Connection, Provider
 from sabir_acme.plugin import acme
 from sabir_testing import ProviderConformance
 

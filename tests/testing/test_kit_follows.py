@@ -14,7 +14,7 @@ import pytest
 import sabir
 import yaml
 from sabir.authoring.access import first_variable
-from sabir.contract.protocols import Access
+from sabir.contract.provider import Access
 from sabir.contract.scope import RequestScope
 from sabir.vocabulary.target import Target
 from sabir_testing import DOWNGRADED, FULL

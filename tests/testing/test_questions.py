@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 import sabir
-from sabir.contract.protocols import WireRequest
+from sabir.contract.provider import WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.reading.fold import ReplyBuilder
 from sabir_testing.cassettes import PROVENANCE_FIELDS, exchanges, provenance_of

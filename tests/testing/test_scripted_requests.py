@@ -11,7 +11,7 @@ from sabir_testing.scripted import (
     calls,
     reply,
 )
-from sabir_testing.scripted.plain import PlainDialect
+from sabir_testing.scripted.plain import PLAIN
 
 from tests.laws.histories import histories
 
@@ -77,7 +77,7 @@ def test_the_plain_wire_keeps_laws_1_and_2(history: list[sabir.Message]) -> None
     marked = list(mark(history))
     target = sabir.Target(provider="scripted", dialect="scripted.plain", model="m")
     try:
-        rendering = Renderer(PlainDialect(), target).render([each.message for each in marked])
+        rendering = Renderer(PLAIN, target).render([each.message for each in marked])
     except sabir.RenderingRefused:
         return
     body = rendering.body_bytes.decode()
@@ -105,7 +105,7 @@ def test_the_plain_wire_reads_its_own_requests() -> None:
     chat += sabir.answer_sync(chat, [weather])
     llm = ScriptedAdapter("Yes.")
     rendering = llm.render(chat, options=[weather], settings=sabir.Settings(seed=3))
-    found = PlainDialect().decode_history(rendering.body_bytes, DecodeScope(llm.target))
+    found = PLAIN.decode_history(rendering.body_bytes, DecodeScope(llm.target))
 
     policies = [each.result.option_name if each.result else each.policy for each in chat]
     assert [each.payload for each in found.messages] == [each.payload for each in chat]

@@ -3,10 +3,11 @@
 import json
 
 import pytest
+from sabir.contract.dialect import Dialect
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, Origin, PartsPayload
 from sabir.vocabulary.parts import Citation, ReasoningPart, TextPart
-from sabir_testing.histories.toys import HOISTED, INLINE, TOYS, ToyDialect, toy_target
+from sabir_testing.histories.toys import HOISTED, INLINE, TOYS, toy_target
 
 FOREIGN = Origin(provider="acme", dialect="acme.wire", model="m")
 BOUND = TextPart(text="x", state={"id": "text-0123"}, citations=(Citation(kind="page", source={"id": "cite-0123"}),))
@@ -30,7 +31,7 @@ def test_every_shape_is_taken_by_some_wire() -> None:
 
 
 @pytest.mark.parametrize("wire", TOYS, ids=lambda wire: wire.name)
-def test_nothing_bound_reaches_a_made_up_wire(wire: ToyDialect) -> None:
+def test_nothing_bound_reaches_a_made_up_wire(wire: Dialect) -> None:
     """State and citations of another maker stay behind."""
     rendering = Renderer(wire, toy_target(wire)).render(answered(FOREIGN))
 

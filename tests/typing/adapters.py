@@ -5,7 +5,7 @@ from typing import Unpack, assert_type
 import sabir
 from sabir.calling.calls import CallArguments, Messages
 from sabir.calling.stream import ReplyStream, SyncReplyStream
-from sabir.contract.protocols import Rendering
+from sabir.contract.dialect import Rendering
 from sabir.vocabulary.reply import Reply
 from sabir.vocabulary.target import Target
 

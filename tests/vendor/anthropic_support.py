@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sabir.base.losses import Loss
-from sabir.contract.protocols import DecodedHistory, Rendering
+from sabir.contract.dialect import DecodedHistory, Rendering
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, OptionResultPayload, PartsPayload
 from sabir.vocabulary.parts import TextPart

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sabir.base.losses import Loss
-from sabir.contract.protocols import DecodedHistory
+from sabir.contract.dialect import DecodedHistory
 
 _SAYS_NOTHING = {"detail": "auto", "type": "message"}
 _TEXTS = ("input_text", "output_text", "text")

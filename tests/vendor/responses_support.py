@@ -6,7 +6,7 @@ body.output ──walk──▶ must be met, in order, by the parts and calls of
 from collections.abc import Iterator
 from typing import Any
 
-from sabir.contract.protocols import Rendering
+from sabir.contract.dialect import Rendering
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
 from sabir.vocabulary.parts import OpaquePart, TextPart

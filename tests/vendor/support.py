@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sabir.contract.dialect import Dialect
 from sabir.contract.framing import ServerEventReader
-from sabir.contract.protocols import Dialect
 from sabir.contract.scope import DecodeScope
 from sabir.reading.fold import Fold
 from sabir.vocabulary.reply import Reply

@@ -6,7 +6,7 @@ UPDATE_AGENT_CONFIG ─▶ first ── anthropic.messages ─▶ second ── 
 from itertools import islice
 
 import pytest
-from sabir.contract.protocols import Dialect
+from sabir.contract.dialect import Dialect
 from sabir_actors import ActorSystem, Chain, Phase, ThreadClient
 from sabir_anthropic.dialect import MESSAGES
 from sabir_openai.chat_dialect import CHAT

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 import sabir
-from sabir.contract.protocols import DecodedHistory
+from sabir.contract.dialect import DecodedHistory
 from sabir.discovery.registry import default_registry
 from sabir.errors import CallError
 from sabir.rendering.renderer import Renderer

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sabir
 from sabir.base.losses import Loss
-from sabir.contract.protocols import DecodedHistory
+from sabir.contract.dialect import DecodedHistory
 from sabir.errors import RenderingRefused
 
 from tests.vendor.history_support import lost_items, normal, stated_strict, without_losses

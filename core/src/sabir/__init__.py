@@ -21,7 +21,7 @@ _NAMES = {
     "calling.fallback": "MOVES_ON FallbackAdapter fallback",
     "calling.pure": "PureDialect dialect",
     "calling.stream": "ReplyStream SyncReplyStream",
-    "contract.protocols": "DecodedHistory Rendering",
+    "contract.dialect": "DecodedHistory Rendering",
     "discovery.registry": "ProviderStatus commands models provider providers register unregister",
     "hooks.builders": "MessageBuilder OptionResultBuilder Step group_steps",
     "hooks.specs": "hookimpl",

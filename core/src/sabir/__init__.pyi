@@ -13,7 +13,7 @@ from sabir.calling.calls import Adapter
 from sabir.calling.fallback import MOVES_ON, FallbackAdapter, fallback
 from sabir.calling.pure import PureDialect, dialect
 from sabir.calling.stream import ReplyStream, SyncReplyStream
-from sabir.contract.protocols import DecodedHistory, Rendering
+from sabir.contract.dialect import DecodedHistory, Rendering
 from sabir.discovery.registry import ProviderStatus, commands, models, provider, providers, register, unregister
 from sabir.hooks.builders import MessageBuilder, OptionResultBuilder, Step, group_steps
 from sabir.hooks.specs import hookimpl

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 import sabir
-from sabir.contract.protocols import WireRequest
+from sabir.contract.provider import WireRequest
 from sabir.vocabulary.messages import Message
 
 from tests.benchmarks import work

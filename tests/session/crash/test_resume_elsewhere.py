@@ -9,7 +9,7 @@ import pytest
 import sabir
 from sabir.authoring.inprocess import Served
 from sabir.calling.adapter import ModelAdapter
-from sabir.contract.protocols import WireRequest
+from sabir.contract.provider import WireRequest
 from sabir_session.evaluation.evaluate import evaluate, evaluate_sync
 from sabir_session.evaluation.prompts import Prompt
 

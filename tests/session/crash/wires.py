@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import sabir
 from sabir.authoring.inprocess import InProcessConnection, Served
 from sabir.calling.adapter import ModelAdapter
-from sabir.contract.protocols import Access, WireRequest
+from sabir.contract.provider import Access, WireRequest
 
 MODELS: Mapping[str, str] = {
     "openai.chat": "gpt-5",

@@ -17,7 +17,7 @@ from unittest import mock
 from urllib.request import urlopen
 
 import httpx2
-from sabir.contract.protocols import WireRequest
+from sabir.contract.provider import WireRequest
 from sabir.errors import ConnectionFailed, CredentialsMissing
 
 from tests.testing.broken.answers import Answer

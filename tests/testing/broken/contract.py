@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from sabir.contract.protocols import Access, Connection
-from sabir.contract.scope import IdentifierRule, Tables
+from sabir.contract.provider import Access, Connection
+from sabir.contract.tables import IdentifierRule, Tables
 from sabir.errors import CredentialsMissing
 from sabir.vocabulary.target import ModelInfo
 

@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from itertools import count
 from typing import Any
 
-from sabir.contract.protocols import DecodedHistory
+from sabir.contract.dialect import DecodedHistory
 from sabir.contract.scope import DecodeScope, Entry, LossLog, RequestScope, Splice, Turn, TurnScope
 from sabir.errors import CallError
 from sabir.reading.fold import ReplyBuilder

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from sabir.authoring.access import first_variable
-from sabir.contract.protocols import Access
+from sabir.contract.provider import Access
 from sabir.errors import CredentialsMissing, SettingsInvalid
 
 from tests.testing.harness import Delegate

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sabir import Loss, Message, Reply, ReplyEnd, Usage
 from sabir.contract.framing import ServerEvent
-from sabir.contract.protocols import WireRequest
+from sabir.contract.provider import WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.reading.fold import Fold
 from sabir.vocabulary.messages import PartsPayload

@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any
 
 from sabir.base.values import FrozenDict
-from sabir.contract.scope import RequestScope, Tables, Turn
+from sabir.contract.scope import RequestScope, Turn
+from sabir.contract.tables import Tables
 from sabir.vocabulary.media import MediaRule, form_of
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import MediaPart, TextPart

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import httpx2
-from sabir.contract.protocols import Access
+from sabir.contract.provider import Access
 from sabir_testing.families.access import ENDPOINTS, KEYS, NO_URLS, SECRETIVE_URLS
 
 from tests.testing.broken.answers import (

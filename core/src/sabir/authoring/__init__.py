@@ -10,12 +10,14 @@ from sabir import _door
 
 _NAMES = {
     # The contract that a plugin implements
-    "contract.protocols": (
-        "Access ApiKey AsyncWireResponse Connection Decoder Dialect FetchedMedia Fetcher Provider SABIR_API "
-        "SUPPORTED_APIS WireHead WireRequest WireResponse TokenCount"
+    "contract.dialect": "Decoder Dialect",
+    "contract.provider": (
+        "SABIR_API SUPPORTED_APIS Access ApiKey AsyncWireResponse Connection FetchedMedia Fetcher Provider TokenCount "
+        "WireHead WireRequest WireResponse"
     ),
-    "contract.scope": "DecodeScope Entry IdentifierRule LossLog RequestScope Side Splice Tables Turn TurnScope",
-    "contract.framing": "ServerEvent ServerEventReader",
+    "contract.tables": "Calls IdentifierRule Roles Side Tables",
+    "contract.scope": "DecodeScope Entry LossLog RequestScope Splice Turn TurnScope",
+    "contract.framing": "Framing ServerEvent ServerEventReader",
     # Encoding
     "authoring.leaves": (
         "arguments_text arguments_value error_text hints_of lose name_choice not_offered read_vendor "
@@ -30,13 +32,11 @@ _NAMES = {
     ),
     "vocabulary.hints": "SHARED Sections with_hints",
     # Decoding
-    "authoring.bodies": (
-        "CountsNoTokens Fields fields first_count items left_over read_count read_object text usage_of without"
-    ),
+    "authoring.bodies": ("Fields fields first_count items left_over read_count read_object text usage_of without"),
     "reading.fold": "Fold ReplyBuilder decode_call is_empty",
+    "authoring.frames": "EventFrames FRAMES",
     "authoring.stored": (
-        "CHOICES History Leaf ReadsNoRequests data_url expect expect_name file_url listed medium read_hints "
-        "read_request read_text"
+        "CHOICES History Leaf data_url expect expect_name file_url listed medium read_hints read_request read_text"
     ),
     # Failures, models, credentials and clients
     "authoring.failures": (

@@ -1,12 +1,12 @@
 """The names for authors as type checkers and editors read them; `__init__.py` loads each at its first use."""
 
 # isort: skip_file
-from sabir.contract.protocols import SABIR_API, SUPPORTED_APIS, Access, ApiKey, AsyncWireResponse, Connection, Decoder
-from sabir.contract.protocols import Dialect, FetchedMedia, Fetcher, Provider, TokenCount, WireHead, WireRequest
-from sabir.contract.protocols import WireResponse
-from sabir.contract.scope import DecodeScope, Entry, IdentifierRule, LossLog, RequestScope, Side, Splice, Tables, Turn
-from sabir.contract.scope import TurnScope
-from sabir.contract.framing import ServerEvent, ServerEventReader
+from sabir.contract.dialect import Decoder, Dialect
+from sabir.contract.provider import SABIR_API, SUPPORTED_APIS, Access, ApiKey, AsyncWireResponse, Connection
+from sabir.contract.provider import FetchedMedia, Fetcher, Provider, TokenCount, WireHead, WireRequest, WireResponse
+from sabir.contract.tables import Calls, IdentifierRule, Roles, Side, Tables
+from sabir.contract.scope import DecodeScope, Entry, LossLog, RequestScope, Splice, Turn, TurnScope
+from sabir.contract.framing import Framing, ServerEvent, ServerEventReader
 from sabir.authoring.leaves import arguments_text, arguments_value, error_text, hints_of, lose, name_choice, not_offered
 from sabir.authoring.leaves import read_vendor, refuse_setting, result_text, result_value, stand_in, state_of
 from sabir.authoring.leaves import take_setting
@@ -16,11 +16,12 @@ from sabir.vocabulary.media import DEFAULT_MIMES, SCHEMES, MediaRule, Modality, 
 from sabir.vocabulary.media import data_url_bytes, data_url_type, form_of, make_data_url, mime_type, read_data_url
 from sabir.vocabulary.media import scheme_of, shorten, sniff_mime, spelled_for_url, split_provider_file, type_parameters
 from sabir.vocabulary.hints import SHARED, Sections, with_hints
-from sabir.authoring.bodies import CountsNoTokens, Fields, fields, first_count, items, left_over, read_count
-from sabir.authoring.bodies import read_object, text, usage_of, without
+from sabir.authoring.bodies import Fields, fields, first_count, items, left_over, read_count, read_object, text
+from sabir.authoring.bodies import usage_of, without
 from sabir.reading.fold import Fold, ReplyBuilder, decode_call, is_empty
-from sabir.authoring.stored import CHOICES, History, Leaf, ReadsNoRequests, data_url, expect, expect_name, file_url
-from sabir.authoring.stored import listed, medium, read_hints, read_request, read_text
+from sabir.authoring.frames import FRAMES, EventFrames
+from sabir.authoring.stored import CHOICES, History, Leaf, data_url, expect, expect_name, file_url, listed, medium
+from sabir.authoring.stored import read_hints, read_request, read_text
 from sabir.authoring.failures import Failure, compile_words, failure_of, is_a, kind_of_status, kind_of_words, make_error
 from sabir.authoring.failures import read_failure, refusal, reported, retry_after, translate_raised, unwrapped
 from sabir.authoring.catalogue import read_models
@@ -58,6 +59,7 @@ __all__ = [
     "CHOICES",
     "DEEPEST",
     "DEFAULT_MIMES",
+    "FRAMES",
     "KINDS",
     "REMEDY_OF_DAMAGE",
     "RESERVED",
@@ -77,20 +79,22 @@ __all__ = [
     "BlockKind",
     "Bound",
     "CallArguments",
+    "Calls",
     "Clients",
     "Connection",
     "Content",
-    "CountsNoTokens",
     "DecodeScope",
     "Decoder",
     "Dialect",
     "Entry",
+    "EventFrames",
     "Failure",
     "FetchedMedia",
     "Fetcher",
     "Fields",
     "FinishReason",
     "Fold",
+    "Framing",
     "Frozen",
     "FrozenDict",
     "HTTPAnswer",
@@ -119,12 +123,12 @@ __all__ = [
     "Performer",
     "Provided",
     "Provider",
-    "ReadsNoRequests",
     "ReasoningEffort",
     "Relay",
     "ReplyBuilder",
     "RequestScope",
     "RoleHint",
+    "Roles",
     "Script",
     "Sections",
     "Served",

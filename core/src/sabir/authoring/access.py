@@ -19,7 +19,7 @@ from pydantic import SecretStr
 
 from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import CredentialsMissing
-from sabir.contract.protocols import Access, ApiKey
+from sabir.contract.provider import Access, ApiKey
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop

@@ -2,13 +2,13 @@
 
 body ──read_object──▶ dict          text() · items() · fields() · first_count()  take a value of one type, else nothing
                                     without() · left_over()  what nothing else holds
-count ──read_count──▶ tokens        CountsNoTokens  for vendors that count none
+count ──read_count──▶ tokens
 """
 
 import json
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from sabir.base.errors import NotJSON
 from sabir.base.failures import ResponseInvalid
@@ -16,7 +16,6 @@ from sabir.base.models import assemble
 from sabir.base.values import JSONValue, decode_json, encode_json, parse_json
 from sabir.contract.scope import DecodeScope
 from sabir.vocabulary.reply import Usage
-from sabir.vocabulary.target import Target
 
 Fields = Mapping[str, Any]
 """A JSON object of the wire; what its fields hold is not trusted, hence Any."""
@@ -123,14 +122,3 @@ def read_count(body: bytes, field: str, dialect: str) -> int:
     if counted is None:
         raise ResponseInvalid(f"{dialect} answered a count with {body[:_SHOWN]!r}; expected {field}")
     return counted
-
-
-class CountsNoTokens:
-    """A mixin for dialects whose vendor counts no tokens of a request; core estimates them."""
-
-    def encode_count(self, body: Mapping[str, JSONValue], target: Target) -> None:
-        """None: there is nothing to ask."""
-
-    def decode_count(self, body: bytes) -> NoReturn:
-        """Never asked for; ResponseInvalid."""
-        raise ResponseInvalid(f"{type(self).__name__} counts no tokens, so that {body[:_SHOWN]!r} cannot be a count")

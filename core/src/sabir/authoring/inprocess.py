@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from sabir.base.errors import SabirError
 from sabir.base.values import FrozenDict
-from sabir.contract.protocols import WireRequest
+from sabir.contract.provider import WireRequest
 
 
 class Served(NamedTuple):

@@ -145,7 +145,7 @@ def take_setting(scope: RequestScope, setting: str) -> Any:
 
 
 def refuse_setting(scope: RequestScope, setting: str) -> None:
-    """Write down that the model refuses a setting (UP-18)."""
+    """Write down that the model refuses a setting."""
     scope.losses.add("dropped", f"{scope.target.model} refuses it", path=f"settings.{setting}")
 
 

@@ -12,7 +12,7 @@ Fields that are null say nothing. What is wrong is a HistoryInvalid that names i
 import base64
 import binascii
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -21,7 +21,7 @@ from sabir.base.errors import HistoryInvalid, OptionInvalid, one_line
 from sabir.base.failures import ResponseInvalid
 from sabir.base.losses import LossKind
 from sabir.base.values import JSONValue
-from sabir.contract.protocols import DecodedHistory
+from sabir.contract.dialect import DecodedHistory
 from sabir.contract.scope import DecodeScope, LossLog
 from sabir.options.option import Option
 from sabir.vocabulary.hints import Sections
@@ -266,11 +266,3 @@ class History:
 def listed(found: Fields, name: str) -> list[Any]:
     """The array in a field; none where it is missing or null."""
     return [] if found.get(name) is None else expect(found[name], list, name)
-
-
-class ReadsNoRequests:
-    """A mixin for dialects that read no stored requests."""
-
-    def decode_history(self, body: bytes, scope: DecodeScope) -> NoReturn:
-        """HistoryInvalid."""
-        raise HistoryInvalid(f"{scope.target.dialect} reads no stored requests; keep histories as sabir's messages")

@@ -23,7 +23,7 @@ from pydantic import SecretStr
 
 from sabir.authoring.access import AsyncHTTPAnswer, Client, Clients, HTTPAnswer, KeySource, read_base_url
 from sabir.base.errors import ProviderBroken
-from sabir.contract.protocols import WireRequest
+from sabir.contract.provider import WireRequest
 
 SyncSDK = TypeVar("SyncSDK")
 AsyncSDK = TypeVar("AsyncSDK")

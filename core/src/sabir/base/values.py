@@ -7,7 +7,7 @@ accord, and what `dict.update(view, …)` does to it all the same reaches that v
     JSONText ──view──▶ str, int, float, bool, None, FrozenList, FrozenDict
 
 Values (`arguments`, `result`) are canonical: equal values have equal text. Documents (a provider's own
-block, a schema) keep the order of their keys. Non-finite numbers and lone surrogates are refused (D-01), and so is
+block, a schema) keep the order of their keys. Non-finite numbers and lone surrogates are refused, and so is
 what is nested deeper than 100 levels: a view of it could not be made.
 """
 

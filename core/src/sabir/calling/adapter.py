@@ -23,17 +23,8 @@ from sabir.calling.exchange import Exchange, Script, call_script, count_script, 
 from sabir.calling.fetching import Derived, MediaFetching
 from sabir.calling.stream import AsyncClosing, ReplyStream, SyncClosing, SyncReplyStream
 from sabir.calling.telemetry import CallWatch
-from sabir.contract.protocols import (
-    Access,
-    ApiKey,
-    Connection,
-    Dialect,
-    Fetcher,
-    Provider,
-    Rendering,
-    TokenCount,
-    WireRequest,
-)
+from sabir.contract.dialect import Dialect, Rendering
+from sabir.contract.provider import Access, ApiKey, Connection, Fetcher, Provider, TokenCount, WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.discovery.registry import default_registry, models_of
 from sabir.hooks.plugins import installed_hooks
@@ -280,10 +271,9 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return watch.over(script), self._wire(kind, rendering, watch.tell, is_folded=state is None)
 
     def _count_script(self, rendering: Rendering) -> Script[TokenCount] | TokenCount:
-        encoded = self._dialect.encode_count(rendering.body, rendering.target)
-        if encoded is None:
+        if self._dialect.encode_count is None:
             return TokenCount(input_tokens=-(-len(rendering.body_bytes) // 4), estimated=True)
-        path, body = encoded
+        path, body = self._dialect.encode_count(rendering.body, rendering.target)
         request = WireRequest(path, to_json(body), rendering.headers, rendering.timeout)
         return count_script(self._exchange(rendering, request))
 

@@ -17,7 +17,8 @@ from typing import Protocol, TypeAlias, TypedDict, Unpack
 from sabir.base.errors import SettingsInvalid
 from sabir.base.losses import Strict
 from sabir.calling.stream import ReplyStream, SyncReplyStream
-from sabir.contract.protocols import ApiKey, Rendering
+from sabir.contract.dialect import Rendering
+from sabir.contract.provider import ApiKey
 from sabir.discovery.registry import default_registry as registry
 from sabir.options.option import OptionLike
 from sabir.options.signatures import is_asynchronous
@@ -102,7 +103,7 @@ def checked_settings(settings: Settings | None, provider: str) -> Settings | Non
 
 
 def checked_policy(speaks_as: str) -> str:
-    """The policy that an adapter speaks for; SettingsInvalid for the one that is nobody's (PJ-06)."""
+    """The policy that an adapter speaks for; SettingsInvalid for the one that is nobody's."""
     if speaks_as == RUNTIME:
         raise SettingsInvalid(f"{RESERVED}; give speaks_as= another, for example 'llm'")
     return speaks_as

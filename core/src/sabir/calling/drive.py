@@ -17,7 +17,7 @@ from typing import Generic, NamedTuple, Protocol, TypeAlias
 from sabir.base.errors import SabirError, conceal
 from sabir.calling.clock import Clock
 from sabir.calling.exchange import Action, Close, Emit, Failed, Head, Late, Next, Open, Outcome, Pause, Result, Script
-from sabir.contract.protocols import AsyncWireResponse, Connection, WireHead, WireRequest, WireResponse
+from sabir.contract.provider import AsyncWireResponse, Connection, WireHead, WireRequest, WireResponse
 
 logger = logging.getLogger("sabir")
 

@@ -18,7 +18,8 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from sabir.base.failures import CallError, ResponseInvalid, ServerFailed
 from sabir.base.losses import Loss
-from sabir.contract.protocols import Dialect, TokenCount, WireRequest
+from sabir.contract.dialect import Dialect
+from sabir.contract.provider import TokenCount, WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.reading.incoming import (
     BOUNDS,
@@ -169,7 +170,8 @@ def folded_script(exchange: Exchange, attempt: int) -> Script[Reply]:
     """
     scope = yield from _opened(exchange, attempt)
     begun, came = b"", 0
-    while BOM_UTF8.startswith(begun) and (chunk := (yield _NEXT)) is not None:
+    is_text = not exchange.dialect.is_framed(scope.content_type)
+    while is_text and BOM_UTF8.startswith(begun) and (chunk := (yield _NEXT)) is not None:
         assert isinstance(chunk, bytes)
         begun, came = (begun + chunk).lstrip(), came + len(chunk)
         if came > exchange.bounds.body_bytes:
@@ -231,7 +233,7 @@ def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
     head = yield Open(exchange.request, attempt)
     assert isinstance(head, Head)
     request_id = next(filter(None, map(head.headers.get, REQUEST_ID_HEADERS)), None)
-    scope = replace(exchange.scope, request_id=request_id) if request_id else exchange.scope
+    scope = replace(exchange.scope, request_id=request_id, content_type=head.headers.get("content-type", ""))
     if head.status < 300:
         return scope
     if head.status < 400:

@@ -28,7 +28,8 @@ from sabir.calling.adapter import adapter
 from sabir.calling.calls import Adapter, CallArguments, Messages
 from sabir.calling.relay import Kinds, Relay, SyncRelay, awaited, told, way_along
 from sabir.calling.stream import AsyncClosing, ReplyStream, SyncClosing, SyncReplyStream
-from sabir.contract.protocols import Fetcher, Rendering, TokenCount
+from sabir.contract.dialect import Rendering
+from sabir.contract.provider import Fetcher, TokenCount
 from sabir.options.option import as_options
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.messages import Message

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from sabir.base.losses import Loss
-from sabir.contract.protocols import FetchedMedia, Fetcher
+from sabir.contract.provider import FetchedMedia, Fetcher
 from sabir.contract.scope import TurnScope
 from sabir.rendering.pairing import side_of
 from sabir.vocabulary.constructors import as_messages, listed

@@ -16,8 +16,9 @@ from sabir.base.errors import DialectMissing, HistoryInvalid, one_line
 from sabir.base.failures import ResponseInvalid
 from sabir.base.losses import Loss, Strict, refuse
 from sabir.calling.calls import checked_policy, checked_settings
+from sabir.contract.dialect import DecodedHistory, Decoder, Dialect, Rendering
 from sabir.contract.framing import ServerEvent
-from sabir.contract.protocols import Access, DecodedHistory, Decoder, Dialect, Rendering
+from sabir.contract.provider import Access
 from sabir.contract.scope import DecodeScope
 from sabir.discovery.registry import default_registry as registry
 from sabir.options.option import OptionLike, as_options

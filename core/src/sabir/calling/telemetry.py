@@ -13,7 +13,7 @@ from itertools import count
 
 from sabir.base.errors import one_line, printable
 from sabir.calling.exchange import Failed, Open, Script
-from sabir.contract.protocols import Rendering
+from sabir.contract.dialect import Rendering
 from sabir.hooks.plugins import Hooks
 from sabir.vocabulary.reply import Reply
 

@@ -12,7 +12,7 @@ some servers break off a stream with a bare error body.
 
 import re
 from codecs import BOM_UTF8
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from sabir.base.failures import ResponseInvalid
 
@@ -28,6 +28,24 @@ class ServerEvent(NamedTuple):
 
     data: str
     event: str = ""
+
+
+class Framing(Protocol):
+    """Cuts the bytes of one stream into events. Made anew for each stream; holds no I/O."""
+
+    @property
+    def was_invalid(self) -> bool:
+        """Whether some bytes were no text, and U+FFFD stands for them."""
+
+    @property
+    def kept(self) -> int:
+        """How many bytes wait for the end of their event."""
+
+    def feed(self, chunk: bytes) -> list[ServerEvent]:
+        """The events that are whole after this chunk; ResponseInvalid for what cannot be read."""
+
+    def close(self) -> list[ServerEvent]:
+        """The events that the end of the stream completes."""
 
 
 class ServerEventReader:

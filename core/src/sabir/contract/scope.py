@@ -7,15 +7,13 @@ DecodeScope  for an answer     who answered, for which policy, under which optio
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
-
-from pydantic import BaseModel
 
 from sabir.base.losses import Loss, LossKind
 from sabir.base.models import assemble
 from sabir.base.values import FrozenDict, JSONValue
-from sabir.vocabulary.media import MediaRule, Modality
+from sabir.contract.tables import Side, Tables
 from sabir.vocabulary.messages import Message, Origin
 from sabir.vocabulary.parts import KnownPart
 from sabir.vocabulary.settings import SettingsReader, UnsupportedMedia
@@ -23,10 +21,6 @@ from sabir.vocabulary.target import ModelInfo, Target
 
 if TYPE_CHECKING:
     from sabir.options.option import Option
-
-Side: TypeAlias = Literal["system", "user", "assistant", "results"]
-"""Whose turn it is, as a wire sees it; results always follow the assistant turn whose calls they answer."""
-
 
 new_tuple = tuple.__new__
 """Makes a named tuple of all its values, without the function in Python that a call of its class goes through.
@@ -62,51 +56,6 @@ class Turn(NamedTuple):
     entries: tuple[Entry, ...]
     follows: Side | None = None
     """The side of the turn before it that came to an item; None where there is none but hoisted ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class IdentifierRule:
-    """Which identifiers a wire takes: expressions for one character and for the first, and the longest length."""
-
-    characters: str = r"[A-Za-z0-9_-]"
-    longest: int = 64
-    first: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """What a dialect takes, as data; core decides by it, before any leaf function runs.
-
-    `media` maps (side, modality) to a rule; a missing row means that this side never takes that modality; the row
-    ("results", …) is for option results. `native` maps a side to the part kinds that its leaf functions encode
-    besides text and media: "reasoning", "refusal", "opaque". `citations` says whether a text part's citations go
-    back to their maker, `reasoning` whether reasoning goes back without state too. `option_hints` is a strict, frozen
-    model of the vendor hints that an option may have. `variants` maps a quirk to the tables that hold instead at
-    endpoints of that quirk.
-
-    A system turn that is not leading renders as user where `later_system` is "user"; where it is "after_user", one
-    that ends the user's side stands for itself, and another renders as user. `unfinished_pairs` says whether an opaque
-    part that opens a pair may end a request without its other half, as where a provider paused in mid-turn.
-    """
-
-    media: Mapping[tuple[Side, Modality], MediaRule]
-    native: Mapping[Side, frozenset[str]] = field(default_factory=dict)
-    call_ids: IdentifierRule = IdentifierRule()
-    option_names: IdentifierRule = IdentifierRule()
-    citations: Literal["native", "dropped"] = "dropped"
-    leading_system: Literal["inline", "hoisted"] = "inline"
-    later_system: Literal["inline", "user", "after_user"] = "inline"
-    reasoning: Literal["any", "with_state"] = "any"
-    option_hints: type[BaseModel] | None = None
-    unfinished_pairs: Literal["dropped", "kept_at_the_end"] = "dropped"
-    variants: Mapping[str, "Tables"] = field(default_factory=dict)
-
-    def at(self, quirks: frozenset[str], info: ModelInfo) -> "Tables":
-        """The tables that hold for a model at an endpoint of these quirks."""
-        found = next((self.variants[quirk] for quirk in sorted(quirks) if quirk in self.variants), self)
-        if "later_system" in info.rejects and found.later_system != "user":
-            found = replace(found, later_system="user")
-        return found
 
 
 class LossLog:
@@ -211,6 +160,8 @@ class DecodeScope:
     option_names: Mapping[str, str] = field(default_factory=dict)
     """Name on the wire → option name, where they differ."""
     request_id: str | None = None
+    content_type: str = ""
+    """What the answer says of its body; "" before there is one."""
 
     def origin(self, model: str | None = None, response_id: str | None = None) -> Origin:
         """The origin of what this scope decodes; `model` is the name that the response gives.

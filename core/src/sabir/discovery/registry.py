@@ -27,7 +27,7 @@ from sabir.base.errors import (
     one_line,
 )
 from sabir.base.models import Frozen
-from sabir.contract.protocols import SUPPORTED_APIS, Provider
+from sabir.contract.provider import SUPPORTED_APIS, Provider
 from sabir.discovery.points import (
     COMMANDS,
     HINTS,

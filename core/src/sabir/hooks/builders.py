@@ -1,11 +1,11 @@
-"""Builders: messages made step by step, on the pattern of the source document (PJ-35 … PJ-48, D-03, D-05 … D-07).
+"""Builders: messages made step by step, on the pattern of the source document.
 
     MessageBuilder.continue_step(last) ── add_text, add_image, … ──▶ to_message()    one `parts` message
                                        └─ add_option_call ─────────▶ a message of its own, at once
     OptionResultBuilder.response_to(call) ── success | error ──────▶ the result that answers it
 
 The policy is "user" unless given; the role hint is None unless given or set by a hook. Of the anchor the step is taken
-over, and for calls the policy of one that a model made: who goes on from a model's message calls on its behalf (PJ-04).
+over, and for calls the policy of one that a model made: who goes on from a model's message calls on its behalf.
 Hooks act only on builders that were given them.
 """
 
@@ -71,10 +71,10 @@ class _Maker:
 
 
 class MessageBuilder(_Maker):
-    """Collects parts into one message, and makes option calls; all share a step and a policy (PJ-40).
+    """Collects parts into one message, and makes option calls; all share a step and a policy.
 
     Only calls that are anchored on a model's message, by a builder that was given no policy, are of the model's.
-    Media that are given no id are named `media-1`, `media-2`, … in their order (PJ-41). Each `add_…` returns what it
+    Media that are given no id are named `media-1`, `media-2`, … in their order. Each `add_…` returns what it
     added. Raises BuilderError or MediaRefused, in one line, for what no message can hold.
     """
 
@@ -97,14 +97,14 @@ class MessageBuilder(_Maker):
     def next_step(
         cls, anchor: Anchor, *, policy: str | None = None, role_hint: RoleHint | None = None, hooks: "HookPlugins" = ()
     ) -> Self:
-        """A builder for the step after the anchor's; an anchor without a step counts as step 0 (PJ-25, D-03)."""
+        """A builder for the step after the anchor's; an anchor without a step counts as step 0."""
         return cls._anchored(anchor, (_step_of(anchor) or 0) + 1, policy, role_hint, hooks)
 
     @classmethod
     def continue_step(
         cls, anchor: Anchor, *, policy: str | None = None, role_hint: RoleHint | None = None, hooks: "HookPlugins" = ()
     ) -> Self:
-        """A builder for the anchor's own step, or for none where it has none (PJ-26, D-03)."""
+        """A builder for the anchor's own step, or for none where it has none."""
         return cls._anchored(anchor, _step_of(anchor), policy, role_hint, hooks)
 
     @classmethod
@@ -118,13 +118,13 @@ class MessageBuilder(_Maker):
         return builder
 
     def add_text(self, text: str) -> TextPart:
-        """Append text (PJ-35)."""
+        """Append text."""
         return self._add(build(TextPart, text=text))
 
     def add_image(
         self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
     ) -> MediaPart:
-        """Append an image: what it shows, then its URL; `mime`, `id`, `name`, `vendor` by keyword (PJ-36, D-05)."""
+        """Append an image: what it shows, then its URL; `mime`, `id`, `name`, `vendor` by keyword."""
         return self._add_media("image", prompt_hint, url, details)
 
     def add_audio(
@@ -146,7 +146,7 @@ class MessageBuilder(_Maker):
         return self._add_media("document", prompt_hint, url, details)
 
     def add_option_call(self, name: str, arguments: JSONValue = None) -> OptionCall:
-        """Choose an option: a message of its own, under a new invocation id (PJ-29, PJ-37, UP-01)."""
+        """Choose an option: a message of its own, under a new invocation id."""
         chosen = {"invocation_id": uuid4().hex, "option_name": name}
         arguments = {} if arguments is None else arguments
         payload = build(OptionCallPayload, "option call", **chosen, arguments=arguments)
@@ -164,9 +164,9 @@ class MessageBuilder(_Maker):
         return self._calls[-1]
 
     def to_message(self) -> Message:
-        """One message of all parts in their order, without the option calls (PJ-38, D-06).
+        """One message of all parts in their order, without the option calls.
 
-        The same message again until something is added. BuilderError where there are no parts (PJ-39).
+        The same message again until something is added. BuilderError where there are no parts.
         """
         if not self._parts:
             calls = "; its option calls are in to_messages()" if self._calls else ""
@@ -176,7 +176,7 @@ class MessageBuilder(_Maker):
         return self._built
 
     def to_messages(self) -> list[Message]:
-        """All messages in order; the parts stand where the first of them was added (D-06, UP-01)."""
+        """All messages in order; the parts stand where the first of them was added."""
         if self._calls and not self._parts:
             return list(self._calls)
         before = self._calls_before_parts
@@ -216,8 +216,7 @@ class MessageBuilder(_Maker):
 class OptionResultBuilder(_Maker):
     """Answers one option call: invocation id, option name and step are the call's, the policy is the option's.
 
-    Start with `response_to`. `invocation_id` and `option_name` can be read; setting another value raises BuilderError
-    (PJ-43, PJ-46).
+    Start with `response_to`. `invocation_id` and `option_name` can be read; setting another value raises BuilderError.
     """
 
     def __init__(self, call: Message, policy: str | None = None, hooks: "HookPlugins" = ()) -> None:
@@ -227,9 +226,9 @@ class OptionResultBuilder(_Maker):
 
     @classmethod
     def response_to(cls, call: Message, *, policy: str | None = None, hooks: "HookPlugins" = ()) -> Self:
-        """A builder for the result of a call; BuilderError for any other message (PJ-47).
+        """A builder for the result of a call; BuilderError for any other message.
 
-        `policy` is who answers: the option that ran unless given, for example `sabir.RUNTIME` (PJ-05, PJ-06).
+        `policy` is who answers: the option that ran unless given, for example `sabir.RUNTIME`.
         """
         return cls(call, policy, hooks)
 
@@ -252,7 +251,7 @@ class OptionResultBuilder(_Maker):
         self._refuse_other("option_name", self._call.option_name, value)
 
     def success(self, result: object = None) -> Message:
-        """The option returned: a JSON value, falsy ones included, or text and media parts (PJ-44).
+        """The option returned: a JSON value, falsy ones included, or text and media parts.
 
         Raises BuilderError, in one line, for what no result can hold.
         """
@@ -263,7 +262,7 @@ class OptionResultBuilder(_Maker):
         return self._answer(**fields)
 
     def error(self, error_type: str, error_message: str, retryable: bool = False) -> Message:
-        """The option failed, or never ran (PJ-45)."""
+        """The option failed, or never ran."""
         return self._answer(is_error=True, error_type=error_type, error_message=error_message, retryable=retryable)
 
     def _answer(self, **outcome: Any) -> Message:
@@ -287,7 +286,7 @@ def _call_of(message: object) -> OptionCallPayload:
 
 
 def _model_of(anchor: Anchor) -> str | None:
-    """The policy of a message that a model made, be it by `sabir.assistant`; None for what others said (D-07)."""
+    """The policy of a message that a model made, be it by `sabir.assistant`; None for what others said."""
     if not isinstance(anchor, Message) or anchor.kind == "option_result":
         return None
     return anchor.policy if anchor.origin is not None or anchor.policy == "llm" else None

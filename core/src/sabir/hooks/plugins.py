@@ -23,7 +23,7 @@ from sabir.vocabulary.messages import Kind, Message, RoleHint
 from sabir.vocabulary.parts import MediaPart
 
 if TYPE_CHECKING:
-    from sabir.contract.protocols import Rendering
+    from sabir.contract.dialect import Rendering
     from sabir.vocabulary.reply import Reply
 
 PREFIX = "sabir_"

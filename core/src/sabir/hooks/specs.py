@@ -8,7 +8,7 @@
 Builder hooks act only on builders that were given them: `MessageBuilder(hooks=[plugin])`, or `hooks="installed"`
 for the plugins of the entry-point group `sabir.hooks`. Telemetry hooks of installed plugins see every call; they
 change nothing, and one that fails is logged and disturbs neither the call nor the other hooks. All hooks are plain
-functions, not coroutines; plugins are asked in the order of their registration (CD-09). A plugin's function may take
+functions, not coroutines; plugins are asked in the order of their registration. A plugin's function may take
 fewer arguments than are listed here.
 
     sabir_call_started ──┬──────────────────────▶ sabir_call_ended       the reply is whole
@@ -30,7 +30,7 @@ from sabir.vocabulary.parts import MediaPart
 
 if TYPE_CHECKING:
     from sabir.base.failures import CallError
-    from sabir.contract.protocols import Rendering
+    from sabir.contract.dialect import Rendering
     from sabir.vocabulary.reply import Reply
 
 PROJECT = "sabir"
@@ -52,7 +52,7 @@ def sabir_default_role_hint(policy: str, kind: Kind) -> RoleHint | None:
 def sabir_media_id(part: MediaPart, index: int) -> str | None:
     """The id of a media part that was given none; the first answer that is not None counts.
 
-    `index` counts the builder's media from 1. Equal inputs in equal order should give equal ids (PJ-41).
+    `index` counts the builder's media from 1. Equal inputs in equal order should give equal ids.
     """
 
 

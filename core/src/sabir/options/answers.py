@@ -38,8 +38,8 @@ async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[O
 def unanswered(messages: Iterable[Message]) -> list[Message]:
     """The option calls without a result, in order.
 
-    A result answers a call of its id in the nearest earlier run of calls that has an unanswered one; there, the first
-    (UP-13). A run is option calls with no other message between them.
+    A result answers a call of its id in the nearest earlier run of calls that has an unanswered one; there, the first.
+    A run is option calls with no other message between them.
     """
     calls: dict[int, Message] = {}
     runs: dict[str, list[tuple[int, deque[int]]]] = {}

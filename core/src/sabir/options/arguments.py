@@ -2,7 +2,7 @@
 
     canonical JSON text ──Binder──▶ Bound(positional, named) ──▶ function(*positional, **named)
 
-A binder validates first: what it refuses never reaches the function (PJ-34).
+A binder validates first: what it refuses never reaches the function.
 """
 
 from collections.abc import Callable, Iterator, Mapping

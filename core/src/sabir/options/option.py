@@ -4,7 +4,7 @@
     pydantic model ─┼─▶ Option ──answer(call)──▶ option result
     JSON schema ────┘
 
-Arguments are validated before a function sees them; what it raises becomes an error result (PJ-34, UP-05).
+Arguments are validated before a function sees them; what it raises becomes an error result.
 """
 
 from collections.abc import Callable, Iterable, Mapping

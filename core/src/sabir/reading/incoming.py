@@ -1,6 +1,6 @@
 """What comes from a provider, as it comes: bytes in any chunks → events → the reply.
 
-    chunk ─▶ ServerEventReader ─▶ dialect's decoder ─▶ Fold ─▶ events for the user
+    chunk ─▶ dialect.framing ─▶ dialect's decoder ─▶ Fold ─▶ events for the user
                                                         └──▶ partial reply at any time, whole reply at the end
 
 Law 10, no surprise exceptions: any bytes end in a reply or in one of the library's own errors. Before the first
@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from sabir.base.errors import one_line
 from sabir.base.failures import CallError, ResponseInvalid
 from sabir.base.losses import Loss
-from sabir.contract.framing import ServerEvent, ServerEventReader
-from sabir.contract.protocols import Decoder, Dialect
+from sabir.contract.dialect import Decoder, Dialect
+from sabir.contract.framing import ServerEvent
 from sabir.contract.scope import DecodeScope
 from sabir.reading.fold import Fold
 from sabir.vocabulary.parts import TextPart
@@ -132,7 +132,7 @@ class StreamState:
         self._losses = losses
         self._bounds = bounds
         self._fold = Fold(scope)
-        self._reader = ServerEventReader()
+        self._reader = self._dialect.framing(scope.content_type)
         self._most = bounds.event_bytes
         self._decoder: Decoder | None = None
         self._held: ReplyStart | None = None

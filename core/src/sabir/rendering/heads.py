@@ -17,8 +17,9 @@ from sabir.base.errors import SettingsInvalid
 from sabir.base.losses import Loss
 from sabir.base.models import assemble
 from sabir.base.values import FrozenDict, freeze
-from sabir.contract.protocols import Dialect, Rendering
-from sabir.contract.scope import LossLog, RequestScope, Side, Splice, Turn, TurnScope
+from sabir.contract.dialect import Dialect, Rendering
+from sabir.contract.scope import LossLog, RequestScope, Splice, Turn, TurnScope
+from sabir.contract.tables import Side
 from sabir.options.option import Option
 from sabir.rendering.turns import Identifiers
 from sabir.vocabulary.hints import Taker, take_hints, with_hints
@@ -95,7 +96,7 @@ class HeadMaker:
         """Options with the names that this wire takes."""
         offer = self._offer
         if offer.options != (listed := tuple(options)):
-            given = Identifiers(self._scope.tables.option_names)
+            given = Identifiers(self._scope.tables.calls.names)
             names = {option.name: given.name(option.name) for option in listed}
             declared = tuple(names) if any(name != wire for name, wire in names.items()) else ()
             self._offer = offer = Offer(listed, names, declared)
@@ -147,7 +148,7 @@ class HeadMaker:
             kind="option",
             lose=lambda path, reason: log.add("dropped", reason, path=f"options[{index}]{path}"),
         )
-        return with_hints(option, take_hints(option.vendor_json, self._scope.tables.option_hints, taker))
+        return with_hints(option, take_hints(option.vendor_json, self._scope.tables.calls.hints, taker))
 
     def _encode(self, request: RequestScope, settings: Settings, system_losses: tuple[Loss, ...]) -> Head:
         dialect, field = self._dialect, self._dialect.messages_field
@@ -177,7 +178,7 @@ class HeadMaker:
         fields = {key: value for key, value in dialect.streaming_fields.items() if key not in settings.extra_body}
         return Rendering(
             target=target,
-            path=dialect.path(target, streaming=streaming),
+            path=dialect.path_of(target, streaming=streaming),
             body_bytes=b"",
             losses=(),
             headers={**request.headers, **settings.extra_headers},
@@ -188,6 +189,6 @@ class HeadMaker:
             option_names={wire: name for name, wire in request.option_names.items() if wire != name},
             unchecked=bool(settings.extra_body or settings.extra_headers),
             streaming=streaming,
-            stream_path=dialect.path(target, streaming=True),
+            stream_path=dialect.path_of(target, streaming=True),
             stream_fields=to_json(fields).decode(),
         )

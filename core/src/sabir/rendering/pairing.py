@@ -1,7 +1,7 @@
 """Law 1, no orphan, and the closed prefix: messages → blocks of complete pairs.
 
     message ─▶ side ─▶ block            a block is one turn; an assistant block also holds the results of its calls
-    result  ─▶ nearest earlier run of calls with an unanswered one of its id; there, the first of them (UP-13)
+    result  ─▶ nearest earlier run of calls with an unanswered one of its id; there, the first of them
 
 A user or system message abandons open calls; a result that comes later takes its call to its own place. A prefix
 closes where every call in it is answered or abandoned and a message of another side follows; closed blocks are
@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from sabir.base.losses import Loss
-from sabir.contract.scope import LossLog, Side, Tables, new_tuple
+from sabir.contract.scope import LossLog, new_tuple
+from sabir.contract.tables import Side, Tables
 from sabir.vocabulary.messages import Message, Origin, RoleHint, UnknownHint
 from sabir.vocabulary.parts import OpaquePart, Part
 
@@ -78,7 +79,7 @@ class _OpenCall(NamedTuple):
 
 
 def side_of(message: Message, speaks_as: str) -> Side:
-    """Whose turn a message belongs to (D-07): a hint wins for parts; calls are the assistant's."""
+    """Whose turn a message belongs to: a hint wins for parts; calls are the assistant's."""
     kind = message.payload.kind
     if kind == "option_call":
         return "assistant"
@@ -174,7 +175,7 @@ class Pairing:
     def _take_parts(self, position: int, message: Message, parts: tuple[Part, ...]) -> None:
         hint = message.role_hint_for_llm
         side = _side_of_parts(hint, message.policy, self._speaks_as)
-        is_late = side == "system" and not self._is_leading and self._tables.later_system != "inline"
+        is_late = side == "system" and not self._is_leading and self._tables.roles.later_system != "inline"
         side = "user" if is_late else side
         halves = self._halves(message, parts, side) if len(parts) > 1 or parts[0].kind == "opaque" else ()
         waiting = len(self._open_pairs)
@@ -185,7 +186,7 @@ class Pairing:
         self._place(position, position, side, is_answer=is_answer)
         if is_late:
             self._blocks[-1].holds_system = True
-            if self._tables.later_system == "user":
+            if self._tables.roles.later_system == "user":
                 reason = "a system message after the start renders as user on this wire"
                 self._log.add("downgraded", reason, message=message)
         if hint == "tool":
@@ -292,7 +293,7 @@ class Pairing:
 
     def _keep_paused(self) -> None:
         """Let openers stand, where the wire takes them, in which their maker may have paused."""
-        if self._tables.unfinished_pairs == "dropped":
+        if self._tables.calls.unfinished_pairs == "dropped":
             return
         openers = self._open_pairs.items()
         paused = {each for each, opener in openers if opener[0].side == "assistant" and self._is_paused(*opener)}

@@ -16,7 +16,8 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias, get_args
 
 from sabir.base.losses import LossKind
-from sabir.contract.scope import LossLog, Side, TurnScope
+from sabir.contract.scope import LossLog, TurnScope
+from sabir.contract.tables import Side
 from sabir.vocabulary.hints import Taker, take_hints, with_hints
 from sabir.vocabulary.media import (
     Form,
@@ -75,7 +76,7 @@ def withhold(message: Message, path: str, side: Side, losses: LossLog, *, is_hom
 
 def goes_back(part: OpaquePart, message: Message, side: Side, scope: TurnScope, *, is_home: bool) -> bool:
     """Whether a provider's own block returns to its maker: in its dialect, and from a message of no other origin."""
-    takes = "opaque" in scope.tables.native.get(side, ())
+    takes = "opaque" in scope.tables.roles.native.get(side, ())
     return takes and part.dialect == scope.target.dialect and (is_home or message.origin is None)
 
 
@@ -93,7 +94,7 @@ class _Medium(NamedTuple):
 
 
 def _typed(part: MediaPart) -> MediaPart:
-    """The part as it is; where its data URL says no type, with the type that its hint says (PJ-17)."""
+    """The part as it is; where its data URL says no type, with the type that its hint says."""
     if part.url[5:6] not in ";," or form_of(part.url) != "data" or not mime_type(part.mime):
         return part
     return part.model_copy(update={"url": f"data:{spelled_for_url(part.mime or '')}{part.url[5:]}"})
@@ -108,7 +109,7 @@ def _medium(part: MediaPart) -> _Medium:
 
 
 class PartFilter:
-    """Takes from messages what one target takes of them, numbering media over the whole request (PJ-51)."""
+    """Takes from messages what one target takes of them, numbering media over the whole request."""
 
     __slots__ = ("_losses", "_refusals", "_scope", "media_count")
 
@@ -168,7 +169,7 @@ class PartFilter:
         if not part.text and not (keeps and part.state_json is not None):
             self._lose("dropped", "the text is empty", message, index)
             return ()
-        if part.citations and not (keeps and self._scope.tables.citations == "native"):
+        if part.citations and not (keeps and self._scope.tables.roles.citations == "native"):
             reason = "a request of this dialect has no place for these citations"
             self._lose("dropped", reason, message, index, ".citations")
         self._withhold(part, message, index, side, is_home)
@@ -179,7 +180,7 @@ class PartFilter:
             self._lose("dropped", "the refusal is empty", message, index)
             return ()
         self._withhold(part, message, index, side, is_home)
-        if "refusal" in self._scope.tables.native.get(side, ()):
+        if "refusal" in self._scope.tables.roles.native.get(side, ()):
             return (part,)
         self._lose("downgraded", "the refusal renders as text", message, index)
         return (TextPart(text=part.text),)
@@ -187,8 +188,8 @@ class PartFilter:
     def _take_bound(
         self, part: ReasoningPart | OpaquePart, message: Message, index: int, side: Side, is_home: bool
     ) -> Taken:
-        scope, kind, takes_text = self._scope, part.kind, self._scope.tables.reasoning == "any"
-        if kind not in scope.tables.native.get(side, ()):
+        scope, kind, takes_text = self._scope, part.kind, self._scope.tables.roles.reasoning == "any"
+        if kind not in scope.tables.roles.native.get(side, ()):
             reason = f"{scope.target.dialect} takes no {kind} part from the {side} side"
         elif part.kind == "opaque" and part.dialect != scope.target.dialect:
             reason = f"the block is {part.dialect}'s own and goes back only there"

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from sabir.base.losses import Loss
-from sabir.contract.scope import Side
+from sabir.contract.tables import Side
 from sabir.rendering.pairing import Waiting
 from sabir.rendering.turns import Identifiers
 from sabir.vocabulary.messages import Message

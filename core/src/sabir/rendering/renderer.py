@@ -15,8 +15,9 @@ from typing import NamedTuple
 from pydantic_core import to_json
 
 from sabir.base.losses import Loss, RenderingRefused
-from sabir.contract.protocols import Dialect, Rendering
-from sabir.contract.scope import LossLog, Place, Side, Splice, Turn, TurnScope, new_tuple
+from sabir.contract.dialect import Dialect, Rendering
+from sabir.contract.scope import LossLog, Place, Splice, Turn, TurnScope, new_tuple
+from sabir.contract.tables import Side
 from sabir.options.option import Option
 from sabir.rendering.heads import Head, HeadMaker, Tail
 from sabir.rendering.pairing import Block, Closed, Pairing
@@ -53,10 +54,10 @@ class _Kept:
         """Where the rendering of a history starts: at the end of the longest kept prefix, or of an empty one."""
         found = self.index.find(messages)
         if found is None:
-            names = Identifiers(self.scope.tables.option_names)
+            names = Identifiers(self.scope.tables.calls.names)
             for name in self.scope.declared_names:
                 names.name(name)
-            empty = Prefix(Identifiers(self.scope.tables.call_ids), names)
+            empty = Prefix(Identifiers(self.scope.tables.calls.ids), names)
             found = Found(empty, 0, empty.boundaries[0], empty.body)
         return found
 
@@ -157,7 +158,7 @@ class _Pass:
         make = self._maker.make
         if self._is_first and blocks:
             self._is_first = False
-            if blocks[0].side == "system" and scope.tables.leading_system == "hoisted":
+            if blocks[0].side == "system" and scope.tables.roles.leading_system == "hoisted":
                 hoisted, *blocks = blocks
                 self._system = tuple(hoisted.positions)
                 log.losses += hoisted.losses

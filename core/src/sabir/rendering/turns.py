@@ -16,7 +16,8 @@ from hashlib import sha256
 from itertools import islice
 from typing import TypeAlias
 
-from sabir.contract.scope import Entry, IdentifierRule, LossLog, Side, TurnScope, new_tuple
+from sabir.contract.scope import Entry, LossLog, TurnScope, new_tuple
+from sabir.contract.tables import IdentifierRule, Side
 from sabir.rendering.pairing import Block, side_of
 from sabir.rendering.pieces import IsHome, PartFilter, Taken, withhold
 from sabir.vocabulary.messages import Message, OptionCallPayload
@@ -57,7 +58,7 @@ class Identifiers:
     """Which wire identifiers a conversation has used, in order.
 
     `name` maps equal strings to equal identifiers; `fresh` gives every call its own, so that a provider that reuses
-    call ids in a later turn confuses nothing (UP-13). A fork sees the first so many of the identifiers that it was
+    call ids in a later turn confuses nothing. A fork sees the first so many of the identifiers that it was
     forked from, whatever these gain later, and writes to itself; it is never forked again.
     """
 
@@ -190,7 +191,7 @@ class TurnMaker:
         if side == "assistant" and (is_cut or (parts and parts[-1].kind == "reasoning")):
             entries = self._unbind(entries, block)
         said = tuple(entries.values())
-        if block.holds_system and self._scope.tables.later_system == "after_user":
+        if block.holds_system and self._scope.tables.roles.later_system == "after_user":
             return self._part_system(said, follows)
         made: list[Gathered] = [(side, said)] if said else []
         if calls:

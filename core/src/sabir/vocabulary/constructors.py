@@ -3,7 +3,7 @@
     sabir.user("What is this?", sabir.image("sky.jpg"))
 
 `user`, `system` and `assistant` differ in their policy alone ("user", "system", "llm"); no role hint is set, as
-adapters derive the role from the policy (D-07).
+adapters derive the role from the policy.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

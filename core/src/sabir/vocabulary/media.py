@@ -2,7 +2,7 @@
 
     path | bytes | URL ──▶ one URL string ──▶ form (url · data · file) ──▶ the dialect's media table
 
-Data URLs are read by their header alone; their payload is never run through a URL parser (D-02, UP-21, UP-22).
+Data URLs are read by their header alone; their payload is never run through a URL parser.
 """
 
 import base64
@@ -22,7 +22,7 @@ from pydantic_core import Url, ValidationError
 from sabir.base.errors import MediaRefused
 
 Modality: TypeAlias = Literal["image", "audio", "video", "document"]
-"""What a media part is for its reader; never derived from its MIME type once given (PJ-15, PJ-17)."""
+"""What a media part is for its reader; never derived from its MIME type once given."""
 Form: TypeAlias = Literal["url", "data", "file"]
 """How a media part's URL carries it: a web address, the bytes themselves, or a provider's file id."""
 
@@ -149,7 +149,7 @@ def form_of(url: str) -> Form:
 
 
 def check_url(url: str) -> str:
-    """The URL as given, if a media part may carry it; ValueError in one line if not (D-02, UP-22)."""
+    """The URL as given, if a media part may carry it; ValueError in one line if not."""
     scheme = scheme_of(url)
     if scheme in ("http", "https"):
         return _check_web_url(url)
@@ -195,7 +195,7 @@ def _check_data_url(url: str) -> str:
 
 
 def mime_type(hint: str | None) -> str | None:
-    """The MIME type that a hint says, in lower case and without parameters; None where it says no whole one (PJ-17)."""
+    """The MIME type that a hint says, in lower case and without parameters; None where it says no whole one."""
     kind = (hint or "").partition(";")[0].strip().lower()
     return kind if _MIME.fullmatch(kind) else None
 
@@ -277,8 +277,7 @@ class MediaRule:
     def refusal(self, form: Form, mime: str | None) -> str | None:
         """Why a medium of that form cannot be taken, or None where it can.
 
-        Bytes are of the type that their URL says; of what is elsewhere a hint that is no whole MIME type says nothing
-        (PJ-17).
+        Bytes are of the type that their URL says; of what is elsewhere a hint that is no whole MIME type says nothing.
         """
         pattern = getattr(self, form)
         if pattern is None:

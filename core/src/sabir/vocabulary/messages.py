@@ -1,4 +1,4 @@
-"""The message: atomic, deeply immutable, of exactly three kinds (PJ-01 … PJ-34).
+"""The message: atomic, deeply immutable, of exactly three kinds.
 
     Message ── id, policy, role_hint_for_llm, step_num, origin
        └── payload ── parts          what was said or shown
@@ -34,7 +34,7 @@ Kind: TypeAlias = Literal["parts", "option_call", "option_result", "unknown"]
 """Which of the three kinds a message is; `unknown` for one of a newer writer's kinds, kept by loading."""
 
 RUNTIME = "runtime"
-"""The policy of results and errors that the executor itself generates (PJ-06)."""
+"""The policy of results and errors that the executor itself generates."""
 RESERVED = f"the name {RUNTIME!r} is reserved for results that no policy made"
 """Why nothing else is called so, as errors say it."""
 SCHEMA = 1
@@ -55,14 +55,14 @@ class Origin(AtRest):
 
 
 class PartsPayload(AtRest):
-    """Text and media in the order given (PJ-20), and what else a model says: reasoning, refusal, opaque blocks."""
+    """Text and media in the order given, and what else a model says: reasoning, refusal, opaque blocks."""
 
     kind: Literal["parts"] = "parts"
     parts: tuple[Part, ...] = Field(min_length=1, fail_fast=True)
 
 
 class OptionCallPayload(Stateful):
-    """A policy's choice of an option (PJ-28). Arguments are any JSON object; core never checks them (PJ-33).
+    """A policy's choice of an option. Arguments are any JSON object; core never checks them.
 
     A call decoded from a wire keeps the argument text as it came in `raw_arguments`. Text that is no JSON object
     is kept too, `invalid_arguments` is set, and answering the call gives an error result.
@@ -82,7 +82,7 @@ class OptionCallPayload(Stateful):
 
 
 class OptionResultPayload(AtRest):
-    """What an option returned, or how it failed (PJ-30, PJ-32).
+    """What an option returned, or how it failed.
 
     `parts` holds text and media for the model where the option returned such; `result` is None then,
     and where it failed.
@@ -170,7 +170,7 @@ def new_ids(count: int) -> list[str]:
 
 
 class Message(AtRest):
-    """One message. `policy` made it: the decider of a call, the option that ran for a result (PJ-02 … PJ-05)."""
+    """One message. `policy` made it: the decider of a call, the option that ran for a result."""
 
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
     id: NonEmpty = Field(default_factory=lambda: new_ids(1)[0])

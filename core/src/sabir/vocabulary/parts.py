@@ -64,7 +64,7 @@ class Citation(AtRest):
 
 
 class TextPart(Stateful):
-    """Text, with the citations that support it (PJ-14)."""
+    """Text, with the citations that support it."""
 
     kind: Literal["text"] = "text"
     text: Text
@@ -72,7 +72,7 @@ class TextPart(Stateful):
 
 
 class MediaPart(Stateful):
-    """An image, a sound, a video or a document, named by one URL (PJ-15 … PJ-19, D-02).
+    """An image, a sound, a video or a document, named by one URL.
 
     The URL is `http(s)`, a `data:` URL of an allowed type, or `provider-file:<provider>/<id>`; it keeps the
     string given. `mime` is a free hint, `prompt_hint` a label without meaning to core, `id` a correlation aid.

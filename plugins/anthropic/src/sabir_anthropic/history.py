@@ -8,7 +8,7 @@
     their further fields      vendor hints of an option or a document, as far as those have them
     cache_control             a breakpoint where it stands at one of the places that have a name; else a loss
 
-Roles need no hint: policies render to them (D-07).
+Roles need no hint: policies render to them.
 """
 
 import base64

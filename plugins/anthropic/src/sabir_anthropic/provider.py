@@ -12,7 +12,6 @@ Vertex write the model into the path, for which they want the body as an object;
 
 import json
 import os
-from collections.abc import AsyncIterator, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -37,7 +36,6 @@ from sabir.errors import CallError, SettingsInvalid
 from sabir_anthropic.dialect import CLOUD, MESSAGES
 from sabir_anthropic.errors import translate
 from sabir_anthropic.request import COMPATIBLE
-from sabir_anthropic.stream import FRAMES, FrameReader
 
 if TYPE_CHECKING:
     import anthropic
@@ -104,34 +102,6 @@ class AnthropicProvider:
     def models(self) -> tuple[ModelInfo, ...]:
         """What is known of the vendor's models."""
         return _known_models()
-
-
-class FramedAnswer(HTTPAnswer):
-    """An answer to a waiting client; one in AWS frames is read as server-sent events."""
-
-    def chunks(self) -> Iterator[bytes]:
-        """The body's bytes as they come, decompressed."""
-        if not self.headers.get("content-type", "").startswith(FRAMES):
-            yield from super().chunks()
-            return
-        reader = FrameReader()
-        for chunk in super().chunks():
-            yield from reader.feed(chunk)
-
-
-class AsyncFramedAnswer(AsyncHTTPAnswer):
-    """An answer to an async client; one in AWS frames is read as server-sent events."""
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """The body's bytes as they come, decompressed."""
-        is_framed = self.headers.get("content-type", "").startswith(FRAMES)
-        reader = FrameReader()
-        async for chunk in super().chunks():
-            if not is_framed:
-                yield chunk
-                continue
-            for event in reader.feed(chunk):
-                yield event
 
 
 class SDKConnection(OwnConnection["anthropic.Anthropic", "anthropic.AsyncAnthropic"]):
@@ -205,7 +175,7 @@ class UsersConnection:
             response = self._client.post(**self._call(request), stream_cls=Stream[object])
         except APIStatusError as error:
             response = error.response
-        return FramedAnswer(response)
+        return HTTPAnswer(response)
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send; return at the response's headers, whatever the status."""
@@ -216,7 +186,7 @@ class UsersConnection:
             response = await self._client.post(**self._call(request), stream_cls=AsyncStream[object])
         except APIStatusError as error:
             response = error.response
-        return AsyncFramedAnswer(response)
+        return AsyncHTTPAnswer(response)
 
     def translate(self, error: Exception) -> CallError | None:
         """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""

@@ -7,13 +7,12 @@
 
 A block is put together as the vendor would have sent it whole, and read by the same functions (law 8).
 
-    AWS frames ─▶ server-sent events       what Bedrock's older endpoint streams in their place
+    a frame's payload ─▶ event             what Bedrock's older endpoint streams in place of server-sent events
 """
 
 import base64
 import binascii
 import json
-import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -35,13 +34,6 @@ from sabir.authoring import (
 from sabir.errors import NotJSON, ResponseInvalid
 
 from sabir_anthropic.decode import REASONING, decode_block, origin_of, raise_reported, reply_end
-
-FRAMES = "application/vnd.amazon.eventstream"
-"""The content type of an answer in AWS frames."""
-LONGEST_FRAME = 25 * 2**20
-"""Bytes of the longest frame: 24 MiB of payload and 128 KiB of headers,
-https://github.com/boto/botocore/blob/develop/botocore/eventstream.py"""
-
 
 KINDS: Mapping[str, BlockKind] = {"text": "text", "tool_use": "option_call", **dict.fromkeys(REASONING, "reasoning")}
 """Type of a block → what it grows as; all others are opaque."""
@@ -192,50 +184,13 @@ class MessagesDecoder:
         yield reply_end(self._message, self._scope)
 
 
-class FrameReader:
-    """AWS frames in any chunks → server-sent events as bytes.
-
-    A frame is its length, that of its headers, a checksum of these, headers, payload, a checksum; numbers are of four
-    bytes, the highest first. https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
-    ResponseInvalid for a frame that is longer than any that AWS's own clients take.
-    """
-
-    def __init__(self) -> None:
-        self._kept = bytearray()
-
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The events that a chunk completes; where there are none, no bytes."""
-        self._kept += chunk
-        yield b""
-        while len(self._kept) >= 12:
-            length, head = struct.unpack_from(">II", self._kept)
-            if length > LONGEST_FRAME:
-                raise ResponseInvalid(f"a frame of the stream is {length} bytes long; expected {LONGEST_FRAME} at most")
-            if len(self._kept) < max(length, 16):
-                return
-            headers, payload = bytes(self._kept[12 : 12 + head]), bytes(self._kept[12 + head : length - 4])
-            del self._kept[: max(length, 16)]
-            if event := _event(headers, payload):
-                yield b"data: " + event + b"\n\n"
-
-
-def _event(headers: bytes, payload: bytes) -> bytes:
-    """A payload's event: what it carries in base64, or the exception that its headers name."""
-    named = dict(_headers(headers))
+def frame_event(headers: Mapping[str, str], payload: bytes) -> ServerEvent | None:
+    """The event of a frame: what its payload carries in base64, or the exception that its headers name."""
     try:
         found = fields(decode_json(payload))
         if isinstance(found.get("bytes"), str):
-            return b" ".join(base64.b64decode(found["bytes"], validate=True).splitlines())
+            return ServerEvent(base64.b64decode(found["bytes"], validate=True).decode("utf-8", "replace"))
     except (NotJSON, binascii.Error):
         found = {"message": payload.decode("utf-8", "replace")}
-    kind = named.get(":exception-type") or named.get(":error-code")
-    return json.dumps({"error": {"type": kind, **found}}).encode() if kind else b""
-
-
-def _headers(data: bytes) -> Iterator[tuple[str, str]]:
-    """The headers of a frame that are strings, which all of a stream's are: length, name, 7, length, value."""
-    while len(data) > 4 and data[1 + data[0] : 2 + data[0]] == b"\x07":
-        name, rest = data[1 : 1 + data[0]], data[2 + data[0] :]
-        size = int.from_bytes(rest[:2], "big")
-        yield name.decode("utf-8", "replace"), rest[2 : 2 + size].decode("utf-8", "replace")
-        data = rest[2 + size :]
+    kind = headers.get(":exception-type") or headers.get(":error-code")
+    return ServerEvent(json.dumps({"error": {"type": kind, **found}})) if kind else None

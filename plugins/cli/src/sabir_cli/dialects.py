@@ -73,8 +73,8 @@ def capabilities(tables: Tables) -> dict[str, Any]:  # whatever JSON holds
     for (side, modality), rule in sorted(tables.media.items(), key=lambda row: SIDES.index(row[0][0])):
         forms = [form for form in ("url", "data", "file") if getattr(rule, form) is not None]
         media.setdefault(side, {})[modality] = forms
-    native = {side: sorted(kinds) for side, kinds in tables.native.items() if kinds}
-    return {"media": media, "native": native, "citations": tables.citations == "native"}
+    native = {side: sorted(kinds) for side, kinds in tables.roles.native.items() if kinds}
+    return {"media": media, "native": native, "citations": tables.roles.citations == "native"}
 
 
 def _spoken(dialect: Dialect, carries: dict[str, Any], speakers: list[Speaker]) -> Spoken:

@@ -24,14 +24,13 @@ from sabir import (
     ReplyStart,
     Settings,
     StreamEvent,
-    Target,
     TextPart,
     Usage,
 )
 from sabir.authoring import (
     WIRE_SETTINGS,
-    CountsNoTokens,
     DecodeScope,
+    Dialect,
     Entry,
     Failure,
     FinishReason,
@@ -51,74 +50,59 @@ from sabir.authoring import (
 )
 from sabir.errors import CallError, HistoryInvalid, SettingsInvalid
 
+NAME = "echo.plain"
 FINISH_REASONS: Mapping[str, FinishReason] = {"done": "stop", "call": "option_calls", "limit": "length"}
 KNOWN_FIELDS = {"model", "options", "settings", "messages"}
 
 
-class PlainDialect(CountsNoTokens):
-    """Text, option calls and their results; no media, and no way to count tokens."""
+def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
+    """One item a message."""
+    return [{"from": turn.side, **_encode_entry(entry)} for entry in turn.entries]
 
-    name = "echo.plain"
-    tables = Tables(media={})
-    messages_field = "messages"
-    streaming_fields: Mapping[str, JSONValue] = {"stream": True}
 
-    def path(self, target: Target, *, streaming: bool) -> str:
-        """One path for everything."""
-        return "/echo"
+def encode_request(scope: RequestScope) -> dict[str, JSONValue]:
+    """Model, options, and every setting that is set."""
+    if scope.vendor:
+        raise SettingsInvalid(f"echo has no settings of its own; remove {', '.join(scope.vendor)}")
+    options = [
+        {"name": scope.option_names[each.name], "description": each.description, "parameters": each.parameters}
+        for each in scope.options
+    ]
+    settings = {name: value for name in WIRE_SETTINGS if (value := scope.settings.take(name)) is not None}
+    return {"model": scope.target.model, "options": options, "settings": settings}
 
-    def family(self, model: str) -> str:
-        """Nothing is signed here, so that all models are one family."""
-        return "echo"
 
-    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
-        """One item a message."""
-        return [{"from": turn.side, **_encode_entry(entry)} for entry in turn.entries]
+def decode(body: bytes, scope: DecodeScope) -> Reply:
+    """A whole answer is a stream that came at once."""
+    fold, decoder = Fold(scope), PlainDecoder(scope)
+    found = json.loads(body)
+    for piece in found if isinstance(found, list) else [found]:
+        for event in decoder.feed(ServerEvent(json.dumps(piece))):
+            fold.feed(event)
+    return fold.reply()
 
-    def encode_request(self, scope: RequestScope) -> dict[str, JSONValue]:
-        """Model, options, and every setting that is set."""
-        if scope.vendor:
-            raise SettingsInvalid(f"echo has no settings of its own; remove {', '.join(scope.vendor)}")
-        options = [
-            {"name": scope.option_names[each.name], "description": each.description, "parameters": each.parameters}
-            for each in scope.options
-        ]
-        settings = {name: value for name in WIRE_SETTINGS if (value := scope.settings.take(name)) is not None}
-        return {"model": scope.target.model, "options": options, "settings": settings}
 
-    def decode(self, body: bytes, scope: DecodeScope) -> Reply:
-        """A whole answer is a stream that came at once."""
-        fold, decoder = Fold(scope), PlainDecoder(scope)
-        found = json.loads(body)
-        for piece in found if isinstance(found, list) else [found]:
-            for event in decoder.feed(ServerEvent(json.dumps(piece))):
-                fold.feed(event)
-        return fold.reply()
+def decode_history(body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """Every known field of a request has its place, and core reports what is no request."""
+    found = json.loads(body)
+    policies, calls = {"system": "system", "user": "user", "assistant": scope.policy}, dict[str, str]()
+    messages = []
+    for item in found["messages"]:
+        payload = _decode_item(item, calls, scope)
+        policy = payload.option_name if isinstance(payload, OptionResultPayload) else policies[item["from"]]
+        origin = scope.origin(found["model"]) if item["from"] == "assistant" else None
+        messages.append(Message(policy=policy, origin=origin, payload=payload))
+    return DecodedHistory(
+        messages=tuple(messages),
+        options=tuple(Option.from_schema(**each) for each in found["options"]),
+        settings=Settings(**found["settings"], extra_body=left_over(found, KNOWN_FIELDS)),
+        model=found["model"],
+    )
 
-    def decoder(self, scope: DecodeScope) -> "PlainDecoder":
-        """A decoder for one stream."""
-        return PlainDecoder(scope)
 
-    def decode_history(self, body: bytes, scope: DecodeScope) -> DecodedHistory:
-        """Every known field of a request has its place, and core reports what is no request."""
-        found = json.loads(body)
-        policies, calls = {"system": "system", "user": "user", "assistant": scope.policy}, dict[str, str]()
-        messages = []
-        for item in found["messages"]:
-            payload = _decode_item(item, calls, scope)
-            policy = payload.option_name if isinstance(payload, OptionResultPayload) else policies[item["from"]]
-            origin = scope.origin(found["model"]) if item["from"] == "assistant" else None
-            messages.append(Message(policy=policy, origin=origin, payload=payload))
-        return DecodedHistory(
-            messages=tuple(messages),
-            options=tuple(Option.from_schema(**each) for each in found["options"]),
-            settings=Settings(**found["settings"], extra_body=left_over(found, KNOWN_FIELDS)),
-            model=found["model"],
-        )
-
-    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
-        """By its status alone: this wire has no codes."""
-        return refusal(status, headers, body, provider=provider, kind_of=_kind)
+def decode_error(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
+    """By its status alone: this wire has no codes."""
+    return refusal(status, headers, body, provider=provider, kind_of=_kind)
 
 
 class PlainDecoder:
@@ -187,9 +171,24 @@ def _encode_entry(entry: Entry) -> dict[str, JSONValue]:
     text = "".join(piece.text for piece in entry.pieces if isinstance(piece, TextPart))
     if call := entry.message.call:
         origin = entry.message.origin
-        own_words = call.raw_arguments if origin and origin.dialect == PlainDialect.name else None
+        own_words = call.raw_arguments if origin and origin.dialect == NAME else None
         return {"call": {"id": entry.wire_id, "name": entry.wire_name, "arguments": own_words or call.arguments_json}}
     if result := entry.message.result:
         value = result.result if isinstance(result.result, str) else result.result_json
         return {"answers": entry.wire_id, "failed": result.is_error, "text": result.error_message or text or value}
     return {"text": text}
+
+
+PLAIN = Dialect(
+    name=NAME,
+    tables=Tables(),
+    path=lambda target: "/echo",
+    family=lambda model: "echo",  # nothing is signed here, so that all models are one family
+    encode_turn=encode_turn,
+    encode_request=encode_request,
+    decode=decode,
+    decoder=PlainDecoder,
+    decode_history=decode_history,
+    decode_error=decode_error,
+)
+"""The dialect `echo.plain`: text, option calls and their results; no media, and no way to count tokens."""

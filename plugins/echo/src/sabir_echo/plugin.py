@@ -8,9 +8,9 @@ import json
 import re
 
 from sabir import ModelInfo
-from sabir.authoring import Access, InProcessConnection, JSONValue, Provider, Served, WireRequest
+from sabir.authoring import Access, Dialect, InProcessConnection, JSONValue, Provider, Served, WireRequest
 
-from sabir_echo.dialect import PlainDialect
+from sabir_echo.dialect import PLAIN
 
 CALL = re.compile(r"^call (?P<name>\S+) (?P<arguments>.*)$", re.MULTILINE)
 """A line that chooses an option."""
@@ -24,9 +24,9 @@ class Echo:
     dialects = ("plain",)
     key_variables = ()
 
-    def dialect(self, short_name: str) -> PlainDialect:
+    def dialect(self, short_name: str) -> Dialect:
         """The only one."""
-        return PlainDialect()
+        return PLAIN
 
     def endpoint(self, access: Access) -> str:
         """Where a real provider has its URL."""

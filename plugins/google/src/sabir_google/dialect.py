@@ -8,23 +8,12 @@ https://ai.google.dev/api/generate-content
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import partial
 from typing import get_args
 from urllib.parse import quote, unquote
 
-from sabir import DecodedHistory, Reply, Target
-from sabir.authoring import (
-    Decoder,
-    DecodeScope,
-    IdentifierRule,
-    JSONValue,
-    MediaRule,
-    Modality,
-    RequestScope,
-    Tables,
-    read_count,
-)
-from sabir.errors import CallError
+from sabir import Target
+from sabir.authoring import Calls, Dialect, IdentifierRule, JSONValue, MediaRule, Modality, Roles, Tables, read_count
 
 from sabir_google.decode import NAME, decode
 from sabir_google.encode import encode_turn
@@ -52,8 +41,19 @@ def _rule(modality: Modality, mimes: str) -> MediaRule:
     return MediaRule(url=mimes, data=mimes, file=mimes, parameters=True, hints=MEDIA_HINTS.get(modality))
 
 
+ROLES = Roles(
+    native={"assistant": frozenset({"reasoning", "opaque"}), "user": frozenset({"opaque"})},
+    leading_system="hoisted",
+    later_system="user",
+)
+CALLS = Calls(
+    ids=IdentifierRule(characters=r"[\s\S]", longest=4096),
+    names=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=128, first=r"[A-Za-z_]"),
+    hints=OptionHints,
+)
 TABLES = Tables(
-    media={
+    ROLES,
+    {
         ("user", "image"): _rule("image", IMAGES),
         ("user", "audio"): _rule("audio", SOUNDS),
         ("user", "video"): _rule("video", VIDEOS),
@@ -62,12 +62,7 @@ TABLES = Tables(
         ("results", "document"): _rule("document", _PAPERS),
         **{("assistant", modality): MediaRule(data="", parameters=True) for modality in get_args(Modality)},
     },
-    native={"assistant": frozenset({"reasoning", "opaque"}), "user": frozenset({"opaque"})},
-    call_ids=IdentifierRule(characters=r"[\s\S]", longest=4096),
-    option_names=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=128, first=r"[A-Za-z_]"),
-    leading_system="hoisted",
-    later_system="user",
-    option_hints=OptionHints,
+    CALLS,
 )
 """A model's own media go back to it; one from elsewhere becomes a placeholder. Ids are made for pairing alone: those of
 other makers are not sent, so that they need no rule."""
@@ -77,60 +72,6 @@ _COUNTED = frozenset({"contents", "generationConfig", "systemInstruction", "tool
 _MODEL = re.compile(r"^(?:.*/)?([^/]+?)(?:-\d{3}|-\d{2}-\d{2,4}|-preview|-exp|-latest)*$")
 
 
-@dataclass(frozen=True, slots=True)
-class GenerateContentDialect:
-    """The dialect `google.generate_content`."""
-
-    name: str = NAME
-    tables: Tables = TABLES
-    messages_field: str = "contents"
-    streaming_fields: Mapping[str, JSONValue] = field(default_factory=dict)
-
-    def path(self, target: Target, *, streaming: bool) -> str:
-        """The model's, and the method; v1beta, for JSON schemas of parameters are read there alone."""
-        return f"{model_path(target)}:{'streamGenerateContent?alt=sse' if streaming else 'generateContent'}"
-
-    def family(self, model: str) -> str:
-        """The model without its folder, and without what names one release of it."""
-        found = _MODEL.match(model)
-        return found[1] if found else model
-
-    encode_turn = staticmethod(encode_turn)
-    """The turn's contents; see encode."""
-
-    def encode_request(self, scope: RequestScope) -> Mapping[str, JSONValue]:
-        """Settings, options and system texts; see request."""
-        return encode_request(scope)
-
-    def encode_count(self, body: Mapping[str, JSONValue], target: Target) -> tuple[str, Mapping[str, JSONValue]] | None:
-        """The vendor's own count of the whole request, with the model, which is in its path elsewhere."""
-        path = model_path(target)
-        if target.endpoint == VERTEX_URL:
-            return f"{path}:countTokens", {name: value for name, value in body.items() if name in _COUNTED}
-        whole = {"model": unquote(path).removeprefix("/v1beta/"), **body}
-        return f"{path}:countTokens", {"generateContentRequest": whole}
-
-    def decode_count(self, body: bytes) -> int:
-        """The input tokens that the vendor counted; ResponseInvalid for anything else."""
-        return read_count(body, "totalTokens", self.name)
-
-    def decode(self, body: bytes, scope: DecodeScope) -> Reply:
-        """A whole response → reply; see decode."""
-        return decode(body, scope)
-
-    def decoder(self, scope: DecodeScope) -> Decoder:
-        """A decoder for one stream; see stream."""
-        return GenerateContentDecoder(scope)
-
-    def decode_history(self, body: bytes, scope: DecodeScope) -> DecodedHistory:
-        """A stored request → messages, options and settings; see history."""
-        return decode_history(body, scope)
-
-    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
-        """The error that a response of status ≥ 400 stands for; see errors."""
-        return decode_error(status, headers, body, provider)
-
-
 def model_path(target: Target) -> str:
     """A model's path below the endpoint, where the SDK looks for it: in its own folder, or in that of all models."""
     is_placed = target.model.startswith(("models/", "tunedModels/"))
@@ -138,4 +79,46 @@ def model_path(target: Target) -> str:
     return f"/v1beta/{quote(name, safe='/').replace('..', '%2E%2E')}"
 
 
-GENERATE_CONTENT = GenerateContentDialect()
+def path(target: Target) -> str:
+    """The model's, and the method; v1beta, for JSON schemas of parameters are read there alone."""
+    return f"{model_path(target)}:generateContent"
+
+
+def stream_path(target: Target) -> str:
+    """As `path`, for a stream of server-sent events."""
+    return f"{model_path(target)}:streamGenerateContent?alt=sse"
+
+
+def family(model: str) -> str:
+    """The model without its folder, and without what names one release of it."""
+    found = _MODEL.match(model)
+    return found[1] if found else model
+
+
+def encode_count(body: Mapping[str, JSONValue], target: Target) -> tuple[str, Mapping[str, JSONValue]]:
+    """The vendor's own count of the whole request, with the model, which is in its path elsewhere."""
+    path = model_path(target)
+    if target.endpoint == VERTEX_URL:
+        return f"{path}:countTokens", {name: value for name, value in body.items() if name in _COUNTED}
+    whole = {"model": unquote(path).removeprefix("/v1beta/"), **body}
+    return f"{path}:countTokens", {"generateContentRequest": whole}
+
+
+GENERATE_CONTENT = Dialect(
+    name=NAME,
+    tables=TABLES,
+    path=path,
+    stream_path=stream_path,
+    messages_field="contents",
+    streaming_fields={},
+    family=family,
+    encode_turn=encode_turn,
+    encode_request=encode_request,
+    decode=decode,
+    decoder=GenerateContentDecoder,
+    decode_error=decode_error,
+    decode_history=decode_history,
+    encode_count=encode_count,
+    decode_count=partial(read_count, field="totalTokens", dialect=NAME),
+)
+"""The dialect `google.generate_content`."""

@@ -230,7 +230,7 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
 
 
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
-    """A result under `output`, an error under `error` (UP-09); an object that has neither key stands for itself."""
+    """A result under `output`, an error under `error`; an object that has neither key stands for itself."""
     result = entry.message.payload
     assert isinstance(result, OptionResultPayload)
     made = _call_state(entry.call).get("call") if entry.call is not None else None

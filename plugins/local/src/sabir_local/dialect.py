@@ -8,10 +8,11 @@ answer (figures, and the command that repeats them: server.py).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from sabir.authoring import Dialect, Entry, JSONValue, LossLog, RequestScope, Turn, TurnScope
-from sabir_openai.chat_dialect import ChatDialect
+from sabir.authoring import Entry, JSONValue, LossLog, RequestScope, Turn, TurnScope
+from sabir_openai.chat_dialect import CHAT
 
 OPEN_CHOICES: Mapping[str | None, str] = {"user": "required"}
 """The side of the last turn → what an open choice becomes; "none" for every other."""
@@ -19,27 +20,25 @@ EXPECTS_CALL: Mapping[str, bool] = {"required": True, "none": False}
 """The choice → what the chat template is told."""
 
 
-class LocalDialect(ChatDialect):
-    """The dialect `openai.chat` for a small model behind the embedded server."""
+def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
+    """As `openai.chat` encodes it; argument text that is no JSON object, which the server fails at, becomes {}."""
+    entries = tuple(_with_object(entry, losses) for entry in turn.entries)
+    return CHAT.encode_turn(Turn(turn.side, entries), scope, losses)
 
-    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
-        """As `openai.chat` encodes it; argument text that is no JSON object, which the server fails at, becomes {}."""
-        entries = tuple(_with_object(entry, losses) for entry in turn.entries)
-        return super().encode_turn(Turn(turn.side, entries), scope, losses)
 
-    def encode_request(self, scope: RequestScope) -> Mapping[str, JSONValue]:
-        """As `openai.chat` encodes it; an open choice of an option is decided by whose turn it is."""
-        body = dict(super().encode_request(scope))
-        if "tools" not in body:
-            return body
-        decided = {**body, **_choice(body, scope)}
-        if scope.settings.take("option_choice") == "auto":
-            reason = f"whose turn it is decides: here the choice is {decided['tool_choice']!r}"
-            scope.losses.add("rewritten", reason, path="settings.option_choice")
-        if body.get("parallel_tool_calls") and not decided["parallel_tool_calls"]:
-            reason = "a small model that has to call makes one call at a time"
-            scope.losses.add("dropped", reason, path="settings.parallel_options")
-        return decided
+def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
+    """As `openai.chat` encodes it; an open choice of an option is decided by whose turn it is."""
+    body = dict(CHAT.encode_request(scope))
+    if "tools" not in body:
+        return body
+    decided = {**body, **_choice(body, scope)}
+    if scope.settings.take("option_choice") == "auto":
+        reason = f"whose turn it is decides: here the choice is {decided['tool_choice']!r}"
+        scope.losses.add("rewritten", reason, path="settings.option_choice")
+    if body.get("parallel_tool_calls") and not decided["parallel_tool_calls"]:
+        reason = "a small model that has to call makes one call at a time"
+        scope.losses.add("dropped", reason, path="settings.parallel_options")
+    return decided
 
 
 def _with_object(entry: Entry, losses: LossLog) -> Entry:
@@ -70,4 +69,5 @@ def _told(choice: str) -> Mapping[str, JSONValue]:
     return told | ({"parallel_tool_calls": False} if choice == "required" else {})
 
 
-LOCAL_CHAT: Dialect = LocalDialect()
+LOCAL_CHAT = replace(CHAT, encode_turn=encode_turn, encode_request=encode_request)
+"""The dialect `openai.chat` for a small model behind the embedded server."""

@@ -8,11 +8,9 @@ Compatible endpoints deviate by the quirks listed in QUIRKS. https://developers.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from sabir import DecodedHistory, Reply, Target
-from sabir.authoring import Decoder, DecodeScope, IdentifierRule, JSONValue, MediaRule, RequestScope, Tables
-from sabir.errors import CallError, ResponseInvalid
+from sabir.authoring import Calls, Dialect, IdentifierRule, MediaRule, Roles, Tables
 
 from sabir_openai.chat_decode import decode
 from sabir_openai.chat_encode import encode_turn
@@ -23,18 +21,19 @@ from sabir_openai.errors import decode_error
 from sabir_openai.media import IMAGES, SOUNDS
 from sabir_openai.settings import ChatFileHints, ChatOptionHints, ImageHints, MediaHints
 
+NAME = "openai.chat"
+PATH = "/chat/completions"
 _TABLES = Tables(
+    roles=Roles(native={"assistant": frozenset({"reasoning", "refusal", "opaque"})}),
     media={
         ("user", "image"): MediaRule(url="", data=IMAGES, parameters=True, hints=ImageHints),
         ("user", "audio"): MediaRule(data=SOUNDS, hints=MediaHints),
         ("user", "document"): MediaRule(data="application/pdf", file="", parameters=True, hints=ChatFileHints),
         ("assistant", "audio"): MediaRule(data="", file=""),
     },
-    native={"assistant": frozenset({"reasoning", "refusal", "opaque"})},
-    call_ids=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=64),
-    option_names=IdentifierRule(longest=64),
+    calls=Calls(ids=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=64), names=IdentifierRule(longest=64)),
 )
-TABLES = replace(_TABLES, option_hints=ChatOptionHints, variants={"no_strict": _TABLES})
+TABLES = replace(_TABLES, calls=replace(_TABLES.calls, hints=ChatOptionHints), variants={"no_strict": _TABLES})
 """Assistant audio is taken because its id goes back; a sound from elsewhere becomes a placeholder."""
 
 QUIRKS: Mapping[str, str] = {
@@ -52,56 +51,23 @@ QUIRKS: Mapping[str, str] = {
 _FAMILY = re.compile(r"(?:[^/]+/)*[A-Za-z]*")
 
 
-@dataclass(slots=True, eq=False)
-class ChatDialect:
-    """The dialect `openai.chat`; an endpoint that rejects a field that streams ask for has a variant of its own."""
-
-    name: str = "openai.chat"
-    tables: Tables = TABLES
-    messages_field: str = "messages"
-    streaming_fields: Mapping[str, JSONValue] = field(
-        default_factory=lambda: {"stream": True, "stream_options": {"include_usage": True}}
-    )
-
-    def path(self, target: Target, *, streaming: bool) -> str:
-        """The same for every model."""
-        return "/chat/completions"
-
-    def family(self, model: str) -> str:
-        """A model's maker and line, so that `deepseek-chat` and `deepseek-reasoner` read each other's reasoning."""
-        match = _FAMILY.match(model)
-        return match[0] if match else ""
-
-    encode_turn = staticmethod(encode_turn)
-    """The turn's messages; see chat_encode."""
-
-    def encode_request(self, scope: RequestScope) -> Mapping[str, JSONValue]:
-        """Model, settings and options; see chat_request."""
-        return encode_request(scope)
-
-    def encode_count(self, body: Mapping[str, JSONValue], target: Target) -> tuple[str, Mapping[str, JSONValue]] | None:
-        """None: this wire cannot count a request's tokens."""
-        return None
-
-    def decode_count(self, body: bytes) -> int:
-        """Never asked for; ResponseInvalid."""
-        raise ResponseInvalid(f"{self.name} counts no tokens, so that it cannot have answered with a count")
-
-    def decode(self, body: bytes, scope: DecodeScope) -> Reply:
-        """A whole response → reply; see chat_decode."""
-        return decode(body, scope)
-
-    def decoder(self, scope: DecodeScope) -> Decoder:
-        """A decoder for one stream; see chat_stream."""
-        return ChatDecoder(scope)
-
-    def decode_history(self, body: bytes, scope: DecodeScope) -> DecodedHistory:
-        """A stored request → messages, options and settings; see chat_history."""
-        return decode_history(body, scope)
-
-    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
-        """The error that a response of status ≥ 400 stands for; see errors."""
-        return decode_error(status, headers, body, provider)
+def family(model: str) -> str:
+    """A model's maker and line, so that `deepseek-chat` and `deepseek-reasoner` read each other's reasoning."""
+    match = _FAMILY.match(model)
+    return match[0] if match else ""
 
 
-CHAT = ChatDialect()
+CHAT = Dialect(
+    name=NAME,
+    tables=TABLES,
+    path=lambda target: PATH,
+    streaming_fields={"stream": True, "stream_options": {"include_usage": True}},
+    family=family,
+    encode_turn=encode_turn,
+    encode_request=encode_request,
+    decode=decode,
+    decoder=ChatDecoder,
+    decode_error=decode_error,
+    decode_history=decode_history,
+)
+"""The dialect `openai.chat`; an endpoint that rejects a field that streams ask for has a variant of its own."""

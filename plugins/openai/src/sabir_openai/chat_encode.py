@@ -3,7 +3,7 @@
     system ─▶ developer | system     user ─▶ user     results ─▶ tool, one for each result
     assistant ─▶ {content, audio?, tool_calls?}: its parts in order, then its calls
 
-An error result is the JSON text {"error": {"type", "message", "retryable"?}}, for the wire has no flag (UP-09).
+An error result is the JSON text {"error": {"type", "message", "retryable"?}}, for the wire has no flag.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -4,7 +4,7 @@
     tool              ─▶ a result of the option that its call names
 
 What the assistant said has its origin here, so that it goes back as it came. Roles need no hint: policies render to
-them (D-07). A `name` beside a role is a loss. The older `functions`,
+them. A `name` beside a role is a loss. The older `functions`,
 `function_call` and role `function` become options, calls and results, and render as today's (loss: rewritten).
 """
 

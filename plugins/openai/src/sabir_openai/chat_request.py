@@ -60,7 +60,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
 
 
 def take(scope: RequestScope, setting: str) -> Any:
-    """A wire setting's value; None, and a loss, where the model refuses it, or refuses it while it reasons (UP-18)."""
+    """A wire setting's value; None, and a loss, where the model refuses it, or refuses it while it reasons."""
     reasons = scope.model_info.reasoning and scope.settings.take("reasoning_effort") not in (None, "none")
     if setting in _SAMPLING and reasons and scope.settings.take(setting) is not None:
         refuse_setting(scope, setting)

@@ -5,7 +5,7 @@ chat ─▶ openai.chat (Chat Completions)        responses ─▶ openai.respon
 
 from dataclasses import replace
 
-from sabir.authoring import Dialect, IdentifierRule
+from sabir.authoring import Dialect, IdentifierRule, Tables
 
 
 def variant(short_name: str, call_id_length: int | None = None, streams_usage: bool = True) -> Dialect:
@@ -22,6 +22,10 @@ def variant(short_name: str, call_id_length: int | None = None, streams_usage: b
     if call_id_length is not None:
         exactly = rf"(?=[A-Za-z0-9]{{{call_id_length}}}\Z)[A-Za-z0-9]"
         rule = IdentifierRule(characters="[A-Za-z0-9]", longest=call_id_length, first=exactly)
-        variants = {quirk: replace(each, call_ids=rule) for quirk, each in tables.variants.items()}
-        tables = replace(tables, call_ids=rule, variants=variants)
+        variants = {quirk: _with_ids(each, rule) for quirk, each in tables.variants.items()}
+        tables = replace(_with_ids(tables, rule), variants=variants)
     return replace(CHAT, tables=tables, streaming_fields=fields if streams_usage else {"stream": True})
+
+
+def _with_ids(tables: Tables, rule: IdentifierRule) -> Tables:
+    return replace(tables, calls=replace(tables.calls, ids=rule))

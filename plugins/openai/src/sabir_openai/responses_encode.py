@@ -116,7 +116,7 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 
 
 def _output(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Item]:
-    """A result as text, or as content parts where it has some; an error says what it is in JSON (UP-09)."""
+    """A result as text, or as content parts where it has some; an error says what it is in JSON."""
     result = entry.message.payload
     assert isinstance(result, OptionResultPayload)
     parts = [_part(piece, scope) for piece in entry.pieces]

@@ -7,7 +7,7 @@
     every other item          an opaque part; the outputs of a user's own program are the user's
 
 A reference to an item that only the vendor holds is a loss, and so is what a result of such a call would have paired
-with. Roles need no hint: policies render to them (D-07).
+with. Roles need no hint: policies render to them.
 """
 
 from collections.abc import Callable, Mapping

@@ -39,7 +39,7 @@ def asked_contents(rendering: Rendering) -> Attributes:
         history = pure.decode_history(rendering.body_bytes)
     except SabirError:
         return {}
-    is_apart = pure.dialect.tables.leading_system == "hoisted"
+    is_apart = pure.dialect.tables.roles.leading_system == "hoisted"
     return dict(_contents(history, instructions=_leading_system(history) if is_apart else 0))
 
 

@@ -53,8 +53,11 @@ class ContractCases(Suite):
     def test_paths_begin_with_a_slash(self, subject: Subject) -> None:
         """`Dialect.path` is what stands below the endpoint, beginning with a slash."""
         for streaming in (False, True):
-            path = subject.dialect.path(subject.target, streaming=streaming)
-            expect(re.match(r"/[^\s/]", path), f"path(streaming={streaming}) is {path!r}; expected one such as '/chat'")
+            path = subject.dialect.path_of(subject.target, streaming=streaming)
+            expect(
+                re.match(r"/[^\s/]", path),
+                f"the path for streaming={streaming} is {path!r}; expected one such as '/chat'",
+            )
 
     def test_the_endpoint_is_known_without_the_network(self, subject: Subject) -> None:
         """`Provider.endpoint` makes no client and reaches nothing: it is asked for whenever an adapter is made."""
@@ -86,8 +89,8 @@ class ContractCases(Suite):
     def test_identifier_rules_leave_room(self, subject: Subject) -> None:
         """A rule for ids and names is an expression for one character, and a length in which many stay apart."""
         rules: dict[str, IdentifierRule] = {
-            "call_ids": subject.tables.call_ids,
-            "option_names": subject.tables.option_names,
+            "call_ids": subject.tables.calls.ids,
+            "option_names": subject.tables.calls.names,
         }
         for name, rule in rules.items():
             expect(

@@ -333,7 +333,7 @@ def _check_return(service: Service, way: Way, answer: Answer) -> None:
     rendering = service.subject.rendered(history, asked.question.options, asked.question.settings)
     items = service.subject.items(rendering)
     sent = "\n".join(leaves(items))
-    for label, text in _held(reply, needs_state=service.subject.tables.reasoning == "with_state"):
+    for label, text in _held(reply, needs_state=service.subject.tables.roles.reasoning == "with_state"):
         what = f"the {label} {text!r} of the {WAYS[way]} answer to {answer.name!r} does not go back to the service"
         expect(text in sent, what, history=history, rendering=rendering)
     for call in _calls(reply):

@@ -214,13 +214,12 @@ class RequestCases(Suite):
         raise Broken("kit_no_such_setting, a setting that no vendor has, is accepted", rendering=rendering)
 
     def test_a_count_is_asked_for(self, subject: Subject) -> None:
-        """`encode_count` gives a path and a JSON body, or None where the vendor cannot count; no count is an error."""
+        """`encode_count` gives a path and a JSON body, or is left out; an answer without a count is an error."""
         rendering = subject.rendered([ASKED])
-        asked = subject.dialect.encode_count(rendering.body, subject.target)
-        if asked is None:
-            subject.grade("count_tokens", REFUSED, what="encode_count gives None")
+        if subject.dialect.encode_count is None:
+            subject.grade("count_tokens", REFUSED, what="the dialect has no encode_count")
             return
-        path, body = asked
+        path, body = subject.dialect.encode_count(rendering.body, subject.target)
         expect(path.startswith("/"), f"encode_count gives the path {path!r}; expected one such as '/count'")
         asked_for = json.loads(encode_json(body))
         is_held = "the kit's book" in json.dumps(asked_for)

@@ -8,7 +8,8 @@ STRICT    no blank text, and after a system message none but the assistant
 Their items show all that core decided, so that a test can read pairs, order and placement off the body.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sabir import (
@@ -18,13 +19,13 @@ from sabir import (
     OptionResultPayload,
     PartsPayload,
     Reply,
-    StreamEvent,
     Target,
 )
 from sabir.authoring import (
     WIRE_SETTINGS,
-    Decoder,
+    Calls,
     DecodeScope,
+    Dialect,
     Entry,
     IdentifierRule,
     KnownPart,
@@ -32,7 +33,7 @@ from sabir.authoring import (
     MediaRule,
     ReplyBuilder,
     RequestScope,
-    ServerEvent,
+    Roles,
     Tables,
     Turn,
     TurnScope,
@@ -44,96 +45,78 @@ FILLER = {"side": "assistant", "pieces": [{"kind": "text", "text": "…"}], "fol
 """What stands between a system message and the user, where nothing is left of what stood there."""
 
 
-class NoStream:
-    """A decoder for wires that never stream."""
-
-    def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
-        """Nothing can come."""
-        raise ServerFailed("this wire does not stream")
-
-    def close(self) -> Iterable[StreamEvent]:
-        """Nothing is due."""
-        return ()
+def family(model: str) -> str:
+    """What stands before the first dash."""
+    return model.split("-", maxsplit=1)[0]
 
 
-class ToyDialect:
-    """A wire whose items name the side, the pieces, the ids and the names of every entry."""
-
-    messages_field = "turns"
-    streaming_fields: Mapping[str, Any] = {"stream": True}
-
-    def __init__(self, name: str, tables: Tables) -> None:
-        self.name = name
-        self.tables = tables
-
-    def path(self, target: Target, *, streaming: bool) -> str:
-        """One for each way."""
-        return "/stream" if streaming else "/whole"
-
-    def family(self, model: str) -> str:
-        """What stands before the first dash."""
-        return model.split("-", maxsplit=1)[0]
-
-    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[Any]:
-        """One item a message; the first says what it follows."""
-        first, *others = [{"side": turn.side, **_entry(entry)} for entry in turn.entries]
-        return [{**first, "follows": turn.follows}, *others]
-
-    def encode_request(self, scope: RequestScope) -> Mapping[str, Any]:
-        """Model, hoisted texts, names of options, and every setting."""
-        settings = {name: scope.settings.take(name) for name in WIRE_SETTINGS}
-        settings["response_format"] = None
-        system = [_entry(entry) for turn in scope.system for entry in turn.entries]
-        names = [scope.option_names[option.name] for option in scope.options]
-        return {"model": scope.target.model, "system": system, "options": names, **settings}
-
-    def encode_count(self, body: Mapping[str, Any], target: Target) -> None:
-        """It cannot count."""
-        return None
-
-    def decode_count(self, body: bytes) -> int:
-        """A number alone."""
-        return int(decode_json(body))
-
-    def decode(self, body: bytes, scope: DecodeScope) -> Reply:
-        """Whatever came, nothing was said."""
-        return ReplyBuilder(scope).finish(finish_reason="stop", origin=scope.origin())
-
-    def decoder(self, scope: DecodeScope) -> Decoder:
-        """It never streams."""
-        return NoStream()
-
-    def decode_history(self, body: bytes, scope: DecodeScope) -> DecodedHistory:
-        """The messages that the items stand for."""
-        found = decode_json(body)
-        items = [{"side": "system", **item} for item in found["system"]] + found["turns"]
-        messages = tuple(_message(item, scope) for item in items)
-        return DecodedHistory(messages=messages, model=found["model"])
-
-    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
-        """Always the same."""
-        return ServerFailed("failed", provider=provider, status=status)
+def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[Any]:
+    """One item a message; the first says what it follows."""
+    first, *others = [{"side": turn.side, **_entry(entry)} for entry in turn.entries]
+    return [{**first, "follows": turn.follows}, *others]
 
 
-class StrictDialect(ToyDialect):
-    """A wire that takes no text of white space, and nothing but the assistant after a later system message."""
+def encode_request(scope: RequestScope) -> Mapping[str, Any]:
+    """Model, hoisted texts, names of options, and every setting."""
+    settings = {name: scope.settings.take(name) for name in WIRE_SETTINGS}
+    settings["response_format"] = None
+    system = [_entry(entry) for turn in scope.system for entry in turn.entries]
+    names = [scope.option_names[option.name] for option in scope.options]
+    return {"model": scope.target.model, "system": system, "options": names, **settings}
 
-    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[Any]:
-        """Without blank text; with the assistant's filler where the user would follow a system message."""
-        kept = []
-        for entry in turn.entries:
-            left = tuple(each for each in entry.pieces if each.kind != "text" or each.text.strip())
-            if left != entry.pieces:
-                losses.add("dropped", "the text is blank", message=entry.message)
-            kept += [entry._replace(pieces=left)] if left or entry.wire_id else []
-        if not kept:
-            return []
-        shown = super().encode_turn(turn._replace(entries=tuple(kept)), scope, losses)
-        if (turn.follows, turn.side) != ("system", "user"):
-            return shown
-        del shown[0]["follows"]
-        losses.add("synthesized", "the assistant speaks after a system message", message=kept[0].message)
-        return [FILLER, *shown]
+
+def decode(body: bytes, scope: DecodeScope) -> Reply:
+    """Whatever came, nothing was said."""
+    return ReplyBuilder(scope).finish(finish_reason="stop", origin=scope.origin())
+
+
+def decode_history(body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """The messages that the items stand for."""
+    found = decode_json(body)
+    items = [{"side": "system", **item} for item in found["system"]] + found["turns"]
+    messages = tuple(_message(item, scope) for item in items)
+    return DecodedHistory(messages=messages, model=found["model"])
+
+
+def decode_error(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
+    """Always the same."""
+    return ServerFailed("failed", provider=provider, status=status)
+
+
+def encode_strictly(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[Any]:
+    """Without text of white space; with the assistant's filler where the user would follow a system message."""
+    kept = []
+    for entry in turn.entries:
+        left = tuple(each for each in entry.pieces if each.kind != "text" or each.text.strip())
+        if left != entry.pieces:
+            losses.add("dropped", "the text is blank", message=entry.message)
+        kept += [entry._replace(pieces=left)] if left or entry.wire_id else []
+    if not kept:
+        return []
+    shown = encode_turn(turn._replace(entries=tuple(kept)), scope, losses)
+    if (turn.follows, turn.side) != ("system", "user"):
+        return shown
+    del shown[0]["follows"]
+    losses.add("synthesized", "the assistant speaks after a system message", message=kept[0].message)
+    return [FILLER, *shown]
+
+
+def toy(name: str, tables: Tables, **functions: Any) -> Dialect:
+    """A wire whose items name side, pieces, ids and names of every entry; `functions` replace its own."""
+    made = Dialect(
+        name=name,
+        tables=tables,
+        path=lambda target: "/whole",
+        stream_path=lambda target: "/stream",
+        messages_field="turns",
+        family=family,
+        encode_turn=encode_turn,
+        encode_request=encode_request,
+        decode=decode,
+        decode_history=decode_history,
+        decode_error=decode_error,
+    )
+    return replace(made, **functions)
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
@@ -167,53 +150,57 @@ def _piece(piece: KnownPart, entry: Entry) -> dict[str, Any]:
     return piece.model_dump(mode="json", exclude_defaults=True, exclude=others) | {"kind": piece.kind}
 
 
-INLINE = ToyDialect(
+INLINE = toy(
     "toy.inline",
     Tables(
+        Roles(
+            native={"assistant": frozenset({"reasoning", "refusal", "opaque"}), "user": frozenset({"opaque"})},
+            citations="native",
+        ),
         media={
             ("user", "image"): MediaRule(url="", data="image/(png|jpeg)"),
             ("results", "image"): MediaRule(data=""),
         },
-        native={"assistant": frozenset({"reasoning", "refusal", "opaque"}), "user": frozenset({"opaque"})},
-        call_ids=IdentifierRule(longest=20),
-        option_names=IdentifierRule(longest=16),
-        citations="native",
+        calls=Calls(ids=IdentifierRule(longest=20), names=IdentifierRule(longest=16)),
     ),
 )
-HOISTED = ToyDialect(
+HOISTED = toy(
     "toy.hoisted",
     Tables(
+        Roles(leading_system="hoisted", later_system="user"),
         media={("user", "image"): MediaRule(url="", file="")},
-        call_ids=IdentifierRule(characters="[a-z0-9]", longest=16),
-        leading_system="hoisted",
-        later_system="user",
+        calls=Calls(ids=IdentifierRule(characters="[a-z0-9]", longest=16)),
     ),
 )
 
-PARTED = ToyDialect(
+PARTED = toy(
     "toy.parted",
     Tables(
+        Roles(
+            native={"assistant": frozenset({"reasoning", "opaque"})},
+            leading_system="hoisted",
+            later_system="after_user",
+            reasoning="with_state",
+        ),
         media={("user", "image"): MediaRule(url="", data="")},
-        native={"assistant": frozenset({"reasoning", "opaque"})},
-        leading_system="hoisted",
-        later_system="after_user",
-        reasoning="with_state",
-        unfinished_pairs="kept_at_the_end",
+        calls=Calls(unfinished_pairs="kept_at_the_end"),
         variants={"bytes": Tables(media={("user", "image"): MediaRule(data="")})},
     ),
 )
-STRICT = StrictDialect(
+STRICT = toy(
     "toy.strict",
     Tables(
-        media={},
-        native={"assistant": frozenset({"opaque"}), "user": frozenset({"opaque"})},
-        leading_system="hoisted",
-        later_system="after_user",
+        Roles(
+            native={"assistant": frozenset({"opaque"}), "user": frozenset({"opaque"})},
+            leading_system="hoisted",
+            later_system="after_user",
+        ),
     ),
+    encode_turn=encode_strictly,
 )
 TOYS = (INLINE, HOISTED, PARTED, STRICT)
 
 
-def toy_target(wire: ToyDialect) -> Target:
+def toy_target(wire: Dialect) -> Target:
     """Where renderings for a made-up wire go."""
     return Target(provider="toy", dialect=wire.name, model="m-1")

@@ -103,7 +103,7 @@ def check_ids(subject: Subject, marked: Sequence[Marked], rendering: Rendering) 
     shown: dict[int, set[str]] = {}
     for at, beside in _alone(subject.items(rendering), owners):
         shown.setdefault(at, set()).update(beside)
-    ids = Identifiers(subject.tables.call_ids)
+    ids = Identifiers(subject.tables.calls.ids)
     for exchange in exchanges_of(history, subject.tables, subject.adapter.speaks_as):
         for call, result in exchange.pairs:
             given = _invocation_id(history[call])

@@ -17,17 +17,18 @@ from sabir import (
     OptionResultPayload,
     PartsPayload,
     Settings,
-    Target,
 )
 from sabir.authoring import (
     WIRE_SETTINGS,
     DecodeScope,
+    Dialect,
     Entry,
     JSONValue,
     LossLog,
     MediaRule,
     Modality,
     RequestScope,
+    Roles,
     Side,
     Tables,
     Turn,
@@ -36,67 +37,53 @@ from sabir.authoring import (
 )
 from sabir.errors import SettingsInvalid
 
-from sabir_testing.scripted.wire import AnswerHalf
+from sabir_testing.scripted.wire import decode, with_scripted_answers
 
 NAME = "scripted"
 """The provider that a scripted adapter names where it stands for none."""
 
 _EVERY_FORM = MediaRule(url="", data="", file="")
 _OWN = frozenset({"reasoning", "refusal", "opaque"})
+_TABLES = Tables(
+    roles=Roles(native={"assistant": _OWN}, citations="native"),
+    media={(side, modality): _EVERY_FORM for side in get_args(Side) for modality in get_args(Modality)},
+)
 
 
-class PlainDialect(AnswerHalf):
-    """The dialect `scripted.plain`: every kind of part, every setting, every option."""
+def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
+    """One item a message."""
+    return [{"from": turn.side, **_encode_entry(entry)} for entry in turn.entries]
 
-    name = f"{NAME}.plain"
-    messages_field = "messages"
-    streaming_fields: Mapping[str, JSONValue] = {"stream": True}
-    tables = Tables(
-        media={(side, modality): _EVERY_FORM for side in get_args(Side) for modality in get_args(Modality)},
-        native={"assistant": _OWN},
-        citations="native",
+
+def encode_request(scope: RequestScope) -> dict[str, JSONValue]:
+    """Model, options, and every setting that is set; SettingsInvalid for vendor settings, as there are none."""
+    if scope.vendor:
+        remedy = "name the provider whose settings they are: ScriptedAdapter(…, model='provider:model')"
+        raise SettingsInvalid(f"{NAME} has no settings of its own, {', '.join(scope.vendor)} given; {remedy}")
+    options = [
+        {"name": scope.option_names[each.name], "description": each.description, "parameters": each.parameters}
+        for each in scope.options
+    ]
+    settings = {name: value for name in WIRE_SETTINGS if (value := scope.settings.take(name)) is not None}
+    return {"model": scope.target.model, "options": options, "settings": settings}
+
+
+def decode_history(body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """A request's messages, options and settings."""
+    found = json.loads(body)
+    called: dict[str, str] = {}
+    policies = {"system": "system", "user": "user", "assistant": scope.policy}
+    messages = []
+    for item in found["messages"]:
+        payload = _decode_item(item, called, scope)
+        policy = payload.option_name if isinstance(payload, OptionResultPayload) else policies[item["from"]]
+        messages.append(Message(policy=policy, payload=payload))
+    return DecodedHistory(
+        messages=tuple(messages),
+        options=tuple(Option(**each) for each in found["options"]),
+        settings=Settings(**found["settings"]),
+        model=found["model"],
     )
-
-    def path(self, target: Target, *, streaming: bool) -> str:
-        """One path for everything."""
-        return "/scripted"
-
-    def family(self, model: str) -> str:
-        """All models are one family."""
-        return NAME
-
-    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
-        """One item a message."""
-        return [{"from": turn.side, **_encode_entry(entry)} for entry in turn.entries]
-
-    def encode_request(self, scope: RequestScope) -> dict[str, JSONValue]:
-        """Model, options, and every setting that is set; SettingsInvalid for vendor settings, as there are none."""
-        if scope.vendor:
-            remedy = "name the provider whose settings they are: ScriptedAdapter(…, model='provider:model')"
-            raise SettingsInvalid(f"{NAME} has no settings of its own, {', '.join(scope.vendor)} given; {remedy}")
-        options = [
-            {"name": scope.option_names[each.name], "description": each.description, "parameters": each.parameters}
-            for each in scope.options
-        ]
-        settings = {name: value for name in WIRE_SETTINGS if (value := scope.settings.take(name)) is not None}
-        return {"model": scope.target.model, "options": options, "settings": settings}
-
-    def decode_history(self, body: bytes, scope: DecodeScope) -> DecodedHistory:
-        """A request's messages, options and settings."""
-        found = json.loads(body)
-        called: dict[str, str] = {}
-        policies = {"system": "system", "user": "user", "assistant": scope.policy}
-        messages = []
-        for item in found["messages"]:
-            payload = _decode_item(item, called, scope)
-            policy = payload.option_name if isinstance(payload, OptionResultPayload) else policies[item["from"]]
-            messages.append(Message(policy=policy, payload=payload))
-        return DecodedHistory(
-            messages=tuple(messages),
-            options=tuple(Option(**each) for each in found["options"]),
-            settings=Settings(**found["settings"]),
-            model=found["model"],
-        )
 
 
 def _encode_entry(entry: Entry) -> dict[str, JSONValue]:
@@ -126,3 +113,18 @@ def _decode_item(
     if "failed" in item:
         return OptionResultPayload(**answered, is_error=True, **item["failed"])
     return OptionResultPayload(**answered, result=item.get("result"), parts=item.get("parts", ()))
+
+
+PLAIN = with_scripted_answers(
+    Dialect(
+        name=f"{NAME}.plain",
+        tables=_TABLES,
+        path=lambda target: "/scripted",
+        family=lambda model: NAME,
+        encode_turn=encode_turn,
+        encode_request=encode_request,
+        decode=decode,
+        decode_history=decode_history,
+    )
+)
+"""The dialect `scripted.plain`: every kind of part, every setting, every option."""

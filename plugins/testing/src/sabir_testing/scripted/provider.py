@@ -11,19 +11,8 @@ from sabir import ModelInfo
 from sabir.authoring import SABIR_API, Access, Dialect, Provider
 from sabir.discovery.registry import default_registry
 
-from sabir_testing.scripted.plain import NAME, PlainDialect
-from sabir_testing.scripted.wire import AnswerHalf, ScriptedConnection
-
-
-class StandInDialect(AnswerHalf):
-    """Another dialect's requests, with scripted answers."""
-
-    def __init__(self, requests: Dialect) -> None:
-        self._requests = requests
-
-    def __getattr__(self, name: str) -> Any:
-        """The other dialect's: its name, its tables, and what makes and reads requests."""
-        return getattr(self._requests, name)
+from sabir_testing.scripted.plain import NAME, PLAIN
+from sabir_testing.scripted.wire import ScriptedConnection, with_scripted_answers
 
 
 class PlainProvider:
@@ -34,7 +23,7 @@ class PlainProvider:
 
     def dialect(self, short_name: str) -> Dialect:
         """The plain one."""
-        return PlainDialect()
+        return PLAIN
 
     def endpoint(self, access: Access) -> str:
         """Nowhere."""
@@ -65,7 +54,7 @@ class ScriptedProvider:
 
     def dialect(self, short_name: str) -> Dialect:
         """The other provider's, with scripted answers."""
-        return cast("Dialect", StandInDialect(self._provider.dialect(short_name)))
+        return with_scripted_answers(self._provider.dialect(short_name))
 
     def connect(self, access: Access) -> ScriptedConnection:
         """The script."""

@@ -9,6 +9,7 @@ of core's event.
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from sabir import (
@@ -24,8 +25,8 @@ from sabir import (
     Usage,
 )
 from sabir.authoring import (
-    CountsNoTokens,
     DecodeScope,
+    Dialect,
     Fold,
     FrozenDict,
     KnownPart,
@@ -110,24 +111,25 @@ class AnswerDecoder:
         return ()
 
 
-class AnswerHalf(CountsNoTokens):
-    """The half of a dialect that reads answers; whoever adds the half that makes requests has a whole one."""
+def decode(body: bytes, scope: DecodeScope) -> Reply:
+    """A whole answer is a stream that came at once."""
+    fold, decoder, reader = Fold(scope), AnswerDecoder(scope), ServerEventReader()
+    for wire_event in (*reader.feed(body), *reader.close()):
+        for event in decoder.feed(wire_event):
+            fold.feed(event)
+    return fold.reply()
 
-    def decode(self, body: bytes, scope: DecodeScope) -> Reply:
-        """A whole answer is a stream that came at once."""
-        fold, decoder, reader = Fold(scope), AnswerDecoder(scope), ServerEventReader()
-        for wire_event in (*reader.feed(body), *reader.close()):
-            for event in decoder.feed(wire_event):
-                fold.feed(event)
-        return fold.reply()
 
-    def decoder(self, scope: DecodeScope) -> AnswerDecoder:
-        """A decoder for one stream."""
-        return AnswerDecoder(scope)
+def decode_error(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
+    """Never asked: errors of a script are raised as they are."""
+    return ServerFailed("a scripted answer has no status", status=status, provider=provider)
 
-    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
-        """Never asked: errors of a script are raised as they are."""
-        return ServerFailed("a scripted answer has no status", status=status, provider=provider)
+
+def with_scripted_answers(dialect: Dialect) -> Dialect:
+    """A dialect's requests, with scripted answers; tokens are estimated."""
+    return replace(
+        dialect, decode=decode, decoder=AnswerDecoder, decode_error=decode_error, framings={}, encode_count=None
+    )
 
 
 class _Response:

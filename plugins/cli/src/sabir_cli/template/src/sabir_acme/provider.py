@@ -15,6 +15,7 @@ from sabir.authoring import (
     Access,
     AsyncHTTPAnswer,
     Clients,
+    Dialect,
     HTTPAnswer,
     KeySource,
     WireRequest,
@@ -25,7 +26,7 @@ from sabir.authoring import (
     url_of_client,
 )
 
-from sabir_acme.dialect import ChatDialect
+from sabir_acme.dialect import CHAT
 
 if TYPE_CHECKING:
     import httpx2
@@ -43,9 +44,9 @@ class Acme:
     dialects = ("chat",)
     key_variables = VARIABLES
 
-    def dialect(self, short_name: str) -> ChatDialect:
+    def dialect(self, short_name: str) -> Dialect:
         """The only one."""
-        return ChatDialect()
+        return CHAT
 
     def endpoint(self, access: Access) -> str:
         """The endpoint's URL without what may be secret in it: the client's, the user's, Acme's own."""

@@ -1,0 +1,197 @@
+"""A dialect: a wire format as a frozen value of pure functions and three tables; and the values that they come to.
+
+    messages ──tables, encode_turn, encode_request──▶ Rendering     a request, and all that it could not carry (law 2)
+    answer   ──decode | framings ▸ decoder──────────▶ Reply
+    a stored request ──decode_history──▶ DecodedHistory ──render, to any dialect──▶ Rendering
+
+Core calls each function with what it needs and nothing else. A plugin writes `Dialect(name=…, tables=…, …)` in its
+dialect.py; another dialect that differs in little is `dataclasses.replace(…)` of it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, NoReturn, Protocol, TypeAlias
+
+from pydantic import BeforeValidator, Field
+
+from sabir.base.errors import HistoryInvalid
+from sabir.base.failures import CallError, ResponseInvalid
+from sabir.base.losses import Loss
+from sabir.base.models import Frozen
+from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, decode_json, freeze, object_view
+from sabir.contract.framing import Framing, ServerEvent, ServerEventReader
+from sabir.contract.scope import DecodeScope, LossLog, RequestScope, Turn, TurnScope
+from sabir.contract.tables import Tables
+from sabir.options.option import Option
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.reply import Reply, StreamEvent
+from sabir.vocabulary.settings import LONGEST_SILENCE, Bounds, RetryPolicy, Settings
+from sabir.vocabulary.target import Target
+
+
+def _of_strings(value: object) -> object:
+    if isinstance(value, Mapping) and not all(isinstance(each, str) for pair in value.items() for each in pair):
+        raise ValueError("expected a mapping of strings to strings")
+    return value
+
+
+NameMap = Annotated[JSONObjectDocumentField, BeforeValidator(_of_strings)]
+"""Takes a mapping of strings, held as JSONText."""
+
+
+class Rendering(Frozen):
+    """A request as it will be sent, and everything that it could not carry.
+
+    `body_bytes` are the very bytes; `body` shows them as JSON. `unchecked` says that `extra_body` or
+    `extra_headers` put something in that no dialect looked at. `option_names` maps names on the wire to option
+    names where the wire could not take those. `streaming` says that it asks for a stream of events, be it because
+    the answer may take too long to come at once; `send` folds them to the whole reply.
+    """
+
+    target: Target
+    path: str
+    body_bytes: bytes = Field(repr=False)
+    losses: tuple[Loss, ...] = ()
+    headers_json: NameMap = Field(default=JSONText("{}"), alias="headers", repr=False)
+    timeout: float | None = None
+    idle: float = LONGEST_SILENCE
+    bounds: Bounds = Bounds()
+    retries: RetryPolicy = RetryPolicy()
+    option_names_json: NameMap = Field(default=JSONText("{}"), alias="option_names")
+    unchecked: bool = False
+    streaming: bool = False
+    stream_path: str = ""
+    stream_fields: str = "{}"
+
+    @property
+    def headers(self) -> FrozenDict:
+        """Headers of the dialect and of `extra_headers`."""
+        return object_view(self.headers_json)
+
+    @property
+    def option_names(self) -> FrozenDict:
+        """Names on the wire → option names, where they differ."""
+        return object_view(self.option_names_json)
+
+    @property
+    def body(self) -> JSONValue:
+        """The body as an immutable JSON view."""
+        return freeze(decode_json(self.body_bytes))
+
+    def for_stream(self) -> "Rendering":
+        """The same request asking for a stream of events."""
+        if self.streaming:
+            return self
+        fields = self.stream_fields[1:-1].encode()
+        body = self.body_bytes[:-1] + (b"," if fields and len(self.body_bytes) > 2 else b"") + fields + b"}"
+        return self.model_copy(update={"path": self.stream_path, "body_bytes": body, "streaming": True})
+
+
+class DecodedHistory(Frozen):
+    """What a request held: its conversation, what was offered, how the call was to be made, and for which model.
+
+    The options have no function: a request does not say what runs. What has no place here is in `losses`, by its
+    path in the request; what only the vendor reads is under its name in `settings.vendor`, or in
+    `settings.extra_body`.
+    """
+
+    messages: tuple[Message, ...]
+    options: tuple[Option, ...] = ()
+    settings: Settings = Settings()
+    model: str = ""
+    losses: tuple[Loss, ...] = ()
+
+
+class Decoder(Protocol):
+    """One stream's wire events → core events. Made anew for every stream; holds no I/O."""
+
+    def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
+        """Core events of one wire event, in order.
+
+        A wire event that reports a failure raises the CallError it stands for. The terminal marker gives ReplyEnd.
+        """
+
+    def close(self) -> Iterable[StreamEvent]:
+        """What is still due at a clean end of the stream: BlockEnds, and ReplyEnd if the terminal marker came."""
+
+
+EncodeTurn: TypeAlias = Callable[[Turn, TurnScope, LossLog], Sequence[JSONValue]]
+EncodeCount: TypeAlias = Callable[[Mapping[str, JSONValue], Target], tuple[str, Mapping[str, JSONValue]]]
+
+
+def _reads_no_streams(scope: DecodeScope) -> NoReturn:
+    raise ResponseInvalid(f"{scope.target.dialect} reads no streams; use complete()", provider=scope.target.provider)
+
+
+def _reads_no_errors(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
+    raise NotImplementedError("this dialect reads no errors")
+
+
+def _reads_no_requests(body: bytes, scope: DecodeScope) -> NoReturn:
+    raise HistoryInvalid(f"{scope.target.dialect} reads no stored requests; keep histories as sabir's messages")
+
+
+def _read_no_count(body: bytes) -> NoReturn:
+    raise ResponseInvalid(f"this dialect asks for no count of tokens, so that {body[:120]!r} cannot be one")
+
+
+def _itself(model: str) -> str:
+    return model
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dialect:
+    """A wire format as pure functions and tables; compared by identity."""
+
+    name: str
+    """`<provider>.<short name>`, for example the name that its origin carries."""
+    tables: Tables
+    """What the wire takes, as data."""
+    encode_turn: EncodeTurn
+    """The wire items of one turn, in order; a function of its arguments alone, and final once encoded.
+
+    An empty sequence where nothing is left of it: then the next turn follows what this one followed. Threads that share
+    an adapter may call it at the same time.
+    """
+    encode_request: Callable[[RequestScope], Mapping[str, JSONValue]]
+    """Every top-level field of the request but the messages: model, settings, options, hoisted system text."""
+    decode: Callable[[bytes, DecodeScope], Reply]
+    """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
+    path: Callable[[Target], str]
+    """The request's path below the endpoint, for example `/chat/completions`."""
+    decoder: Callable[[DecodeScope], Decoder] = _reads_no_streams
+    """Makes a decoder for one stream."""
+    decode_error: Callable[[int, Mapping[str, str], bytes, str], CallError] = _reads_no_errors
+    """Status ≥ 400, headers (names in lower case), body, provider → the error that the response stands for."""
+    stream_path: Callable[[Target], str] | None = None
+    """The path that asks for a stream, where it is another."""
+    messages_field: str = "messages"
+    """The request's field that holds the encoded turns."""
+    streaming_fields: Mapping[str, JSONValue] = field(default_factory=lambda: {"stream": True})
+    """Fields that make the request ask for a stream."""
+    framings: Mapping[str, Callable[[], Framing]] = field(default_factory=dict)
+    """How a content type begins → what cuts such a stream into events; server-sent events where none is named."""
+    family: Callable[[str], str] = _itself
+    """A model → the family whose members read each other's signed state."""
+    decode_history: Callable[[bytes, DecodeScope], DecodedHistory] = _reads_no_requests
+    """A stored request → its messages, options and settings; HistoryInvalid for what is no such request.
+
+    What has no place in them goes to the settings' vendor section or `extra_body`, or is a loss.
+    """
+    encode_count: EncodeCount | None = None
+    """The path and body that ask the vendor to count a request's input tokens; core estimates them without."""
+    decode_count: Callable[[bytes], int] = _read_no_count
+    """The input tokens that the vendor counted."""
+
+    def path_of(self, target: Target, *, streaming: bool) -> str:
+        """The request's path below the endpoint."""
+        return (self.stream_path or self.path)(target) if streaming else self.path(target)
+
+    def framing(self, content_type: str) -> Framing:
+        """What cuts an answer of that content type into events."""
+        found = (make for start, make in self.framings.items() if content_type.lower().startswith(start))
+        return next(found, ServerEventReader)()
+
+    def is_framed(self, content_type: str) -> bool:
+        """Whether an answer of that content type has a framing of its own, so that its bytes are no text."""
+        return content_type.lower().startswith(tuple(self.framings))

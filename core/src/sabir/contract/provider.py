@@ -1,0 +1,166 @@
+"""What a provider's plugin implements besides its dialects: Protocols of whoever carries bytes, and their values.
+
+    Provider ──dialect()──▶ Dialect                                 pure: see dialect
+        └────connect()──▶ Connection ──open()──▶ WireResponse       I/O: the vendor's SDK client
+
+Everything else (turns, pairing, ids, media policy, losses, folding, retries) is core's.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from pydantic import ConfigDict
+
+from sabir.base.errors import SabirError
+from sabir.base.models import Frozen
+from sabir.contract.dialect import Dialect
+from sabir.vocabulary.target import ModelInfo
+
+SABIR_API = 1
+"""The version of this contract; core supports the current and the previous one."""
+SUPPORTED_APIS = frozenset({SABIR_API})
+
+ApiKey: TypeAlias = str | Callable[[], str]
+
+
+class TokenCount(Frozen):
+    """Input tokens of a request; `estimated` where the provider did not count them itself."""
+
+    input_tokens: int
+    estimated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WireRequest:
+    """Bytes to send. `timeout` bounds each read, in seconds; None leaves the SDK's own. Core bounds the whole call."""
+
+    path: str
+    body: bytes = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout: float | None = None
+    streaming: bool = False
+
+
+class WireHead(Protocol):
+    """What is known of an answer before its body.
+
+    It may have `secrets` too, texts that went out with the request: no error shows one that the answer repeats.
+    """
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Names in lower case."""
+
+
+class WireResponse(WireHead, Protocol):
+    """A WireHead whose body has not been read; closing it gives its connection back."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """The body's bytes as they come, decompressed in small pieces: core counts them. A piece may be empty."""
+
+    def close(self) -> None:
+        """Close it; twice is harmless."""
+
+
+class AsyncWireResponse(WireHead, Protocol):
+    """As WireResponse, for an event loop."""
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body's bytes as they come, decompressed in small pieces: core counts them. A piece may be empty."""
+
+    async def aclose(self) -> None:
+        """Close it; twice is harmless."""
+
+
+class Connection(Protocol):
+    """A provider's SDK clients, made at the first send. One `open` a kind; core drives both."""
+
+    def open_sync(self, request: WireRequest) -> WireResponse:
+        """Send; return at the response's headers, whatever the status."""
+
+    async def open(self, request: WireRequest) -> AsyncWireResponse:
+        """Send; return at the response's headers, whatever the status."""
+
+    def translate(self, error: Exception) -> SabirError | None:
+        """The library error for an exception that `open` or `chunks` raised; None for what is not the wire's."""
+
+    def close(self) -> None:
+        """Close the sync client if this connection made it."""
+
+    async def aclose(self) -> None:
+        """Close both clients if this connection made them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a user reaches a provider: what is left None is the provider's default.
+
+    `api_key` may be a callable, asked at each send, so keep it cheap; it is never shown. `client` is the user's own
+    SDK client, sync or async, with its own endpoint and credentials.
+    """
+
+    api_key: ApiKey | None = field(default=None, repr=False)
+    base_url: str | None = field(default=None, repr=False)
+    client: Any = field(default=None, repr=False)
+    """The vendor SDK's client object; its type is the plugin's business, hence Any."""
+
+
+@runtime_checkable
+class Provider(Protocol):
+    """What an entry point of the group `sabir.providers` names: endpoint, credentials, client, dialects."""
+
+    @property
+    def name(self) -> str:
+        """As the entry point names it."""
+
+    @property
+    def api_version(self) -> int:
+        """The SABIR_API that it was written for."""
+
+    @property
+    def dialects(self) -> tuple[str, ...]:
+        """Short names, the default first."""
+
+    @property
+    def key_variables(self) -> tuple[str, ...]:
+        """Environment variables that hold the key, in the order in which they are read; empty where none is needed."""
+
+    def dialect(self, short_name: str) -> Dialect:
+        """The dialect of that short name; only called with one of `dialects`."""
+
+    def endpoint(self, access: Access) -> str:
+        """The endpoint's URL, without making a client."""
+
+    def connect(self, access: Access) -> Connection:
+        """A connection; makes no client and reads no key before its first `open`."""
+
+    def quirks(self, access: Access) -> frozenset[str]:
+        """Deviations of this endpoint from its dialect, by the dialect's names."""
+
+    def models(self) -> tuple[ModelInfo, ...]:
+        """What is known of the provider's models, longest prefixes first."""
+
+
+class FetchedMedia(Frozen):
+    """Bytes behind a URL. `url` is where they came from after redirects. In JSON the bytes are base64."""
+
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+
+    data: bytes
+    mime: str
+    url: str
+
+
+class Fetcher(Protocol):
+    """Fetches media for targets that take only bytes; nothing fetches unless the user gave one."""
+
+    def fetch_sync(self, url: str) -> FetchedMedia:
+        """The bytes behind a web URL; MediaRefused where fetching is not allowed or fails."""
+
+    async def fetch(self, url: str) -> FetchedMedia:
+        """The bytes behind a web URL; MediaRefused where fetching is not allowed or fails."""

@@ -1,0 +1,82 @@
+"""What a dialect decides, as data: its tables of roles, media and calls.
+
+    roles    which side says what; where system messages go; what of the model's own goes back
+    media    (side, modality) ──▶ which forms and MIME types that side takes
+    calls    the characters and lengths of ids and names; hints of options; what is left incomplete
+
+Core decides by them before any function of the dialect runs, so that those functions see only what they can encode.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel
+
+from sabir.vocabulary.media import MediaRule, Modality
+from sabir.vocabulary.target import ModelInfo
+
+Side: TypeAlias = Literal["system", "user", "assistant", "results"]
+"""Whose turn it is, as a wire sees it; results always follow the assistant turn whose calls they answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Which side says what, besides text and media.
+
+    `native` maps a side to the part kinds that the dialect encodes for it: "reasoning", "refusal", "opaque".
+    `citations` says whether a text part's citations go back to their maker, `reasoning` whether reasoning goes back
+    without state too. A system turn that is not leading renders as user where `later_system` is "user"; where it is
+    "after_user", one that ends the user's side stands for itself, and another renders as user.
+    """
+
+    native: Mapping[Side, frozenset[str]] = field(default_factory=dict)
+    leading_system: Literal["inline", "hoisted"] = "inline"
+    later_system: Literal["inline", "user", "after_user"] = "inline"
+    citations: Literal["native", "dropped"] = "dropped"
+    reasoning: Literal["any", "with_state"] = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifierRule:
+    """Which identifiers a wire takes: expressions for one character and for the first, and the longest length."""
+
+    characters: str = r"[A-Za-z0-9_-]"
+    longest: int = 64
+    first: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """What a wire takes of option calls, and of the provider's own pairs of blocks.
+
+    `ids` and `names` say which identifiers it takes. `hints` is a strict, frozen model of the vendor hints that an
+    option may have. `unfinished_pairs` says whether an opaque part that opens a pair may end a request without its
+    other half, as where a provider paused in mid-turn.
+    """
+
+    ids: IdentifierRule = IdentifierRule()
+    names: IdentifierRule = IdentifierRule()
+    hints: type[BaseModel] | None = None
+    unfinished_pairs: Literal["dropped", "kept_at_the_end"] = "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The three tables of a dialect; `variants` maps a quirk to those that hold instead at endpoints of that quirk.
+
+    `media` maps (side, modality) to a rule; a missing row means that this side never takes that modality; the row
+    ("results", …) is for option results.
+    """
+
+    roles: Roles = Roles()
+    media: Mapping[tuple[Side, Modality], MediaRule] = field(default_factory=dict)
+    calls: Calls = Calls()
+    variants: Mapping[str, "Tables"] = field(default_factory=dict)
+
+    def at(self, quirks: frozenset[str], info: ModelInfo) -> "Tables":
+        """The tables that hold for a model at an endpoint of these quirks."""
+        found = next((self.variants[quirk] for quirk in sorted(quirks) if quirk in self.variants), self)
+        if "later_system" in info.rejects and found.roles.later_system != "user":
+            found = replace(found, roles=replace(found.roles, later_system="user"))
+        return found

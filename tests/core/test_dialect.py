@@ -1,0 +1,58 @@
+"""A dialect is a value: what it leaves out is said where it is asked for."""
+
+import dataclasses
+
+import pytest
+from sabir.authoring.frames import FRAMES, EventFrames
+from sabir.contract.dialect import Dialect
+from sabir.contract.framing import ServerEventReader
+from sabir.contract.scope import DecodeScope
+from sabir.contract.tables import Tables
+from sabir.errors import HistoryInvalid, ResponseInvalid
+from sabir.vocabulary.target import Target
+from sabir_testing.histories.toys import INLINE
+
+TARGET = Target(provider="acme", dialect="acme.wire", model="m-1")
+SCOPE = DecodeScope(TARGET)
+BARE = Dialect(
+    name="acme.wire",
+    tables=Tables(),
+    path=lambda target: f"/{target.model}",
+    encode_turn=INLINE.encode_turn,
+    encode_request=INLINE.encode_request,
+    decode=INLINE.decode,
+)
+
+
+def test_a_dialect_cannot_be_changed() -> None:
+    """Whoever wants another makes one."""
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        BARE.name = "acme.other"  # type: ignore[misc]
+    assert dataclasses.replace(BARE, name="acme.other").path is BARE.path
+
+
+def test_what_a_dialect_leaves_out_is_an_error_that_says_so() -> None:
+    """Stored requests, streams and counts; by its name where it is known, and with what to do instead."""
+    with pytest.raises(HistoryInvalid, match=r"^acme\.wire reads no stored requests; keep histories"):
+        BARE.decode_history(b"{}", SCOPE)
+    with pytest.raises(ResponseInvalid, match=r"^acme\.wire reads no streams; use complete\(\)"):
+        BARE.decoder(SCOPE)
+    with pytest.raises(ResponseInvalid, match="asks for no count of tokens"):
+        BARE.decode_count(b"7")
+    assert BARE.encode_count is None
+    assert BARE.family("m-1") == "m-1"
+
+
+def test_a_stream_has_the_path_of_a_whole_answer_unless_another_is_named() -> None:
+    """As most wires have it."""
+    assert BARE.path_of(TARGET, streaming=True) == "/m-1"
+    assert dataclasses.replace(BARE, stream_path=lambda target: "/s").path_of(TARGET, streaming=True) == "/s"
+
+
+def test_an_answers_content_type_decides_its_framing() -> None:
+    """Server-sent events where the dialect names no other; a charset behind it changes nothing."""
+    framed = dataclasses.replace(BARE, framings={FRAMES: lambda: EventFrames(lambda headers, payload: None)})
+
+    assert isinstance(framed.framing("text/event-stream; charset=utf-8"), ServerEventReader)
+    assert isinstance(framed.framing(f"{FRAMES.upper()}; x=1"), EventFrames)
+    assert framed.is_framed(FRAMES) and not framed.is_framed("text/event-stream") and not BARE.is_framed(FRAMES)

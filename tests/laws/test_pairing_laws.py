@@ -18,7 +18,7 @@ from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.history import loads
 from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message, Origin, PartsPayload
-from sabir.vocabulary.parts import MediaPart, OpaquePart, Part, ReasoningPart, TextPart
+from sabir.vocabulary.parts import MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.settings import Settings
 from sabir.vocabulary.target import ModelInfo, Target
 from sabir_testing.histories.drawn import hints, texts
@@ -359,10 +359,14 @@ OPENER = OpaquePart(dialect="toy.inline", block={"x": 1}, pair="opens", pair_id=
         ([reasoned(THOUGHT, AGAIN, TextPart(text="so"))], ["hm", "again"]),
         ([reasoned(THOUGHT, OPENER), reasoned(AGAIN, TextPart(text="so"))], ["again"]),
         ([reasoned(TextPart(text="so"), THOUGHT)], []),
+        ([reasoned(THOUGHT, TextPart(text=""))], []),
+        ([reasoned(THOUGHT), reasoned(TextPart(text=""))], []),
+        ([reasoned(THOUGHT, TextPart(text=""), AGAIN, TextPart(text="so"))], ["again"]),
+        ([reasoned(THOUGHT, RefusalPart(text="no"), TextPart(text=""))], ["hm"]),
     ],
 )
 def test_reasoning_stays_only_with_something_that_it_led_to(history: list[Message], kept: list[str]) -> None:
-    """One of several calls is enough; what was left out, a call or the vendor's own, counts for nothing."""
+    """One of several calls is enough; what was left out (a call, an empty text, a vendor's own) counts for nothing."""
     asked = Message(policy="user", payload=PartsPayload(parts=(TextPart(text="?"),)))
     rendering = renderer(INLINE).render([asked, *history])
 

@@ -179,6 +179,7 @@ class TurnMaker:
                 parts = payload.parts
                 omitted = {index for at, index in block.omitted if at == position} if block.omitted else ()
                 pieces = take(message, parts, side, is_home, omitted)
+                is_cut = is_cut or len(pieces) < len(parts)
                 if pieces:
                     entries[position] = new_tuple(Entry, (message, pieces, "", "", is_home and is_own, None))
                 continue
@@ -250,22 +251,28 @@ class TurnMaker:
             if message.call:
                 follower.pass_step(is_kept=entry is not None)
                 continue
-            omitted = {index for at, index in block.omitted if at == position}
-            left = self._unbind_pieces(message, entry.pieces if entry else (), omitted, follower)
+            left = self._unbind_pieces(message, entry.pieces if entry else (), follower)
             if entry and len(left) < len(entry.pieces):
                 entries[position] = entry._replace(pieces=left)
         return {position: entry for position, entry in entries.items() if entry.pieces or entry.wire_id}
 
-    def _unbind_pieces(self, message: Message, pieces: Taken, omitted: set[int], follower: "_Follower") -> Taken:
+    def _unbind_pieces(self, message: Message, pieces: Taken, follower: "_Follower") -> Taken:
         unbound: list[KnownPart] = []
         for index, part in reversed(list(enumerate(message.parts))):
             if part.kind != "reasoning":
-                follower.pass_step(is_kept=index not in omitted)
+                follower.pass_step(is_kept=self._is_kept(part, pieces))
             elif any(piece is part for piece in pieces) and not follower.pass_reasoning():
                 reason = "nothing that this reasoning led to is left in its turn"
                 self._log.add("dropped", reason, message=message, path=f"parts[{index}]")
                 unbound.append(part)
         return tuple(piece for piece in pieces if not any(piece is part for part in unbound))
+
+
+    def _is_kept(self, part: Part, pieces: Taken) -> bool:
+        """Whether something stands for a part that is no reasoning."""
+        is_as_text = part.kind == "refusal" and bool(part.text)
+        is_named = part.kind == "media" and self._scope.unsupported_media == "placeholder"
+        return is_as_text or is_named or any(piece is part for piece in pieces)
 
 
 class _Follower:

@@ -21,9 +21,9 @@ PROTOCOLS = (
     "Provider", "Decoder", "Framing", "Connection", "WireHead", "WireResponse", "AsyncWireResponse", "Fetcher",
 )  # fmt: skip
 VALUES = (
-    "Dialect", "Tables", "Roles", "MediaRule", "Calls", "IdentifierRule", "Access", "WireRequest", "ModelInfo", "Target",
-    "Turn", "Entry", "TurnScope", "RequestScope", "SettingsReader", "Splice", "DecodeScope", "LossLog", "ServerEvent",
-    "TokenCount", "FetchedMedia",
+    "Dialect", "Tables", "Roles", "MediaRule", "Calls", "IdentifierRule", "Access", "WireRequest", "ModelInfo",
+    "Target", "Turn", "Entry", "TurnScope", "RequestScope", "SettingsReader", "Splice", "DecodeScope", "LossLog",
+    "ServerEvent", "TokenCount", "FetchedMedia",
 )  # fmt: skip
 """What the Protocols' members take and give; a dialect first."""
 

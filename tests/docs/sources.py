@@ -16,6 +16,9 @@ from types import ModuleType
 from typing import Any
 
 import sabir
+import sabir.errors
+from sabir.base import errors, failures, losses
+from sabir.vocabulary import reply
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -37,6 +40,10 @@ class Entry:
     members: tuple["Entry", ...] = field(default=())
 
 
+ERRORS = (errors, failures, losses, reply)
+"""Where the errors are defined that name `sabir.errors` as their module."""
+
+
 @cache
 def tree_of(module: ModuleType) -> ast.Module:
     """A module's syntax tree."""
@@ -53,7 +60,7 @@ def home_of(name: str) -> ModuleType:
 
 def describe(name: str) -> Entry:
     """The entry of a public name of core."""
-    value = getattr(sabir, name)
+    value = getattr(sabir.errors if name in sabir.errors.__all__ else sabir, name)
     if inspect.isclass(value):
         return describe_class(value)
     if inspect.isroutine(value):
@@ -93,7 +100,9 @@ def class_node(cls: type) -> ast.ClassDef:
     """The definition of a class."""
     module = inspect.getmodule(cls)
     assert module is not None
-    return next(node for node in tree_of(module).body if isinstance(node, ast.ClassDef) and node.name == cls.__name__)
+    bodies = [tree_of(each).body for each in (ERRORS if module is sabir.errors else [module])]
+    nodes = (node for body in bodies for node in body)
+    return next(node for node in nodes if isinstance(node, ast.ClassDef) and node.name == cls.__name__)
 
 
 def assigned(node: ast.stmt) -> set[str]:

@@ -267,7 +267,6 @@ class TurnMaker:
                 unbound.append(part)
         return tuple(piece for piece in pieces if not any(piece is part for part in unbound))
 
-
     def _is_kept(self, part: Part, pieces: Taken) -> bool:
         """Whether something stands for a part that is no reasoning."""
         is_as_text = part.kind == "refusal" and bool(part.text)

@@ -34,7 +34,7 @@ MOST_OF_A_PROVIDER = 1200
 WITHOUT_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
 }  # fmt: skip
-LARGER: Mapping[str, int] = {"core": 7640, "anthropic": 1465, "google": 1620, "openai": 2545}
+LARGER: Mapping[str, int] = {"core": 7640, "anthropic": 1470, "google": 1620, "openai": 2545}
 """Package beyond its bound → the bound that it has instead; docs/explanation/decisions/0013-sizes.md says why."""
 
 PACKAGED = python_files("core", "plugins")

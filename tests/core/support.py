@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import httpx2
-from sabir.base.values import JSONValue
+from sabir.base.values import FrozenDict, JSONValue
 from sabir.contract.dialect import DecodedHistory, Dialect
 from sabir.contract.framing import ServerEvent
 from sabir.contract.provider import Access, WireRequest
@@ -55,6 +55,7 @@ class TinyDialect(Dialect):
     tables = Tables(media={("user", "image"): MediaRule(data="")})
     messages_field = "turns"
     streaming_fields: Mapping[str, JSONValue] = {"stream": True}
+    framings: Mapping[str, Any] = FrozenDict()
 
     def __init__(self, counts: bool = False) -> None:
         if not counts:

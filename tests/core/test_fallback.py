@@ -548,7 +548,7 @@ def test_a_rendering_is_sent_by_the_member_that_it_was_made_for(one: Served, two
 def test_a_rendering_for_no_member_is_refused(one: Served, two: Served, caller: Caller) -> None:
     """Before anything goes out; what stands beside a rendering is refused by the member."""
     reason = r"the rendering is for two:x \(two.talk\), the members are one:m \(blind.talk\), two:m"
-    two.spoken.name = "two.talk"
+    vars(two.spoken)["name"] = "two.talk"
     llm = caller.fallback("one:m", "two:m")
     rendering = sabir.adapter("two:x").render("hi")
     for ask in (lambda: caller.send(llm, rendering), lambda: caller.stream(llm, rendering)):

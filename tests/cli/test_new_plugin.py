@@ -20,8 +20,10 @@ from tests.cli.command import environment, error_line, run
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "plugins" / "cli" / "src" / "sabir_cli"
 ADDRESS = "https://api.zenith.test:8443/v1"
-LONGEST_MODULE, MOST_LINES, MOST_LOGIC = 70, 360, 225
-"""Lines of code that a stranger reads: of one module, of all, and of what is left of all without imports and tables."""
+LONGEST_MODULE, MOST_LINES, MOST_LOGIC = 75, 390, 225
+"""Lines of code that a stranger reads: of one module, of all, and of what is left of all without imports and tables.
+
+Of a module, up to twelve are the names that it takes from `sabir.authoring`, one a line."""
 WORKED_FILES = {
     *(f"src/sabir_zenith/{name}.py" for name in ("__init__", "plugin", "provider", "dialect", "encode", "decode")),
     *(f"src/sabir_zenith/{name}.py" for name in ("stream", "history", "errors", "settings")),

@@ -43,7 +43,7 @@ _NAMES = {
         "Failure compile_words failure_of is_a kind_of_status kind_of_words make_error read_failure refusal "
         "reported retry_after translate_raised unwrapped"
     ),
-    "authoring.catalogue": "read_models",
+    "authoring.catalogue": "packaged_models",
     "authoring.access": (
         "AsyncHTTPAnswer Clients HTTPAnswer KeySource checked_client first_variable read_endpoint url_of_client"
     ),

@@ -24,7 +24,7 @@ from sabir.authoring.stored import CHOICES, History, Leaf, data_url, expect, exp
 from sabir.authoring.stored import read_hints, read_request, read_text
 from sabir.authoring.failures import Failure, compile_words, failure_of, is_a, kind_of_status, kind_of_words, make_error
 from sabir.authoring.failures import read_failure, refusal, reported, retry_after, translate_raised, unwrapped
-from sabir.authoring.catalogue import read_models
+from sabir.authoring.catalogue import packaged_models
 from sabir.authoring.access import AsyncHTTPAnswer, Clients, HTTPAnswer, KeySource, checked_client, first_variable
 from sabir.authoring.access import read_endpoint, url_of_client
 from sabir.authoring.transport import Kept, Library, OwnConnection, kept, send
@@ -75,8 +75,8 @@ __all__ = [  # noqa: RUF022
     "freeze", "hide_secrets", "hints_of", "is_a", "is_asynchronous", "is_broken", "is_empty", "is_retryable",
     "is_valid", "items", "kept", "kind_of_status", "kind_of_words", "left_over", "listed", "load_as", "load_beside",
     "load_point", "lose", "make_data_url", "make_error", "make_private", "medium", "mime_type", "name_choice",
-    "name_kind", "new_ids", "not_offered", "object_view", "one_line", "parse_json", "printable", "read_count",
-    "read_data_url", "read_endpoint", "read_failure", "read_function", "read_hints", "read_models", "read_object",
+    "name_kind", "new_ids", "not_offered", "object_view", "one_line", "packaged_models", "parse_json", "printable",
+    "read_count", "read_data_url", "read_endpoint", "read_failure", "read_function", "read_hints", "read_object",
     "read_request", "read_text", "read_vendor", "refusal", "refuse", "refuse_misnamed", "refuse_setting", "reported",
     "result_text", "result_value", "retry_after", "scheme_of", "send", "shorten", "side_of", "sniff_mime",
     "spelled_for_url", "split_model", "split_provider_file", "stand_in", "state_of", "take_setting", "text", "text_of",

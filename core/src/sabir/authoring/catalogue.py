@@ -9,12 +9,20 @@ One row for each family of names; the longest prefix that matches counts.
 """
 
 import tomllib
+from functools import cache
+from importlib.resources import files
 
 from pydantic import ValidationError
 
 from sabir.base.errors import PluginError, one_line
 from sabir.base.models import describe
 from sabir.vocabulary.target import ModelInfo, longest_first
+
+
+@cache
+def packaged_models(package: str) -> tuple[ModelInfo, ...]:
+    """The rows of the models.toml beside a package's modules; PluginError as of `read_models`."""
+    return read_models(files(package).joinpath("models.toml").read_text("utf-8"))
 
 
 def read_models(text: str) -> tuple[ModelInfo, ...]:

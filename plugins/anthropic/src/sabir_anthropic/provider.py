@@ -12,8 +12,6 @@ Vertex write the model into the path, for which they want the body as an object;
 
 import json
 import os
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -27,8 +25,8 @@ from sabir.authoring import (
     Library,
     OwnConnection,
     WireRequest,
+    packaged_models,
     read_endpoint,
-    read_models,
     url_of_client,
 )
 from sabir.errors import CallError, SettingsInvalid
@@ -46,11 +44,6 @@ URL = "https://api.anthropic.com"
 VENDOR_HOSTS = ("anthropic.com", "claude.com")
 CLOUD_CLIENTS = ("AnthropicBedrock", "AnthropicVertex")
 """Clients that want the body as an object, and their endpoints media as bytes; the async ones begin with Async."""
-
-
-@cache
-def _known_models() -> tuple[ModelInfo, ...]:
-    return read_models(files("sabir_anthropic").joinpath("models.toml").read_text("utf-8"))
 
 
 def _is_cloud(client: object) -> bool:
@@ -101,7 +94,7 @@ class AnthropicProvider:
 
     def models(self) -> tuple[ModelInfo, ...]:
         """What is known of the vendor's models."""
-        return _known_models()
+        return packaged_models("sabir_anthropic")
 
 
 class SDKConnection(OwnConnection["anthropic.Anthropic", "anthropic.AsyncAnthropic"]):

@@ -17,8 +17,6 @@ refused before anything is sent: before its first request, a call that leads now
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -37,8 +35,8 @@ from sabir.authoring import (
     checked_client,
     first_variable,
     kept,
+    packaged_models,
     read_endpoint,
-    read_models,
     send,
 )
 from sabir.errors import CallError, SettingsInvalid
@@ -121,12 +119,7 @@ class GoogleProvider:
 
     def models(self) -> tuple[ModelInfo, ...]:
         """What is known of Google's models."""
-        return _known_models()
-
-
-@cache
-def _known_models() -> tuple[ModelInfo, ...]:
-    return read_models(files("sabir_google").joinpath("models.toml").read_text("utf-8"))
+        return packaged_models("sabir_google")
 
 
 class SDKConnection(OwnConnection["genai.Client", "genai.Client"]):

@@ -8,8 +8,6 @@ adapters of a process share one server, which starts at the first send and stops
 """
 
 from dataclasses import replace
-from functools import cache
-from importlib.resources import files
 from threading import Lock
 
 from sabir import ModelInfo
@@ -21,7 +19,7 @@ from sabir.authoring import (
     KeySource,
     WireRequest,
     WireResponse,
-    read_models,
+    packaged_models,
 )
 from sabir.errors import SabirError, SettingsInvalid
 from sabir_openai.provider import SDKConnection
@@ -31,11 +29,6 @@ from sabir_local.server import LocalServer, shared_server
 
 ENDPOINT = "local:"
 """The port changes at every start; what a reply's origin says does not."""
-
-
-@cache
-def _known_models() -> tuple[ModelInfo, ...]:
-    return read_models(files("sabir_local").joinpath("models.toml").read_text("utf-8"))
 
 
 class LocalProvider:
@@ -71,7 +64,7 @@ class LocalProvider:
 
     def models(self) -> tuple[ModelInfo, ...]:
         """What is known of the embedded model."""
-        return _known_models()
+        return packaged_models("sabir_local")
 
 
 class LocalConnection:

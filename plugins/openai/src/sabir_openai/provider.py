@@ -31,8 +31,8 @@ from sabir.authoring import (
     WireRequest,
     checked_client,
     first_variable,
+    packaged_models,
     read_endpoint,
-    read_models,
     url_of_client,
 )
 from sabir.errors import CallError
@@ -81,11 +81,6 @@ def gateways() -> Mapping[str, Row]:
     return {row["name"]: Row(**row) for row in tomllib.loads(text)["gateways"]}
 
 
-@cache
-def _known_models() -> tuple[ModelInfo, ...]:
-    return read_models(files("sabir_openai").joinpath("models.toml").read_text("utf-8"))
-
-
 class CompatibleProvider:
     """A provider made of one row."""
 
@@ -131,7 +126,7 @@ class CompatibleProvider:
 
     def models(self) -> tuple[ModelInfo, ...]:
         """What is known of OpenAI's models; of a gateway's, nothing."""
-        return _known_models() if self._row is OPENAI else ()
+        return packaged_models("sabir_openai") if self._row is OPENAI else ()
 
 
 class SDKConnection(OwnConnection["openai.OpenAI", "openai.AsyncOpenAI"]):

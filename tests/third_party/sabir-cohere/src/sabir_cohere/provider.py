@@ -8,8 +8,7 @@ answer before giving it back; but it takes an HTTP client, and so writes heads a
 by `base_url=`.
 """
 
-from functools import cache, partial
-from importlib.resources import files
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sabir import ModelInfo
@@ -22,8 +21,8 @@ from sabir.authoring import (
     OwnConnection,
     WireRequest,
     first_variable,
+    packaged_models,
     read_endpoint,
-    read_models,
     translate_raised,
 )
 from sabir.errors import CallError, SettingsInvalid
@@ -38,11 +37,6 @@ NAME = "cohere"
 URL = "https://api.cohere.com"
 SECONDS = 300.0
 """The timeout that the SDK's own HTTP client has; one that is given to it has none by itself."""
-
-
-@cache
-def _known_models() -> tuple[ModelInfo, ...]:
-    return read_models(files("sabir_cohere").joinpath("models.toml").read_text("utf-8"))
 
 
 class CohereProvider:
@@ -73,7 +67,7 @@ class CohereProvider:
 
     def models(self) -> tuple[ModelInfo, ...]:
         """What is known of Cohere's models."""
-        return _known_models()
+        return packaged_models("sabir_cohere")
 
 
 class SDKConnection(OwnConnection["ClientV2", "AsyncClientV2"]):

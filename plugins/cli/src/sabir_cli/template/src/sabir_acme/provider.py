@@ -7,7 +7,6 @@ too, is given ready bytes by its own `post`, asked for as a stream, its retries 
 imported at the first send.
 """
 
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from sabir import CallError, ModelInfo
@@ -20,8 +19,8 @@ from sabir.authoring import (
     KeySource,
     WireRequest,
     checked_client,
+    packaged_models,
     read_endpoint,
-    read_models,
     translate_raised,
     url_of_client,
 )
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 URL = "https://api.acme.example/v1"
 VARIABLES = ("ACME_API_KEY",)
 SECONDS = 600
+HOW = {"stream": True, "follow_redirects": False}
 
 
 class Acme:
@@ -63,7 +63,7 @@ class Acme:
 
     def models(self) -> tuple[ModelInfo, ...]:
         """The rows of models.toml."""
-        return read_models(files("sabir_acme").joinpath("models.toml").read_text("utf-8"))
+        return packaged_models("sabir_acme")
 
 
 class AcmeConnection:
@@ -81,8 +81,7 @@ class AcmeConnection:
 
         client = self._given or self._clients.sync(lambda: Client(base_url=self._url, timeout=SECONDS))
         client = checked_client(client, Client, "acme", "the waiting calls take an httpx2.Client")
-        asked = client.build_request(**self._call(request))
-        return HTTPAnswer(client.send(asked, stream=True, follow_redirects=False))
+        return HTTPAnswer(client.send(client.build_request(**self._call(request)), **HOW))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send; return at the response's headers, whatever the status."""
@@ -90,8 +89,7 @@ class AcmeConnection:
 
         client = self._given or await self._clients.here(lambda: AsyncClient(base_url=self._url, timeout=SECONDS))
         client = checked_client(client, AsyncClient, "acme", "await takes an httpx2.AsyncClient")
-        asked = client.build_request(**self._call(request))
-        return AsyncHTTPAnswer(await client.send(asked, stream=True, follow_redirects=False))
+        return AsyncHTTPAnswer(await client.send(client.build_request(**self._call(request)), **HOW))
 
     def _call(self, request: WireRequest) -> dict[str, Any]:
         """The request; the key goes with each, for a function may give another. A user's client has its own."""

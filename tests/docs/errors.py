@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import sabir
+import sabir.errors
 from sabir.errors import CallError, SabirError
 
 from tests.docs.sources import describe_class
@@ -25,7 +26,7 @@ def error_table() -> str:
 
 def children(error: type[SabirError]) -> list[type[SabirError]]:
     """The public errors right below one, in the order of their definition."""
-    return [each for each in error.__subclasses__() if getattr(sabir, each.__name__, None) is each]
+    return [each for each in error.__subclasses__() if getattr(sabir.errors, each.__name__, None) is each]
 
 
 def walk(error: type[SabirError]) -> Iterator[type[SabirError]]:

@@ -17,9 +17,14 @@ HOLE = "…"
 """What stands for the parts of a reason that differ from case to case."""
 
 
+def modules_of_core() -> list[Path]:
+    """The modules that report losses themselves; what authors share reports those of their dialects."""
+    return [path for path in sorted(CORE.rglob("*.py")) if "authoring" not in path.parts]
+
+
 def core_losses() -> set[tuple[str, str]]:
     """Kind and reason of each loss that a module of core writes down."""
-    return {loss for path in sorted(CORE.glob("*.py")) for loss in _losses_of(path)}
+    return {loss for path in modules_of_core() for loss in _losses_of(path)}
 
 
 def _losses_of(path: Path) -> Iterator[tuple[str, str]]:
@@ -81,7 +86,7 @@ def _words(reason: ast.expr) -> str:
 @cache
 def _constants() -> dict[str, str]:
     """The texts that modules of core give a name in capitals: a reason may be made of one."""
-    modules = [ast.parse(path.read_text("utf-8")) for path in sorted(CORE.glob("*.py"))]
+    modules = [ast.parse(path.read_text("utf-8")) for path in modules_of_core()]
     assigned = (node for module in modules for node in module.body if isinstance(node, ast.Assign))
     return {
         target.id: node.value.value

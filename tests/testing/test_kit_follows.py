@@ -76,7 +76,7 @@ def test_an_adapter_that_is_handed_to_nobody_fails(pytester: pytest.Pytester, mo
 class Quotes(Delegate):
     """Names the model in the path alone, quoted."""
 
-    def path(self, target: Target, *, streaming: bool) -> str:
+    def path_of(self, target: Target, *, streaming: bool) -> str:
         return f"/models/{quote(target.model, safe='')}"
 
     def encode_request(self, scope: RequestScope) -> Mapping[str, Any]:

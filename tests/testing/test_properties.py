@@ -65,10 +65,10 @@ def test_an_exception_of_the_dialect_names_its_function_and_the_history(
 ) -> None:
     """Who reads it finds the line of code, and what it was given; the original is kept."""
 
-    def encode_turn(self: object, turn: Any, *_: object) -> list[Any]:
+    def encode_turn(turn: Any, *_: object) -> list[Any]:
         return [{}["x"] for entry in turn.entries if entry.wire_id]
 
-    monkeypatch.setattr(type(subject.dialect), "encode_turn", encode_turn)
+    monkeypatch.setitem(vars(subject.dialect), "encode_turn", encode_turn)
     told = failure(subject, histories_for(subject.target), lambda history: (subject.render(history), None)[1])
 
     assert told.what == "echo.plain: encode_turn raised KeyError: 'x'"

@@ -22,11 +22,11 @@ def test_every_shape_is_taken_by_some_wire() -> None:
     """System text in all three places, thoughts with and without state, paused pairs, native and plain."""
     tables = [wire.tables for wire in TOYS]
 
-    assert {each.leading_system for each in tables} == {"inline", "hoisted"}
-    assert {each.later_system for each in tables} == {"inline", "user", "after_user"}
-    assert {each.reasoning for each in tables} == {"any", "with_state"}
-    assert {each.unfinished_pairs for each in tables} == {"dropped", "kept_at_the_end"}
-    assert {each.citations for each in tables} == {"native", "dropped"}
+    assert {each.roles.leading_system for each in tables} == {"inline", "hoisted"}
+    assert {each.roles.later_system for each in tables} == {"inline", "user", "after_user"}
+    assert {each.roles.reasoning for each in tables} == {"any", "with_state"}
+    assert {each.calls.unfinished_pairs for each in tables} == {"dropped", "kept_at_the_end"}
+    assert {each.roles.citations for each in tables} == {"native", "dropped"}
     assert len({wire.name for wire in TOYS}) == len(TOYS) == 4
 
 

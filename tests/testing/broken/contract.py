@@ -23,7 +23,7 @@ class Misnamed(Delegate):
 
 
 class WithoutSlash(Delegate):
-    def path(self, target: Any, *, streaming: bool) -> str:
+    def path_of(self, target: Any, *, streaming: bool) -> str:
         return "chat"
 
 
@@ -104,19 +104,23 @@ def _naming_both(error: CredentialsMissing) -> CredentialsMissing:
     return CredentialsMissing(str(error).replace("ACME_API_KEY", f"ACME_API_KEY or {LOWER_VARIABLE}"), provider="acme")
 
 
+def with_calls(tables: Tables, **calls: Any) -> Tables:
+    return replace(tables, calls=replace(tables.calls, **calls))
+
+
 class Wavering(Delegate):
     asked = 0
 
     @property
     def tables(self) -> Tables:
         Wavering.asked += 1
-        return replace(self.base.tables, call_ids=IdentifierRule(longest=40 + Wavering.asked % 2))  # type: ignore[no-any-return]
+        return with_calls(self.base.tables, ids=IdentifierRule(longest=40 + Wavering.asked % 2))
 
 
 class Narrow(Delegate):
     @property
     def tables(self) -> Tables:
-        return replace(self.base.tables, option_names=IdentifierRule(longest=7))  # type: ignore[no-any-return]
+        return with_calls(self.base.tables, names=IdentifierRule(longest=7))
 
 
 class SendsMessagesTwice(Delegate):

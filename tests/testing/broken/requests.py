@@ -125,7 +125,8 @@ class Unmarked(Delegate):
 
     @property
     def tables(self) -> Tables:
-        return replace(self.base.tables, later_system="inline")  # type: ignore[no-any-return]
+        tables: Tables = self.base.tables
+        return replace(tables, roles=replace(tables.roles, later_system="inline"))
 
     def encode_turn(self, turn: Turn, scope: Any, losses: Any) -> Sequence[Any]:
         if turn.side != "system":

@@ -130,7 +130,8 @@ class ContractCases(Suite):
         """Listing, rendering and decoding need no SDK: its import costs more than all of them (the suite's `sdk`)."""
         if self.sdk and not _can_be_imported(self.sdk):
             raise Broken(f"the suite's sdk {self.sdk!r} cannot be imported; give the module of the vendor's SDK")
-        modules = sorted({type(subject.provider).__module__, type(subject.dialect).__module__})
+        held = (type(subject.provider), type(subject.dialect), subject.dialect.encode_turn)
+        modules = sorted({each.__module__ for each in held})
         model = subject.model_name if _is_installed(subject.provider.name) else None
         program = LOOKS.format(modules=", ".join(modules), model=model, sdk=self.sdk or "no.module.of.a.vendor")
         done = subprocess.run([sys.executable, "-c", program], env=_environment(), capture_output=True, check=False)

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from datetime import date, datetime
 from pathlib import Path
 from traceback import walk_tb
@@ -25,6 +26,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 from hypothesis.strategies import SearchStrategy
 from sabir import Message
+from sabir.authoring import Dialect
 
 from sabir_testing.kit.broken import Broken
 from sabir_testing.kit.suite import Subject
@@ -153,15 +155,9 @@ def _origin(error: Exception, subject: Subject) -> tuple[str, str]:
 
 def _of_dialect(frame: FrameType, subject: Subject) -> str:
     """The name under which the dialect holds the function of a frame, or nothing."""
-    name = frame.f_code.co_name
-    functions = {
-        getattr(function, "__code__", None): public
-        for public in dir(type(subject.dialect))
-        if callable(function := getattr(type(subject.dialect), public, None))
-    }
-    if frame.f_code in functions:
-        return functions[frame.f_code]
-    return name if isinstance(frame.f_locals.get("self"), type(subject.dialect)) else ""
+    held = ((each.name, getattr(subject.dialect, each.name)) for each in fields(Dialect))
+    functions = {getattr(function, "__code__", None): name for name, function in held}
+    return functions.get(frame.f_code, "")
 
 
 BUILTINS: Mapping[str, frozenset[str]] = {

@@ -348,4 +348,4 @@ def test_a_profile_names_the_modules_that_take_the_time() -> None:
     found = profiles.profiled(case)
 
     assert 0 < sum(share for _, share, _ in found["modules"]) <= 1
-    assert "`sabir.rendering`" in [module for module, _, _ in found["modules"]]
+    assert "`sabir.rendering.renderer`" in [module for module, _, _ in found["modules"]]

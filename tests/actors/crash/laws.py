@@ -18,7 +18,7 @@ from sabir_actors import AEIOUY, ThreadEvent
 from sabir_session import InnerMessage
 
 from tests.actors.crash.child import Told, opened
-from tests.session.journals import ListJournal, records_of, session_of
+from tests.session.journals import ListJournal, recording, records_of
 
 EVENT = ThreadEvent.__name__
 
@@ -44,7 +44,7 @@ class Recorded:
     @property
     def said(self) -> Any:
         """The records of the agents, without ids and times, and whatever the thread is called."""
-        session = session_of(ListJournal([line for line in self.lines if not line[0].endswith(EVENT)]))
+        session = recording(ListJournal([line for line in self.lines if not line[0].endswith(EVENT)]))
         told = json.dumps(records_of(session), default=str)
         return json.loads(told.replace(self.told.thread_id, "thread").replace(self.told.name, "my fern"))
 

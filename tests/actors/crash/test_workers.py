@@ -97,18 +97,26 @@ def staff(crew: Crew) -> Iterator[Staff]:
 
 
 def check_repeats(told: Told, killed: Iterable[int | None]) -> None:
-    """Whatever was asked or run again had been begun by a worker that was killed, or was interrupted by the pause."""
-    paused = next((position for position, each in Recorded(told).events if each.what == "paused"), -1)
+    """Whatever was asked or run again had been begun by a worker that was killed, or was interrupted by the pause.
+
+    A worker may ask after the pause was recorded, before it looks: what it asks again stands behind the end of the
+    pause. One that lost its thread while it lives may ask once more before it looks, too: the other went on.
+    """
+    resumed = next((position for position, each in Recorded(told).events if each.what == "resumed"), -1)
     begun: dict[Hashable, list[tuple[int, int]]] = defaultdict(list)
+    latest: dict[int, int] = {}
     for phase, has_results, _, process, length in told.noted("asked"):
         begun[phase, has_results].append((process, length))
+        latest[process] = length
     for key, _, process, length in told.noted("runs"):
         begun[key].append((process, length))
     repeated = [
         (what, process)
         for what, each in begun.items()
-        for (process, length), (_, then) in pairwise(each)
-        if process not in set(killed) and not length <= paused < then
+        for (process, length), (other, then) in pairwise(each)
+        if process not in set(killed)
+        and not length <= resumed < then
+        and not (other != process and latest[process] > then >= latest[other])
     ]
     assert repeated == []
 

@@ -21,7 +21,8 @@ from tests.session.journals import numbers_of, recording
 PROGRAM = '''
 import json, os, signal, sys
 import sabir
-from sabir_session import Prompt, ToolContext, evaluate_sync
+from sabir import ToolContext
+from sabir_session import Prompt, evaluate_sync
 from sabir_session import Session, SQLiteStore
 
 model, resume = sys.argv[1], sys.argv[2] == "resume"

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 URL = "https://api.acme.example/v1"
 VARIABLES = ("ACME_API_KEY",)
 SECONDS = 600
-HOW = {"stream": True, "follow_redirects": False}
 
 
 class Acme:
@@ -81,7 +80,8 @@ class AcmeConnection:
 
         client = self._given or self._clients.sync(lambda: Client(base_url=self._url, timeout=SECONDS))
         client = checked_client(client, Client, "acme", "the waiting calls take an httpx2.Client")
-        return HTTPAnswer(client.send(client.build_request(**self._call(request)), **HOW))
+        asked = client.build_request(**self._call(request))
+        return HTTPAnswer(client.send(asked, stream=True, follow_redirects=False))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send; return at the response's headers, whatever the status."""
@@ -89,7 +89,8 @@ class AcmeConnection:
 
         client = self._given or await self._clients.here(lambda: AsyncClient(base_url=self._url, timeout=SECONDS))
         client = checked_client(client, AsyncClient, "acme", "await takes an httpx2.AsyncClient")
-        return AsyncHTTPAnswer(await client.send(client.build_request(**self._call(request)), **HOW))
+        asked = client.build_request(**self._call(request))
+        return AsyncHTTPAnswer(await client.send(asked, stream=True, follow_redirects=False))
 
     def _call(self, request: WireRequest) -> dict[str, Any]:
         """The request; the key goes with each, for a function may give another. A user's client has its own."""

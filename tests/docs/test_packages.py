@@ -57,7 +57,7 @@ def test_every_envelope_is_listed() -> None:
     own = [each for each in vars(envelopes).values() if getattr(each, "__module__", "") == envelopes.__name__]
     models = {each for each in own if isinstance(each, type) and issubclass(each, AtRest)}
 
-    assert models - {envelopes.Envelope, envelopes.Said} == {*CALLERS, *WORKERS}
+    assert models - {envelopes.Envelope, envelopes.FromWorker} == {*CALLERS, *WORKERS}
 
 
 def test_the_limits_are_documented() -> None:

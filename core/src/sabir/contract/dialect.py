@@ -189,9 +189,12 @@ class Dialect:
 
     def framing(self, content_type: str) -> Framing:
         """What cuts an answer of that content type into events."""
-        found = (make for start, make in self.framings.items() if content_type.lower().startswith(start))
-        return next(found, ServerEventReader)()
+        return (self._own_framing(content_type) or ServerEventReader)()
 
     def is_framed(self, content_type: str) -> bool:
         """Whether an answer of that content type has a framing of its own, so that its bytes are no text."""
-        return content_type.lower().startswith(tuple(self.framings))
+        return self._own_framing(content_type) is not None
+
+    def _own_framing(self, content_type: str) -> Callable[[], Framing] | None:
+        said = content_type.lower()
+        return next((make for start, make in self.framings.items() if said.startswith(start)), None)

@@ -15,7 +15,7 @@ from uuid import uuid4
 from sabir.base.errors import BuilderError, NotJSON
 from sabir.base.models import build
 from sabir.base.values import JSONValue
-from sabir.vocabulary.constructors import name_kind, result_fields
+from sabir.vocabulary.constructors import name_kind, result_fields, result_payload
 from sabir.vocabulary.hints import Sections
 from sabir.vocabulary.media import Modality, check_url, shorten
 from sabir.vocabulary.messages import (
@@ -266,8 +266,7 @@ class OptionResultBuilder(_Maker):
         return self._answer(is_error=True, error_type=error_type, error_message=error_message, retryable=retryable)
 
     def _answer(self, **outcome: Any) -> Message:
-        call = {"invocation_id": self.invocation_id, "option_name": self.option_name}
-        return self._make(build(OptionResultPayload, "option result", **call, **outcome))
+        return self._make(result_payload(self._call, outcome))
 
     def _refuse_other(self, field: str, expected: str, value: str) -> None:
         if value != expected:

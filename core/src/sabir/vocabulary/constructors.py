@@ -196,7 +196,11 @@ def option_result(call: Message, outcome: Mapping[str, Any], *, policy: str | No
     `outcome` holds the payload's fields besides the call's own.
     """
     answered = cast(OptionCallPayload, call.payload)
-    own = {"invocation_id": answered.invocation_id, "option_name": answered.option_name}
-    payload = build(OptionResultPayload, "option result", **own, **outcome)
     said = {"policy": answered.option_name if policy is None else policy, "step_num": call.step_num}
-    return build(Message, "message", **said, payload=payload)
+    return build(Message, "message", **said, payload=result_payload(answered, outcome))
+
+
+def result_payload(call: OptionCallPayload, outcome: Mapping[str, Any]) -> OptionResultPayload:
+    """The payload that answers a call, whose id and name it has; BuilderError as `build`."""
+    own = {"invocation_id": call.invocation_id, "option_name": call.option_name}
+    return build(OptionResultPayload, "option result", **own, **outcome)

@@ -76,14 +76,14 @@ class Fault(Failure):
     """Whether the policy itself failed, or the worker could not run it."""
 
 
-class Said(Envelope):
+class FromWorker(Envelope):
     """What a worker says of one request."""
 
     id: Name
     worker: WorkerName
 
 
-class Answered(Said):
+class Answered(FromWorker):
     """The batch of a policy, its option calls answered."""
 
     kind: Literal["answered"] = "answered"
@@ -100,20 +100,20 @@ class Failed(Envelope):
     error: Fault
 
 
-class Accepted(Said):
+class Accepted(FromWorker):
     """A worker has it, and says so again every so many seconds."""
 
     kind: Literal["accepted"] = "accepted"
     every: float = Field(gt=0, allow_inf_nan=False)
 
 
-class Busy(Said):
+class Busy(FromWorker):
     """A worker has as much as it takes, or as are older: ask again."""
 
     kind: Literal["busy"] = "busy"
 
 
-class Released(Said):
+class Released(FromWorker):
     """A worker stops before it is done: the request is for another."""
 
     kind: Literal["released"] = "released"
@@ -127,7 +127,7 @@ class Alive(Envelope):
     requests: tuple[Name, ...] = Field(max_length=MOST_OPTIONS, fail_fast=True)
 
 
-class Willing(Said):
+class Willing(FromWorker):
     """A worker would take a request that another let down."""
 
     kind: Literal["willing"] = "willing"

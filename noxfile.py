@@ -115,6 +115,13 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def conformance(session: nox.Session) -> None:
+    """The kit's suite on every dialect of this workspace, and on packages that are none of it."""
+    sync(session)
+    session.run("pytest", "tests/conformance", "tests/third_party", *session.posargs)
+
+
+@nox.session
 def record(session: nox.Session) -> None:
     """Record the cassettes and the histories of the kit anew; `-- -k 'OpenAIChat and text'` chooses some."""
     sync(session)

@@ -1,6 +1,6 @@
 """All rows, or those named: `python -m tests.benchmarks decode stream --quick`."""
 
-from tests.benchmarks.report import ROWS, row_of
+from tests.benchmarks.rows import ROWS
 from tests.benchmarks.rows.row import arguments, run_rows
 
 if __name__ == "__main__":
@@ -9,4 +9,4 @@ if __name__ == "__main__":
     given = parser.parse_args()
     if unknown := set(given.rows) - set(ROWS):
         parser.error(f"no such row: {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
-    run_rows([row_of(name) for name in given.rows or ROWS], given)
+    run_rows([ROWS[name] for name in given.rows or ROWS], given)

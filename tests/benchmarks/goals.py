@@ -20,6 +20,7 @@ _SAME = ("task", "wire", "other_model", "talk", "size", "concurrency")
 OPENAI = {"openai.chat": ("openai_sdk",), "openai.responses": ("openai_sdk",)}
 GOOGLE = {"google.generate_content": ("google_sdk",)}
 ANTHROPIC = {"anthropic.messages": ("anthropic_sdk",)}
+SDKS = OPENAI | GOOGLE | ANTHROPIC
 """Wire → the vendor's SDK, whose typed methods are called."""
 
 

@@ -8,7 +8,6 @@ a message. Bars begin at zero.
 
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from matplotlib.ticker import NullLocator
 from tests.benchmarks import results
 from tests.benchmarks.goals import Record, significant
 from tests.benchmarks.interleave import BARE, LABELS, OWN, place_of
+from tests.benchmarks.rows import ROWS
 from tests.benchmarks.rows.row import Row
 from tests.benchmarks.tables import places_of
 
@@ -132,7 +132,7 @@ _PANELS: dict[str, Callable[[Row, Sequence[Record], Any], None]] = {
 def draw(stored: dict[str, Any], folder: Path) -> None:
     """Every row that was measured and is drawn."""
     for name, found in stored["rows"].items():
-        row: Row = import_module(f"tests.benchmarks.rows.{name}").ROW
+        row = ROWS[name]
         if row.curve and found["records"]:
             path = folder / f"{name}.svg"
             figure_of(row, found["records"]).savefig(path, metadata={"Date": None, "Creator": None})

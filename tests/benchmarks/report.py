@@ -8,37 +8,25 @@ What stands between the page's two marks is written anew; the rest is written by
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import environments, results
 from tests.benchmarks.environments import ROOT
 from tests.benchmarks.interleave import LABELS
+from tests.benchmarks.rows import ROWS
 from tests.benchmarks.rows.row import Row
 from tests.benchmarks.tables import markdown, places_of, refusals, table
 
 PAGE = ROOT / "docs" / "explanation" / "performance.md"
 BEGIN, END = "<!-- measured -->", "<!-- measured until here -->"
-ROWS = (
-    "call", "loop", "loopback", "stream", "imports", "decode", "render", "render_warm", "shared", "send", "memory",
-    "history", "append", "policy", "checkpoint", "durable_step", "remote", "throughput",
-    "actor_message", "actor_heartbeat", "actor_phase", "actor_workers", "actor_memory",
-)  # fmt: skip
-"""In the order of the page: what a reader compares with others first, then what is held against limits alone."""
-
-
-def row_of(name: str) -> Row:
-    """The row of that name."""
-    row: Row = import_module(f"tests.benchmarks.rows.{name}").ROW
-    return row
 
 
 def summary(stored: dict[str, Any]) -> str:
     """Every goal, whether it is a gate or an aim, the worst figure found, and whether it is met."""
     lines = [["of", "goal", "", "worst figure", ""]]
-    for name in ROWS:
-        row, found = row_of(name), stored["rows"].get(name, {"records": [], "absent": {}})
+    for name, row in ROWS.items():
+        found = stored["rows"].get(name, {"records": [], "absent": {}})
         for goal in row.goals:
             verdict = goal.judge(found["records"], found["absent"])
             lines.append([row.title, verdict.text, verdict.kind, verdict.found or "–", f"**{verdict.word}**"])
@@ -83,7 +71,7 @@ def setting(stored: dict[str, Any]) -> str:
 
 def measured_part(stored: dict[str, Any]) -> str:
     """All that stands between the marks."""
-    rows = [section(row_of(name), stored["rows"][name]) for name in ROWS if name in stored["rows"]]
+    rows = [section(row, stored["rows"][name]) for name, row in ROWS.items() if name in stored["rows"]]
     return "\n\n".join([setting(stored), "## Figures", *rows, "## Goals", summary(stored)])
 
 

@@ -14,6 +14,7 @@ from tests.benchmarks import compare, environments, goals, profiles, report, res
 from tests.benchmarks.checks import differs, refused
 from tests.benchmarks.contenders import sabir as sabir_contender
 from tests.benchmarks.interleave import LABELS, OWN
+from tests.benchmarks.rows import ROWS
 from tests.benchmarks.work import Given
 
 
@@ -227,12 +228,11 @@ def test_growth_is_judged_between_two_sizes_of_sabir_s_own() -> None:
     assert grows.judge(sized(first=100, middle=100)).word == "not measured"
 
 
-@pytest.mark.parametrize("name", report.ROWS)
+@pytest.mark.parametrize("name", ROWS)
 def test_every_row_has_goals_and_cases(name: str) -> None:
     """And runs under its own name; two show figures about which nothing was promised."""
-    row = report.row_of(name)
+    row = ROWS[name]
 
-    assert row.name == name
     assert bool(row.goals) == (name not in ("throughput", "actor_memory"))
     assert row.cases
     assert set(row.contenders) & set(OWN)
@@ -252,7 +252,7 @@ def test_a_row_is_printed_at_eighty_columns() -> None:
     both = [{**each, "refused": 20} for each in records(openai_sdk=5e6, sabir=2.5e6)]
     found = {"records": both, "absent": {"llm": "it cannot be installed"}, "seconds": 1.0}
 
-    printed = tables.printed(report.row_of("call"), found)
+    printed = tables.printed(ROWS["call"], found)
 
     assert "5.00 (2.00)" in printed
     assert "absent: llm: it cannot be installed" in printed
@@ -270,7 +270,7 @@ def test_further_figures_have_tables_of_their_own() -> None:
     ]
     machine = {"cores": 2, "processor": "one", "system": "Linux", "python": "3"}
     found = {"records": both, "absent": {}, "seconds": 1.0, "date": "2026-11-22", "machine": machine}
-    row = report.row_of("throughput")
+    row = ROWS["throughput"]
 
     page = report.section(row, found)
 
@@ -326,7 +326,7 @@ def test_the_page_is_what_the_stored_results_say() -> None:
 
 def test_every_curve_that_was_measured_has_its_plot() -> None:
     """The page shows it."""
-    measured = [report.row_of(name) for name in results.load(results.STORED)["rows"]]
+    measured = [ROWS[name] for name in results.load(results.STORED)["rows"]]
     plots = [results.FOLDER / f"{row.name}.svg" for row in measured if row.curve]
 
     assert plots

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.benchmarks import environments, report, work
+from tests.benchmarks import environments, work
 from tests.benchmarks.checks import differs
 from tests.benchmarks.goals import Record
 from tests.benchmarks.interleave import APART, Pace, _interleaved
+from tests.benchmarks.rows import ROWS
 from tests.benchmarks.rows.row import EVERYBODY
 from tests.benchmarks.work import Given
 from tests.benchmarks.worker import Worker
@@ -136,7 +137,7 @@ def test_sabir_alone_is_measured_without_what_runs_need() -> None:
     assert done.stdout.strip() == b"set()"
     assert environments.requirements_of("sabir") == ("{core}", "{openai}", "{anthropic}", "{google}")
     assert not set(EVERYBODY) & set(APART)
-    assert not set(APART) & set(report.row_of("imports").contenders)
+    assert not set(APART) & set(ROWS["imports"].contenders)
 
 
 def test_other_records_and_replies_are_noticed() -> None:

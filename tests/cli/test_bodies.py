@@ -75,33 +75,3 @@ def test_two_views_are_stacked_at_80_columns(views: list[View]) -> None:
     assert lines[0].strip() == "echo:one"
     assert lines.index("echo:two") > 10
     assert max(map(len, lines)) <= 80
-
-
-def test_a_view_shows_its_losses_and_where_it_would_go(views: list[View]) -> None:
-    """Law 2 for the eye: echo takes no image, and the page says so."""
-    text = " ".join(printed(views[:1], 80).split())
-
-    assert "echo.plain · POST /echo" in text
-    assert "losses: 1" in text
-    assert "parts[1]: echo.plain on the user side takes no image" in text
-
-
-def test_a_view_without_losses_says_so() -> None:
-    """Silence would not tell a clean rendering from a forgotten list."""
-    view = View("echo:one", sabir.adapter("echo:one").render("Hello"))
-
-    assert "losses: none" in printed([view], 80)
-
-
-def test_a_refused_view_shows_why() -> None:
-    """No body, but a reason."""
-    assert printed([View("echo:one", error="nothing is left")], 80).split("\n")[:2] == ["echo:one", "nothing is left"]
-
-
-def test_a_views_document_holds_the_body_whole(views: list[View], history: list[sabir.Message]) -> None:
-    """--json is for machines: nothing is cut."""
-    document = views[0].document()
-
-    assert document["body"] == json.loads(sabir.adapter("echo:one").render(history).body_bytes)
-    assert document["target"] == "echo:one"
-    assert [loss["kind"] for loss in document["losses"]] == ["downgraded"]

@@ -2,7 +2,7 @@
 
 import pytest
 import sabir
-from sabir_cli.conversation import Spoken, describe_call, describe_result, run_options, speak
+from sabir_cli.conversation import Spoken, describe_call, describe_result, speak
 from sabir_cli.output import Output
 
 
@@ -73,11 +73,3 @@ def test_calls_and_results_are_described_in_one_line() -> None:
     assert len(describe_call(call)) <= 300
     assert describe_call(sabir.Message(policy="llm", payload=broken)) == 'add({"a": )'
     assert describe_result(picture) == "(media)"
-
-
-def test_an_option_that_was_not_offered_is_refused_by_name() -> None:
-    """Whoever made the call up learns what there is."""
-    payload = sabir.OptionCallPayload(invocation_id="1", option_name="steal")
-    (result,) = run_options(reply(messages=(sabir.Message(policy="llm", payload=payload),)), [add])
-
-    assert describe_result(result) == "option_not_offered: option 'steal' was not offered; offered are: add"

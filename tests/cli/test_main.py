@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+import sabir
 
 from tests.cli.command import SCRIPT, environment, error_line, run
 
@@ -74,13 +75,22 @@ def test_a_misspelt_word_is_a_usage_error_with_a_suggestion(arguments: list[str]
     assert "--help`" in error_line(finished)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["providers"], ["models"], ["chat", "-m", "echo:any", "Hello"]])
-def test_nothing_but_a_send_imports_an_sdk(arguments: list[str]) -> None:
-    """CD-04: what starts often must start fast."""
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"], ["providers"], ["models"], ["chat", "-m", "echo:any", "Hello"],
+        ["render", "talk.json", "-m", "openai:gpt-4.1", "--json"], ["import", "stored.json", "--from", "openai.chat"],
+    ],
+)  # fmt: skip
+def test_nothing_but_a_send_imports_an_sdk(arguments: list[str], tmp_path: Path) -> None:
+    """CD-04: what starts often must start fast, and what is not sent needs no key."""
+    sabir.save(tmp_path / "talk.json", [sabir.user("Hello")])
+    (tmp_path / "stored.json").write_text('{"messages": [{"role": "user", "content": "Hello"}]}', "utf-8")
     code = f"import sys; from sabir_cli.main import main; main({arguments!r}); print(*sys.modules, file=sys.stderr)"
     finished = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment(), check=True
     )
+    assert "sabir: " not in finished.stderr
     loaded = set(finished.stderr.split())
 
     assert "sabir_cli.main" in loaded

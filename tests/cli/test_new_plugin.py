@@ -157,16 +157,15 @@ def test_core_finds_the_provider_and_renders_for_it(package: Path) -> None:
     assert finished.stdout.splitlines()[0] == f"installed sabir-zenith {endpoint} ()"
 
 
-@pytest.mark.parametrize("name", ["qq", "zenith", "a_rather_long_name"])
-@pytest.mark.parametrize("more", [(), ("--compatible", ADDRESS)], ids=["worked", "compatible"])
-def test_it_passes_its_own_linter_and_formatter_whatever_its_name(
-    tmp_path: Path, name: str, more: tuple[str, ...]
-) -> None:
-    """Its CI runs them; a name that makes a line longer or shorter must not break them."""
-    assert main(["new-plugin", name, "--into", str(tmp_path), *more]) == 0
-    (folder,) = tmp_path.iterdir()
-    checked = tool(folder, "ruff", "check", "--no-cache")
-    formatted = tool(folder, "ruff", "format", "--no-cache", "--check")
+def test_it_passes_its_own_linter_and_formatter_whatever_its_name(tmp_path: Path) -> None:
+    """Its CI runs them; a name that makes a line longer or shorter must not break them. Each has its own settings."""
+    for name in ("qq", "zenith", "a_rather_long_name"):
+        for kind, more in (("worked", ()), ("compatible", ("--compatible", ADDRESS))):
+            assert main(["new-plugin", name, "--into", str(tmp_path / kind), *more]) == 0
+    assert len(list(tmp_path.glob("*/*/pyproject.toml"))) == 6
+    folder = tmp_path / "worked" / "sabir-zenith"
+    checked = tool(folder, "ruff", "check", "--no-cache", str(tmp_path))
+    formatted = tool(folder, "ruff", "format", "--no-cache", "--check", str(tmp_path))
 
     assert (checked.stdout, checked.returncode) == ("All checks passed!\n", 0)
     assert formatted.returncode == 0, formatted.stdout

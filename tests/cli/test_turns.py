@@ -1,6 +1,5 @@
 """One turn: replies, chosen options, results, and the end of it; recorded where a session is given."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,28 +32,6 @@ def turn(said: str | Sequence[sabir.Message], *options: sabir.Option, session: S
         return take_turn(llm, messages, options, Output(), session)
 
 
-def test_a_turn_without_a_call_is_one_reply(capsys: pytest.CaptureFixture[str]) -> None:
-    """The text goes to standard output and ends its line."""
-    taken = turn("Hello there")
-
-    assert [message.text for message in taken.messages] == ["Hello there", "Hello there"]
-    assert len(taken.heard) == 1
-    answer, beside = capsys.readouterr()
-    assert answer == "Hello there\n"
-    assert re.fullmatch(r"usage  2 in, 2 out · stop(?: · \d+\.\d tokens/s)?\n", beside)
-
-
-def test_a_call_is_answered_and_the_model_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
-    """Call and result are shown, and both stand in the conversation before the next reply."""
-    taken = turn('call add {"a": 2, "b": 3}', add)
-
-    assert [message.kind for message in taken.messages] == ["parts", "option_call", "option_result", "parts"]
-    assert [each.reply.finish_reason for each in taken.heard] == ["option_calls", "stop"]
-    out, err = capsys.readouterr()
-    assert out == "5\n"
-    assert err.splitlines()[1:3] == ["call   add(a=2, b=3)", "result 5"]
-
-
 def test_an_asynchronous_option_runs(capsys: pytest.CaptureFixture[str]) -> None:
     """Options may be coroutine functions."""
     taken = turn('call later {"text": "ü"}', sabir.option(later))
@@ -85,21 +62,6 @@ def test_a_loss_is_shown_once_however_often_it_is_sent(capsys: pytest.CaptureFix
         take_turn(llm, messages, [add], output)
 
     assert capsys.readouterr().err.count("loss   downgraded") == 1
-
-
-def test_a_turn_is_recorded_where_a_session_is_given(capsys: pytest.CaptureFixture[str]) -> None:
-    """WI-05: and nowhere else."""
-    session = Session()
-    enable_inner_message_recording(session)
-    turn('call add {"a": 2, "b": 3}', add, session=session)
-
-    assert [record.role for record in get_inner_messages(session)] == [
-        "system",
-        "user",
-        "assistant",
-        "tool",
-        "assistant",
-    ]
 
 
 def test_many_turns_of_one_session_are_no_endless_loop(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

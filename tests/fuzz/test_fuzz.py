@@ -7,12 +7,12 @@ from sabir_testing.reading.documents import documents
 
 from tests.fuzz.mutations import MARK, broken, changed, marked
 from tests.fuzz.run import fuzz
-from tests.fuzz.seeds import VENDORS, own
+from tests.fuzz.seeds import WIRES, own
 
 COUNT = 700
 
 
-@pytest.mark.parametrize("dialect", VENDORS)
+@pytest.mark.parametrize("dialect", WIRES)
 def test_changed_bodies_end_in_a_reply_or_in_an_error_of_this_library(dialect: str) -> None:
     """Law 10, and law 2: whole, streamed and stored requests; a text that was read is read again, or told as lost."""
     run = fuzz([seed for seed in own() if seed.dialect == dialect], COUNT, seed=7)

@@ -42,23 +42,6 @@ async def test_arguments_reach_the_server_as_they_are(server: Any) -> None:
         assert value_of(await answered(options, "repeat", **given)) == given
 
 
-async def test_arguments_that_do_not_fit_never_reach_the_server(server: Any) -> None:
-    """As for every option (PJ-34)."""
-    async with options_from_mcp(server) as options:
-        found = error_of(await answered(options, "forecast", town="Rome"))
-
-    assert found == ("invalid_arguments", "city: required")
-
-
-async def test_media_arrive_as_media(server: Any) -> None:
-    """Beside the text, in the server's order."""
-    async with options_from_mcp(server) as options:
-        message = await answered(options, "photograph")
-
-    found = [(part.kind, getattr(part, "modality", ""), getattr(part, "url", "")[:15]) for part in message.parts]
-    assert found == [("text", "", ""), ("media", "image", "data:image/png;"), ("media", "audio", "data:audio/wav;")]
-
-
 async def test_a_model_chooses_and_is_answered() -> None:
     """The loop of every sabir program."""
     llm = sabir.adapter("echo:small")
@@ -192,13 +175,6 @@ async def test_a_session_that_its_owner_entered_stays_open() -> None:
         assert len((await session.list_tools()).tools) == len(PAGES[0])
 
 
-async def test_an_older_server_is_understood() -> None:
-    """One of the protocol's version of 2025, which knows no discovery."""
-    async with options_from_mcp(PLAIN) as options:
-        assert value_of(await answered(options, "nothing")) is None
-        assert texts_of(await answered(options, "again")) == ["changed"]
-
-
 async def test_what_the_block_raises_is_raised_as_it_is(server: Any) -> None:
     """Not within a group of errors, as the SDK's own blocks raise it."""
     error = KeyError("mine")
@@ -247,13 +223,6 @@ async def test_after_its_block_an_option_says_so(server: Any) -> None:
     assert said == "MCP server 'weather': its block was left; call options within `async with options_from_mcp(…)`"
     with pytest.raises(ServerLost, match="its block was left"):
         await options.refresh()
-
-
-async def test_who_waits_cannot_run_them() -> None:
-    """They are asynchronous; core says what to use instead."""
-    async with options_from_mcp(make_server()) as options:
-        with pytest.raises(sabir.errors.OptionInvalid, match="option 'forecast' is asynchronous; use `await"):
-            sabir.answer_sync([calling("forecast", city="Rome")], options)
 
 
 def test_the_sdk_is_loaded_when_a_server_is_entered() -> None:

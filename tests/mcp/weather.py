@@ -15,22 +15,17 @@ from mcp.server import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.types import (
     AudioContent,
-    BlobResourceContents,
     CallToolRequestParams,
     CallToolResult,
-    EmbeddedResource,
     ImageContent,
     ListToolsResult,
     PaginatedRequestParams,
-    ResourceLink,
     TextContent,
-    TextResourceContents,
     Tool,
 )
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n a small picture").decode()
 WAV = base64.b64encode(b"RIFF....WAVE a short sound").decode()
-PDF = base64.b64encode(b"%PDF-1.4 a page").decode()
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 ANYTHING: dict[str, Any] = {"type": "object"}
 TEMPERATURE = {"type": "object", "properties": {"celsius": {"type": "integer"}}, "required": ["celsius"]}
@@ -42,7 +37,6 @@ PAGES = (
     ),
     (
         Tool(name="photograph", input_schema=ANYTHING),
-        Tool(name="report", input_schema=ANYTHING),
         Tool(name="mismeasure", input_schema=ANYTHING, output_schema=TEMPERATURE),
         Tool(name="weather.alerts/now", description="A name that no vendor takes.", input_schema=ANYTHING),
     ),
@@ -73,13 +67,6 @@ def parts() -> CallToolResult:
             AudioContent(data=WAV, mime_type="audio/wav"),
         ]
     )
-
-
-def resources() -> CallToolResult:
-    notes = TextResourceContents(uri="notes://rome", mime_type="text/plain", text="Wet.")
-    paper = BlobResourceContents(uri="file:///reports/july%202026.pdf", mime_type="application/pdf", blob=PDF)
-    link = ResourceLink(uri="file:///reports/june.pdf", name="june.pdf", mime_type="application/pdf", size=9)
-    return CallToolResult(content=[EmbeddedResource(resource=notes), EmbeddedResource(resource=paper), link])
 
 
 async def waited(name: str, events: Events) -> CallToolResult:
@@ -120,7 +107,6 @@ def make_server(**more: Any) -> "Server[Any]":
             "measure": lambda: text('{"celsius": 18}', structured_content={"celsius": 18}),
             "mismeasure": lambda: text("cold", structured_content={"celsius": "cold"}),
             "photograph": parts,
-            "report": resources,
             "repeat": lambda: CallToolResult(content=[], structured_content=params.arguments),
             "weather.alerts/now": lambda: text("none"),
             "fail": lambda: text("the station is closed", is_error=True),

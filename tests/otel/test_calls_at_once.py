@@ -59,22 +59,6 @@ async def test_streams_read_in_turns_keep_their_spans_apart(recorded: Recorded, 
     assert told == [("chat one", 3), ("chat two", 4)]
 
 
-async def test_calls_of_several_tasks_are_below_their_own_parents(recorded: Recorded, telling: Telling) -> None:
-    """Context belongs to the task."""
-    telling()
-    tracer = recorded.tracers.get_tracer("test")
-
-    async def call(name: str) -> None:
-        with tracer.start_as_current_span(f"above {name}"):
-            await sabir.adapter(f"echo:{name}").complete("x")
-
-    await asyncio.gather(*(call(name) for name in "abc"))
-
-    assert {name: above for name, above in parents(recorded).items() if above} == {
-        f"chat {name}": f"above {name}" for name in "abc"
-    }
-
-
 @pytest.mark.parametrize("way", ["complete_sync", "complete", "stream_sync"])
 async def test_the_clients_own_spans_are_below_the_call_where_it_is_awaited_whole(
     recorded: Recorded, telling: Telling, probe: Probe, way: str

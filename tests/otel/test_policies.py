@@ -1,7 +1,6 @@
 """One span a call of a policy (RN-23): named after it, ended whatever happens, and above what the policy calls."""
 
 import asyncio
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -187,41 +186,6 @@ async def test_policies_at_once_keep_their_calls_apart(recorded: Recorded, telli
     }
     failed = [span.name for span in recorded.spans if span.status.status_code is StatusCode.ERROR]
     assert failed == ["invoke_agent two"]
-
-
-async def test_a_policy_that_runs_in_a_thread_stands_below_its_caller(recorded: Recorded, telling: Telling) -> None:
-    """`asyncio.to_thread` takes the context along; what the thread makes current stays there."""
-    telling()
-    tracers = recorded.tracers
-
-    def blocking() -> None:
-        with policy_span("search", tracer_provider=tracers):
-            sabir.adapter("echo:small").complete_sync("x")
-
-    with policy_span("assistant", tracer_provider=tracers) as outer:
-        await asyncio.gather(asyncio.to_thread(blocking), asyncio.to_thread(blocking))
-        assert get_current_span() is outer
-
-    above = [(span.name, span.parent and span.parent.span_id) for span in recorded.spans]
-    assert above.count(("invoke_agent search", outer.get_span_context().span_id)) == 2
-    assert parents(recorded)["chat small"] == "invoke_agent search"
-
-
-def test_threads_of_their_own_begin_traces_of_their_own(recorded: Recorded) -> None:
-    """Two policies at once, each in a bare thread: neither is below the other."""
-    both_are_open = threading.Barrier(2, timeout=20)
-
-    def run(name: str) -> None:
-        with policy_span(name, tracer_provider=recorded.tracers):
-            both_are_open.wait()
-
-    threads = [threading.Thread(target=run, args=(name,)) for name in ("one", "two")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert parents(recorded) == {"invoke_agent one": None, "invoke_agent two": None}
 
 
 def test_without_a_provider_it_goes_where_calls_go(recorded: Recorded, installed: Telemetry) -> None:

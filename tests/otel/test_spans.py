@@ -214,16 +214,6 @@ def test_a_stream_left_early_ends_its_span_without_an_error(recorded: Recorded, 
     assert recorded.span().status.status_code is StatusCode.UNSET
 
 
-async def test_an_asynchronous_stream_left_early_ends_its_span_too(recorded: Recorded, telling: Telling) -> None:
-    """By `break`."""
-    telling()
-    async with sabir.adapter("echo:small").stream("one two three") as stream:
-        async for _ in stream.text:
-            break
-
-    assert recorded.attributes()["sabir.left"] is True
-
-
 def test_a_broken_stream_is_an_error_that_tells_what_had_come(recorded: Recorded, telling: Telling) -> None:
     """The answer's id is known, why it ended is not."""
     telling()

@@ -6,7 +6,7 @@ everything else              the embedded server, or the proxy before it
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from sabir.base.values import JSONValue
@@ -25,13 +25,13 @@ class Wire:
     address; `vendor_model` is then asked.
     """
 
-    server: ServerName
-    path: str
     vendor: str
     vendor_url: str
     vendor_model: str
     key_variables: tuple[str, ...]
-    refused: Mapping[str, JSONValue]
+    server: ServerName = "embedded"
+    path: str = ""
+    refused: Mapping[str, JSONValue] = field(default_factory=lambda: {"top_k": "many"})
 
     @property
     def vendor_server(self) -> str:
@@ -39,41 +39,14 @@ class Wire:
         return f"{self.vendor}'s own service"
 
 
+_OPENAI = Wire("OpenAI", "https://api.openai.com/v1", "gpt-5.1", ("OPENAI_API_KEY",), path="/v1")
 WIRES: Mapping[str, Wire] = {
-    "openai.chat": Wire(
-        server="embedded",
-        path="/v1",
-        vendor="OpenAI",
-        vendor_url="https://api.openai.com/v1",
-        vendor_model="gpt-5.1",
-        key_variables=("OPENAI_API_KEY",),
-        refused={"top_k": "many"},
-    ),
-    "openai.responses": Wire(
-        server="embedded",
-        path="/v1",
-        vendor="OpenAI",
-        vendor_url="https://api.openai.com/v1",
-        vendor_model="gpt-5.1",
-        key_variables=("OPENAI_API_KEY",),
-        refused={"top_k": "many"},
-    ),
-    "anthropic.messages": Wire(
-        server="embedded",
-        path="",
-        vendor="Anthropic",
-        vendor_url="https://api.anthropic.com",
-        vendor_model="claude-sonnet-5",
-        key_variables=("ANTHROPIC_API_KEY",),
-        refused={"top_k": "many"},
-    ),
+    "openai.chat": _OPENAI,
+    "openai.responses": _OPENAI,
+    "anthropic.messages": Wire("Anthropic", "https://api.anthropic.com", "claude-sonnet-5", ("ANTHROPIC_API_KEY",)),
     "google.generate_content": Wire(
-        server="proxy",
-        path="",
-        vendor="Google",
-        vendor_url="https://generativelanguage.googleapis.com",
-        vendor_model="gemini-3-flash-preview",
-        key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        "Google", "https://generativelanguage.googleapis.com", "gemini-3-flash-preview",
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"), server="proxy",
         refused={"toolConfig": "many"},  # the proxy lets wrong types in other fields pass, or fails at them with 500
     ),
-}
+}  # fmt: skip

@@ -20,27 +20,27 @@ cache markers                        are as they were; their `type` is said once
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from sabir.base.losses import Loss
-from sabir.contract.dialect import DecodedHistory, Rendering
-from sabir.rendering.renderer import Renderer
-from sabir.vocabulary.messages import Message, OptionResultPayload, PartsPayload
-from sabir.vocabulary.parts import TextPart
+from sabir.contract.dialect import DecodedHistory
+from sabir.errors import AuthenticationFailed, CallError, ContextTooLong, InvalidRequest, ModelNotFound, RateLimited
 from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import Target
 from sabir_anthropic.dialect import MESSAGES
 
+from tests.vendor.support import Exchange, Wire, lost, said, sent_back, unequal, without_losses
+
+TYPES: dict[str, type[CallError]] = {
+    "authentication_error": AuthenticationFailed,
+    "invalid_request_error": InvalidRequest,
+    "not_found_error": ModelNotFound,
+    "rate_limit_error": RateLimited,
+}
+SETTINGS = {"temperature": "temperature", "top_p": "top_p", "vendor.anthropic.top_k": "top_k"}
+"""Setting of a rendering's loss → the field of a request that it names."""
 PLACES = {"content", "id", "model", "role", "stop_reason", "type", "usage"}
 """Fields of a message that the walker looks at one by one."""
-
-
-def said(reply: Reply) -> Iterator[Any]:
-    """Every part and call of a reply, in order."""
-    for message in reply.messages:
-        yield from message.parts if message.call is None else (message.call,)
 
 
 def spoken(content: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -50,10 +50,9 @@ def spoken(content: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def differences(body: dict[str, Any], reply: Reply) -> list[str]:
     """Where a reply does not hold what a message says, or holds more."""
-    held, found = list(said(reply)), []
+    held, found = said(reply), []
     for number, block in enumerate(spoken(body["content"])):
-        met = held.pop(0) if held else None
-        found += [f"content[{number}]: {name}: {a!r} became {b!r}" for name, a, b in compare(block, met) if a != b]
+        found += [f"content[{number}]: {each}" for each in unequal(*compare(block, held.pop(0) if held else None))]
     found += [f"the reply holds more: {left!r}" for left in held]
     return [*found, *(f"{name} is lost" for name in lost_fields(body, reply))]
 
@@ -152,22 +151,6 @@ def accumulate(events: list[Any]) -> dict[str, Any]:
     return message
 
 
-def sent_back(reply: Reply) -> Rendering:
-    """The request that goes on after a reply: its messages, an answer to each of its calls, and one more question."""
-    target = Target(provider="anthropic", dialect=MESSAGES.name, model=reply.origin.model)
-    history = [_user("Hello."), *reply.messages]
-    for each in list(said(reply)):
-        if each.kind == "option_call":
-            answer = OptionResultPayload(invocation_id=each.invocation_id, option_name=each.option_name, result="18 °C")
-            history.append(Message(policy=each.option_name, payload=answer))
-    settings = Settings(max_output_tokens=1024)
-    return Renderer(MESSAGES, target).render([*history, _user("Go on.")], settings=settings)
-
-
-def _user(text: str) -> Message:
-    return Message(policy="user", payload=PartsPayload(parts=(TextPart(text=text),)))
-
-
 def expected_blocks(content: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What of a content goes back: blocks that say something, complete pairs, thinking that leads to something."""
     opened = {block["id"] for block in content if block["type"] in ("server_tool_use", "mcp_tool_use")}
@@ -185,35 +168,6 @@ def expected_blocks(content: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
         {name: value for name, value in block.items() if value is not None or name != "citations"} for block in kept
     ]
-
-
-def without_losses(sent: dict[str, Any], losses: Iterable[Loss]) -> dict[str, Any]:
-    """A request without what decoding's losses name by its path; what moved or was rewritten stays."""
-    copy = json.loads(json.dumps(sent))
-    for loss in losses:
-        if loss.kind == "dropped":
-            *way, last = loss.path.replace("]", "").replace("[", ".").split(".")
-            place = copy
-            for step in way:
-                place = place[int(step)] if isinstance(place, list) else place[step]
-            place[int(last) if isinstance(place, list) else last] = None
-    return copy
-
-
-def lost_blocks(history: DecodedHistory, losses: Iterable[Loss]) -> list[Any]:
-    """The call ids and the verbatim blocks that a rendering's losses name by their message."""
-    by_id = {message.id: message for message in history.messages}
-    found: list[Any] = []
-    for loss in losses:
-        message = by_id.get(loss.message_id)
-        if message is None or loss.kind != "dropped":
-            continue
-        if not loss.path and (pair := message.result or message.call):
-            found.append(pair.invocation_id)
-        elif loss.path.startswith("parts["):
-            part = message.parts[int(loss.path[6:].partition("]")[0])]
-            found.append(part.block if part.kind == "opaque" else getattr(part, "text", None))
-    return found
 
 
 def normal(body: dict[str, Any], lost: list[Any]) -> dict[str, Any]:
@@ -264,3 +218,50 @@ def _without_nulls(value: Any) -> Any:
         kept = {name: _without_nulls(item) for name, item in value.items()}
         return {name: item for name, item in kept.items() if item is not None and item != []}
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def returned(body: dict[str, Any], reply: Reply) -> list[str]:
+    """Where the blocks that go back are not those that came, in their order; what cannot go back is a loss."""
+    rendering, expected = sent_back(MESSAGES, reply), expected_blocks(body["content"])
+    messages = [message for message in rendering.body["messages"] if message["role"] == "assistant"]
+    lost = ["dropped"] * (len(spoken(body["content"])) - len(expected))
+    return unequal(
+        ("blocks", expected, [block for message in messages for block in message["content"]]),
+        ("losses", lost, [loss.kind for loss in rendering.losses]),
+    )
+
+
+def refusal(exchange: Exchange) -> type[CallError]:
+    """Wire-rules §6: the words of a long prompt, else the type."""
+    told = exchange.response["error"]
+    return ContextTooLong if "prompt is too long" in told["message"] else TYPES[told["type"]]
+
+
+def restored(
+    request: dict[str, Any], body: dict[str, Any] | None, history: DecodedHistory, losses: tuple[Loss, ...]
+) -> tuple[Any, Any]:
+    """Both in one form, without the settings that the model does not take."""
+    sent = without_losses(request, history.losses)
+    dropped = [loss for loss in losses if loss.kind == "dropped"]
+    for loss in dropped:
+        if (name := loss.path.removeprefix("settings.")) in SETTINGS:
+            sent.pop(SETTINGS[name])
+    expected = normal(sent, lost(history, dropped, "text"))
+    if body is None:
+        return expected.get("messages"), None
+    if any(loss.kind == "synthesized" and loss.path == "messages" for loss in losses):
+        body["messages"].pop()
+    return expected, normal(body, [])
+
+
+WIRE = Wire(
+    dialect=MESSAGES,
+    counts=(358, 153, 17, 506),
+    added_up=lambda exchange: accumulate(exchange.events or []),
+    differences=differences,
+    returned=returned,
+    refusal=refusal,
+    restored=restored,
+    beside=("content[].type", "type", "role"),
+    request_id="request-id",
+)

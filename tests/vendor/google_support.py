@@ -25,19 +25,28 @@ from typing import Any
 
 from sabir.base.losses import Loss
 from sabir.base.values import encode_json
+from sabir.contract.dialect import DecodedHistory
+from sabir.errors import AuthenticationFailed, CallError, InvalidRequest, ModelNotFound, PermissionDenied, RateLimited
 from sabir.vocabulary.reply import Reply
+from sabir_google.dialect import GENERATE_CONTENT
+
+from tests.vendor.support import Exchange, Wire, said, sent_back, unequal, without_losses
 
 DUMMY = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 _VERBATIM = {
     "args", "response", "responseJsonSchema", "responseSchema", "labels", "properties", "parametersJsonSchema",
     "thoughtSignature",
 }  # fmt: skip
+INVENTED = "FAKE_NEW_FINISH_REASON"
+"""A reason that one of the vendor's samples has, some of whose words are invented."""
+STATUSES: dict[str, type[CallError]] = {
+    "FAILED_PRECONDITION": InvalidRequest,
+    "INVALID_ARGUMENT": InvalidRequest,
+    "NOT_FOUND": ModelNotFound,
+    "PERMISSION_DENIED": PermissionDenied,
+    "RESOURCE_EXHAUSTED": RateLimited,
+}
 _ENUMS = {"mode", "thinkingLevel", "type"}
-
-
-def said(reply: Reply) -> list[Any]:
-    """Every part and call of a reply, in order."""
-    return [each for message in reply.messages for each in (message.parts if message.call is None else (message.call,))]
 
 
 def accumulated(events: Iterable[Any]) -> dict[str, Any]:
@@ -94,11 +103,12 @@ def differences(response: dict[str, Any], reply: Reply) -> list[str]:
         ("alternatives", len(candidates) - 1, len(reply.alternatives)),
         ("usage", figures, reply.usage.details or {}),
         ("thoughts", figures.get("thoughtsTokenCount"), reply.usage.reasoning_tokens),
+        ("other", False, reply.finish_reason == "other" and reply.raw_finish_reason not in (None, INVENTED)),
         ("cached", figures.get("cachedContentTokenCount"), reply.usage.cache_read_tokens),
     ]
     if "promptTokenCount" in figures and "totalTokenCount" in figures:
         pairs.append(("total", total(figures), reply.usage.total_tokens or reply.usage.input_tokens))
-    return found + [f"{name}: {given!r} became {got!r}" for name, given, got in pairs if given != got]
+    return found + unequal(*pairs)
 
 
 def reason(response: dict[str, Any]) -> str | None:
@@ -144,31 +154,13 @@ def compare(part: dict[str, Any], met: Any) -> list[str]:
         ]
     else:
         pairs = [("kind", "opaque", met.kind), ("block", part, met.block)]
-    return [f"{name}: {given!r} became {got!r}" for name, given, got in pairs if given != got]
+    return unequal(*pairs)
 
 
 def supports(response: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The grounding supports of a response."""
     for candidate in response.get("candidates", ()):
         yield from (candidate.get("groundingMetadata") or {}).get("groundingSupports", ())
-
-
-def without_losses(sent: dict[str, Any], losses: Iterable[Loss]) -> dict[str, Any]:
-    """A request, in the wire's spelling, without what decoding's losses name by its path."""
-    copy = json.loads(json.dumps(camelled(sent)))
-    for loss in losses:
-        if loss.kind == "dropped":
-            *way, last = loss.path.replace("]", "").replace("[", ".").split(".")
-            place = copy
-            for step in way:
-                place = place[int(step)] if isinstance(place, list) else place[step]
-            place[int(last) if isinstance(place, list) else last] = None
-        if loss.kind == "rewritten" and loss.path.endswith(".functionResponse.response"):
-            _, content, _, part, *_ = loss.path.replace("[", ".").replace("]", "").split(".")
-            response = copy["contents"][int(content)]["parts"][int(part)]["functionResponse"]
-            response["response"] = {"output": encode_json(response["response"])}
-    found: dict[str, Any] = copy
-    return found
 
 
 def normal(body: dict[str, Any]) -> dict[str, Any]:
@@ -268,3 +260,60 @@ def bare(value: Any) -> Any:
         return value
     kept = {name: each if name in _VERBATIM or name == "schema" else bare(each) for name, each in value.items()}
     return {name: each for name, each in kept.items() if name in _VERBATIM or each not in (None, {}, [], "")}
+
+
+def returned(response: dict[str, Any], reply: Reply) -> list[str]:
+    """Where the parts that go back are not those that came, in their order, with their signatures."""
+    candidates = response.get("candidates") or [{}]
+    parts = [part for part in (candidates[0].get("content") or {}).get("parts", ()) if part and part != {"text": ""}]
+    sent = sent_back(GENERATE_CONTENT, reply).body["contents"]
+    for part in parts:
+        if "functionCall" in part:
+            part["functionCall"] = {"args": {}, **part["functionCall"]}
+    while parts and parts[-1].get("thought"):
+        parts.pop()
+    calls = [part["functionCall"] for part in parts if "functionCall" in part]
+    answers = [part["functionResponse"] for part in sent[2]["parts"]] if calls else []
+    named = [[(each["name"], each.get("id")) for each in listed] for listed in (calls, answers)]
+    return unequal(("parts", parts, [dict(part) for part in sent[1]["parts"]] if parts else []), ("calls", *named))
+
+
+def refusal(exchange: Exchange) -> type[CallError]:
+    """Wire-rules §6: the details decide before the status."""
+    told = exchange.response["error"]
+    return AuthenticationFailed if "API key not valid" in told["message"] else STATUSES[told["status"]]
+
+
+def restored(
+    request: dict[str, Any], body: dict[str, Any] | None, history: DecodedHistory, losses: tuple[Loss, ...]
+) -> tuple[Any, Any]:
+    """Both in the wire's spelling; an object beside a result's media as text, if the losses say so."""
+    sent = without_losses(camelled(request), history.losses)
+    for loss in history.losses:
+        if loss.kind == "rewritten" and loss.path.endswith(".functionResponse.response"):
+            _, content, _, part, *_ = loss.path.replace("[", ".").replace("]", "").split(".")
+            response = sent["contents"][int(content)]["parts"][int(part)]["functionResponse"]
+            response["response"] = {"output": encode_json(response["response"])}
+    expected = normal(sent)
+    if body is None:
+        return expected["contents"], []
+    if any(loss.path == "contents" for loss in losses) and body["contents"].pop() != NOTHING_SAID:
+        return NOTHING_SAID, body
+    return expected, normal(body)
+
+
+NOTHING_SAID = {"role": "user", "parts": [{"text": "…"}]}
+WIRE = Wire(
+    dialect=GENERATE_CONTENT,
+    counts=(321, 119, 14, 420),
+    added_up=lambda exchange: accumulated(exchange.events or ()),
+    differences=differences,
+    returned=returned,
+    refusal=refusal,
+    restored=restored,
+    beside=(
+        "candidates[].index",
+        *(f"candidates[].content.{path}" for path in ("role", "parts[].thought", "parts[].inlineData.mimeType")),
+    ),
+    is_decoded_when_added_up=False,
+)

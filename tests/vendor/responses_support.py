@@ -4,16 +4,28 @@ body.output ──walk──▶ must be met, in order, by the parts and calls of
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from sabir.contract.dialect import Rendering
-from sabir.rendering.renderer import Renderer
-from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
-from sabir.vocabulary.parts import OpaquePart, TextPart
+from sabir.errors import AuthenticationFailed, CallError, ContextTooLong, InvalidRequest, ModelNotFound, QuotaExceeded
+from sabir.vocabulary.messages import Message, PartsPayload
+from sabir.vocabulary.parts import OpaquePart
 from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.target import Target
 from sabir_openai.responses_dialect import RESPONSES
 
+from tests.vendor.openai_history_support import restored
+from tests.vendor.support import Exchange, Wire, said, sent_back, unequal
+
+CODES: dict[str, type[CallError]] = {
+    "context_length_exceeded": ContextTooLong,
+    "decimal_below_min_value": InvalidRequest,
+    "insufficient_quota": QuotaExceeded,
+    "invalid_api_key": AuthenticationFailed,
+    "invalid_json_schema": InvalidRequest,
+    "model_not_found": ModelNotFound,
+    "unsupported_file": InvalidRequest,
+    "unsupported_value": InvalidRequest,
+}
 REQUEST_ECHOES = {
     "error", "frequency_penalty", "instructions", "max_output_tokens", "max_tool_calls", "metadata", "object", "output",
     "parallel_tool_calls", "presence_penalty", "previous_response_id", "prompt", "prompt_cache_key",
@@ -51,15 +63,9 @@ def readable(item: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in item.items() if name not in ("encrypted_content", "fingerprint")}
 
 
-def said(reply: Reply) -> Iterator[Any]:
-    """Every part and call of a reply, in order."""
-    for message in reply.messages:
-        yield from message.parts if message.call is None else (message.call,)
-
-
 def differences(body: dict[str, Any], reply: Reply) -> list[str]:
     """Where a reply does not hold what a response object says, or holds more."""
-    held, found = list(said(reply)), []
+    held, found = said(reply), []
     for number, item in enumerate(body["output"]):
         for each in wanted(item):
             met = held.pop(0) if held else None
@@ -104,7 +110,7 @@ def compare(each: dict[str, Any], met: Any) -> list[str]:
             pairs += [("rest", {**each, "result": None}, {**met.state["item"], "result": None})]
         case _:
             pairs = [("kind", "opaque", met.kind), ("block", each, met.block)]
-    return [f"{name}: {given!r} became {got!r}" for name, given, got in pairs if given != got]
+    return unequal(*pairs)
 
 
 def lost_fields(body: dict[str, Any], reply: Reply) -> Iterator[str]:
@@ -139,26 +145,6 @@ def shown(reply: Reply) -> list[int | None]:
     return [*named, usage.reasoning_tokens, usage.total_tokens]
 
 
-def sent_back(reply: Reply) -> Rendering:
-    """The request that goes on after a reply: its messages, an answer to each of its calls, and one more question."""
-    target = Target(provider="openai", dialect=RESPONSES.name, model=reply.origin.model)
-    history = [_user(TextPart(text="Hello.")), *reply.messages]
-    for each in list(said(reply)):
-        if isinstance(each, OptionCallPayload):
-            answer = OptionResultPayload(invocation_id=each.invocation_id, option_name=each.option_name, result="18 °C")
-            history.append(Message(policy=each.option_name, payload=answer))
-    closed = {each.pair_id for each in said(reply) if each.kind == "opaque" and each.pair == "closes"}
-    for each in said(reply):
-        if each.kind == "opaque" and each.pair == "opens" and each.pair_id not in closed:
-            block = {"type": CLOSERS[each.block["type"]], "answers": each.pair_id}
-            history.append(_user(OpaquePart(dialect=RESPONSES.name, block=block, pair_id=each.pair_id, pair="closes")))
-    return Renderer(RESPONSES, target).render([*history, _user(TextPart(text="Go on."))])
-
-
-def _user(part: TextPart | OpaquePart) -> Message:
-    return Message(policy="user", payload=PartsPayload(parts=(part,)))
-
-
 def expected_items(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What of an output goes back: all of it but reasoning that nothing can read or that nothing follows."""
     kept = list(output)
@@ -169,3 +155,57 @@ def expected_items(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return kept
     bound = ("message", "function_call")
     return [{k: v for k, v in item.items() if k != "id" or item["type"] not in bound} for item in readable]
+
+
+def added_up(exchange: Exchange) -> dict[str, Any]:
+    """The final response with the done items: what is encrypted is encrypted anew in it, and theirs is to go back."""
+    final, done = final_response(exchange.events or []), done_items(exchange.events or [])
+    assert [readable(item) for item in done] == [readable(item) for item in final["output"]]
+    return {**final, "output": done}
+
+
+def closers(reply: Reply) -> Iterator[Message]:
+    """An answer to each of the vendor's own calls that has none."""
+    opaque = [each for each in said(reply) if each.kind == "opaque"]
+    closed = {each.pair_id for each in opaque if each.pair == "closes"}
+    for each in opaque:
+        if each.pair == "opens" and each.pair_id not in closed:
+            block = {"type": CLOSERS[each.block["type"]], "answers": each.pair_id}
+            part = OpaquePart(dialect=RESPONSES.name, block=block, pair_id=each.pair_id, pair="closes")
+            yield Message(policy="user", payload=PartsPayload(parts=(part,)))
+
+
+def returned(body: dict[str, Any], reply: Reply) -> list[str]:
+    """Where the items that go back are not those that came, in their order; what cannot go back is a loss."""
+    output = body["output"]
+    rendering, expected = sent_back(RESPONSES, reply, closers(reply)), expected_items(output)
+    sent = rendering.body["input"][1:]
+    after = {item["type"] for item in sent[len(expected) :]}
+    lost = len(output) - len(expected)
+    bound = [item for item in output if lost and item["type"] in ("message", "function_call") and "id" in item]
+    freed = sum(len(item.get("content", [item])) for item in bound)
+    return unequal(
+        ("items", expected, sent[: len(expected)]),
+        ("what follows", set(), after - {"message", "function_call_output", *CLOSERS.values()}),
+        ("losses", ["dropped"] * lost + ["withheld"] * freed, [loss.kind for loss in rendering.losses]),
+    )
+
+
+def has_its_own_tests(exchange: Exchange) -> bool:
+    """Whether it holds no answer: it failed on the way, or is not made yet."""
+    return "stream_error" in exchange.features or (exchange.response or {}).get("status") == "queued"
+
+
+WIRE = Wire(
+    dialect=RESPONSES,
+    counts=(366, 163, 16, 523),
+    added_up=added_up,
+    differences=differences,
+    returned=returned,
+    refusal=lambda exchange: CODES[exchange.response["error"]["code"]],
+    restored=partial(restored, "input"),
+    beside=("output[].type",),
+    fields=("output", "usage"),
+    request_id="x-request-id",
+    is_left_out=has_its_own_tests,
+)

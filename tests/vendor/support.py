@@ -4,21 +4,30 @@ The exchanges lie outside the project, in the folder that SABIR_VENDOR_CASSETTES
 it is not set.
 """
 
+import functools
 import gzip
 import json
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sabir.contract.dialect import Dialect
+import sabir
+from sabir.base.losses import Loss
+from sabir.contract.dialect import DecodedHistory, Dialect, Rendering
 from sabir.contract.framing import ServerEventReader
 from sabir.contract.scope import DecodeScope
+from sabir.errors import CallError, RenderingRefused
 from sabir.reading.fold import Fold
+from sabir.rendering.renderer import Renderer
+from sabir.vocabulary.messages import Message, OptionResultPayload
 from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.settings import Settings
 from sabir.vocabulary.target import Target
+
+from tests.rules import check_each
 
 FOLDER = os.environ.get("SABIR_VENDOR_CASSETTES")
 
@@ -49,6 +58,9 @@ class Exchange:
     provenance: str
     wire_exact: bool
 
+    def __str__(self) -> str:
+        return self.id
+
     @property
     def body(self) -> bytes:
         """The answer's body, where it was no stream."""
@@ -56,12 +68,16 @@ class Exchange:
 
     @property
     def stream(self) -> bytes:
-        """The answer's bytes, where it was a stream: as recorded, or made of its parsed events."""
-        if self.sse:
+        """The answer's bytes, where it was a stream: as recorded, or made of its parsed events.
+
+        Of one that was asked for as an array of chunks, they are those of the same chunks as events.
+        """
+        if self.sse and not self.sse.startswith("["):
             return self.sse.encode()
         return "".join(f"data: {e if isinstance(e, str) else json.dumps(e)}\n\n" for e in self.events or ()).encode()
 
 
+@functools.cache
 def exchanges(wire: str) -> list[Exchange]:
     """The exchanges of one wire; skips the module where the folder is not given."""
     if not FOLDER:
@@ -81,8 +97,9 @@ def exchanges_of(dialect: str) -> list[Exchange]:
     return [each for file in WIRES[dialect] for each in exchanges(file)]
 
 
-def scope_for(exchange: Exchange, dialect: str, provider: str = "openai") -> DecodeScope:
+def scope_for(exchange: Exchange, dialect: str) -> DecodeScope:
     """The scope in which an exchange is decoded."""
+    provider = dialect.partition(".")[0]
     return DecodeScope(target=Target(provider=provider, dialect=dialect, model=exchange.model or "unknown"))
 
 
@@ -100,6 +117,139 @@ def fold(dialect: Dialect, stream: bytes, scope: DecodeScope, chunk: int = 0) ->
     for block in decoder.close():
         whole.feed(block)
     return whole.reply()
+
+
+def said(reply: Reply) -> list[Any]:
+    """Every part and call of a reply, in order."""
+    return [each for message in reply.messages for each in (message.parts if message.call is None else (message.call,))]
+
+
+def sent_back(dialect: Dialect, reply: Reply, further: Iterable[Message] = ()) -> Rendering:
+    """The request that goes on after a reply: its messages, an answer to each of its calls, and one more question."""
+    target = Target(provider=dialect.name.partition(".")[0], dialect=dialect.name, model=reply.origin.model)
+    history = [sabir.user("Hello."), *reply.messages]
+    for each in said(reply):
+        if each.kind == "option_call":
+            answer = OptionResultPayload(invocation_id=each.invocation_id, option_name=each.option_name, result="18 °C")
+            history.append(Message(policy=each.option_name, payload=answer))
+    settings = Settings(max_output_tokens=1024)
+    return Renderer(dialect, target).render([*history, *further, sabir.user("Go on.")], settings=settings)
+
+
+def rendered(name: str, history: DecodedHistory, host: str) -> tuple[dict[str, Any] | None, tuple[Loss, ...]]:
+    """The request that a history renders to, None where nothing of it may be sent, and the losses."""
+    pure = sabir.dialect(name)
+    try:
+        if "aiplatform" in host:
+            renderer = Renderer(pure.dialect, pure.target, quirks=frozenset({"vertex"}))
+            rendering = renderer.render(history.messages, history.options, history.settings)
+        else:
+            how: dict[str, Any] = {"options": history.options, "settings": history.settings}
+            rendering = pure.render(history.messages, model=history.model, **how)
+    except RenderingRefused as refused:
+        return None, refused.losses
+    return json.loads(rendering.body_bytes), rendering.losses
+
+
+def without_losses(sent: dict[str, Any], losses: Iterable[Loss]) -> dict[str, Any]:
+    """A request without what decoding's losses name by its path; what moved or was rewritten stays."""
+    copy: dict[str, Any] = json.loads(json.dumps(sent))
+    for loss in losses:
+        if loss.kind == "dropped":
+            *way, last = loss.path.replace("]", "").replace("[", ".").split(".")
+            place: Any = copy
+            for step in way:
+                place = place[int(step)] if isinstance(place, list) else place[step]
+            place[int(last) if isinstance(place, list) else last] = None
+    return copy
+
+
+def lost(history: DecodedHistory, losses: Iterable[Loss], held: str) -> list[Any]:
+    """What a rendering's losses name by their message: ids of calls, native blocks, and what `held` names of parts."""
+    by_id = {message.id: message for message in history.messages}
+    found: list[Any] = []
+    for loss in losses:
+        message = by_id.get(loss.message_id)
+        if message is None:
+            continue
+        if not loss.path and (pair := message.result or message.call):
+            found.append(pair.invocation_id)
+        elif loss.path.startswith("parts["):
+            part = message.parts[int(loss.path[6:].partition("]")[0])]
+            found.append(part.block if part.kind == "opaque" else getattr(part, held, None))
+    return found
+
+
+def unequal(*pairs: tuple[str, Any, Any]) -> list[str]:
+    """Where what was given is not what came of it."""
+    return [f"{name}: {given!r:.400} became {got!r:.400}" for name, given, got in pairs if given != got]
+
+
+@dataclass(frozen=True)
+class Wire:
+    """How the exchanges of a dialect are read by hand; nothing of it is the dialect's own code."""
+
+    dialect: Dialect
+    counts: tuple[int, int, int, int]
+    """Whole answers, streams, refusals, and requests that there are."""
+    added_up: Callable[[Exchange], dict[str, Any]]
+    """The answer that a stream's events put together."""
+    differences: Callable[[dict[str, Any], Reply], Iterable[str]]
+    """Where a reply does not hold what an answer says, or holds more."""
+    returned: Callable[[dict[str, Any], Reply], Iterable[str]]
+    """Where a reply that is sent back is not what it was."""
+    refusal: Callable[[Exchange], type[CallError]]
+    restored: Callable[[dict[str, Any], dict[str, Any] | None, DecodedHistory, tuple[Loss, ...]], tuple[Any, Any]]
+    """What was stored and what is rendered, in one form, once what the losses name is taken out of what was stored."""
+    beside: Collection[str] = ()
+    """Paths of an answer whose scalars a reply says in other words, or not."""
+    fields: Collection[str] = ()
+    """The fields of an answer that are looked for scalar by scalar; all where none are named."""
+    request_id: str = ""
+    """The header that names a request."""
+    is_left_out: Callable[[Exchange], bool] = lambda exchange: False
+    """Exchanges that have tests of their own."""
+    is_decoded_when_added_up: bool = True
+
+    def __str__(self) -> str:
+        return self.dialect.name
+
+    @property
+    def all(self) -> list[Exchange]:
+        """Every exchange of it."""
+        return [each for each in exchanges_of(self.dialect.name) if not self.is_left_out(each)]
+
+    @property
+    def asked(self) -> list[Exchange]:
+        """Those whose request is known."""
+        return [each for each in exchanges_of(self.dialect.name) if each.request]
+
+    @property
+    def refused(self) -> list[Exchange]:
+        """Those that are errors."""
+        return [each for each in self.all if _is_refused(each)]
+
+    @property
+    def answered(self) -> list[Exchange]:
+        """Those that are answers, whole or streamed."""
+        return [each for each in self.all if not _is_refused(each)]
+
+    def read(self, exchange: Exchange) -> tuple[dict[str, Any], Reply]:
+        """What an exchange said as one answer, and its reply."""
+        scope = scope_for(exchange, self.dialect.name)
+        if exchange.events is None:
+            return exchange.response, self.dialect.decode(exchange.body, scope)
+        return self.added_up(exchange), fold(self.dialect, exchange.stream, scope)
+
+
+def _is_refused(exchange: Exchange) -> bool:
+    has_error = isinstance(exchange.response, dict) and exchange.response.get("error") is not None
+    return has_error or (exchange.status or 200) >= 400
+
+
+def checked(name: str, check: Callable[[str, Exchange], None], chosen: Iterable[Exchange]) -> None:
+    """Run a check on each of a wire's exchanges; the failure names all that it fails on."""
+    check_each(chosen, lambda exchange: check(name, exchange) or (), "mend what reads or renders it")
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -11,17 +11,9 @@ import sabir
 from sabir.vocabulary.messages import Message
 from sabir_roles import AssistantResponse, Instruction, MessageManager, RoledMessage, System
 
-from tests.vendor.support import Exchange, exchanges
+from tests.vendor.support import WIRES, Exchange, exchanges_of
 
-FILES = {
-    "openai.chat": ("openai.chat", "openai.chat_at_azure"),
-    "openai.responses": ("openai.responses",),
-    "anthropic.messages": ("anthropic.messages",),
-    "google.generate_content": ("gemini.generateContent",),
-}
-STORED = {
-    dialect: [each for name in names for each in exchanges(name) if each.request] for dialect, names in FILES.items()
-}
+STORED = {dialect: [each for each in exchanges_of(dialect) if each.request] for dialect in WIRES}
 
 TEXTS: dict[type[RoledMessage], str] = {
     System: "system_message",
@@ -50,7 +42,7 @@ def same(found: list[Message], given: list[Message]) -> bool:
     return len(found) == len(given) and all(one is other for one, other in zip(found, given, strict=True))
 
 
-@pytest.mark.parametrize("dialect", FILES)
+@pytest.mark.parametrize("dialect", WIRES)
 def test_every_stored_request_goes_through_a_manager_and_its_json(dialect: str) -> None:
     """The identity, ids included, on all of them; a failure names each exchange and what differs."""
     assert len(STORED[dialect]) > 400
@@ -79,7 +71,7 @@ def unshown(exchange: Exchange, history: Sequence[Message]) -> Iterator[str]:
             yield f"{exchange.id}: the response {response.invocation_id} has no request"
 
 
-@pytest.mark.parametrize("dialect", FILES)
+@pytest.mark.parametrize("dialect", WIRES)
 def test_the_working_copies_hold_what_was_said_and_called(dialect: str) -> None:
     """A manager that kept messages past its working copies would be the identity too: here their content is read."""
     histories = [(each, sabir.dialect(dialect).decode_history(each.request or {}).messages) for each in STORED[dialect]]

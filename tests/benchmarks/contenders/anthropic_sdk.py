@@ -9,7 +9,7 @@ import httpx2
 from anthropic.types import Message
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import at_once, looping, picture
+from tests.benchmarks.contenders.doing import answered, at_once, counted, looping, picture
 from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Entry, Given
 
@@ -80,32 +80,26 @@ def call(given: Given) -> Callable[[], tuple[bytes, str]]:
     transport = Transport(work.reply(given.wire))
     client, arguments = client_of(given, transport), arguments_of(work.entries_of(given))
 
-    def run() -> tuple[bytes, str]:
-        reply = client.messages.create(**arguments)
-        return transport.body, text_of(reply)
-
-    return run
+    return answered(transport, lambda: text_of(client.messages.create(**arguments)))
 
 
 def loop(given: Given) -> Callable[[], object]:
     """An agent loop that appends what the SDK returned, as its documentation does."""
     transport = Transport()
-    client = client_of(given, transport)
+    client, arguments = client_of(given, transport), arguments_of(work.start())
 
-    def begin() -> tuple[list[Any], Callable[[str], object]]:
-        arguments = arguments_of(work.start())
-        history = arguments["messages"]
+    def begin() -> list[Any]:
+        arguments["messages"] = history = arguments_of(work.start())["messages"]
+        return history
 
-        def take_turn(text: str) -> None:
-            reply = client.messages.create(**arguments)
-            history.append({"role": "assistant", "content": reply.content})
-            block = reply.content[-1]
-            assert block.type == "tool_use"
-            history.append(item_of({"kind": "result", "id": block.id, "text": text}))
+    def take_turn(history: list[Any], text: str) -> None:
+        reply = client.messages.create(**arguments)
+        history.append({"role": "assistant", "content": reply.content})
+        block = reply.content[-1]
+        assert block.type == "tool_use"
+        history.append(item_of({"kind": "result", "id": block.id, "text": text}))
 
-        return history, take_turn
-
-    return looping(given, transport, begin, hoisted=1, message=item_of)
+    return looping(given, transport, begin, take_turn, hoisted=1, message=item_of)
 
 
 def decode(given: Given) -> Callable[[], Message]:
@@ -123,15 +117,12 @@ def stream(given: Given) -> Callable[[], Message]:
         with client.messages.stream(**arguments) as events:
             return events.get_final_message()
 
-    run.units = given.size  # type: ignore[attr-defined]
-    return run
+    return counted(run, given.size)
 
 
 def loopback(given: Given) -> Callable[[], object]:
     """Typed calls to the stub."""
-    one, arguments = call(given), arguments_of(work.entries_of(given))
-    if given.concurrency == 1:
-        return lambda: one()[1]
+    arguments = arguments_of(work.entries_of(given))
 
     def connect() -> anthropic.AsyncAnthropic:
         return anthropic.AsyncAnthropic(api_key="none", base_url=given.url, max_retries=0)
@@ -139,7 +130,7 @@ def loopback(given: Given) -> Callable[[], object]:
     async def ask(client: anthropic.AsyncAnthropic) -> str:
         return text_of(await client.messages.create(**arguments))
 
-    return at_once(given, connect, ask)
+    return at_once(given, call, connect, ask)
 
 
 def imports(given: Given) -> tuple[str, str]:

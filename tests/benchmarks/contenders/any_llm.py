@@ -22,7 +22,7 @@ from google.genai.types import GenerateContentResponse, HttpOptions
 from openai.types.chat import ChatCompletion
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import InProcess, at_once, came, looping, role_dictionary
+from tests.benchmarks.contenders.doing import InProcess, answered, at_once, came, counted, looping, role_dictionary
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("any-llm-sdk[openai,anthropic,gemini]>=1.40", "httpx2")
@@ -104,11 +104,9 @@ def call(given: Given) -> Callable[[], tuple[bytes, str]]:
     asked, messages = provider(given, transport), history(given, work.entries_of(given))
     offered = settings(given)
 
-    def run() -> tuple[bytes, str]:
-        response = RUNNER.run(asked.acompletion(messages=messages, **offered))
-        return transport.body, response.choices[0].message.content
-
-    return run
+    return answered(
+        transport, lambda: RUNNER.run(asked.acompletion(messages=messages, **offered)).choices[0].message.content
+    )
 
 
 def loop(given: Given) -> Callable[[], object]:
@@ -116,16 +114,11 @@ def loop(given: Given) -> Callable[[], object]:
     transport = in_process(given)
     asked, offered = provider(given, transport), settings(given)
 
-    def begin() -> tuple[list[Any], Callable[[str], object]]:
-        messages = history(given, work.start())
+    def take_turn(messages: list[Any], text: str) -> None:
+        said = RUNNER.run(asked.acompletion(messages=messages, **offered)).choices[0].message
+        messages.extend((said, came(said.tool_calls[0].id, text)))
 
-        def take_turn(text: str) -> None:
-            said = RUNNER.run(asked.acompletion(messages=messages, **offered)).choices[0].message
-            messages.extend((said, came(said.tool_calls[0].id, text)))
-
-        return messages, take_turn
-
-    return looping(given, transport, begin)
+    return looping(given, transport, lambda: history(given, work.start()), take_turn)
 
 
 def decode(given: Given) -> Callable[[], object]:
@@ -169,8 +162,7 @@ def stream(given: Given) -> Callable[[], object]:
     def run() -> tuple[str, list[list[str]]]:
         return RUNNER.run(added_up())
 
-    run.units = given.size  # type: ignore[attr-defined]
-    return run
+    return counted(run, given.size)
 
 
 def added(given: Given, found: tuple[str, list[list[str]]]) -> object:
@@ -181,15 +173,12 @@ def added(given: Given, found: tuple[str, list[list[str]]]) -> object:
 def loopback(given: Given) -> Callable[[], object]:
     """Calls to the stub."""
     messages, offered = history(given, work.entries_of(given)), settings(given)
-    if given.concurrency == 1:
-        one = call(given)
-        return lambda: one()[1]
 
     async def ask(asked: Any) -> str:
         text: str = (await asked.acompletion(messages=messages, **offered)).choices[0].message.content
         return text
 
-    return at_once(given, lambda: provider(given), ask)
+    return at_once(given, call, lambda: provider(given), ask)
 
 
 def imports(given: Given) -> tuple[str, str]:

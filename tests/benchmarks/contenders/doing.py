@@ -75,18 +75,35 @@ def came(identifier: str, text: str) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": identifier, "name": work.OPTIONS[0]["name"], "content": text}
 
 
+def counted(run: Callable[[], Found], units: int) -> Callable[[], Found]:
+    """What is timed, whose one run is so many operations."""
+    run.units = units  # type: ignore[attr-defined]
+    return run
+
+
+def answered(transport: Answers, ask: Callable[[], Found]) -> Callable[[], tuple[bytes, Found]]:
+    """What is timed: a call; the body as it reached the transport, and the text of the reply."""
+
+    def run() -> tuple[bytes, Found]:
+        text = ask()
+        return transport.body, text
+
+    return run
+
+
 def looping(
     given: Given,
     transport: Answers,
-    begin: Callable[[], tuple[History, Callable[[str], object]]],
+    begin: Callable[[], History],
+    take_turn: Callable[[History, str], object],
     hoisted: int = 0,
     message: Callable[[Entry], Any] | None = None,
 ) -> Callable[[], object]:
     """An agent loop of `given.size` turns.
 
-    `begin` gives a new history and what does one turn: it calls, appends what was answered, and appends the result
-    with the text that it is given. `hoisted` counts messages that stand elsewhere: the system's, where it is apart.
-    `message` makes the user's; who gives none has the plain loop alone, of a hundred turns.
+    `begin` gives a new history. A turn calls, appends what was answered, and appends the result with the text that it
+    is given. `hoisted` counts messages that stand elsewhere: the system's, where it is apart. `message` makes the
+    user's; who gives none has the plain loop alone, of a hundred turns.
     """
     if message is None and (given.talk == work.AGENTS or given.size > MOST_TURNS):
         raise ValueError("it has the short plain loop alone")
@@ -98,11 +115,11 @@ def looping(
 
     def run() -> object:
         transport.begin(answers)
-        history, take_turn = begin()
+        history = begin()
         turns = []
         for text, more in zip(texts, shown, strict=True):
             begun = clock()
-            take_turn(text)
+            take_turn(history, text)
             turns.append(clock() - begun)
             history.extend(more)
         return {"messages": hoisted + len(history), "body": transport.body, "turns": turns}
@@ -123,8 +140,19 @@ def timed(call: Callable[[Any], Any], each: Iterable[Any]) -> tuple[float, Any]:
     return (time.process_time_ns() - begun) / len(given), last
 
 
-def at_once(given: Given, connect: Callable[[], Any], call: Callable[[Any], Awaitable[str]]) -> Callable[[], list[str]]:
-    """So many calls at once as `given.concurrency` says; `connect` makes the client within the event loop."""
+def at_once(
+    given: Given,
+    call: Callable[[Given], Callable[[], tuple[bytes, Any]]],
+    connect: Callable[[], Any],
+    ask: Callable[[Any], Awaitable[str]],
+) -> Callable[[], Any]:
+    """So many calls at once as `given.concurrency` says; `connect` makes the client within the event loop.
+
+    One alone is the task `call`.
+    """
+    if given.concurrency == 1:
+        one = call(given)
+        return lambda: one()[1]
     runner = asyncio.Runner()
 
     async def connected() -> Any:
@@ -133,7 +161,7 @@ def at_once(given: Given, connect: Callable[[], Any], call: Callable[[Any], Awai
     client = runner.run(connected())
 
     async def some() -> list[str]:
-        return [await call(client) for _ in range(CALLS_EACH)]
+        return [await ask(client) for _ in range(CALLS_EACH)]
 
     async def all_at_once() -> list[str]:
         found = await asyncio.gather(*(some() for _ in range(given.concurrency)))
@@ -142,8 +170,7 @@ def at_once(given: Given, connect: Callable[[], Any], call: Callable[[Any], Awai
     def run() -> list[str]:
         return runner.run(all_at_once())
 
-    run.units = given.concurrency * CALLS_EACH  # type: ignore[attr-defined]
-    return run
+    return counted(run, given.concurrency * CALLS_EACH)
 
 
 class Growing(Generic[Held, Found]):
@@ -188,6 +215,5 @@ def awaiting(call: Callable[[], Awaitable[Any]]) -> Callable[[], Any]:
     def run() -> Any:
         return runner.run(many())
 
-    run.units = AWAITED  # type: ignore[attr-defined]
     run.close = runner.close  # type: ignore[attr-defined]
-    return run
+    return counted(run, AWAITED)

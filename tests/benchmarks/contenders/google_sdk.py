@@ -11,7 +11,7 @@ from google.genai import types
 from google.genai.models import _GenerateContentResponse_from_mldev
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import at_once, looping, picture
+from tests.benchmarks.contenders.doing import answered, at_once, counted, looping, picture
 from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Entry, Given
 
@@ -91,32 +91,26 @@ def call(given: Given) -> Callable[[], tuple[bytes, str]]:
     transport = Transport(work.reply(given.wire))
     client, arguments = client_of(given, transport), arguments_of(given, work.entries_of(given))
 
-    def run() -> tuple[bytes, str]:
-        reply = client.models.generate_content(**arguments)
-        return transport.body, text_of(parts_of(reply))
-
-    return run
+    return answered(transport, lambda: text_of(parts_of(client.models.generate_content(**arguments))))
 
 
 def loop(given: Given) -> Callable[[], object]:
     """An agent loop that appends what the SDK returned, as its documentation does."""
     transport = Transport()
-    client = client_of(given, transport)
+    client, arguments = client_of(given, transport), arguments_of(given, work.start())
 
-    def begin() -> tuple[list[Any], Callable[[str], object]]:
-        arguments = arguments_of(given, work.start())
-        history = arguments["contents"]
+    def begin() -> list[Any]:
+        arguments["contents"] = history = arguments_of(given, work.start())["contents"]
+        return history
 
-        def take_turn(text: str) -> None:
-            reply = client.models.generate_content(**arguments)
-            (part,) = parts_of(reply)
-            history.append(reply.candidates[0].content)  # type: ignore[index]
-            assert part.function_call
-            history.append(content_of({"kind": "result", "name": part.function_call.name, "text": text}))
+    def take_turn(history: list[Any], text: str) -> None:
+        reply = client.models.generate_content(**arguments)
+        (part,) = parts_of(reply)
+        history.append(reply.candidates[0].content)  # type: ignore[index]
+        assert part.function_call
+        history.append(content_of({"kind": "result", "name": part.function_call.name, "text": text}))
 
-        return history, take_turn
-
-    return looping(given, transport, begin, hoisted=1, message=content_of)
+    return looping(given, transport, begin, take_turn, hoisted=1, message=content_of)
 
 
 def decode(given: Given) -> Callable[[], list[types.Part]]:
@@ -134,20 +128,17 @@ def stream(given: Given) -> Callable[[], list[types.Part]]:
         chunks = client.models.generate_content_stream(**arguments)
         return [part for chunk in chunks for part in parts_of(chunk)]
 
-    run.units = given.size  # type: ignore[attr-defined]
-    return run
+    return counted(run, given.size)
 
 
 def loopback(given: Given) -> Callable[[], object]:
     """Typed calls to the stub."""
-    one, arguments = call(given), arguments_of(given, work.entries_of(given))
-    if given.concurrency == 1:
-        return lambda: one()[1]
+    arguments = arguments_of(given, work.entries_of(given))
 
     async def ask(client: genai.Client) -> str:
         return text_of(parts_of(await client.aio.models.generate_content(**arguments)))
 
-    return at_once(given, lambda: client_of(given, Transport()), ask)
+    return at_once(given, call, lambda: client_of(given, Transport()), ask)
 
 
 def imports(given: Given) -> tuple[str, str]:

@@ -26,7 +26,7 @@ from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import InProcess, at_once, looping, picture
+from tests.benchmarks.contenders.doing import InProcess, answered, at_once, counted, looping, picture
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("langchain-openai>=1.7", "langchain-anthropic>=1.7", "langchain-google-genai>=4.4", "httpx2")
@@ -150,11 +150,7 @@ def call(given: Given) -> Callable[[], tuple[bytes, str]]:
     transport = in_process(given, work.reply(given.wire))
     bound, messages = offering(given, transport), history(given, work.entries_of(given))
 
-    def run() -> tuple[bytes, str]:
-        text = bound.invoke(messages).text
-        return transport.body, text
-
-    return run
+    return answered(transport, lambda: bound.invoke(messages).text)
 
 
 def loop(given: Given) -> Callable[[], object]:
@@ -162,16 +158,11 @@ def loop(given: Given) -> Callable[[], object]:
     transport = in_process(given)
     bound = offering(given, transport)
 
-    def begin() -> tuple[list[BaseMessage], Callable[[str], object]]:
-        messages = history(given, work.start())
+    def take_turn(messages: list[Any], text: str) -> None:
+        reply = bound.invoke(messages)
+        messages.extend((reply, came(reply.tool_calls[0]["id"], text)))
 
-        def take_turn(text: str) -> None:
-            reply = bound.invoke(messages)
-            messages.extend((reply, came(reply.tool_calls[0]["id"], text)))
-
-        return messages, take_turn
-
-    return looping(given, transport, begin)
+    return looping(given, transport, lambda: history(given, work.start()), take_turn)
 
 
 def decode(given: Given) -> Callable[[], object]:
@@ -199,8 +190,7 @@ def stream(given: Given) -> Callable[[], object]:
             whole += chunk
         return whole
 
-    run.units = given.size  # type: ignore[attr-defined]
-    return run
+    return counted(run, given.size)
 
 
 def said(given: Given, reply: AIMessage) -> object:
@@ -211,15 +201,12 @@ def said(given: Given, reply: AIMessage) -> object:
 def loopback(given: Given) -> Callable[[], object]:
     """Calls to the stub."""
     messages = history(given, work.entries_of(given))
-    if given.concurrency == 1:
-        one = call(given)
-        return lambda: one()[1]
 
     async def ask(bound: Any) -> str:
         text: str = (await bound.ainvoke(messages)).text
         return text
 
-    return at_once(given, lambda: offering(given), ask)
+    return at_once(given, call, lambda: offering(given), ask)
 
 
 def imports(given: Given) -> tuple[str, str]:

@@ -9,7 +9,7 @@ import orjson
 from pydantic import TypeAdapter
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import OPTIONS_OFFERED, at_once, awaiting, choose, looping
+from tests.benchmarks.contenders.doing import OPTIONS_OFFERED, answered, at_once, awaiting, choose, counted, looping
 from tests.benchmarks.contenders.hand import events_of, wire_of
 from tests.benchmarks.contenders.hand_messages import Reply, Result, Text, message_of, messages_of
 from tests.benchmarks.contenders.transport import Transport
@@ -41,8 +41,7 @@ def shared(given: Given) -> Callable[[], list[bytes]]:
     def run() -> list[bytes]:
         return [wire.request(history) for history in histories]
 
-    run.units = len(histories)  # type: ignore[attr-defined]
-    return run
+    return counted(run, len(histories))
 
 
 class Appending:
@@ -80,11 +79,7 @@ def call(given: Given) -> Callable[[], tuple[bytes, str]]:
     wire, messages = wire_of(given), messages_of(given)
     client, transport, url = connected(given)
 
-    def run() -> tuple[bytes, str]:
-        response = client.post(url, content=wire.request(messages))
-        return transport.body, wire.decode(response.content).text
-
-    return run
+    return answered(transport, lambda: wire.decode(client.post(url, content=wire.request(messages)).content).text)
 
 
 def appending(given: Given, renders: Callable[[list[Any]], Callable[[], bytes]]) -> Callable[[], object]:
@@ -92,19 +87,20 @@ def appending(given: Given, renders: Callable[[list[Any]], Callable[[], bytes]])
     wire = wire_of(given)
     client, transport, url = connected(given)
 
-    def begin() -> tuple[list[Any], Callable[[str], object]]:
+    requests: list[Callable[[], bytes]] = []
+
+    def begin() -> list[Any]:
         history: list[Any] = [message_of(entry) for entry in work.start()]
-        request = renders(history)
+        requests[:] = [renders(history)]
+        return history
 
-        def take_turn(text: str) -> None:
-            reply = wire.decode(client.post(url, content=request()).content)
-            history.extend(reply.messages)
-            made = reply.calls[-1]
-            history.append(Result(id=made.id, name=made.name, text=text))
+    def take_turn(history: list[Any], text: str) -> None:
+        reply = wire.decode(client.post(url, content=requests[0]()).content)
+        history.extend(reply.messages)
+        made = reply.calls[-1]
+        history.append(Result(id=made.id, name=made.name, text=text))
 
-        return history, take_turn
-
-    return looping(given, transport, begin, message=message_of)
+    return looping(given, transport, begin, take_turn, message=message_of)
 
 
 def loop(given: Given) -> Callable[[], object]:
@@ -129,15 +125,11 @@ def stream(given: Given) -> Callable[[], Reply]:
         with client.stream("POST", url, content=body) as response:
             return wire.fold(events_of(response.iter_bytes()))
 
-    run.units = given.size  # type: ignore[attr-defined]
-    return run
+    return counted(run, given.size)
 
 
 def loopback(given: Given) -> Callable[[], object]:
     """Calls to the stub: one after the other, or so many at once."""
-    if given.concurrency == 1:
-        one = call(given)
-        return lambda: one()[1]
     wire, messages, url = wire_of(given), messages_of(given), given.url + work.PATHS[given.wire]
     limits = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 
@@ -145,7 +137,7 @@ def loopback(given: Given) -> Callable[[], object]:
         response = await client.post(url, content=wire.request(messages))
         return wire.decode(response.content).text
 
-    return at_once(given, lambda: httpx2.AsyncClient(headers=HEADERS, limits=limits), one)
+    return at_once(given, call, lambda: httpx2.AsyncClient(headers=HEADERS, limits=limits), one)
 
 
 def history(given: Given) -> Callable[[], int]:

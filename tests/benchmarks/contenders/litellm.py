@@ -27,7 +27,7 @@ from openai import OpenAI
 from openai.types.chat import ChatCompletion
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import InProcess, at_once, came, looping, role_dictionary
+from tests.benchmarks.contenders.doing import InProcess, answered, at_once, came, counted, looping, role_dictionary
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("litellm[mcp]>=1.106",)
@@ -110,11 +110,7 @@ def call(given: Given) -> Callable[[], tuple[bytes, Any]]:
     transport = InProcess(httpx, work.reply(given.wire))
     asked, messages = settings(given, transport), history(given, work.entries_of(given))
 
-    def run() -> tuple[bytes, Any]:
-        response: Any = litellm.completion(messages=messages, **asked)
-        return transport.body, response.choices[0].message.content
-
-    return run
+    return answered(transport, lambda: litellm.completion(messages=messages, **asked).choices[0].message.content)
 
 
 def loop(given: Given) -> Callable[[], object]:
@@ -122,17 +118,12 @@ def loop(given: Given) -> Callable[[], object]:
     transport = InProcess(httpx)
     asked = settings(given, transport)
 
-    def begin() -> tuple[list[Any], Callable[[str], object]]:
-        messages = history(given, work.start())
+    def take_turn(messages: list[Any], text: str) -> None:
+        response: Any = litellm.completion(messages=messages, **asked)
+        said = response.choices[0].message
+        messages.extend((said, came(said.tool_calls[0].id, text)))
 
-        def take_turn(text: str) -> None:
-            response: Any = litellm.completion(messages=messages, **asked)
-            said = response.choices[0].message
-            messages.extend((said, came(said.tool_calls[0].id, text)))
-
-        return messages, take_turn
-
-    return looping(given, transport, begin)
+    return looping(given, transport, lambda: history(given, work.start()), take_turn)
 
 
 class Silent:
@@ -178,8 +169,7 @@ def stream(given: Given) -> Callable[[], object]:
         return RUNNER.run(read())
 
     run()  # the first stream imports for seconds
-    run.units = given.size  # type: ignore[attr-defined]
-    return run
+    return counted(run, given.size)
 
 
 def said(given: Given, response: Any) -> object:
@@ -192,16 +182,13 @@ def said(given: Given, response: Any) -> object:
 def loopback(given: Given) -> Callable[[], object]:
     """Calls to the stub."""
     messages = history(given, work.entries_of(given))
-    if given.concurrency == 1:
-        one = call(given)
-        return lambda: one()[1]
 
     async def ask(asked: dict[str, Any]) -> str:
         response: Any = await litellm.acompletion(messages=messages, **asked)
         text: str = response.choices[0].message.content
         return text
 
-    return at_once(given, lambda: settings(given), ask)
+    return at_once(given, call, lambda: settings(given), ask)
 
 
 def imports(given: Given) -> tuple[str, str]:

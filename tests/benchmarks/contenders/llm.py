@@ -20,7 +20,7 @@ from llm_gemini import GeminiPro
 from openai import OpenAI
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import at_once, looping, picture
+from tests.benchmarks.contenders.doing import answered, at_once, counted, looping, picture
 from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Entry, Given
 
@@ -131,11 +131,7 @@ def call(given: Given) -> Callable[[], tuple[bytes, str]]:
     transport = Transport(work.reply(given.wire))
     asked, messages = whole(given, transport), history(given, work.entries_of(given))
 
-    def run() -> tuple[bytes, str]:
-        text = asked.prompt(messages=messages, tools=OFFERED, stream=False, key="none").text()
-        return transport.body, text
-
-    return run
+    return answered(transport, lambda: asked.prompt(messages=messages, tools=OFFERED, stream=False, key="none").text())
 
 
 def loop(given: Given) -> Callable[[], object]:
@@ -143,16 +139,11 @@ def loop(given: Given) -> Callable[[], object]:
     transport = Transport()
     asked = whole(given, transport)
 
-    def begin() -> tuple[list[llm.Message], Callable[[str], object]]:
-        messages = history(given, work.start())
+    def take_turn(messages: list[Any], text: str) -> None:
+        response = asked.prompt(messages=messages, tools=OFFERED, stream=False, key="none")
+        messages.extend((*response.messages(), came(response.tool_calls()[0].tool_call_id, text)))
 
-        def take_turn(text: str) -> None:
-            response = asked.prompt(messages=messages, tools=OFFERED, stream=False, key="none")
-            messages.extend((*response.messages(), came(response.tool_calls()[0].tool_call_id, text)))
-
-        return messages, take_turn
-
-    return looping(given, transport, begin)
+    return looping(given, transport, lambda: history(given, work.start()), take_turn)
 
 
 def stream(given: Given) -> Callable[[], object]:
@@ -167,8 +158,7 @@ def stream(given: Given) -> Callable[[], object]:
             pass
         return response
 
-    run.units = given.size  # type: ignore[attr-defined]
-    return run
+    return counted(run, given.size)
 
 
 def said(given: Given, response: llm.Response) -> object:
@@ -180,9 +170,6 @@ def said(given: Given, response: llm.Response) -> object:
 
 def loopback(given: Given) -> Callable[[], object]:
     """Calls to the stub."""
-    if given.concurrency == 1:
-        one = call(given)
-        return lambda: one()[1]
     whole(given)
     name, messages = work.MODELS[given.wire], history(given, work.entries_of(given))
 
@@ -193,7 +180,7 @@ def loopback(given: Given) -> Callable[[], object]:
         text: str = await asked.prompt(messages=messages, tools=OFFERED, stream=False, key="none").text()
         return text
 
-    return at_once(given, connect, ask)
+    return at_once(given, call, connect, ask)
 
 
 def imports(given: Given) -> tuple[str, str]:

@@ -28,7 +28,7 @@ from openai.types.chat import ChatCompletion
 from openai.types.responses import Response as ResponsesAnswer
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import InProcess, at_once, looping, picture
+from tests.benchmarks.contenders.doing import InProcess, answered, at_once, counted, looping, picture
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("mirascope[openai,anthropic,google]>=2.8",)
@@ -192,11 +192,7 @@ def call(given: Given) -> Callable[[], object]:
     transport = InProcess(httpx, work.reply(given.wire))
     asked, messages = model(given, transport), history(given, work.entries_of(given))
 
-    def run() -> tuple[bytes, str]:
-        text = asked.call(messages, tools=[weather]).text()
-        return transport.body, text
-
-    return run
+    return answered(transport, lambda: asked.call(messages, tools=[weather]).text())
 
 
 def loop(given: Given) -> Callable[[], object]:
@@ -204,16 +200,11 @@ def loop(given: Given) -> Callable[[], object]:
     transport = InProcess(httpx)
     asked = model(given, transport)
 
-    def begin() -> tuple[list[llm.Message], Callable[[str], object]]:
-        messages = history(given, work.start())
+    def take_turn(messages: list[Any], text: str) -> None:
+        response = asked.call(messages, tools=[weather])
+        messages[:] = [*response.messages, came(response.tool_calls[0].id, text)]
 
-        def take_turn(text: str) -> None:
-            response = asked.call(messages, tools=[weather])
-            messages[:] = [*response.messages, came(response.tool_calls[0].id, text)]
-
-        return messages, take_turn
-
-    return looping(given, transport, begin)
+    return looping(given, transport, lambda: history(given, work.start()), take_turn)
 
 
 def decode(given: Given) -> Callable[[], object]:
@@ -242,8 +233,7 @@ def stream(given: Given) -> Callable[[], object]:
         response.finish()
         return response
 
-    run.units = given.size  # type: ignore[attr-defined]
-    return run
+    return counted(run, given.size)
 
 
 def said(given: Given, response: llm.Response | llm.StreamResponse) -> object:
@@ -255,14 +245,11 @@ def said(given: Given, response: llm.Response | llm.StreamResponse) -> object:
 def loopback(given: Given) -> Callable[[], object]:
     """Calls to the stub."""
     messages = history(given, work.entries_of(given))
-    if given.concurrency == 1:
-        asked = model(given)
-        return lambda: asked.call(messages, tools=[weather]).text()
 
     async def ask(asked: llm.Model) -> str:
         return (await asked.call_async(messages, tools=[weather_later])).text()
 
-    return at_once(given, lambda: model(given), ask)
+    return at_once(given, call, lambda: model(given), ask)
 
 
 def imports(given: Given) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import at_once, looping
+from tests.benchmarks.contenders.doing import answered, at_once, counted, looping
 from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Entry, Given
 
@@ -107,36 +107,31 @@ def call(given: Given) -> Callable[[], tuple[bytes, str]]:
     create = create_of(client_of(given, transport), given.wire)
     arguments = arguments_of(given.wire, history_of(given, work.entries_of(given)))
 
-    def run() -> tuple[bytes, str]:
-        reply = create(**arguments)
-        return transport.body, text_of(reply)
-
-    return run
+    return answered(transport, lambda: text_of(create(**arguments)))
 
 
 def loop(given: Given) -> Callable[[], object]:
     """An agent loop that appends what the SDK returned, as its documentation does."""
     transport = Transport()
-    create = create_of(client_of(checked(given), transport), given.wire)
+    create, arguments = create_of(client_of(checked(given), transport), given.wire), dict[str, Any]()
 
-    def begin() -> tuple[list[Any], Callable[[str], object]]:
+    def begin() -> list[Any]:
         history = history_of(given, work.start())
-        arguments = arguments_of(given.wire, history)
+        arguments.update(arguments_of(given.wire, history))
+        return history
 
-        def take_turn(text: str) -> None:
-            reply = create(**arguments)
-            if given.wire == CHAT:
-                message = reply.choices[0].message
-                history.append(message)
-                identifier = message.tool_calls[0].id
-            else:
-                history.extend(reply.output)
-                identifier = reply.output[-1].call_id
-            history.append(item_of(given.wire, {"kind": "result", "id": identifier, "text": text}))
+    def take_turn(history: list[Any], text: str) -> None:
+        reply = create(**arguments)
+        if given.wire == CHAT:
+            message = reply.choices[0].message
+            history.append(message)
+            identifier = message.tool_calls[0].id
+        else:
+            history.extend(reply.output)
+            identifier = reply.output[-1].call_id
+        history.append(item_of(given.wire, {"kind": "result", "id": identifier, "text": text}))
 
-        return history, take_turn
-
-    return looping(given, transport, begin, message=lambda entry: item_of(given.wire, entry))
+    return looping(given, transport, begin, take_turn, message=lambda entry: item_of(given.wire, entry))
 
 
 def decode(given: Given) -> Callable[[], object]:
@@ -157,15 +152,11 @@ def stream(given: Given) -> Callable[[], object]:
         with client.responses.stream(**arguments) as events:
             return events.get_final_response()
 
-    run.units = given.size  # type: ignore[attr-defined]
-    return run
+    return counted(run, given.size)
 
 
 def loopback(given: Given) -> Callable[[], object]:
     """Typed calls to the stub."""
-    if given.concurrency == 1:
-        one = call(given)
-        return lambda: one()[1]
     arguments = arguments_of(checked(given).wire, history_of(given, work.entries_of(given)))
 
     def connect() -> openai.AsyncOpenAI:
@@ -174,7 +165,7 @@ def loopback(given: Given) -> Callable[[], object]:
     async def ask(client: openai.AsyncOpenAI) -> str:
         return text_of(await create_of(client, given.wire)(**arguments))
 
-    return at_once(given, connect, ask)
+    return at_once(given, call, connect, ask)
 
 
 def imports(given: Given) -> tuple[str, str]:

@@ -40,7 +40,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import at_once, looping, picture
+from tests.benchmarks.contenders.doing import answered, at_once, counted, looping, picture
 from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Entry, Given
 
@@ -161,11 +161,10 @@ def call(given: Given) -> Callable[[], tuple[bytes, str | None]]:
     asked, messages = model(given, transport), history(given, work.entries_of(given))
     settings = SETTINGS.get(given.wire)
 
-    def run() -> tuple[bytes, str | None]:
-        response = model_request_sync(asked, messages, model_settings=settings, model_request_parameters=OFFERED)
-        return transport.body, response.text
-
-    return run
+    return answered(
+        transport,
+        lambda: model_request_sync(asked, messages, model_settings=settings, model_request_parameters=OFFERED).text,
+    )
 
 
 def loop(given: Given) -> Callable[[], object]:
@@ -173,16 +172,11 @@ def loop(given: Given) -> Callable[[], object]:
     transport = Transport()
     asked, settings = model(given, transport), SETTINGS.get(given.wire)
 
-    def begin() -> tuple[list[ModelMessage], Callable[[str], object]]:
-        messages = history(given, work.start())
+    def take_turn(messages: list[Any], text: str) -> None:
+        response = model_request_sync(asked, messages, model_settings=settings, model_request_parameters=OFFERED)
+        messages.extend((response, came(response.tool_calls[0].tool_call_id, text)))
 
-        def take_turn(text: str) -> None:
-            response = model_request_sync(asked, messages, model_settings=settings, model_request_parameters=OFFERED)
-            messages.extend((response, came(response.tool_calls[0].tool_call_id, text)))
-
-        return messages, take_turn
-
-    return looping(given, transport, begin)
+    return looping(given, transport, lambda: history(given, work.start()), take_turn)
 
 
 def decode(given: Given) -> Callable[[], object]:
@@ -217,8 +211,7 @@ def stream(given: Given) -> Callable[[], object]:
     def run() -> ModelResponse:
         return RUNNER.run(read())
 
-    run.units = given.size  # type: ignore[attr-defined]
-    return run
+    return counted(run, given.size)
 
 
 def said(given: Given, response: ModelResponse) -> object:
@@ -230,15 +223,12 @@ def said(given: Given, response: ModelResponse) -> object:
 def loopback(given: Given) -> Callable[[], object]:
     """Calls to the stub."""
     messages, settings = history(given, work.entries_of(given)), SETTINGS.get(given.wire)
-    if given.concurrency == 1:
-        one = call(given)
-        return lambda: one()[1]
 
     async def ask(asked: Model) -> str:
         response = await model_request(asked, messages, model_settings=settings, model_request_parameters=OFFERED)
         return response.text or ""
 
-    return at_once(given, lambda: model(given), ask)
+    return at_once(given, call, lambda: model(given), ask)
 
 
 def imports(given: Given) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from sabir.vocabulary.messages import Message
 
 from tests.benchmarks import work
 from tests.benchmarks.contenders.agents import agents_messages, messages_of
-from tests.benchmarks.contenders.doing import SENT, at_once, looping, timed
+from tests.benchmarks.contenders.doing import SENT, at_once, counted, looping, timed
 from tests.benchmarks.contenders.messages import message_of
 from tests.benchmarks.contenders.transport import Transport
 from tests.benchmarks.work import Given
@@ -188,24 +188,23 @@ def loop(given: Given) -> Callable[[], object]:
     """An agent loop as the documentation writes it."""
     adapter = adapter_of(given)
 
-    def begin() -> tuple[list[Message], Callable[[str], object]]:
-        history = [message_of(entry) for entry in work.start()]
-        texts: list[str] = []
-        options = [option(lambda city, unit: texts.pop())]
+    texts: list[str] = []
+    options = [option(lambda city, unit: texts.pop())]
 
-        def take_turn(text: str) -> None:
-            texts.append(text)
-            reply = adapter.complete_sync(history, options=options)
-            history.extend(reply.messages)
-            history.extend(sabir.answer_sync(reply, options))
+    def begin() -> list[Message]:
+        return [message_of(entry) for entry in work.start()]
 
-        return history, take_turn
+    def take_turn(history: list[Message], text: str) -> None:
+        texts.append(text)
+        reply = adapter.complete_sync(history, options=options)
+        history.extend(reply.messages)
+        history.extend(sabir.answer_sync(reply, options))
 
     def message(entry: work.Entry) -> Message:
         (made,) = agents_messages(given, adapter.target, entry)
         return made
 
-    return looping(given, in_process(), begin, message=message)
+    return looping(given, in_process(), begin, take_turn, message=message)
 
 
 def decode(given: Given) -> Callable[[], sabir.Reply]:
@@ -222,21 +221,18 @@ def stream(given: Given) -> Callable[[], sabir.Reply]:
     def run() -> sabir.Reply:
         return adapter.stream_sync(messages, options=options).reply()
 
-    run.units = given.size  # type: ignore[attr-defined]
-    return run
+    return counted(run, given.size)
 
 
 def loopback(given: Given) -> Callable[[], object]:
     """Calls to the stub: one after the other, or so many at once."""
     adapter, options = adapter_of(given), [option()]
     messages = messages_of(given, adapter.target)
-    if given.concurrency == 1:
-        return lambda: adapter.complete_sync(messages, options=options).text
 
     async def one(adapter: sabir.ModelAdapter) -> str:
         return (await adapter.complete(messages, options=options)).text
 
-    return at_once(given, lambda: adapter, one)
+    return at_once(given, Calling, lambda: adapter, one)
 
 
 def memory(given: Given) -> Callable[[], object]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tests.benchmarks import environments, stub
 from tests.benchmarks.goals import Record, at_most, field_at_most
 from tests.benchmarks.interleave import Pace, workers
-from tests.benchmarks.rows.row import Absence, Row, across, main
+from tests.benchmarks.rows.row import Absence, Row, across
 from tests.benchmarks.work import Given
 
 STAGES = ("ready", "first answer")
@@ -109,7 +109,6 @@ ROW = Row(
     title="Import, provider ready, first answer",
     what="A fresh process until the library is imported; until the provider is ready; on one wire also until a server "
     "on this machine has answered.",
-    task="imports",
     unit="ms CPU",
     figure=lambda record: record["cpu"] / 1e6,
     cases=across((0,), ("openai.chat", "anthropic.messages", "google.generate_content")),
@@ -124,6 +123,3 @@ ROW = Row(
         field_at_most(45, "ready: resident set ≤ 45 MiB", _resident, unit="MiB"),
     ),
 )
-
-if __name__ == "__main__":
-    main(ROW)

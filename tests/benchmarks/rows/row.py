@@ -1,4 +1,4 @@
-"""What a row of the goals is, and how one is run alone.
+"""What a row of the goals is, and how rows are run.
 
 Row ──measure──▶ records ──▶ table at 80 columns, goals met or NOT met ──▶ the results file
 """
@@ -26,31 +26,30 @@ def by_interleaving(
     row: "Row", cases: Sequence[Given], contenders: Sequence[str], pace: Pace, absent: Absence
 ) -> list[Record]:
     """As most rows are measured."""
-    return measured(row.task, cases, contenders, pace, absent)
+    return measured(row.name, cases, contenders, pace, absent)
 
 
 def all_together(
     row: "Row", cases: Sequence[Given], contenders: Sequence[str], pace: Pace, absent: Absence
 ) -> list[Record]:
     """As rows are measured whose cases are compared with each other."""
-    return measured_together(row.task, cases, contenders, pace, absent)
+    return measured_together(row.name, cases, contenders, pace, absent)
 
 
 class Row(NamedTuple):
     """One row of the goals: its work, who does it, what is shown of it, what is promised."""
 
     name: str
+    """The task's of its contenders, too."""
     title: str
     what: str
-    task: str
     unit: str
-    figure: Callable[[Record], float]
     cases: tuple[Given, ...]
-    goals: tuple[Goal, ...]
+    goals: tuple[Goal, ...] = ()
+    figure: Callable[[Record], float] = lambda record: record["cpu"] / 1e3
     quick: tuple[Given, ...] = ()
     contenders: tuple[str, ...] = EVERYBODY
     column: str = "N"
-    reference: str = "sabir"
     curve: str = ""
     """What is drawn: cost against "sizes", the cost of "turns", "bars", or nothing."""
     measure: Measure = by_interleaving
@@ -58,6 +57,11 @@ class Row(NamedTuple):
     concurrencies: bool = False
     also: tuple[tuple[str, Callable[[Record], float]], ...] = ()
     """Further figures, each with its unit: shown in tables of their own."""
+
+    @property
+    def reference(self) -> str:
+        """Whom the others' figures are divided by: its first contender."""
+        return self.contenders[0]
 
     def views(self) -> "list[Row]":
         """The row once for each of its figures."""
@@ -117,8 +121,3 @@ def run_rows(rows: Sequence[Row], given: Any) -> None:
         print(printed(row, found), flush=True)
         if not (chosen or given.talk or sizes):
             results.store(row.name, found, quick=given.quick)
-
-
-def main(row: Row) -> None:
-    """Run one row alone."""
-    run_rows([row], arguments(row.what).parse_args())

@@ -8,18 +8,11 @@ import unicodedata
 from datetime import datetime
 from zoneinfo import ZoneInfo, available_timezones
 
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MONTHS = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
-
 
 def time_in(city: str) -> str:
     """The current time and date in a city."""
     now = datetime.now(ZoneInfo(find_zone(city)))
-    # Not by strftime, whose names follow the locale.
-    return f"{now:%H:%M} on {WEEKDAYS[now.weekday()]}, {now.day} {MONTHS[now.month - 1]} {now.year}"
+    return f"{now:%H:%M on %A}, {now.day} {now:%B %Y}"
 
 
 def find_zone(city: str) -> str:

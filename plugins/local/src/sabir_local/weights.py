@@ -33,15 +33,13 @@ def find_weights(path: str | Path | None = None) -> Path:
 
 def check_weights(path: Path, source: str) -> Path:
     """The path, if it is a GGUF file that can be read."""
+    fault = "is no file"  # to open a pipe would wait for ever
     try:
-        if not path.is_file():  # to open a pipe would wait for ever
-            raise WeightsMissing(f"{source} names {str(path)!r}, which is no file; give a .gguf file", provider="local")
-        with path.open("rb") as file:
-            magic = file.read(len(MAGIC))
+        if path.is_file():
+            with path.open("rb") as file:
+                fault = "" if file.read(len(MAGIC)) == MAGIC else "is no GGUF file"
     except OSError as error:
-        reason = f"{source} names {str(path)!r}, which cannot be read: {error.strerror}"
-        raise WeightsMissing(f"{reason}; give a .gguf file", provider="local") from None
-    if magic != MAGIC:
-        reason = f"{source} names {str(path)!r}, which is no GGUF file"
-        raise WeightsMissing(f"{reason}; give a .gguf file", provider="local")
+        fault = f"cannot be read: {error.strerror}"
+    if fault:
+        raise WeightsMissing(f"{source} names {str(path)!r}, which {fault}; give a .gguf file", provider="local")
     return path

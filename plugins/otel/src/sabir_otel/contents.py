@@ -10,6 +10,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from sabir import MediaPart, Message, OpaquePart, Option, ReasoningPart, RefusalPart, Reply, TextPart
@@ -53,21 +54,17 @@ def checked(name: str, word: Word | None, words: object) -> Word | None:
     return word
 
 
-def contents_of_environment() -> Contents:
-    """What the environment asks for; nothing, and a warning, where its word is unknown."""
-    return _read(CONTENTS_VARIABLE, CONTENTS_VALUES, "none")
-
-
-def events_of_environment() -> Events:
-    """What the environment asks for; events are on unless it says otherwise."""
-    return _read(EVENTS_VARIABLE, EVENTS_VALUES, "on")
-
-
 def _read(variable: str, values: Mapping[str, Word], otherwise: Word) -> Word:
     given = os.environ.get(variable, "").strip().upper()
     if given not in values:
         logger.warning("%s is %r; expected one of %s", variable, given, ", ".join(filter(None, values)))
     return values.get(given, otherwise)
+
+
+contents_of_environment = partial(_read, CONTENTS_VARIABLE, CONTENTS_VALUES, "none")
+"""What the environment asks for; nothing, and a warning, where its word is unknown."""
+events_of_environment = partial(_read, EVENTS_VARIABLE, EVENTS_VALUES, "on")
+"""What the environment asks for; events are on unless it says otherwise."""
 
 
 def input_messages(messages: Iterable[Message]) -> list[Shape]:

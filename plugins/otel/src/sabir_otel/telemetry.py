@@ -70,20 +70,12 @@ class Choices(TypedDict, total=False):
 class Instruments:
     """What is told, and where: a tracer, a logger of events, two histograms."""
 
-    def __init__(
-        self,
-        *,
-        tracer_provider: TracerProvider | None = None,
-        meter_provider: MeterProvider | None = None,
-        logger_provider: LoggerProvider | None = None,
-        contents: Contents | None = None,
-        events: Events | None = None,
-    ) -> None:
-        self.contents: Contents | None = checked("contents", contents, Contents)
-        self.events: Events | None = checked("events", events, Events)
-        self.tracer = get_tracer(NAME, VERSION, tracer_provider, schema_url=conventions.SCHEMA_URL)
-        self.logger = get_logger(NAME, VERSION, logger_provider, schema_url=conventions.SCHEMA_URL)
-        meter = get_meter(NAME, VERSION, meter_provider, schema_url=conventions.SCHEMA_URL)
+    def __init__(self, **chosen: Unpack[Choices]) -> None:
+        self.contents: Contents | None = checked("contents", chosen.get("contents"), Contents)
+        self.events: Events | None = checked("events", chosen.get("events"), Events)
+        self.tracer = get_tracer(NAME, VERSION, chosen.get("tracer_provider"), schema_url=conventions.SCHEMA_URL)
+        self.logger = get_logger(NAME, VERSION, chosen.get("logger_provider"), schema_url=conventions.SCHEMA_URL)
+        meter = get_meter(NAME, VERSION, chosen.get("meter_provider"), schema_url=conventions.SCHEMA_URL)
         self.duration, self.tokens = (
             meter.create_histogram(name, unit, description, explicit_bucket_boundaries_advisory=boundaries)
             for name, unit, description, boundaries in conventions.HISTOGRAMS
@@ -119,7 +111,7 @@ class Watched:
         self._contents = instruments.contents or contents_of_environment()
         self._events = instruments.events or events_of_environment()
         self._where = conventions.target_attributes(rendering.target)
-        self._attempts = 1
+        self.attempts = 1
         name = f"{conventions.CHAT} {rendering.target.model}".strip()
         outside = _outside[call] if call in _outside else contexts.get_current()
         self._span: Span = instruments.tracer.start_span(name, outside, SpanKind.CLIENT, self._where)
@@ -135,10 +127,6 @@ class Watched:
         found = self._span.get_span_context()
         return found.is_valid and found != get_current_span(outside).get_span_context()
 
-    def begin_attempt(self, attempt: int) -> None:
-        """Another attempt of the same call."""
-        self._attempts = attempt
-
     def fail_attempt(self, error: CallError, attempt: int) -> None:
         """Write an attempt's failure down; its message may quote contents, and stays out unless they are asked for."""
         attributes: Attributes = {conventions.ATTEMPT: attempt, conventions.ERROR_TYPE: conventions.error_type(error)}
@@ -152,7 +140,7 @@ class Watched:
         """Measure, tell, and end the span, whatever happens meanwhile."""
         seconds = time.perf_counter() - self._started
         with self._ending():
-            attributes = {**_call_attributes(self._rendering, self._attempts, end), **_answer_attributes(end)}
+            attributes = {**_call_attributes(self._rendering, self.attempts, end), **_answer_attributes(end)}
             self._measure(seconds, attributes, end)
             tells_event = self._events == "on" and self._instruments.hears_events()
             if not (self._span.is_recording() or tells_event):
@@ -237,7 +225,7 @@ class Telemetry:
         if attempt == 1:
             self._open[call] = Watched(self._instruments, rendering, call)
         elif watched := self._open.get(call):
-            watched.begin_attempt(attempt)
+            watched.attempts = attempt
 
     @hookimpl
     def sabir_call_failed(self, error: CallError, attempt: int, call: int) -> None:

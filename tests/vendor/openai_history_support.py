@@ -25,41 +25,15 @@ from typing import Any
 from sabir.base.losses import Loss
 from sabir.contract.dialect import DecodedHistory
 
+from tests.vendor.support import lost, without_losses
+
+SETTINGS = {"settings.stop", "settings.temperature", "settings.top_p"}
 _SAYS_NOTHING = {"detail": "auto", "type": "message"}
 _TEXTS = ("input_text", "output_text", "text")
 _ANNOTATIONS = {"$schema", "additionalProperties", "default", "examples", "strict"}
 
 
-def without_losses(sent: dict[str, Any], losses: Iterable[Loss]) -> dict[str, Any]:
-    """A request without what decoding's losses name by its path; what moved or was rewritten stays."""
-    copy = json.loads(json.dumps(sent))
-    for loss in losses:
-        if loss.kind == "dropped":
-            *way, last = loss.path.replace("]", "").replace("[", ".").split(".")
-            place = copy
-            for step in way:
-                place = place[int(step)] if isinstance(place, list) else place[step]
-            place[int(last) if isinstance(place, list) else last] = None
-    return copy
-
-
-def lost_items(history: DecodedHistory, losses: Iterable[Loss]) -> list[Any]:
-    """The call ids and the verbatim items that a rendering's losses name by their message."""
-    by_id = {message.id: message for message in history.messages}
-    found: list[Any] = []
-    for loss in losses:
-        message = by_id.get(loss.message_id)
-        if message is None or loss.kind == "withheld":
-            continue
-        if not loss.path and (pair := message.result or message.call):
-            found.append(pair.invocation_id)
-        elif loss.path.startswith("parts["):
-            part = message.parts[int(loss.path[6:].partition("]")[0])]
-            found.append(part.block if part.kind == "opaque" else getattr(part, "state", None))
-    return found
-
-
-def normal(body: dict[str, Any], field: str, lost: list[Any]) -> dict[str, Any]:
+def normal(body: dict[str, Any], field: str, missing: list[Any]) -> dict[str, Any]:
     """A request's body in the one form that all equal ones have."""
     head = {name: value for name, value in body.items() if name not in ("stream", "stream_options", "store", "include")}
     if "max_tokens" in head:
@@ -73,13 +47,28 @@ def normal(body: dict[str, Any], field: str, lost: list[Any]) -> dict[str, Any]:
     stop = head.get("stop")
     head["stop"] = [stop] if isinstance(stop, str) else stop
     items = list(_items(head.pop(field, None) or [], head.pop("instructions", None)))
-    kept = [item for item in items if item is not None and not _is_lost(item, lost)]
+    kept = [item for item in items if item is not None and not _is_lost(item, missing)]
     # Reasoning that cannot be found again takes the ids with it that are bound to it.
-    is_bound = any(isinstance(each, dict) and each.get("type") == "reasoning" for each in lost)
+    is_bound = any(isinstance(each, dict) and each.get("type") == "reasoning" for each in missing)
     messages = [_message(item, is_bound) for item in kept]
     options_first = sorted(tools, key=lambda tool: tool.get("type") != "function")
     found: dict[str, Any] = _without_nulls({**head, "tools": options_first or None, field: list(_joined(messages))})
     return found
+
+
+def restored(
+    field: str, request: dict[str, Any], body: dict[str, Any] | None, history: DecodedHistory, losses: tuple[Loss, ...]
+) -> tuple[Any, Any]:
+    """What was stored and what is rendered, in one form, and which functions are said to be strict."""
+    sent = without_losses(request, history.losses)
+    for loss in losses:
+        if loss.path in SETTINGS:
+            sent.pop(loss.path.removeprefix("settings."))
+    expected = normal(sent, field, lost(history, (loss for loss in losses if loss.kind != "withheld"), "state"))
+    if body is None:
+        return expected[field], []
+    strict = {name: stated for name, stated in stated_strict(body).items() if name in stated_strict(sent)}
+    return (expected, stated_strict(sent)), (normal(body, field, []), strict)
 
 
 def stated_strict(body: dict[str, Any]) -> dict[str, bool]:

@@ -1,0 +1,163 @@
+"""A walker over Chat Completions that knows nothing of the decoder: choice by choice."""
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from sabir.errors import AuthenticationFailed, CallError, ContentFiltered, InvalidRequest, ModelNotFound, RateLimited
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.reply import Reply
+from sabir_openai.chat_dialect import CHAT
+
+from tests.vendor.openai_history_support import restored
+from tests.vendor.support import Exchange, Wire, sent_back, unequal, usage_figures
+
+SAID_OTHERWISE = {
+    "obfuscation": "padding of a stream",
+    "object": "always chat.completion",
+    "choices[].message.role": "always assistant",
+    "choices[].index": "the order of reply and alternatives",
+    "choices[].message.tool_calls[].type": "function, or the state of a custom call",
+}
+"""Path of a body → what in the reply says it in other words."""
+NEUTRAL = {"stop": "stop", "length": "length", "content_filter": "content_filter"}
+NEUTRAL |= {"tool_calls": "option_calls", "function_call": "option_calls"}
+KINDS: dict[tuple[int, str | None], type[CallError]] = {
+    (400, "unsupported_parameter"): InvalidRequest,
+    (400, "invalid_function_parameters"): InvalidRequest,
+    (401, "invalid_api_key"): AuthenticationFailed,
+    (404, "model_not_found"): ModelNotFound,
+    (404, None): ModelNotFound,
+    (429, "RateLimitReached"): RateLimited,
+    (400, "content_filter"): ContentFiltered,
+}
+"""Status (the body's own where it came under 200) and code → class."""
+
+
+def choices(body: dict[str, Any]) -> list[dict[str, Any]]:
+    return sorted(body["choices"], key=lambda choice: choice["index"])
+
+
+def spoken(messages: tuple[Message, ...]) -> dict[str, Any]:
+    """What some messages say: text, refusal and calls in their order."""
+    parts = [part for message in messages for part in message.parts]
+    return {
+        "text": "".join(part.text for part in parts if part.kind == "text"),
+        "refusal": "".join(part.text for part in parts if part.kind == "refusal"),
+        "calls": [
+            (call.option_name, call.arguments["input"] if call.raw_arguments is None else call.raw_arguments)
+            for message in messages
+            if (call := message.call)
+        ],
+    }
+
+
+def meant(message: dict[str, Any]) -> dict[str, Any]:
+    """What a message of the wire says, in the same terms."""
+    calls = []
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") or call["custom"]
+        calls.append((function["name"], function["arguments"] if "arguments" in function else function["input"]))
+    if legacy := message.get("function_call"):
+        calls.append((legacy["name"], legacy["arguments"]))
+    return {"text": message.get("content") or "", "refusal": message.get("refusal") or "", "calls": calls}
+
+
+def differences(body: dict[str, Any], reply: Reply) -> Iterator[str]:
+    """Where a reply does not hold what an answer says: its choices, how they ended, and the usage."""
+    found, usage = choices(body), body.get("usage")
+    answers = [(reply.messages, reply.raw_finish_reason, reply.finish_reason)]
+    answers += [(other.messages, other.raw_finish_reason, other.finish_reason) for other in reply.alternatives]
+    yield from unequal(
+        ("choices", [meant(each.get("message") or {}) for each in found], [spoken(each) for each, _, _ in answers]),
+        ("reasons", [each["finish_reason"] for each in found], [raw for _, raw, _ in answers]),
+        ("figures", usage_figures(usage), usage_figures(reply.usage.details)),
+        ("model", body["model"], reply.origin.reported_model or body["model"]),
+        ("id", body["id"], reply.origin.response_id),
+    )
+    for (messages, raw, neutral), choice in zip(answers, found, strict=True):
+        message = choice.get("message") or {}
+        expected = NEUTRAL[raw or ""]
+        if expected == "stop" and message.get("refusal"):
+            expected = "content_filter"
+        elif expected == "stop" and (message.get("tool_calls") or message.get("function_call")):
+            expected = "option_calls"
+        wire_ids = [call["id"] for call in message.get("tool_calls") or ()]
+        ids = [call.call.invocation_id for call in messages if call.call][: len(wire_ids)]
+        yield from unequal(("reason", expected, neutral), ("ids of calls", wire_ids, ids))
+    if usage:
+        yield from unequal(("usage", *figures(usage, reply)))
+
+
+def figures(usage: dict[str, Any], reply: Reply) -> Iterator[list[int | None]]:
+    """The figures that have a neutral name, as the wire and as a reply shows them."""
+    read, made = usage.get("prompt_tokens_details") or {}, usage.get("completion_tokens_details") or {}
+    named = [usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]]
+    yield [*named, read.get("cached_tokens"), made.get("reasoning_tokens")]
+    held = reply.usage
+    named = [held.input_tokens, held.output_tokens, held.total_tokens]
+    yield [*named, held.cache_read_tokens, held.reasoning_tokens]
+
+
+def accumulated(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The choices that a stream's chunks add up to."""
+    found: dict[int, dict[str, Any]] = {}
+    for event in events:
+        for choice in event["choices"]:
+            whole = found.setdefault(choice["index"], {"index": choice["index"], "finish_reason": None, "message": {}})
+            whole["finish_reason"] = choice.get("finish_reason") or whole["finish_reason"]
+            message = whole["message"]
+            for name in ("content", "refusal"):
+                message[name] = message.get(name, "") + (choice["delta"].get(name) or "")
+            for delta in choice["delta"].get("tool_calls") or ():
+                calls = message.setdefault("tool_calls", [])
+                if delta["index"] == len(calls):
+                    calls.append({"id": delta["id"], "function": {"name": delta["function"]["name"], "arguments": ""}})
+                calls[delta["index"]]["function"]["arguments"] += delta["function"].get("arguments") or ""
+    return [found[index] for index in sorted(found)]
+
+
+def added_up(exchange: Exchange) -> dict[str, Any]:
+    """The answer that a stream's chunks add up to: its choices, the usage of the last, the fields beside them."""
+    events = [event for event in exchange.events or () if isinstance(event, dict)]
+    usage = next((event["usage"] for event in reversed(events) if event.get("usage")), None)
+    beside = {name: value for event in events for name, value in event.items() if value is not None}
+    return {**beside, "choices": accumulated(events), "usage": usage}
+
+
+def returned(body: dict[str, Any], reply: Reply) -> Iterator[str]:
+    """Where the assistant's message of the next request is not the one that was received."""
+    first = choices(body)[0].get("message") or {} if body["choices"] else {}
+    rendering = sent_back(CHAT, reply)
+    sent = [item for item in json.loads(rendering.body_bytes)["messages"] if item["role"] == "assistant"]
+    yield from unequal(("messages", min(1, len(reply.messages)), len(sent)))
+    for message in sent:
+        content = message.get("content")
+        refusals = [part["refusal"] for part in content or () if isinstance(part, dict)]
+        text = "" if refusals else content or ""
+        received = [call["id"] for call in first.get("tool_calls") or ()]
+        yield from unequal(
+            ("message", meant(first), {**meant({**message, "content": text}), "refusal": "".join(refusals)}),
+            ("ids of calls", received, [call["id"] for call in message.get("tool_calls", ())][: len(received)]),
+        )
+    yield from unequal(("losses", [], [loss for loss in rendering.losses if not loss.path.endswith(".citations")]))
+
+
+def refusal(exchange: Exchange) -> type[CallError]:
+    """By the status, which is the body's own where it came under 200, and the code."""
+    error = exchange.response["error"]
+    return KINDS[error.get("status") or exchange.status, error["code"]]
+
+
+WIRE = Wire(
+    dialect=CHAT,
+    counts=(339, 148, 17, 504),
+    added_up=added_up,
+    differences=differences,
+    returned=returned,
+    refusal=refusal,
+    restored=partial(restored, "messages"),
+    beside=SAID_OTHERWISE,
+    is_decoded_when_added_up=False,
+)

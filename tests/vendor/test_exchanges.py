@@ -1,0 +1,194 @@
+"""All that vendors' own services returned decodes with nothing lost, streams too, and goes back whole; so do requests.
+
+What is expected is read by walkers that share no code with the plugins, a module a wire.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+import pytest
+import sabir
+from sabir.contract.framing import ServerEvent
+from sabir.errors import CallError, QuotaExceeded
+from sabir.reading.fold import Fold
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.parts import TextPart
+from sabir.vocabulary.reply import Reply
+from sabir_openai.responses_dialect import RESPONSES
+
+from tests.core.constructed import check_constructed
+from tests.rules import check_each
+from tests.vendor import anthropic_support, chat_support, google_support, responses_support
+from tests.vendor.responses_support import TERMINAL, final_response
+from tests.vendor.support import Exchange, Wire, exchanges_of, missing, rendered, said, scope_for, unequal
+
+WIRES = [module.WIRE for module in (chat_support, responses_support, anthropic_support, google_support)]
+each_wire = pytest.mark.parametrize("wire", WIRES, ids=str)
+REMEDY = "mend what decodes or renders it"
+
+
+@each_wire
+def test_every_exchange_is_looked_at(wire: Wire) -> None:
+    """No exchange is left out of the tests below."""
+    streamed = [each for each in wire.answered if each.events is not None]
+    whole = [each for each in wire.answered if each.events is None]
+
+    assert (len(whole), len(streamed), len(wire.refused), len(wire.asked)) == wire.counts
+    assert len(whole) + len(streamed) + len(wire.refused) == len(wire.all)
+
+
+def contents(messages: Iterable[Message]) -> list[str]:
+    """What messages hold but for their ids and origins."""
+    return [repr(each.model_copy(update={"id": "1", "origin": None})) for each in messages]
+
+
+def lost(wire: Wire, exchange: Exchange) -> Iterator[str]:
+    """What an answer says that its reply does not hold."""
+    body, reply = wire.read(exchange)
+    told = {name: value for name, value in body.items() if not wire.fields or name in wire.fields}
+    yield from wire.differences(body, reply)
+    if exchange.events is None or not wire.is_decoded_when_added_up:
+        yield from (f"{path}: {value!r:.80} is nowhere" for path, value in missing(told, reply, wire.beside))
+    else:
+        whole = wire.dialect.decode(json.dumps(body).encode(), scope_for(exchange, wire.dialect.name))
+        bare = [found.model_copy(update={"messages": ()}) for found in (whole, reply)]
+        yield from unequal(("messages", contents(whole.messages), contents(reply.messages)), ("reply", *bare))
+    yield from unequal(("losses", (), reply.losses))
+    yield from unequal(("JSON", reply, Reply.model_validate_json(reply.model_dump_json())))
+    check_constructed(reply)
+
+
+@each_wire
+def test_an_answer_decodes_with_nothing_lost(wire: Wire) -> None:
+    """Laws 2, 8 and 11: each block, argument, citation, signature, figure and reason, of a stream as they add up."""
+    check_each(wire.answered, tagged(partial(lost, wire)), REMEDY)
+
+
+@each_wire
+def test_a_reply_sent_back_keeps_everything(wire: Wire) -> None:
+    """Law 3: what goes back is all of it in its order, to the letter; what cannot go back is a loss."""
+    check_each(wire.answered, tagged(lambda exchange: wire.returned(*wire.read(exchange))), REMEDY)
+
+
+def misread(wire: Wire, exchange: Exchange) -> Iterator[str]:
+    """What an error is not that its body says."""
+    told, headers = exchange.response["error"], {wire.request_id: "req_1"} if wire.request_id else {}
+    status = told.get("status") if exchange.status == 200 else exchange.status or told["code"]
+    try:
+        if exchange.status == 200:  # some services fail so
+            wire.dialect.decode(exchange.body, scope_for(exchange, wire.dialect.name))
+        error = wire.dialect.decode_error(status, headers, exchange.body, wire.dialect.name.partition(".")[0])
+    except CallError as raised:
+        error = raised
+    code = told.get("code") or told["type"]
+    code = told["status"] if isinstance(code, int) else code
+    yield from unequal(("class", wire.refusal(exchange), type(error)), ("status", status, error.status))
+    yield from unequal(("code", code, error.code), ("request", headers.get(wire.request_id), error.request_id))
+    if told["message"].rstrip(".")[:120] not in str(error):
+        yield f"the message became {error}"
+    if wire.dialect.name.startswith("google"):
+        yield from unequal(("retry after", 34.4 if status == 429 else None, error.retry_after))
+
+
+@each_wire
+def test_an_error_body_is_the_error_that_it_says(wire: Wire) -> None:
+    """Wire-rules §6: with its words, code and status."""
+    check_each(wire.refused, tagged(partial(misread, wire)), REMEDY)
+
+
+def changed(wire: Wire, exchange: Exchange) -> Iterator[str]:
+    """Where a request does not go back as it was stored."""
+    request = exchange.request or {}
+    history = sabir.dialect(wire.dialect.name).decode_history(request)
+    body, losses = rendered(wire.dialect.name, history, exchange.host)
+    yield from unequal(("request", *wire.restored(request, body, history, losses)))
+
+
+@each_wire
+def test_a_stored_request_goes_back_as_it_was(wire: Wire) -> None:
+    """Laws 2 and 3 for what was stored elsewhere: what is not in the rendering is in the losses."""
+    check_each(wire.asked, tagged(partial(changed, wire)), REMEDY)
+
+
+def tagged(faults):
+    """The faults of an exchange, each beginning with its id."""
+    return lambda exchange: (f"{exchange}: {fault}" for fault in faults(exchange))
+
+
+def cited(exchange: Exchange) -> Iterator[str]:
+    """Citations that do not enclose what names their site."""
+    body, reply = chat_support.WIRE.read(exchange)
+    text = next(part for part in said(reply) if isinstance(part, TextPart))
+    annotations = body["choices"][0]["message"]["annotations"]
+    yield from unequal(("sources", annotations, [citation.source for citation in text.citations]))
+    for each in text.citations:
+        if str(each.url) not in text.text[each.start : each.end]:
+            yield f"{each.url} is not in {text.text[each.start : each.end]!r}"
+
+
+def grounded(exchange: Exchange) -> Iterator[str]:
+    """Grounding whose segment is not what is cited, or that is missing: bytes, one off at times, become characters."""
+    response, reply = google_support.WIRE.read(exchange)
+    citations = [(part.text, each) for part in said(reply) if isinstance(part, TextPart) for each in part.citations]
+    found = [(each.source["support"], text[each.start : each.end]) for text, each in citations]
+    yield from unequal(("cited", [support["segment"]["text"] for support, _ in found], [words for _, words in found]))
+    for support in google_support.supports(response):
+        if support not in [each for each, _ in found]:
+            yield f"{support} is cited nowhere"
+
+
+@pytest.mark.parametrize(
+    ("wire", "feature", "faults"),
+    [(chat_support.WIRE, "citations", cited), (google_support.WIRE, "grounding", grounded)],
+    ids=str,
+)
+def test_citations_point_at_their_place_in_the_text(wire: Wire, feature: str, faults) -> None:
+    """Offsets are characters."""
+    check_each([each for each in wire.answered if feature in each.features], tagged(faults), REMEDY)
+
+
+APART = [each for each in exchanges_of(RESPONSES.name) if responses_support.has_its_own_tests(each)]
+UNMADE = [each for each in APART if each.events is None]
+FAILED = [each for each in APART if each.events is not None]
+
+
+def test_an_answer_that_is_not_made_yet_is_none() -> None:
+    """The vendor holds it under its id, and makes it in the background."""
+    assert len(UNMADE) == 4
+    for exchange in UNMADE:
+        with pytest.raises(CallError, match=exchange.response["id"]):
+            RESPONSES.decode(exchange.body, scope_for(exchange, RESPONSES.name))
+
+
+@pytest.mark.parametrize("skipped", ["", "error"])
+def test_a_stream_that_fails_raises_what_it_reports(skipped: str) -> None:
+    """Whether the `error` event is there or `response.failed` alone."""
+    (exchange,) = FAILED
+    decoder = RESPONSES.decoder(scope_for(exchange, RESPONSES.name))
+    told = [wire for wire in exchange.events or [] if wire["type"] != skipped]
+
+    with pytest.raises(QuotaExceeded, match="exceeded your current quota"):
+        for wire in told:
+            list(decoder.feed(ServerEvent(json.dumps(wire))))
+
+
+def told_late(exchange: Exchange) -> Iterator[str]:
+    """Where a stream of which some events are missing folds to another reply than its final response."""
+    scope = scope_for(exchange, RESPONSES.name)
+    whole = RESPONSES.decode(json.dumps(final_response(exchange.events or [])).encode(), scope)
+    for is_told in (
+        lambda event: event["type"] in TERMINAL,
+        lambda event: event["type"] not in ("response.output_item.done", "response.output_item.added"),
+    ):
+        folded, decoder = Fold(scope), RESPONSES.decoder(scope)
+        for wire in filter(is_told, exchange.events or []):
+            for event in decoder.feed(ServerEvent(json.dumps(wire))):
+                folded.feed(event)
+        yield from unequal(("messages", contents(whole.messages), contents(folded.reply().messages)))
+
+
+def test_a_stream_that_only_its_final_response_tells_of_folds_alike() -> None:
+    """Law 8: an item that no event of its own ended is read from the final response."""
+    streamed = [each for each in responses_support.WIRE.answered if each.events is not None]
+    check_each(streamed, tagged(told_late), REMEDY)

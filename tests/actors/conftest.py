@@ -28,7 +28,6 @@ def other(store: SQLiteStore, tmp_path: Path) -> Iterator[SQLiteStore]:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at what others said many times a second."""
     monkeypatch.setattr("sabir_actors.running.LOOK", 0.01)
-    monkeypatch.setattr("sabir_actors.running.LOST", 0.05)
     monkeypatch.setattr("sabir_actors.running.SWEEP", 1)
 
 

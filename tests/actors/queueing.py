@@ -17,6 +17,8 @@ class Hall:
 
     def __init__(self) -> None:
         self.put: list[tuple[str, str]] = []
+        self.given: dict[str, object] = {}
+        """Run → whom it was given to last."""
         self.is_away = False
 
     def seat(self, *, performs: bool = True) -> "Seat":
@@ -49,7 +51,13 @@ class Seat:
     def begin(self, number: int = -1) -> "asyncio.Future[None]":
         """Perform a run that was put, the latest if no other is said."""
         assert self.perform is not None
-        self.performing.append(asyncio.ensure_future(self.perform(*self.hall.put[number])))
+        (thread_id, run), mine = self.hall.put[number], object()
+        self.hall.given[run] = mine
+
+        async def is_given() -> bool:
+            return self.hall.given[run] is mine
+
+        self.performing.append(asyncio.ensure_future(self.perform(thread_id, run, is_given)))
         return self.performing[-1]
 
 

@@ -3,9 +3,12 @@
 import asyncio
 import logging
 from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
 from sabir_actors import AEIOUY, ActorError, ActorSystem, Chain, Phase, ThreadClient
+from sabir_actors.state import What
+from sabir_actors.thread import Thread
 from sabir_session import SQLiteStore
 
 from tests.actors.queueing import Hall, Processes
@@ -66,6 +69,29 @@ async def test_a_thread_that_is_paused_before_its_run_is_performed_is_left(proce
     assert model.asked == list(AEIOUY)
 
 
+async def test_a_run_whose_thread_has_another_by_now_does_not_take_it(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Paused and resumed in the moment before the first run takes the thread: it is the second run's, of a process that
+    lives, and no question is asked twice."""
+    (_, late, slow), (system, seat, model) = await processes.worker(), await processes.worker()
+    thread_id, record = await started(system), Thread.record
+
+    def steered(thread: Thread, what: What, said: dict[str, Any], *more: Any) -> None:
+        if what == "taken" and len(processes.hall.put) == 1:
+            steering = Thread(thread_id, processes.store)
+            record(steering, "paused", {})
+            record(steering, "resumed", {"by": None, "run": f"{thread_id}.2"})
+            processes.hall.put.append((thread_id, f"{thread_id}.2"))
+        record(thread, what, said, *more)
+
+    monkeypatch.setattr(Thread, "record", steered)
+    await late.begin()
+    await seat.begin()
+    assert not slow.asked and model.asked == list(AEIOUY)
+    assert processes.events(thread_id) == ["created", "started", "paused", "resumed", "taken", *AEIOUY, "completed"]
+
+
 async def test_a_run_that_is_given_to_two_processes_is_recorded_by_the_later_one(processes: Processes) -> None:
     """The first was taken for dead: it records nothing from then on, and its run ends."""
     system = await processes.asker()
@@ -79,6 +105,17 @@ async def test_a_run_that_is_given_to_two_processes_is_recorded_by_the_later_one
     assert processes.length(thread_id) == length
     assert (slow.asked, fast.asked) == (["action"], list(AEIOUY))
     assert processes.events(thread_id) == ["created", "started", "taken", "taken", *AEIOUY, "completed"]
+
+
+async def test_a_run_that_was_given_to_another_process_before_it_took_its_thread_takes_it_no_more(
+    processes: Processes,
+) -> None:
+    """As a worker that was stopped, and wakes: the queue is asked before the thread is taken from who has it."""
+    (system, late, slow), (_, seat, model) = await processes.worker(), await processes.worker()
+    thread_id = await started(system)
+    await asyncio.gather(late.begin(), seat.begin())
+    assert not slow.asked and model.asked == list(AEIOUY)
+    assert processes.events(thread_id) == ["created", "started", "taken", *AEIOUY, "completed"]
 
 
 async def test_a_run_that_is_cancelled_is_unfinished_for_another_process(processes: Processes) -> None:

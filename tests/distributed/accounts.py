@@ -39,16 +39,8 @@ def user_key() -> Key:
 def with_creds(file: Path) -> str:
     """Write a .creds file; give the configuration of a server that lets its user in."""
     operator, account, user = Key(nkeys.PREFIX_BYTE_OPERATOR), Key(nkeys.PREFIX_BYTE_ACCOUNT), user_key()
-    limits = {
-        "subs": -1,
-        "data": -1,
-        "payload": -1,
-        "conn": -1,
-        "leaf": -1,
-        "imports": -1,
-        "exports": -1,
-        "wildcards": True,
-    }
+    bounds = ("subs", "data", "payload", "conn", "leaf", "imports", "exports")
+    limits = {**dict.fromkeys(bounds, -1), "wildcards": True}
     trusted = operator.token(operator, "operator", type="operator")
     served = operator.token(account, "account", type="account", limits=limits)
     allowed = account.token(user, "user", type="user", subs=-1, data=-1, payload=-1)

@@ -6,10 +6,9 @@ from itertools import count
 import pytest
 from nats import connect
 from nats.aio.client import Client
-from sabir_distributed import DistributedRunner, Worker
 
 from tests.distributed.contexts import Desk
-from tests.distributed.support import QUICK, Caller, Gate
+from tests.distributed.support import QUICK, Caller, Gate, Place
 from tests.servers.shared_nats import nats
 
 __all__ = ["nats"]
@@ -29,9 +28,15 @@ def name() -> str:
 
 
 @pytest.fixture
-async def desk(url: str, name: str) -> AsyncIterator[Desk]:
+def place(url: str, name: str) -> Place:
+    """The server, and that name."""
+    return Place(url, name)
+
+
+@pytest.fixture
+async def desk(place: Place) -> AsyncIterator[Desk]:
     """A context at a worker."""
-    async with Worker(Desk, url, name=name), DistributedRunner(url, name=name, settings=QUICK) as runner:
+    async with place.worker(Desk), place.runner(QUICK) as runner:
         yield Desk(runner)
 
 

@@ -1,6 +1,7 @@
 """What these tests start and wait for: `sabir worker` processes, gates, events with a deadline."""
 
 import asyncio
+import json
 import re
 import subprocess
 import sysconfig
@@ -13,11 +14,11 @@ from typing import Any, TypeVar
 import sabir
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from sabir_distributed import CallSettings, Worker
+from sabir_distributed import CallSettings, DistributedRunner, Worker, WorkerSettings
 from sabir_distributed.envelopes import Cancelled, Reply, Request, Sought, decode_reply, encode
 from sabir_runtime import BaseContext, BaseRunner, Batch, BoundPolicy
 
-from tests.distributed.contexts import Names
+from tests.distributed.contexts import Names, echo
 
 ROOT = Path(__file__).parents[2]
 DEADLINE = 20.0
@@ -25,6 +26,28 @@ DEADLINE = 20.0
 QUICK = CallSettings(timeout=DEADLINE, acceptance=0.4, silence=0.4, patience=0.3)
 """For tests in which somebody falls silent."""
 Came = TypeVar("Came")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A server, and a name under which no other test's workers listen."""
+
+    url: str
+    name: str
+
+    def worker(self, context: Callable[[Any], BaseContext], settings: WorkerSettings | None = None) -> Worker:
+        """A worker there."""
+        return Worker(context, self.url, name=self.name, settings=settings)
+
+    def runner(self, settings: CallSettings | None = None) -> DistributedRunner:
+        """A runner for the context there."""
+        return DistributedRunner(self.url, name=self.name, settings=settings)
+
+
+def body_of(name: str, policy: str = "echo", **changes: Any) -> bytes:
+    """A request as a stranger may write it."""
+    request = {"schema": 1, "id": "r1", "context": name, "policy": policy, "observations": [], "seconds_left": 5}
+    return json.dumps({**request, **changes}).encode()
 
 
 async def soon(awaited: Awaitable[Came]) -> Came:
@@ -59,11 +82,35 @@ class Gate:
         """A context whose one policy waits here."""
         return Gated(runner, self)
 
+    def with_echo(self, runner: BaseRunner) -> "Gated":
+        """The same with a policy that says what was said."""
+        made = self.context(runner)
+        made.echo = made._bind(echo)
+        return made
+
+
+class Own(BaseContext):
+    """A context of whatever policies it is given."""
+
+    def __init__(self, runner: BaseRunner, **policies: Callable[..., Any]) -> None:
+        super().__init__(runner)
+        for name, policy in policies.items():
+            setattr(self, name, self._bind(policy))
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name)
+
+
+def own(**policies: Callable[..., Any]) -> Callable[[BaseRunner], Own]:
+    """What makes a context of these policies."""
+    return lambda runner: Own(runner, **policies)
+
 
 class Gated(BaseContext):
     """A context with a policy that waits at a gate."""
 
     wait: BoundPolicy
+    echo: BoundPolicy
 
     def __init__(self, runner: BaseRunner, gate: Gate | None = None) -> None:
         super().__init__(runner)

@@ -20,11 +20,11 @@ from sabir_distributed import (
     WorkerSettings,
 )
 from sabir_distributed.addresses import read_addresses
-from sabir_runtime import BaseContext, BaseRunner, BoundPolicy
+from sabir_runtime import BaseRunner
 
 from tests.distributed.accounts import user_key, with_creds
 from tests.distributed.contexts import Desk, echo
-from tests.distributed.support import QUICK, ROOT, Gate, Gated, soon, until, worker_process
+from tests.distributed.support import QUICK, ROOT, Gate, Gated, own, soon, until, worker_process
 from tests.servers.nats import nats_server
 
 PASSWORD = "open-sesame"
@@ -54,18 +54,30 @@ async def ask(url: str, access: Access | None = None) -> str:
         return (await soon(Desk(runner).echo("x")))[0].text
 
 
-async def test_a_user_comes_with_a_password_of_a_file(password_file: Path) -> None:
-    """Neither of which stands on a command line."""
-    with nats_server(configuration=ASKS) as url:
-        assert await ask(url, Access(user="ada", password_file=password_file)) == "x"
-
-
-async def test_a_user_comes_with_the_variables_of_nats_own_commands(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is given then."""
-    monkeypatch.setenv("NATS_USER", "ada")
-    monkeypatch.setenv("NATS_PASSWORD", PASSWORD)
-    with nats_server(configuration=ASKS) as url:
-        assert await ask(url) == "x"
+@pytest.mark.parametrize("by", ["file", "variable"])
+@pytest.mark.parametrize("kind", ["password_file", "token_file", "nkey", "creds"])
+async def test_credentials_are_read_of_a_file_or_by_the_variables_of_nats_own_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, by: str
+) -> None:
+    """None of which stands on a command line; the seed of an nkey signs what the server asks, and is never sent."""
+    file, key = tmp_path / "secret", user_key()
+    written, asked = {
+        "password_file": (f"{PASSWORD}\n", ASKS),
+        "token_file": (PASSWORD, f'authorization {{ token: "{PASSWORD}" }}'),
+        "nkey": (f"{key.seed.decode()}\n", f"authorization {{ users: [ {{ nkey: {key.public} }} ] }}"),
+        "creds": ("", ""),
+    }[kind]
+    file.write_text(written, "utf-8")
+    asked = asked or with_creds(file)
+    variables = {"password_file": ("PASSWORD", PASSWORD), "token_file": ("TOKEN", PASSWORD)}
+    user = {"user": "ada"} if kind == "password_file" else {}
+    access = Access.model_validate({kind: file, **user} if by == "file" else {})
+    if by == "variable":
+        name, value = variables.get(kind, (kind.upper(), str(file)))
+        for each, said in {name: value, **{each.upper(): said for each, said in user.items()}}.items():
+            monkeypatch.setenv(f"NATS_{each}", said)
+    with nats_server(configuration=asked) as url:
+        assert await ask(url, access) == "x"
 
 
 async def test_what_the_url_holds_comes_before_the_variables(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,35 +85,6 @@ async def test_what_the_url_holds_comes_before_the_variables(monkeypatch: pytest
     monkeypatch.setenv("NATS_CREDS", "/nowhere")
     with nats_server(configuration=ASKS) as url:
         assert await ask(url.replace("://", f"://ada:{PASSWORD}@")) == "x"
-
-
-@pytest.mark.parametrize("by", ["file", "variable"])
-async def test_a_token_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
-    """Of a file, or of a variable."""
-    (tmp_path / "token").write_text(PASSWORD, "utf-8")
-    access = Access(token_file=tmp_path / "token") if by == "file" else Access()
-    if by == "variable":
-        monkeypatch.setenv("NATS_TOKEN", PASSWORD)
-    with nats_server(configuration=f'authorization {{ token: "{PASSWORD}" }}') as url:
-        assert await ask(url, access) == "x"
-
-
-@pytest.mark.parametrize("by", ["file", "variable"])
-async def test_an_nkey_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
-    """Its seed signs what the server asks, and is never sent."""
-    key, file = user_key(), tmp_path / "seed"
-    file.write_bytes(key.seed + b"\n")
-    if by == "variable":
-        monkeypatch.setenv("NATS_NKEY", str(file))
-    with nats_server(configuration=f"authorization {{ users: [ {{ nkey: {key.public} }} ] }}") as url:
-        assert await ask(url, Access(nkey=file) if by == "file" else None) == "x"
-
-
-async def test_a_creds_file_is_read(tmp_path: Path) -> None:
-    """A JWT of an account, and its seed."""
-    file = tmp_path / "desk.creds"
-    with nats_server(configuration=with_creds(file)) as url:
-        assert await ask(url, Access(creds=file)) == "x"
 
 
 async def test_whoever_has_no_credentials_is_told_so_at_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -200,21 +183,16 @@ def encrypted(files: Path) -> Iterator[str]:
         yield f"tls://{url.partition('://')[2]}"
 
 
-async def test_a_connection_is_encrypted_and_both_sides_show_certificates(encrypted: str, files: Path) -> None:
-    """As the server asks."""
-    access = Access(ca=files / "ca.pem", cert=files / "client.pem", key=files / "client.key")
-
-    assert await ask(encrypted, access) == "x"
-
-
-async def test_certificates_come_from_variables_too(
-    encrypted: str, files: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("by", ["file", "variable"])
+async def test_a_connection_is_encrypted_and_both_sides_show_certificates(
+    encrypted: str, files: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
-    """Those of NATS' own commands."""
-    for name, file in (("CA", "ca.pem"), ("CERT", "client.pem"), ("KEY", "client.key")):
-        monkeypatch.setenv(f"NATS_{name}", str(files / file))
+    """As the server asks; the variables are those of NATS' own commands."""
+    given = {"ca": files / "ca.pem", "cert": files / "client.pem", "key": files / "client.key"}
+    for name, file in given.items() if by == "variable" else ():
+        monkeypatch.setenv(f"NATS_{name.upper()}", str(file))
 
-    assert await ask(encrypted) == "x"
+    assert await ask(encrypted, Access.model_validate(given if by == "file" else {})) == "x"
 
 
 @pytest.mark.parametrize("given", [{}, {"ca": "ca.pem"}], ids=["nothing", "no certificate of one's own"])
@@ -297,16 +275,8 @@ def of(user: str, folder: Path) -> Access:
     return Access(user=user, password_file=folder / user)
 
 
-class Shouting(BaseContext):
-    """As the page's: with a policy that its caller may run, and one that it may not."""
-
-    shout: BoundPolicy
-    whisper: BoundPolicy
-
-    def __init__(self, runner: BaseRunner) -> None:
-        super().__init__(runner)
-        self.shout = self._bind(echo)
-        self.whisper = self._bind(echo)
+SHOUTING = own(shout=echo, whisper=echo)
+"""As the page's: with a policy that its caller may run, and one that it may not."""
 
 
 class Waiting(Gated):
@@ -349,17 +319,17 @@ async def test_a_subject_that_is_not_allowed_is_said_at_once(restricted: tuple[s
     url, folder = restricted
     serving, calling = WorkerSettings(access=of("desk", folder)), CallSettings(access=of("alice", folder))
     told = 'refuses: nats: permissions violation for {} to "{}.*"; give its user these permissions'
-    async with Worker(Shouting, url, name="Desk", settings=serving):
+    async with Worker(SHOUTING, url, name="Desk", settings=serving):
         inbox = calling.model_copy(update={"inbox": "_INBOX.alice"})
         async with DistributedRunner(url, name="Desk", settings=inbox) as runner:
             with pytest.raises(AccessRefused, match=told.format("publish", "sabir.desk.whisper")):
-                await soon(Shouting(runner).whisper("x"))
-            assert (await soon(Shouting(runner).shout("x")))[0].text == "x"
+                await soon(SHOUTING(runner).whisper("x"))
+            assert (await soon(SHOUTING(runner).shout("x")))[0].text == "x"
     async with DistributedRunner(url, name="Desk", settings=calling) as runner:
         with pytest.raises(AccessRefused, match=told.format("subscription", "_inbox")):
-            await soon(Shouting(runner).shout("x"))
+            await soon(SHOUTING(runner).shout("x"))
     with pytest.raises(AccessRefused, match=told.format("subscription", "sabir-all.other")):
-        await soon(Worker(Shouting, url, name="Other", settings=serving).run())
+        await soon(Worker(SHOUTING, url, name="Other", settings=serving).run())
 
 
 async def test_a_call_that_may_not_go_to_the_worker_that_would_take_it_ends_so() -> None:

@@ -9,37 +9,35 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from sabir_distributed import DistributedRunner, Worker
+from sabir_distributed import Worker
 from sabir_distributed.command import _run, load_context
 from sabir_runtime import RuntimeFault
 
 from tests.cli.command import SCRIPT, error_line, run
 from tests.distributed.contexts import Desk
-from tests.distributed.support import ROOT, soon, until, worker_process
+from tests.distributed.support import ROOT, Place, soon, until, worker_process
 from tests.servers.nats import nats_server
 
 
-async def test_a_process_answers_requests(url: str, name: str) -> None:
+async def test_a_process_answers_requests(place: Place) -> None:
     """RN-30: the policies of the context that the command line names."""
-    with worker_process(url, name, "--concurrency", "3") as worker:
-        async with DistributedRunner(url, name=name) as runner:
+    with worker_process(place.url, place.name, "--concurrency", "3") as worker:
+        async with place.runner() as runner:
             (said,) = await soon(Desk(runner).work("x", number=7))
 
     assert said.text == f"7 {worker.pid}"
 
 
 @pytest.mark.parametrize("word", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_lets_it_finish_its_work_first(
-    url: str, name: str, tmp_path: Path, word: signal.Signals
-) -> None:
+async def test_a_signal_lets_it_finish_its_work_first(place: Place, tmp_path: Path, word: signal.Signals) -> None:
     """Drain: it takes no more, answers what it has, and leaves with 0."""
-    with worker_process(url, name) as worker:
-        async with DistributedRunner(url, name=name) as runner:
+    with worker_process(place.url, place.name) as worker:
+        async with place.runner() as runner:
             ctx = Desk(runner)
             asked = asyncio.ensure_future(ctx.hold("x", folder=str(tmp_path)))
             await until(lambda: list(tmp_path.glob("*.started")))
             os.kill(worker.pid, word)
-            async with Worker(Desk, url, name=name):
+            async with place.worker(Desk):
                 await until_another_takes(ctx)
                 assert worker.process.poll() is None
                 (tmp_path / "go").touch()
@@ -57,26 +55,6 @@ async def until_another_takes(ctx: Desk) -> None:
             said = await asyncio.gather(*(ctx.work("x", number=number) for number in range(30)))
             if {message.text.split()[1] for (message,) in said} == {str(os.getpid())}:
                 return
-
-
-async def test_a_second_signal_gives_its_work_to_another(url: str, name: str, tmp_path: Path) -> None:
-    """Whoever sends it twice does not want to wait for the drain."""
-    with worker_process(url, name, "--drain", "1000") as worker:
-        async with DistributedRunner(url, name=name) as runner:
-            ctx = Desk(runner)
-            asked = asyncio.ensure_future(ctx.hold("x", folder=str(tmp_path)))
-            await until(lambda: list(tmp_path.glob("*.started")))
-            os.kill(worker.pid, signal.SIGTERM)
-            async with Worker(Desk, url, name=name):
-                await until_another_takes(ctx)
-                os.kill(worker.pid, signal.SIGTERM)
-                await until(lambda: len(list(tmp_path.glob("*.started"))) == 2)
-                (tmp_path / "go").touch()
-                (said,) = await soon(asked)
-            await until(lambda: worker.process.poll() is not None)
-
-    assert said.text == str(os.getpid())
-    assert worker.process.returncode == 0
 
 
 async def test_a_signal_ends_the_search_for_a_server() -> None:
@@ -98,7 +76,6 @@ async def test_a_signal_ends_the_search_for_a_server() -> None:
         ("tests.distributed.support:DEADLINE", "has no context 'DEADLINE'"),
         ("tests.distributed.contexts:hold", "serves contexts, not the async function 'hold'; give it a class"),
         ("tests.distributed.support:worker_process", "cannot make 'worker_process' with a runner alone: missing a"),
-        ("tests.distributed.test_worker:Needy", "cannot make 'Needy' with a runner alone: missing a required argument"),
         ("tests.distributed.support:Gate", "serves contexts, not the class 'Gate'; give it a class"),
     ],
 )
@@ -163,12 +140,3 @@ def test_a_worker_says_that_it_looks_for_its_server_and_that_it_found_it(name: s
     assert re.fullmatch(f"sabir worker: cannot reach {re.escape(free)}: {reason}", searching)
     assert found == f"sabir worker: connected to {free}\n"
     assert listening.endswith(f"({free})\n")
-
-
-def test_help_says_what_it_does() -> None:
-    """The function's docstring is the help page."""
-    finished = run("worker", "--help")
-
-    assert finished.returncode == 0
-    assert b"Answer requests for a context's policies." in finished.stdout
-    assert isinstance(finished, subprocess.CompletedProcess)

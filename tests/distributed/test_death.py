@@ -8,19 +8,19 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from sabir_distributed import CallSettings, DistributedRunner, NoServer, NoWorkers, Worker, WorkerLost, WorkerSettings
+from sabir_distributed import CallSettings, DistributedRunner, NoServer, NoWorkers, Worker, WorkerSettings
 
 from tests.distributed.contexts import Desk
-from tests.distributed.support import DEADLINE, QUICK, Gate, Gated, WorkerProcess, soon, until, worker_process
+from tests.distributed.support import DEADLINE, QUICK, Gate, Gated, Place, WorkerProcess, soon, until, worker_process
 from tests.servers.nats import nats_server
 
 PATIENT = QUICK.model_copy(update={"patience": DEADLINE})
 
 
 @pytest.fixture
-def worker(url: str, name: str) -> Iterator[WorkerProcess]:
+def worker(place: Place) -> Iterator[WorkerProcess]:
     """A worker in a process of its own."""
-    with worker_process(url, name) as worker:
+    with worker_process(place.url, place.name) as worker:
         yield worker
 
 
@@ -31,10 +31,10 @@ def started(folder: Path) -> set[int]:
 
 @pytest.mark.parametrize("when", ["at once", "accepted"])
 async def test_a_request_of_a_killed_worker_is_answered_by_another(
-    url: str, name: str, worker: WorkerProcess, tmp_path: Path, when: str
+    place: Place, worker: WorkerProcess, tmp_path: Path, when: str
 ) -> None:
     """SIGKILL in the middle of a policy: as soon as it began, or after the caller knew who was at it."""
-    async with DistributedRunner(url, name=name, settings=PATIENT) as runner:
+    async with place.runner(PATIENT) as runner:
         asked = asyncio.ensure_future(Desk(runner).hold("x", folder=str(tmp_path)))
         await until(lambda: started(tmp_path) == {worker.pid})
         if when == "accepted":
@@ -43,7 +43,7 @@ async def test_a_request_of_a_killed_worker_is_answered_by_another(
             await until(lambda: pending.worker == worker.id)
 
         os.kill(worker.pid, signal.SIGKILL)
-        async with Worker(Desk, url, name=name):
+        async with place.worker(Desk):
             await until(lambda: started(tmp_path) == {worker.pid, os.getpid()})
             (tmp_path / "go").touch()
             (said,) = await soon(asked)
@@ -52,15 +52,15 @@ async def test_a_request_of_a_killed_worker_is_answered_by_another(
 
 
 async def test_a_frozen_worker_is_as_good_as_dead_and_its_late_answer_is_dropped(
-    url: str, name: str, worker: WorkerProcess, tmp_path: Path
+    place: Place, worker: WorkerProcess, tmp_path: Path
 ) -> None:
     """Its connection stands, so only its silence tells; when it wakes it is told that nobody waits."""
-    async with DistributedRunner(url, name=name, settings=PATIENT) as runner:
+    async with place.runner(PATIENT) as runner:
         ctx = Desk(runner)
         asked = asyncio.ensure_future(ctx.hold("x", folder=str(tmp_path)))
         await until(lambda: started(tmp_path) == {worker.pid})
         os.kill(worker.pid, signal.SIGSTOP)
-        async with Worker(Desk, url, name=name):
+        async with place.worker(Desk):
             await until(lambda: os.getpid() in started(tmp_path))
             (tmp_path / "go").touch()
             (said,) = await soon(asked)
@@ -71,37 +71,11 @@ async def test_a_frozen_worker_is_as_good_as_dead_and_its_late_answer_is_dropped
     assert [message.text for (message,) in again] == [str(number) for number in range(50)]
 
 
-async def test_a_request_whose_workers_all_fall_silent_fails_by_name(url: str, name: str) -> None:
-    """WorkerLost: a request that kills what it meets is not given to every worker that there is."""
-    gate = Gate()
-    mute = WorkerSettings(accept_after=1000)
-    async with Worker(gate.context, url, name=name, settings=mute):
-        settings = QUICK.model_copy(update={"acceptance": 0.05, "attempts": 2})
-        async with DistributedRunner(url, name=name, settings=settings) as runner:
-            with pytest.raises(WorkerLost, match=rf"policy 'wait' of '{name}': 2 workers in turn fell silent"):
-                await soon(Gated(runner).wait("x"))
-            await until(lambda: gate.cancelled)
-
-    assert gate.began == ["x"]  # the same worker, asked twice under the same id
-
-
-async def test_when_the_last_worker_is_killed_the_caller_hears_that_there_is_none(
-    url: str, name: str, worker: WorkerProcess, tmp_path: Path
-) -> None:
-    """Nothing waits for ever."""
-    async with DistributedRunner(url, name=name, settings=QUICK) as runner:
-        asked = asyncio.ensure_future(Desk(runner).hold("x", folder=str(tmp_path)))
-        await until(lambda: started(tmp_path))
-        os.kill(worker.pid, signal.SIGKILL)
-        with pytest.raises(NoWorkers, match=r"no worker answers"):
-            await soon(asked)
-
-
-async def test_a_worker_whose_caller_died_stops_when_the_time_is_over(url: str, name: str) -> None:
+async def test_a_worker_whose_caller_died_stops_when_the_time_is_over(place: Place) -> None:
     """A caller that is killed cancels nothing; its request carried its time."""
     gate = Gate()
-    async with Worker(gate.context, url, name=name):
-        runner = DistributedRunner(url, name=name, settings=CallSettings(timeout=0.6))
+    async with place.worker(gate.context):
+        runner = place.runner(CallSettings(timeout=0.6))
         asked = asyncio.ensure_future(Gated(runner).wait("x"))
         await until(lambda: gate.began)
         assert runner._caller is not None

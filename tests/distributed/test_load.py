@@ -6,10 +6,10 @@ import signal
 from collections import Counter
 from contextlib import ExitStack
 
-from sabir_distributed import CallSettings, DistributedRunner
+from sabir_distributed import CallSettings
 
 from tests.distributed.contexts import Desk
-from tests.distributed.support import soon, worker_process
+from tests.distributed.support import Place, worker_process
 
 REQUESTS = 10_000
 WORKERS = 4
@@ -21,7 +21,7 @@ JOINED_BEFORE = 7_500
 SETTINGS = CallSettings(timeout=60, acceptance=2, silence=2, patience=20)
 
 
-async def test_a_killed_and_an_added_worker_lose_nothing_and_repeat_nothing(url: str, name: str) -> None:
+async def test_a_killed_and_an_added_worker_lose_nothing_and_repeat_nothing(place: Place) -> None:
     """RN-28, RN-30: each call has its own answer, once; others do a killed worker's work, a new one takes its share."""
     answers: Counter[int] = Counter()
     takers: Counter[int] = Counter()
@@ -42,17 +42,17 @@ async def test_a_killed_and_an_added_worker_lose_nothing_and_repeat_nothing(url:
                 reached[len(answers)].set()
 
     with ExitStack() as processes:
-        workers = [processes.enter_context(worker_process(url, name)) for _ in range(WORKERS)]
+        workers = [processes.enter_context(worker_process(place.url, place.name)) for _ in range(WORKERS)]
 
         async def disturb() -> int:
             await reached[KILLED_AFTER].wait()
             os.kill(workers[0].pid, signal.SIGKILL)
             await reached[ADDED_AFTER].wait()
-            added = await asyncio.to_thread(processes.enter_context, worker_process(url, name))
+            added = await asyncio.to_thread(processes.enter_context, worker_process(place.url, place.name))
             joined.set()
             return added.pid
 
-        async with DistributedRunner(url, name=name, settings=SETTINGS) as runner:
+        async with place.runner(SETTINGS) as runner:
             ctx = Desk(runner)
             async with asyncio.timeout(120):
                 added, *_ = await asyncio.gather(disturb(), *(ask(ctx) for _ in range(CALLERS)))
@@ -63,20 +63,3 @@ async def test_a_killed_and_an_added_worker_lose_nothing_and_repeat_nothing(url:
     assert takers.total() == REQUESTS
     assert set(takers) == {added, *(worker.pid for worker in workers)}
     assert takers[workers[0].pid] < min(takers[worker.pid] for worker in workers[1:])
-
-
-async def test_what_a_dead_worker_had_in_hand_is_asked_for_again(url: str, name: str) -> None:
-    """The load above kills a worker with work in hand: here it certainly has some."""
-    with worker_process(url, name) as doomed:
-        async with DistributedRunner(url, name=name, settings=SETTINGS) as runner:
-            ctx = Desk(runner)
-            os.kill(doomed.pid, signal.SIGSTOP)
-            asked = [asyncio.ensure_future(ctx.work("x", number=number)) for number in range(20)]
-            while runner._caller is None or sum(each.sending for each in runner._caller._pending.values()) < len(asked):
-                await asyncio.sleep(0)
-            await runner._caller.connection.flush()
-            os.kill(doomed.pid, signal.SIGKILL)
-            with worker_process(url, name) as heir:
-                said = await soon(asyncio.gather(*asked))
-
-    assert [message.text for (message,) in said] == [f"{number} {heir.pid}" for number in range(20)]

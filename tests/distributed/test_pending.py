@@ -1,7 +1,6 @@
 """What a caller does with what it hears: wait on, pause, hand over, give up; and that it takes one answer."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 import sabir
@@ -14,6 +13,7 @@ from tests.distributed.support import QUICK, soon, until
 
 ANSWER = Answered(id="r1", worker="w1", result=(sabir.assistant("done"),))
 OTHER = Answered(id="r1", worker="w2", result=(sabir.assistant("done again"),))
+FAILED = Failed(id="r1", worker="w1", error=Fault(type="Boom", message="no", raised_by="policy"))
 BUSY, RELEASED = Busy(id="r1", worker="w1"), Released(id="r1", worker="w1")
 ACCEPTED = Accepted(id="r1", worker="w1", every=0.01)
 WILLING = Willing(id="r1", worker="w2")
@@ -45,22 +45,14 @@ class Workers:
         return len(self.left)
 
 
-async def test_an_answer_ends_it() -> None:
-    """One request, one reply."""
-    workers = Workers((ANSWER,))
+@pytest.mark.parametrize("script", [(ANSWER,), (FAILED,), (ANSWER, OTHER)], ids=["answer", "failure", "two answers"])
+async def test_the_first_end_ends_it(script: tuple[Ending, ...]) -> None:
+    """One request, one reply: what the policy raised is no reason to ask another, and nobody gets two answers."""
+    workers = Workers(script)
 
-    assert await workers.carry() is ANSWER
+    assert await workers.carry() is script[0]
     assert workers.sent == 1
     assert not workers.pending.may_run_elsewhere
-
-
-async def test_a_failure_is_an_end_too() -> None:
-    """What the policy raised is no reason to ask another."""
-    failed = Failed(id="r1", worker="w1", error=Fault(type="Boom", message="no", raised_by="policy"))
-    workers = Workers((failed,))
-
-    assert await workers.carry() is failed
-    assert workers.sent == 1
 
 
 @pytest.mark.parametrize("reply", [BUSY, Nobody()], ids=["busy", "nobody"])
@@ -87,9 +79,10 @@ async def test_the_first_word_that_a_worker_is_busy_costs_no_pause() -> None:
     assert workers.waited[0] == 0 < workers.waited[1]
 
 
-async def test_nobody_for_longer_than_the_patience_is_an_error() -> None:
+@pytest.mark.parametrize("first", [(), (Nobody(),)], ids=["the last one died", "there was none"])
+async def test_nobody_for_longer_than_the_patience_is_an_error(first: tuple[Nobody, ...]) -> None:
     """It says which policy of which context."""
-    workers = Workers(*[(Nobody(),)] * 99)
+    workers = Workers(first, *[(Nobody(),)] * 99)
 
     with pytest.raises(NoWorkers, match=r"policy 'llm' of 'Desk': no worker answers, nor did within 0.3 s; start one"):
         await workers.carry()
@@ -108,22 +101,15 @@ async def test_a_busy_worker_proves_that_there_are_workers() -> None:
     assert await workers.carry() is ANSWER
 
 
-async def test_silence_queue_it_to_another() -> None:
-    """A dead worker says nothing."""
-    workers = Workers((), (WILLING,), (ANSWER,))
+@pytest.mark.parametrize("first", [(), (ACCEPTED, RELEASED)], ids=["silence", "leaves"])
+async def test_a_worker_that_is_silent_or_leaves_gives_it_to_another(first: tuple[Reply, ...]) -> None:
+    """A dead worker says nothing; for beats of one that leaves no time is spent."""
+    settings = QUICK.model_copy(update={"acceptance": 1000.0, "silence": 1000.0}) if first else QUICK
+    workers = Workers(first, (WILLING,), (ANSWER,), settings=settings)
 
     assert await workers.carry() is ANSWER
     assert workers.sent_to == ["any", "who?", "w2"]
     assert workers.pending.may_run_elsewhere  # the first may only have been slow: it is told to stop
-
-
-async def test_a_worker_that_leaves_queue_it_to_another_at_once() -> None:
-    """No time is spent waiting for beats that will not come."""
-    patient = QUICK.model_copy(update={"acceptance": 1000.0, "silence": 1000.0})
-    workers = Workers((ACCEPTED, RELEASED), (WILLING,), (ANSWER,), settings=patient)
-
-    assert await workers.carry() is ANSWER
-    assert workers.sent_to == ["any", "who?", "w2"]
 
 
 async def test_where_none_is_willing_the_queue_group_decides() -> None:
@@ -144,24 +130,10 @@ async def test_a_willing_worker_that_filled_up_or_left_meanwhile_is_replaced(rep
     assert workers.sent_to == ["any", "who?", "w2", "who?", "w2"]
 
 
-async def test_when_nobody_hears_who_is_sought_there_are_no_workers() -> None:
-    """The last one died."""
-    workers = Workers((), (Nobody(),), settings=QUICK.model_copy(update={"acceptance": 0.02, "patience": 0.0}))
-
-    with pytest.raises(NoWorkers):
-        await workers.carry()
-
-
 async def test_after_so_many_attempts_the_worker_is_lost() -> None:
     """A request that kills its workers must not kill all of them."""
-    workers = Workers(
-        (ACCEPTED,),
-        (WILLING,),
-        (ACCEPTED,),
-        (WILLING,),
-        (ACCEPTED,),
-        settings=QUICK.model_copy(update={"silence": 0.02}),
-    )
+    script = [(ACCEPTED,), (WILLING,), (ACCEPTED,), (WILLING,), (ACCEPTED,)]
+    workers = Workers(*script, settings=QUICK.model_copy(update={"silence": 0.02}))
 
     with pytest.raises(WorkerLost, match="3 workers in turn fell silent or left, the last was w1; look whether"):
         await workers.carry()
@@ -173,16 +145,11 @@ async def test_beats_keep_it_waiting() -> None:
     """Longer than any silence that is allowed, as long as the worker says that it is at it."""
     workers = Workers((ACCEPTED,), settings=QUICK.model_copy(update={"silence": 0.05, "acceptance": 0.05}))
     waiting = asyncio.ensure_future(workers.carry())
-    await asyncio.sleep(0)
-    loop = asyncio.get_running_loop()
-    ends = loop.time() + 0.3
-
-    def beat() -> None:
-        workers.pending.take(0, ALIVE if loop.time() < ends else ANSWER)
-        if loop.time() < ends:
-            loop.call_later(0.01, beat)
-
-    beat()
+    ends = asyncio.get_running_loop().time() + 0.3
+    while asyncio.get_running_loop().time() < ends:
+        await asyncio.sleep(0.01)
+        workers.pending.take(0, ALIVE)
+    workers.pending.take(0, ANSWER)
 
     assert await waiting is ANSWER
     assert workers.sent == 1
@@ -218,15 +185,7 @@ async def test_pauses_end_with_the_time_of_a_call() -> None:
 async def test_a_late_answer_of_the_first_counts_while_the_second_is_asked() -> None:
     """The first answer is the answer, whoever gives it, in a pause too."""
     workers = Workers((), (WILLING,), (BUSY,), settings=QUICK.model_copy(update={"acceptance": 0.02}))
-    say_late: Callable[[], None] = lambda: workers.pending.take(1, ANSWER)  # noqa: E731
-    asyncio.get_running_loop().call_later(0.03, say_late)
-
-    assert await workers.carry() is ANSWER
-
-
-async def test_a_second_answer_changes_nothing() -> None:
-    """Nobody gets two."""
-    workers = Workers((ANSWER, OTHER))
+    asyncio.get_running_loop().call_later(0.03, workers.pending.take, 1, ANSWER)
 
     assert await workers.carry() is ANSWER
 

@@ -3,6 +3,7 @@
 import asyncio
 import datetime
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from sabir_distributed import (
 from sabir_runtime import InMemoryRunner, RuntimeFault
 
 from tests.distributed.contexts import Desk, NewerDesk
-from tests.distributed.support import Gate, Gated, flushed, soon
+from tests.distributed.support import Gate, Gated, Place, flushed, soon
 from tests.distributed.test_envelopes import NEWER
 
 HISTORY = [sabir.system("Be brief."), sabir.user("ab", sabir.image("https://example.org/a.png")), sabir.user("hm")]
@@ -63,19 +64,13 @@ async def test_messages_come_back_unchanged_with_what_is_unknown_in_them(desk: D
     assert await soon(desk.give_back(history)) == history
 
 
-async def test_an_option_is_named_by_its_attribute(url: str, name: str) -> None:
-    """D-09: two contexts bind the same name to different functions."""
-    async with Worker(NewerDesk, url, name=name), DistributedRunner(url, name=name) as runner:
-        (said,) = await soon(NewerDesk(runner).echo("x", ["twice"]))
-
-    assert said.text == "['twice']"
-
-
-async def test_two_contexts_answer_side_by_side_each_to_its_own_callers(url: str, name: str) -> None:
-    """Two versions of a context: the name tells them apart, one server carries both."""
-    older, newer = f"{name}-v1", f"{name}-v2"
-    async with Worker(Desk, url, name=older), Worker(NewerDesk, url, name=newer):
-        async with DistributedRunner(url, name=older) as runner, DistributedRunner(url, name=newer) as other:
+async def test_two_contexts_answer_side_by_side_each_to_its_own_callers(place: Place) -> None:
+    """Two versions of a context: the name tells them apart, one server carries both; an option goes by its attribute,
+    which the two bind to different functions (D-09).
+    """
+    older, newer = (replace(place, name=f"{place.name}-{version}") for version in ("v1", "v2"))
+    async with older.worker(Desk), newer.worker(NewerDesk):
+        async with older.runner() as runner, newer.runner() as other:
             said = await soon(asyncio.gather(*(Desk(runner).echo("x") for _ in range(20))))
             newly = await soon(asyncio.gather(*(NewerDesk(other).echo("x") for _ in range(20))))
 
@@ -93,7 +88,7 @@ async def test_a_context_goes_by_the_name_of_its_class(url: str) -> None:
     assert (worker.name, said.text) == ("Gated", "X")
 
 
-async def test_a_request_is_one_message_that_anybody_can_answer(client: Client, url: str, name: str) -> None:
+async def test_a_request_is_one_message_that_anybody_can_answer(client: Client, place: Place) -> None:
     """RN-28: {policy, observations, options, arguments}, and `result` in the answer; JSON, whoever wrote the worker."""
     asked: list[dict[str, Any]] = []
 
@@ -104,14 +99,14 @@ async def test_a_request_is_one_message_that_anybody_can_answer(client: Client, 
         reply = {"schema": 1, "kind": "answered", "id": document["id"], "worker": "w", "result": [said], "newer": 1}
         await message.respond(json.dumps(reply).encode())
 
-    await client.subscribe(f"sabir.{name}.echo", cb=answer)
+    await client.subscribe(f"sabir.{place.name}.echo", cb=answer)
     await flushed(client)
-    async with DistributedRunner(url, name=name) as runner:
+    async with place.runner() as runner:
         (said,) = await soon(Desk(runner).echo("hi", ["double"], times=2))
 
     (document,) = asked
     assert said.text == "hello"
-    assert (document["context"], document["policy"], document["options"]) == (name, "echo", ["double"])
+    assert (document["context"], document["policy"], document["options"]) == (place.name, "echo", ["double"])
     assert json.loads(document["arguments"]) == {"times": 2}
     assert 0 < document["seconds_left"] <= CallSettings().timeout
 
@@ -127,16 +122,16 @@ def test_a_name_that_no_subject_can_hold_is_refused(name: str) -> None:
             make()
 
 
-async def test_no_request_tells_the_id_of_another(client: Client, url: str, name: str) -> None:
+async def test_no_request_tells_the_id_of_another(client: Client, place: Place) -> None:
     """Whoever serves one policy of a caller's learns nothing of what it asks of others: no two ids begin alike."""
     ids: list[str] = []
 
     async def hear(message: Msg) -> None:
         ids.append(json.loads(message.data)["id"])
 
-    await client.subscribe(f"sabir.{name}.*", cb=hear)
+    await client.subscribe(f"sabir.{place.name}.*", cb=hear)
     await flushed(client)
-    async with Worker(Desk, url, name=name), DistributedRunner(url, name=name) as runner:
+    async with place.worker(Desk), place.runner() as runner:
         for _ in range(3):
             await soon(Desk(runner).echo("x"))
         await flushed(client)

@@ -9,7 +9,7 @@ from sabir_distributed import CallSettings, DistributedRunner, NoServer, RunnerC
 from sabir_runtime import RuntimeFault
 
 from tests.distributed.contexts import Desk
-from tests.distributed.support import Gate, Gated, soon, until
+from tests.distributed.support import Gate, Gated, Place, soon, until
 
 
 async def test_a_missing_server_is_an_error_that_shows_no_password() -> None:
@@ -24,20 +24,20 @@ async def test_a_missing_server_is_an_error_that_shows_no_password() -> None:
     await runner.aclose()
 
 
-async def test_a_client_of_ones_own_is_used_and_left_open(client: Client, url: str, name: str) -> None:
+async def test_a_client_of_ones_own_is_used_and_left_open(client: Client, place: Place) -> None:
     """Its owner chose its credentials, and closes it."""
-    async with Worker(Desk, client, name=name):
-        async with DistributedRunner(client, name=name) as runner:
+    async with Worker(Desk, client, name=place.name):
+        async with DistributedRunner(client, name=place.name) as runner:
             assert (await soon(Desk(runner).echo("x")))[0].text == "x"
 
     assert client.is_connected
     assert not client._subs
 
 
-async def test_a_closed_runner_connects_again_when_it_is_asked_again(url: str, name: str) -> None:
+async def test_a_closed_runner_connects_again_when_it_is_asked_again(place: Place) -> None:
     """Closing is for connections, not for good."""
-    async with Worker(Desk, url, name=name):
-        runner = DistributedRunner(url, name=name)
+    async with place.worker(Desk):
+        runner = place.runner()
         ctx = Desk(runner)
         for _ in range(2):
             assert (await soon(ctx.echo("x")))[0].text == "x"
@@ -48,11 +48,11 @@ async def test_a_closed_runner_connects_again_when_it_is_asked_again(url: str, n
     ("accept_after", "told"),
     [(1000.0, "a worker may have run it, and is told to stop"), (0.0, r"\S+-\S+ may have run it")],
 )
-async def test_closing_ends_what_is_under_way(url: str, name: str, accept_after: float, told: str) -> None:
+async def test_closing_ends_what_is_under_way(place: Place, accept_after: float, told: str) -> None:
     """The caller hears what happened and whether it may have run; the worker is told that nobody waits."""
     gate, settings = Gate(), CallSettings(in_flight=1)
-    async with Worker(gate.context, url, name=name, settings=WorkerSettings(accept_after=accept_after)):
-        runner = DistributedRunner(url, name=name, settings=settings)
+    async with place.worker(gate.context, WorkerSettings(accept_after=accept_after)):
+        runner = place.runner(settings)
         ctx = Gated(runner)
         asked, waits = (asyncio.ensure_future(ctx.wait(text)) for text in "xy")
         await until(lambda: gate.began)
@@ -60,7 +60,7 @@ async def test_closing_ends_what_is_under_way(url: str, name: str, accept_after:
         (pending,) = runner._caller._pending.values()
         await until(lambda: pending.worker or accept_after)
         await runner.aclose()
-        closed = rf"^policy 'wait' of '{name}': the runner was closed while the call was under way; "
+        closed = rf"^policy 'wait' of '{place.name}': the runner was closed while the call was under way; "
         with pytest.raises(RunnerClosed, match=closed + told):
             await soon(asked)
         with pytest.raises(RunnerClosed, match=closed + "it was not sent; close a runner after its last call$"):
@@ -70,10 +70,10 @@ async def test_closing_ends_what_is_under_way(url: str, name: str, accept_after:
     assert gate.began == gate.cancelled == ["x"]
 
 
-async def test_closing_ends_what_is_about_to_connect(url: str, name: str) -> None:
+async def test_closing_ends_what_is_about_to_connect(place: Place) -> None:
     """No connection is left that nobody closes; a later call makes its own."""
-    async with Worker(Desk, url, name=name):
-        runner = DistributedRunner(url, name=name)
+    async with place.worker(Desk):
+        runner = place.runner()
         ctx = Desk(runner)
         asked = [asyncio.ensure_future(ctx.echo(text)) for text in "xy"]
         await asyncio.sleep(0)  # their first steps: one connects, one waits for that
@@ -86,19 +86,19 @@ async def test_closing_ends_what_is_about_to_connect(url: str, name: str) -> Non
             assert (await soon(ctx.echo("later")))[0].text == "later"
 
 
-def test_a_runner_serves_one_event_loop_after_the_other(url: str, name: str) -> None:
+def test_a_runner_serves_one_event_loop_after_the_other(place: Place) -> None:
     """What was closed in one loop connects in the next; what is left open in a live one says so."""
-    runner = DistributedRunner(url, name=name)
+    runner = place.runner()
     ctx = Desk(runner)
 
     async def ask() -> str:
-        async with Worker(Desk, url, name=name), runner:
+        async with place.worker(Desk), runner:
             return (await soon(ctx.echo("x")))[0].text
 
     assert [asyncio.run(ask()) for _ in range(2)] == ["x", "x"]
 
     async def ask_from_two() -> None:
-        async with Worker(Desk, url, name=name), runner:
+        async with place.worker(Desk), runner:
             await soon(ctx.echo("x"))
             with pytest.raises(RuntimeFault, match="is connected in another event loop; use one runner for each"):
                 await asyncio.to_thread(lambda: asyncio.run(_call(ctx)))

@@ -2,6 +2,7 @@
 
 import sabir
 from sabir_distributed.envelopes import Request
+from sabir_distributed.settings import WorkerSettings
 from sabir_distributed.work import Work
 from sabir_distributed.work_queue import WorkQueue
 
@@ -11,13 +12,17 @@ def work(id: str, since: float = 0.0, size: int = 0) -> Work:
     return Work(request, "_INBOX.ada.reply.1", ends=5.0, since=since, size=size)
 
 
+def queue_of(waiting: int) -> WorkQueue:
+    return WorkQueue(WorkerSettings(concurrency=1, waiting=waiting, held=100))
+
+
 def ids(works: list[Work]) -> list[str]:
     return [each.request.id for each in works]
 
 
 def test_so_many_begin_and_the_rest_waits_by_age() -> None:
     """Not by when they came: one that was sent away takes up its turn again."""
-    queue = WorkQueue(places=1, room=3, held=100)
+    queue = queue_of(waiting=3)
     first = work("first")
     queue.begin(first)
     for each in (work("younger", 3.0), work("older", 1.0), work("between", 2.0)):
@@ -34,7 +39,7 @@ def test_so_many_begin_and_the_rest_waits_by_age() -> None:
 
 def test_a_full_queue_sends_its_youngest_away() -> None:
     """So nobody who is older waits for it; it may be the newcomer itself."""
-    queue = WorkQueue(places=1, room=1, held=100)
+    queue = queue_of(waiting=1)
     old, older, young = work("old", 2.0), work("older", 1.0), work("young", 3.0)
 
     assert queue.wait(old) is None
@@ -47,12 +52,12 @@ def test_a_queue_without_room_sends_everybody_away() -> None:
     """As a setting of 0 asks for."""
     one = work("one")
 
-    assert WorkQueue(places=1, room=0, held=100).wait(one) is one
+    assert queue_of(waiting=0).wait(one) is one
 
 
 def test_whoever_waited_for_a_whole_beat_is_sent_away() -> None:
     """Another worker may have a place; those who came since the last beat stay."""
-    queue = WorkQueue(places=1, room=3, held=100)
+    queue = queue_of(waiting=3)
     queue.wait(work("early"))
     assert queue.remove_overdue() == []
     queue.wait(work("late"))
@@ -65,7 +70,7 @@ def test_whoever_waited_for_a_whole_beat_is_sent_away() -> None:
 
 def test_what_is_removed_while_it_waits_gives_nobody_a_place() -> None:
     """It had none."""
-    queue = WorkQueue(places=1, room=3, held=100)
+    queue = queue_of(waiting=3)
     begun, waits, next_one = work("begun"), work("waits", 1.0), work("next", 2.0)
     queue.begin(begun)
     queue.wait(waits)
@@ -81,7 +86,7 @@ def test_what_is_removed_while_it_waits_gives_nobody_a_place() -> None:
 
 def test_so_many_bytes_are_held_at_once() -> None:
     """Requests that were sent small unpack to many bytes; one alone may have more than all the others together."""
-    queue = WorkQueue(places=1, room=3, held=100)
+    queue = queue_of(waiting=3)
     assert queue.can_hold(101)
     queue.begin(work("begun", size=50))
     queue.wait(work("in line", size=40))

@@ -1,7 +1,6 @@
 """What strangers send to a worker: it runs what the subject says, answers every request, and holds so much of it."""
 
 import asyncio
-import json
 import logging
 import zlib
 from typing import Any
@@ -10,28 +9,20 @@ import pytest
 import sabir
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from sabir import Message
-from sabir.vocabulary.messages import OptionResultPayload
-from sabir_distributed import CallSettings, DistributedRunner, Worker, WorkerSettings
+from sabir_distributed import CallSettings, WorkerSettings
 from sabir_distributed.envelopes import Answered, Failed
-from sabir_runtime import BaseContext, BaseRunner
 
-from tests.distributed.contexts import Desk, call_of
-from tests.distributed.support import Caller, Gate, Gated, flushed, soon, until
+from tests.distributed.contexts import Desk, echo
+from tests.distributed.support import Caller, Gate, Place, body_of, flushed, own, soon, until
 
 TURN = {"policy": "user", "payload": {"kind": "parts", "parts": [0] * 30_000}}
 NEVER = WorkerSettings(accept_after=1000.0)
 
 
-def body_of(name: str, policy: str = "echo", **changes: Any) -> bytes:
-    """A request as a stranger may write it."""
-    request = {"schema": 1, "id": "r1", "context": name, "policy": policy, "observations": [], "seconds_left": 5}
-    return json.dumps({**request, **changes}).encode()
-
-
 async def refusal(caller: Caller, name: str, body: bytes) -> str:
     """Why a worker refuses it; it goes on to answer others."""
     await caller.client.publish(f"sabir.{name}.echo", body, reply=f"{caller.inbox}.r1.1")
+    await caller.client.publish(f"sabir-all.{name}", body)
     failed: Failed = await caller.first(Failed)
     await caller.ask("r2", policy="echo")
     await caller.first(Answered)
@@ -40,45 +31,34 @@ async def refusal(caller: Caller, name: str, body: bytes) -> str:
 
 @pytest.mark.parametrize("subject", ["sabir.{name}.echo", "sabir-worker.{id}.{name}.echo"])
 async def test_a_request_runs_only_the_policy_of_its_subject(
-    url: str, name: str, caller: Caller, gate: Gate, subject: str
+    place: Place, caller: Caller, gate: Gate, subject: str
 ) -> None:
     """Who may publish to one policy's subject may run that policy, and no other."""
     gate.opened.set()
 
-    class Both(Gated):
-        def __init__(self, runner: BaseRunner) -> None:
-            super().__init__(runner, gate)
-            self.echo = self._bind(Desk(runner).echo.policy)
-
-    async with Worker(Both, url, name=name) as worker:
-        sent_to = subject.format(name=name, id=worker.id)
-        await caller.client.publish(
-            sent_to, body_of(name, "wait", observations=[sabir.user("x").model_dump()]), reply=f"{caller.inbox}.r1.1"
-        )
+    async with place.worker(gate.with_echo) as worker:
+        sent_to = subject.format(name=place.name, id=worker.id)
+        body = body_of(place.name, "wait", observations=[sabir.user("x").model_dump()])
+        await caller.client.publish(sent_to, body, reply=f"{caller.inbox}.r1.1")
         failed = await caller.first(Failed)
 
-    told = f"request is for 'wait' of {name!r}, and came to {sent_to!r}; send it to its policy's own subject"
+    told = f"request is for 'wait' of {place.name!r}, and came to {sent_to!r}; send it to its policy's own subject"
     assert (failed.error.type, failed.error.message) == ("EnvelopeInvalid", told)
     assert gate.began == []
 
 
 @pytest.mark.parametrize(("inbox", "policy"), [("another", "echo"), ("another", "wait"), ("the same", "echo")])
 async def test_an_answer_is_for_who_asked(
-    url: str, name: str, caller: Caller, client: Client, gate: Gate, inbox: str, policy: str
+    place: Place, caller: Caller, client: Client, gate: Gate, inbox: str, policy: str
 ) -> None:
     """Whoever knows a request's id hears nothing of it: not while it stands in line or runs, and not afterwards."""
     stranger = caller
     if inbox == "another":
-        stranger = Caller(client, name)
+        stranger = Caller(client, place.name)
         await stranger.listen()
 
-    class Both(Gated):
-        def __init__(self, runner: BaseRunner) -> None:
-            super().__init__(runner, gate)
-            self.echo = self._bind(Desk(runner).echo.policy)
-
     one = NEVER.model_copy(update={"concurrency": 1})
-    async with Worker(Both, url, name=name, settings=one) as worker:
+    async with place.worker(gate.with_echo, one) as worker:
         await caller.ask("r1", "begun")
         await caller.ask("r2", "in line", sending=2, waited=1.0)
         await until(lambda: worker.waiting == ["r2"])
@@ -102,10 +82,10 @@ async def test_an_answer_is_for_who_asked(
 
 @pytest.mark.parametrize("reply", ["sabir.{name}.other", "sabir-all.{name}", "elsewhere.x", "_INBOXES.{name}"])
 async def test_a_worker_answers_to_inboxes_alone(
-    url: str, name: str, caller: Caller, client: Client, gate: Gate, caplog: pytest.LogCaptureFixture, reply: str
+    place: Place, caller: Caller, client: Client, gate: Gate, caplog: pytest.LogCaptureFixture, reply: str
 ) -> None:
     """Or a caller would have it publish where the caller itself may not, a request for another policy say."""
-    heard, reply = [], reply.format(name=name)
+    heard, reply = [], reply.format(name=place.name)
 
     async def hear(message: Msg) -> None:
         if not message.reply:
@@ -113,10 +93,10 @@ async def test_a_worker_answers_to_inboxes_alone(
 
     await client.subscribe(reply, cb=hear)
     await flushed(client)
-    async with Worker(gate.context, url, name=name) as worker:
-        await caller.client.publish(f"sabir.{name}.wait", b"nonsense", reply=reply)
-        await caller.client.publish(f"sabir.{name}.wait", body_of(name, "wait"), reply=reply)
-        await caller.client.publish(f"sabir-all.{name}", b'{"schema":1,"kind":"sought","id":"r1"}', reply=reply)
+    async with place.worker(gate.context) as worker:
+        await caller.client.publish(f"sabir.{place.name}.wait", b"nonsense", reply=reply)
+        await caller.client.publish(f"sabir.{place.name}.wait", body_of(place.name, "wait"), reply=reply)
+        await caller.client.publish(f"sabir-all.{place.name}", b'{"schema":1,"kind":"sought","id":"r1"}', reply=reply)
         await caller.settle(worker)
         await flushed(client)
 
@@ -125,11 +105,11 @@ async def test_a_worker_answers_to_inboxes_alone(
     assert warned == 3 * [f"worker {worker.id} dropped a message that names the reply subject {reply!r}, and no inbox"]
 
 
-async def test_callers_may_have_inboxes_of_their_own(url: str, name: str) -> None:
+async def test_callers_may_have_inboxes_of_their_own(place: Place) -> None:
     """To which the server lets nobody else listen; both sides know the prefix."""
     async with (
-        Worker(Desk, url, name=name, settings=WorkerSettings(inbox="replies.desk")),
-        DistributedRunner(url, name=name, settings=CallSettings(inbox="replies.desk")) as runner,
+        place.worker(Desk, WorkerSettings(inbox="replies.desk")),
+        place.runner(CallSettings(inbox="replies.desk")) as runner,
     ):
         assert (await soon(Desk(runner).echo("x")))[0].text == "x"
         assert runner._caller is not None
@@ -137,11 +117,11 @@ async def test_callers_may_have_inboxes_of_their_own(url: str, name: str) -> Non
 
 
 async def test_no_request_holds_a_place_for_longer_than_the_worker_allows(
-    url: str, name: str, caller: Caller, gate: Gate
+    place: Place, caller: Caller, gate: Gate
 ) -> None:
     """Whatever its caller says it would wait; and the caller is told."""
     brief = WorkerSettings(accept_after=0.0, longest=0.05)
-    async with Worker(gate.context, url, name=name, settings=brief) as worker:
+    async with place.worker(gate.context, brief) as worker:
         await caller.ask("r1", left=1e300)
         failed = await caller.first(Failed)
         await until(lambda: not worker.requests)
@@ -150,10 +130,10 @@ async def test_no_request_holds_a_place_for_longer_than_the_worker_allows(
     assert (failed.error.type, failed.error.message, gate.cancelled) == ("RequestTimedOut", told, ["x"])
 
 
-async def test_no_request_is_older_than_that(url: str, name: str, caller: Caller, gate: Gate) -> None:
+async def test_no_request_is_older_than_that(place: Place, caller: Caller, gate: Gate) -> None:
     """The oldest stands first in line; one that claims to be as old as the world stands no better than one that is."""
     one = NEVER.model_copy(update={"concurrency": 1, "longest": 60.0})
-    async with Worker(gate.context, url, name=name, settings=one) as worker:
+    async with place.worker(gate.context, one) as worker:
         await caller.ask("r1", "first")
         await caller.ask("r2", "old", waited=60.0, sending=2)
         await caller.ask("r3", "liar", waited=1e300, sending=2)
@@ -163,11 +143,11 @@ async def test_no_request_is_older_than_that(url: str, name: str, caller: Caller
 
 
 @pytest.mark.parametrize("left", ["NaN", "Infinity", "-Infinity", "1e999", "-1", "0", '"soon"', "null"])
-async def test_a_time_that_is_no_time_is_refused(url: str, name: str, caller: Caller, left: str) -> None:
+async def test_a_time_that_is_no_time_is_refused(place: Place, caller: Caller, left: str) -> None:
     """It must end."""
-    async with Worker(Desk, url, name=name):
+    async with place.worker(Desk):
         told = await refusal(
-            caller, name, body_of(name).replace(b'"seconds_left": 5', f'"seconds_left": {left}'.encode())
+            caller, place.name, body_of(place.name).replace(b'"seconds_left": 5', f'"seconds_left": {left}'.encode())
         )
 
     assert told.startswith("worker: EnvelopeInvalid: request is no ")
@@ -180,10 +160,10 @@ async def test_a_time_that_is_no_time_is_refused(url: str, name: str, caller: Ca
      '{"times": NaN}', '{"times": 1e999}', '{"times": "soon"}', '{"times": {}}'],
     ids=lambda text: text[:20],
 )  # fmt: skip
-async def test_arguments_of_any_kind_are_answered(url: str, name: str, caller: Caller, arguments: str) -> None:
+async def test_arguments_of_any_kind_are_answered(place: Place, caller: Caller, arguments: str) -> None:
     """By a refusal in a line, and not by silence until the caller's time is over."""
-    async with Worker(Desk, url, name=name):
-        told = await refusal(caller, name, body_of(name, arguments=arguments))
+    async with place.worker(Desk):
+        told = await refusal(caller, place.name, body_of(place.name, arguments=arguments))
 
     assert len(told) < 11_000
 
@@ -207,33 +187,36 @@ async def test_arguments_of_any_kind_are_answered(url: str, name: str, caller: C
         (b'{"schema":1,"x":[' + b"{}," * 300_000 + b"{}]}", "more than 500,000 JSON values; send fewer messages"),
         (body_of("\N{SNOWMAN}" * 100), "came to"),
         (body_of("\udc80"), "request is no JSON"),
+        (b"", "request is no JSON"),
+        (b"nonsense", "request is no JSON"),
+        (b"x\x9c damaged", "cannot be decompressed"),
+        (body_of("x").replace(b'"schema": 1', b'"schema": 7'), "has schema 7, and this version reads 1"),
+        (body_of("Other"), "request is for 'echo' of 'Other', and came to"),
     ],
-    ids=range(16),
+    ids=range(21),
 )
-async def test_a_request_of_any_shape_is_answered(
-    url: str, name: str, caller: Caller, body: bytes, reason: str
-) -> None:
+async def test_a_request_of_any_shape_is_answered(place: Place, caller: Caller, body: bytes, reason: str) -> None:
     """Its depth, names and numbers are bounded, and so is what the answer quotes of it."""
-    async with Worker(Desk, url, name=name):
-        told = await refusal(caller, name, body)
+    async with place.worker(Desk):
+        told = await refusal(caller, place.name, body)
 
     assert told.startswith("worker: EnvelopeInvalid: ")
     assert reason in told
     assert len(told) < 1000
 
 
-async def test_a_request_that_unpacks_to_too_much_is_answered(url: str, name: str, caller: Caller) -> None:
+async def test_a_request_that_unpacks_to_too_much_is_answered(place: Place, caller: Caller) -> None:
     """It was compressed to a thousandth; the bound is a setting."""
-    async with Worker(Desk, url, name=name, settings=WorkerSettings(largest=1_000_000)):
-        told = await refusal(caller, name, zlib.compress(b" " * 1_000_001))
+    async with place.worker(Desk, WorkerSettings(largest=1_000_000)):
+        told = await refusal(caller, place.name, zlib.compress(b" " * 1_000_001))
 
     assert "unpacks to more than 1,000,000; send less, or give both sides' settings more `largest`" in told
 
 
-async def test_requests_of_many_bytes_are_not_held_together(url: str, name: str, caller: Caller, gate: Gate) -> None:
+async def test_requests_of_many_bytes_are_not_held_together(place: Place, caller: Caller, gate: Gate) -> None:
     """There is a place, and no room: another worker may have both."""
     small = NEVER.model_copy(update={"held": 5000})
-    async with Worker(gate.context, url, name=name, settings=small) as worker:
+    async with place.worker(gate.context, small) as worker:
         await caller.ask("r1", "x" * 4000)
         await caller.ask("r2", "y" * 4000)
         await caller.ask("r3", "z")
@@ -263,57 +246,30 @@ UNWRITABLE = sabir.assistant("x").model_construct(id="m", policy="echo", payload
      NAMELESS("\udc80"), ValueError("x" * 3_000_000)],
     ids=lambda raised: type(raised).__qualname__ or "nameless",
 )  # fmt: skip
-async def test_whatever_a_policy_raises_is_answered(url: str, name: str, caller: Caller, raised: BaseException) -> None:
+async def test_whatever_a_policy_raises_is_answered(place: Place, caller: Caller, raised: BaseException) -> None:
     """A worker answers for many: it ends with none of them, and leaves nobody waiting."""
 
     async def end(ctx: Any, observations: Any, options: Any = None) -> Any:
         raise raised
 
-    class Ending(Desk):
-        def __init__(self, runner: Any) -> None:
-            super().__init__(runner)
-            self.end = self._bind(end)
-
-    async with Worker(Ending, url, name=name) as worker:
+    async with place.worker(own(end=end, echo=echo)) as worker:
         await caller.ask("r1", policy="end")
-        await caller.first(Failed)
+        failed = await caller.first(Failed)
         await caller.ask("r2", policy="echo")
         await caller.first(Answered)
         assert worker.requests == []
+    assert failed.error.raised_by == "policy"
 
 
 @pytest.mark.parametrize(
     "result", [None, 3, [3], [UNWRITABLE], "text"], ids=["None", "3", "list", "unwritable", "text"]
 )
-async def test_whatever_a_policy_returns_is_answered(url: str, name: str, caller: Caller, result: Any) -> None:
+async def test_whatever_a_policy_returns_is_answered(place: Place, caller: Caller, result: Any) -> None:
     """Also what is no batch, and what JSON cannot hold."""
 
     async def give(ctx: Any, observations: Any, options: Any = None) -> Any:
         return result
 
-    class Giving(BaseContext):
-        def __init__(self, runner: Any) -> None:
-            super().__init__(runner)
-            self.give = self._bind(give)
-
-    async with Worker(Giving, url, name=name):
+    async with place.worker(own(give=give)):
         await caller.ask("r1", policy="give")
         await caller.first(Failed)
-
-
-async def test_an_option_that_would_end_its_process_is_answered(url: str, name: str, caller: Caller) -> None:
-    """Options run at the worker too, each in a task of its own."""
-
-    async def choose(ctx: Any, observations: list[Message], options: Any = None) -> Any:
-        return [call_of("leave", "a"), call_of("echo", "b")]
-
-    class Choosing(Desk):
-        def __init__(self, runner: Any) -> None:
-            super().__init__(runner)
-            self.choose = self._bind(choose)
-
-    async with Worker(Choosing, url, name=name), DistributedRunner(url, name=name) as runner:
-        batch = await soon(Choosing(runner).choose("x", ["leave", "echo"]))
-
-    results = [message.payload for message in batch if isinstance(message.payload, OptionResultPayload)]
-    assert [(each.option_name, each.error_type) for each in results] == [("leave", "SystemExit"), ("echo", None)]

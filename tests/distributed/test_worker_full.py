@@ -5,12 +5,12 @@ from contextlib import AsyncExitStack
 
 import pytest
 import sabir
-from sabir_distributed import CallSettings, DistributedRunner, Worker, WorkerSettings
+from sabir_distributed import CallSettings, Worker, WorkerSettings
 from sabir_distributed.envelopes import Accepted, Alive, Answered, Busy, Request, Willing, encode
 from sabir_distributed.work import Work
 
 from tests.distributed.contexts import Desk
-from tests.distributed.support import DEADLINE, Caller, Gate, Gated, soon, until
+from tests.distributed.support import DEADLINE, Caller, Gate, Gated, Place, soon, until
 
 ONE = WorkerSettings(concurrency=1, accept_after=1000)
 """Works on one request at a time, and does not speak of it."""
@@ -18,10 +18,9 @@ CALLERS, CALLS, NEARLY = 40, 10, 10
 BUSY_FOR_LONG = CallSettings(timeout=DEADLINE)
 
 
-async def test_a_full_worker_says_so_at_once(url: str, name: str, caller: Caller, gate: Gate) -> None:
+async def test_a_full_worker_says_so_at_once(place: Place, caller: Caller, gate: Gate) -> None:
     """Back-pressure: what is sent for the first time stands in no line, because another worker may have a place."""
-    full = WorkerSettings(concurrency=1, accept_after=1000)
-    async with Worker(gate.context, url, name=name, settings=full) as worker:
+    async with place.worker(gate.context, ONE) as worker:
         await caller.ask("r1", "first")
         await caller.ask("r2", "second")
         busy = await caller.first(Busy)
@@ -32,13 +31,12 @@ async def test_a_full_worker_says_so_at_once(url: str, name: str, caller: Caller
     assert gate.began == ["first"]
 
 
-async def test_workers_that_live_and_have_a_place_are_willing(url: str, name: str, caller: Caller, gate: Gate) -> None:
+async def test_workers_that_live_and_have_a_place_are_willing(place: Place, caller: Caller, gate: Gate) -> None:
     """Who is full says nothing, unless it has that very request; and then it may be asked alone."""
-    full = WorkerSettings(concurrency=1, accept_after=1000)
-    async with Worker(gate.context, url, name=name, settings=full) as worker:
+    async with place.worker(gate.context, ONE) as worker:
         await caller.ask("r1")
         await until(lambda: gate.began)
-        async with Worker(Gate().context, url, name=name) as other:
+        async with Worker(Gate().context, place.url, name=place.name) as other:
             await caller.seek("r2")
             await until(lambda: caller.of(Willing))
             await caller.seek("r1")
@@ -46,9 +44,9 @@ async def test_workers_that_live_and_have_a_place_are_willing(url: str, name: st
         gate.opened.set()
         await caller.first(Answered)
 
-        request = Request(id="r3", context=name, policy="wait", observations=(sabir.user("y"),), seconds_left=5)
+        request = Request(id="r3", context=place.name, policy="wait", observations=(sabir.user("y"),), seconds_left=5)
         await caller.client.publish(
-            f"sabir-worker.{worker.id}.{name}.wait", encode(request), reply=f"{caller.inbox}.r3.1"
+            f"sabir-worker.{worker.id}.{place.name}.wait", encode(request), reply=f"{caller.inbox}.r3.1"
         )
         await until(lambda: len(caller.of(Answered)) == 2)
 
@@ -57,26 +55,11 @@ async def test_workers_that_live_and_have_a_place_are_willing(url: str, name: st
     assert set(told[1:]) == {("r1", other.id), ("r1", worker.id)}
 
 
-async def test_workers_of_one_context_share_its_requests(url: str, name: str) -> None:
-    """A queue group: each request goes to one of them."""
-    gates = [Gate(), Gate()]
-    for each in gates:
-        each.opened.set()
-    async with Worker(gates[0].context, url, name=name), Worker(gates[1].context, url, name=name):
-        async with DistributedRunner(url, name=name) as runner:
-            ctx = Gated(runner)
-            await soon(asyncio.gather(*(ctx.wait(str(number)) for number in range(100))))
-
-    counts = [len(each.began) for each in gates]
-    assert sum(counts) == 100
-    assert min(counts) > 0
-
-
 async def test_who_asks_again_stands_in_line_the_longest_on_its_way_first(
-    url: str, name: str, caller: Caller, gate: Gate
+    place: Place, caller: Caller, gate: Gate
 ) -> None:
     """In the order in which they were called for, whichever comes first here; and nobody has to ask a third time."""
-    async with Worker(gate.context, url, name=name, settings=ONE) as worker:
+    async with place.worker(gate.context, ONE) as worker:
         await caller.ask("r1", "first")
         await caller.ask("r2", "younger", waited=1.0, sending=2)
         await caller.ask("r3", "older", waited=2.0, sending=2)
@@ -89,10 +72,10 @@ async def test_who_asks_again_stands_in_line_the_longest_on_its_way_first(
     assert caller.of(Busy) == []
 
 
-async def test_a_full_line_has_no_room_for_younger_ones(url: str, name: str, caller: Caller, gate: Gate) -> None:
+async def test_a_full_line_has_no_room_for_younger_ones(place: Place, caller: Caller, gate: Gate) -> None:
     """The older takes the younger one's place in line."""
     short = ONE.model_copy(update={"waiting": 1})
-    async with Worker(gate.context, url, name=name, settings=short):
+    async with place.worker(gate.context, short):
         await caller.ask("r1", "first")
         await caller.ask("r2", "younger", waited=1.0, sending=2)
         await caller.ask("r3", "older", waited=2.0, sending=2)
@@ -104,12 +87,10 @@ async def test_a_full_line_has_no_room_for_younger_ones(url: str, name: str, cal
     assert gate.began == ["first", "older"]
 
 
-async def test_who_stands_in_line_hears_beats_and_then_to_ask_again(
-    url: str, name: str, caller: Caller, gate: Gate
-) -> None:
+async def test_who_stands_in_line_hears_beats_and_then_to_ask_again(place: Place, caller: Caller, gate: Gate) -> None:
     """Its caller knows that the worker lives; after a beat in vain another worker may have a place."""
     eager = WorkerSettings(concurrency=1, accept_after=0.0, beat=0.05)
-    async with Worker(gate.context, url, name=name, settings=eager) as worker:
+    async with place.worker(gate.context, eager) as worker:
         await caller.ask("r1")
         await until(lambda: gate.began)
         await caller.ask("r2", waited=1.0, sending=2)
@@ -123,9 +104,9 @@ async def test_who_stands_in_line_hears_beats_and_then_to_ask_again(
     assert len(gate.began) == 1
 
 
-async def test_what_stands_in_line_can_be_cancelled(url: str, name: str, caller: Caller, gate: Gate) -> None:
+async def test_what_stands_in_line_can_be_cancelled(place: Place, caller: Caller, gate: Gate) -> None:
     """It never begins, also when its time is over while it stands there."""
-    async with Worker(gate.context, url, name=name, settings=ONE.model_copy(update={"accept_after": 0.0})) as worker:
+    async with place.worker(gate.context, ONE.model_copy(update={"accept_after": 0.0})) as worker:
         await caller.ask("r1", "first")
         await until(lambda: gate.began)
         await caller.ask("r2", "cancelled", waited=1.0, sending=2)
@@ -139,9 +120,9 @@ async def test_what_stands_in_line_can_be_cancelled(url: str, name: str, caller:
     assert gate.began == ["first", "patient"]
 
 
-async def test_a_worker_that_stops_sends_its_line_to_others(url: str, name: str, caller: Caller, gate: Gate) -> None:
+async def test_a_worker_that_stops_sends_its_line_to_others(place: Place, caller: Caller, gate: Gate) -> None:
     """It finishes what it began; who stands in line is told at once to ask again."""
-    leaving = Worker(gate.context, url, name=name, settings=ONE)
+    leaving = place.worker(gate.context, ONE)
     running = asyncio.ensure_future(leaving.run())
     await until(lambda: leaving._subscriptions)
     await leaving._connected().flush()
@@ -157,20 +138,20 @@ async def test_a_worker_that_stops_sends_its_line_to_others(url: str, name: str,
     assert (busy.id, len(gate.began)) == ("r2", 1)
 
 
-async def test_a_worker_that_is_added_takes_over_what_stands_in_line_elsewhere(url: str, name: str, gate: Gate) -> None:
+async def test_a_worker_that_is_added_takes_over_what_stands_in_line_elsewhere(place: Place, gate: Gate) -> None:
     """However long the other one works on what it has; nothing counts as lost for it."""
     other = Gate()
     other.opened.set()
     stuck = WorkerSettings(concurrency=1, accept_after=0.0, beat=0.05)
     settings = CallSettings(timeout=DEADLINE, attempts=1)
-    async with Worker(gate.context, url, name=name, settings=stuck) as worker:
-        async with DistributedRunner(url, name=name, settings=settings) as runner:
+    async with place.worker(gate.context, stuck) as worker:
+        async with place.runner(settings) as runner:
             ctx = Gated(runner)
             first = asyncio.ensure_future(ctx.wait("first"))
             await until(lambda: gate.began)
             asked = [asyncio.ensure_future(ctx.wait(str(number))) for number in range(5)]
             await until(lambda: len(worker.waiting) == 5)
-            async with Worker(other.context, url, name=name):
+            async with place.worker(other.context):
                 said = await soon(asyncio.gather(*asked))
             assert not first.done()
             gate.opened.set()
@@ -181,7 +162,7 @@ async def test_a_worker_that_is_added_takes_over_what_stands_in_line_elsewhere(u
 
 
 @pytest.mark.parametrize("runners", [1, 2])
-async def test_under_lasting_overload_calls_are_served_nearly_in_their_order(url: str, name: str, runners: int) -> None:
+async def test_under_lasting_overload_calls_are_served_nearly_in_their_order(place: Place, runners: int) -> None:
     """One place and forty callers, each with a next call at once: newcomers pass nobody who was told Busy.
 
     Two runners are as two processes: they share nothing but the worker.
@@ -189,7 +170,7 @@ async def test_under_lasting_overload_calls_are_served_nearly_in_their_order(url
     called: list[int] = []
     served: list[int] = []
     async with (
-        Worker(Desk, url, name=name, settings=WorkerSettings(concurrency=1)) as worker,
+        place.worker(Desk, WorkerSettings(concurrency=1)) as worker,
         AsyncExitStack() as stack,
     ):
         began = worker._begin
@@ -199,10 +180,7 @@ async def test_under_lasting_overload_calls_are_served_nearly_in_their_order(url
             began(work)
 
         worker._begin = begin  # type: ignore[method-assign]
-        desks = [
-            Desk(await stack.enter_async_context(DistributedRunner(url, name=name, settings=BUSY_FOR_LONG)))
-            for _ in range(runners)
-        ]
+        desks = [Desk(await stack.enter_async_context(place.runner(BUSY_FOR_LONG))) for _ in range(runners)]
 
         async def ask(desk: Desk) -> None:
             for _ in range(CALLS):

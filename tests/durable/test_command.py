@@ -78,6 +78,8 @@ def test_a_run_is_shown_with_its_calls(told: Told) -> None:
     assert "0:other done" in shown
     assert "hello" in shown
     assert "\x1b" not in shown
+    (call,) = json.loads(told.out("show", "greeting", "--json"))["calls"]
+    assert call["messages"][0]["payload"]["parts"][0]["text"] == "\x1b[31mhello"
 
 
 def test_a_person_decides_from_the_command_line(told: Told) -> None:
@@ -136,14 +138,6 @@ def test_runs_of_the_dead_are_given_back(told: Told) -> None:
     """The worker of the waiting run is gone."""
     assert json.loads(told.out("recover", "--json")) == {"requeued": ["order-7"]}
     assert told.out("recover") == "requeued: nothing\n"
-
-
-def test_everything_is_there_as_json(told: Told) -> None:
-    listed = json.loads(told.out("--json"))
-    shown = json.loads(told.out("show", "greeting", "--json"))
-
-    assert [each["run"] for each in listed] == ["order-7", "greeting"]
-    assert shown["calls"][0]["messages"][0]["payload"]["parts"][0]["text"] == "\x1b[31mhello"
 
 
 def test_what_is_missing_is_said_in_one_line(told: Told) -> None:

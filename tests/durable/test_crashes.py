@@ -41,24 +41,14 @@ def test_the_points_are_all_writes_provider_calls_and_options(uninterrupted: Fin
     assert uninterrupted.messages[-1].text == "done"
 
 
-def test_a_run_killed_anywhere_ends_alike_on_sqlite(tmp_path: Path, uninterrupted: Finished) -> None:
+def test_a_run_killed_anywhere_ends_alike(store: str, tmp_path: Path, uninterrupted: Finished) -> None:
     """RN-24, RN-25, RN-26, D-11: nothing that was recorded is done again, and the messages are the same."""
 
     def kill_at(point: int) -> None:
-        folder = tmp_path / f"sqlite-{point}"
+        folder = tmp_path / f"killed-{point}"
         folder.mkdir()
-        interrupted(f"sqlite:///{folder / 'runs.db'}", folder, point, uninterrupted)
-
-    two_at_once(kill_at, POINTS)
-
-
-def test_a_run_killed_anywhere_ends_alike_on_postgres(database: str, tmp_path: Path, uninterrupted: Finished) -> None:
-    """RN-24, RN-25, RN-26, D-11: nothing that was recorded is done again, and the messages are the same."""
-
-    def kill_at(point: int) -> None:
-        folder = tmp_path / f"postgres-{point}"
-        folder.mkdir()
-        interrupted(database, folder, point, uninterrupted)
+        own = f"sqlite:///{folder / 'runs.db'}" if store.startswith("sqlite") else store
+        interrupted(own, folder, point, uninterrupted)
 
     two_at_once(kill_at, POINTS)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir_durable import DurableRunner, RunConflict, RunPaused, Runs, RunTaken
+from sabir_durable import DurableFault, DurableRunner, RunConflict, RunPaused, Runs, RunTaken, holds_run
 from sabir_durable.ledger import Ledger
 from sabir_durable.stores import open_store, parse_store
 from sabir_durable.tables import Run, make_tables
@@ -127,6 +127,24 @@ def asked(program: Program) -> Run:
     runner = program._runner
     assert isinstance(runner, DurableRunner)
     return runner._asked(BoundCall(program.main, "Hi.", None, {}), "r")
+
+
+async def test_a_policy_learns_whether_its_run_is_still_its_worker_s(sqlite: str) -> None:
+    """From the store, whatever the worker has seen by then: its beat is an hour."""
+    told: list[bool] = []
+
+    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
+        told.append(await holds_run())
+        await asyncio.to_thread(runner.runs.pause, "r")
+        told.append(await holds_run())
+        return [sabir.assistant("done", policy="main")]
+
+    async with DurableRunner(sqlite, beat=3600.0, poll=POLL) as runner:
+        with pytest.raises(RunPaused):
+            await runner.run(Program(runner, main=main).main, "Hi.", run_id="r")
+    assert told == [True, False]
+    with pytest.raises(DurableFault, match="no run of a DurableRunner is here"):
+        await holds_run()
 
 
 async def test_what_is_stopped_has_stopped_before_the_run_goes_on(sqlite: str) -> None:

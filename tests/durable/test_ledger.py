@@ -55,33 +55,21 @@ def test_the_first_batch_is_kept(ledger: Ledger, hold: Hold) -> None:
     assert (standing.batch, refused.batch, refused.state) == ("[1]", "[1]", "started")
 
 
-def test_the_first_result_is_kept(ledger: Ledger, hold: Hold) -> None:
-    """D-11, RN-26: one result only, and no failure after it."""
-    ledger.begin(hold, PATH, 0, ASKED)
+def test_the_first_result_or_failure_is_kept(ledger: Ledger, hold: Hold) -> None:
+    """D-11, RN-26: one result only, and no failure after it; failures are results too, and so are answers."""
+    for number, path in enumerate((PATH, "0:other")):
+        ledger.begin(hold, path, number, ASKED)
     assert ledger.finish(hold, PATH, "[1]", None) is None
-    second, failure = ledger.finish(hold, PATH, "[1]", "[4]"), ledger.fail(hold, PATH, None, "{}")
+    assert ledger.fail(hold, "0:other", None, '{"type": "first"}') is None
+    assert ledger.answer(hold, "0:main/[c1]", 2, ASKED, "[1]", 0.0) is None
+    later = [
+        ledger.finish(hold, PATH, "[1]", "[4]"), ledger.fail(hold, PATH, None, "{}"),
+        ledger.finish(hold, "0:other", "[1]", None), ledger.answer(hold, "0:main/[c1]", 3, ASKED, "[2]", 0.0),
+    ]  # fmt: skip
 
-    assert second is not None and failure is not None
-    assert second == failure
-    assert (second.state, second.batch, second.result, second.failure) == ("done", "[1]", None, None)
-
-
-def test_the_first_failure_is_kept(ledger: Ledger, hold: Hold) -> None:
-    """D-11: failures are results too."""
-    ledger.begin(hold, PATH, 0, ASKED)
-    assert ledger.fail(hold, PATH, None, '{"type": "first"}') is None
-    later = ledger.finish(hold, PATH, "[1]", None)
-
-    assert later is not None
-    assert (later.state, later.failure, later.batch) == ("failed", '{"type": "first"}', None)
-
-
-def test_an_answer_is_written_once(ledger: Ledger, hold: Hold) -> None:
-    assert ledger.answer(hold, "0:main/[c1]", 1, ASKED, "[1]", 0.0) is None
-    standing = ledger.answer(hold, "0:main/[c1]", 2, ASKED, "[2]", 0.0)
-
-    assert standing is not None
-    assert (standing.kind, standing.result) == ("answer", "[1]")
+    assert [row and (row.state, row.batch, row.result, row.failure) for row in later] == [
+        *[("done", "[1]", None, None)] * 2, ("failed", None, None, '{"type": "first"}'), ("done", None, "[1]", None),
+    ]  # fmt: skip
 
 
 def test_who_lost_the_run_writes_no_more(ledger: Ledger, hold: Hold) -> None:

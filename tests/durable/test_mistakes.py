@@ -37,6 +37,12 @@ async def test_a_name_must_stand_in_a_line(sqlite: str, name: str) -> None:
         assert len(runner.runs.list()) == 1
 
 
+def test_a_number_of_runs_at_once_is_one_or_more(sqlite: str) -> None:
+    """None stands for no bound."""
+    with pytest.raises(SettingsInvalid, match="at_once=0 is no number of runs; give 1 or more"):
+        DurableRunner(sqlite, at_once=0)
+
+
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf")])
 @pytest.mark.parametrize("name", ["beat", "poll"])
 def test_a_time_between_looks_is_one(sqlite: str, name: str, seconds: float) -> None:

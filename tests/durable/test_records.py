@@ -49,18 +49,16 @@ def test_role_hints_and_steps_are_no_part_of_what_is_asked(
 @pytest.mark.parametrize(
     ("was", "now", "told"),
     [
-        (call_of("a"), call_of("b"), 'observations 1 messages, the last with payload.parts[0].text "a", found 1 '
-            'messages, the last with payload.parts[0].text "b"'),
-        (call_of(f"{LONG}a"), call_of(f"{LONG}b"), 'the last with payload.parts[0].text … to be or not to be a"'),
-        (call_of("a"), call_of(sabir.assistant("a")), 'the last with policy "user", found 1 messages, the last with '
-            'policy "llm"'),
-        (call_of("a", "c"), call_of("b", "c"), "recorded with other observations: of 2 messages, one before the last "
-            "is another"),
-        (call_of("c"), call_of("b", "c"), "recorded with observations 1 messages, the last"),
+        (call_of("a"), call_of("b"), 'recorded with observations.last.payload.parts[0].text "a", found "b"'),
+        (call_of(f"{LONG}a"), call_of(f"{LONG}b"), 'observations.last.payload.parts[0].text … to be or not to be a"'),
+        (call_of("a"), call_of(sabir.assistant("a")), 'observations.last.policy "user", found "llm"'),
+        (call_of("a", "c"), call_of("b", "c"), "recorded with other observations: a message before the last is"),
+        (call_of("c"), call_of("b", "c"), "recorded with observations.count 1, found 2"),
+        (call_of("a"), call_of(), "recorded with observations.count 1, found 0"),
         (call_of("a", number=1), call_of("a", number=2), "recorded with arguments.number 1, found 2"),
         (call_of("a", options=["ask"]), call_of("a"), 'recorded with options ["ask"], found null'),
     ],
-    ids=["text", "end of a long text", "policy", "earlier message", "count", "argument", "options"],
+    ids=["text", "end of a long text", "policy", "earlier message", "count", "no message", "argument", "options"],
 )  # fmt: skip
 def test_what_differs_is_shown(was: BoundCall, now: BoundCall, told: str) -> None:
     """D-11: never two equal texts; what is not compared is not shown."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir_durable import DurableRunner, RunConflict, RunTaken, decision, engine, tables
+from sabir_durable import DurableRunner, RunTaken, decision, engine, tables
 from sabir_durable.leases import ServerLease, make_lease
 from sabir_durable.ledger import MOST_DEATHS, Ledger
 from sabir_durable.recovery import recover_store
@@ -260,10 +260,3 @@ async def test_the_store_may_be_away_for_a_while(database: str) -> None:
         messages = await runner.run(program.main, "Hi.", run_id="r")
 
     assert [message.text for message in messages] == ["done"]
-
-
-async def test_only_what_waits_is_resumed(store: str) -> None:
-    async with working(store, main=Gate()) as (runner, program):
-        await runner.start(program.main, "Hi.", run_id="r")
-        with pytest.raises(RunConflict, match="there is nothing to resume; only paused runs wait for it"):
-            await asyncio.to_thread(runner.runs.resume, "r")

@@ -13,7 +13,7 @@ from sabir_runtime.human import Question
 
 from tests.durable.assistant import Assistant, Journal, Names
 from tests.durable.children import BEAT, POLL
-from tests.durable.support import Gate, Program, choosing, left_at, saying, working
+from tests.durable.support import Gate, Program, choosing, saying, working
 
 TREE = """\
 0:main done  → add({"number":3}) · → shout({"word":"one"}) · ← 4 · ← ONE · → ad…
@@ -83,6 +83,8 @@ async def test_a_cancelled_run_stops_within_a_beat_and_can_be_resumed(store: str
         assert [message.text for message in await runner.result("r")] == ["through"]
         with pytest.raises(RunConflict, match="is done, and cannot be ended; fork it to run it again"):
             await asyncio.to_thread(runner.runs.cancel, "r")
+        with pytest.raises(RunConflict, match="there is nothing to resume; only paused runs wait for it"):
+            await asyncio.to_thread(runner.runs.resume, "r")
 
 
 async def test_a_paused_run_waits_over_a_restart(store: str) -> None:
@@ -150,17 +152,6 @@ async def test_a_fork_of_a_fork_keeps_all_that_came_before(sqlite: str) -> None:
             await runner.result(name)
 
     assert heard == ["last", "last"]
-
-
-async def test_a_text_is_said_by_a_person(store: str) -> None:
-    """As `human_policy` and `sabir runs decide` have it: no word of the user's."""
-    async with working(store, main=human_policy(decision)) as (runner, program):
-        await runner.start(program.main, "Well?", run_id="r")
-        await waiting(runner, "r")
-        await runner.decide("r", "0:main", "yes")
-        messages = await runner.result("r")
-
-    assert [(message.policy, message.text) for message in messages] == [("human", "yes")]
 
 
 async def test_a_call_that_does_not_wait_is_not_decided(store: str) -> None:
@@ -232,20 +223,6 @@ async def test_a_person_decides_after_any_number_of_restarts(store: str) -> None
     assert heard == ["paid"]
 
 
-async def test_a_decision_is_taken_up_by_the_next_worker(store: str) -> None:
-    """Nobody works while somebody decides."""
-    async with working(store, main=human_policy(decision)) as (runner, program):
-        performing = asyncio.ensure_future(runner.run(program.main, "Well?", run_id="r"))
-        await waiting(runner, "r")
-        await runner.aclose()
-        with pytest.raises(Exception, match="was left unfinished"):
-            await performing
-    with Runs(store) as runs:
-        runs.decide("r", "0:main", sabir.assistant("yes", policy="human"))
-    async with working(store, main=human_policy(decision)) as (runner, _):
-        assert [message.text for message in await runner.result("r")] == ["yes"]
-
-
 async def waiting(runner: DurableRunner, run: str) -> None:
     await runner.launch()
     while run not in [each.run for each in await asyncio.to_thread(lambda: runner.runs.list(state="waiting"))]:
@@ -307,11 +284,3 @@ async def test_a_store_of_a_newer_version_is_refused(sqlite: str, tmp_path: Path
         Runs(sqlite)
     with pytest.raises(StoreInvalid, match="has layout 9"):
         await DurableRunner(sqlite).launch()
-
-
-async def test_a_gate_left_is_still_listed_as_running(store: str) -> None:
-    """Its worker is gone, and nobody has taken it yet."""
-    gate = Gate()
-    await left_at(gate, store, main=gate)
-    with Runs(store) as runs:
-        assert [(each.run, each.state) for each in runs.list()] == [("r", "running")]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sabir import Message, assistant
 from sabir.authoring import one_line
 from sabir.errors import SettingsInvalid
-from sabir_durable import DurableFault, DurableRunner
+from sabir_durable import DurableFault, DurableRunner, holds_run
 from sabir_runtime import BaseContext
 
 from sabir_actors.queues import Perform
@@ -110,4 +110,4 @@ async def _thread(
 
 
 async def _performed(ctx: Threads, thread_id: str, run: str) -> None:
-    await ctx.perform(thread_id, run)
+    await ctx.perform(thread_id, run, holds_run)

@@ -3,14 +3,18 @@
     START, RESUME ─▶ recorded with the name of a run ─▶ queue.put(thread, run) ┄┄▶ perform(thread, run), in one of them
 
 A run is the way of a thread from its start, or from where it is resumed, until it is paused or over. A queue keeps it
-until `perform` returns, and gives it to another process where the one that performed it died.
+until `perform` returns, and gives it to another process where the one that performed it died. A process may be stopped
+for a while, and take up a run that was given to another since: it asks before it takes the thread.
 """
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
-Perform: TypeAlias = Callable[[str, str], Awaitable[None]]
-"""`perform(thread_id, run)`: perform a thread until it is paused or over; cancelled, it leaves the run unfinished."""
+IsGiven: TypeAlias = Callable[[], Awaitable[bool]]
+"""Whether a run is still given to the process that performs it: False once it was given to another, or stopped."""
+Perform: TypeAlias = Callable[[str, str, IsGiven], Awaitable[None]]
+"""`perform(thread_id, run, is_given)`: perform a thread until it is paused or over, or the run is given to another;
+cancelled, it leaves the run unfinished."""
 
 
 class ThreadQueue(Protocol):

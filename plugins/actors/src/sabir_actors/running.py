@@ -4,8 +4,9 @@
            └─ queue.put ┄┄▶ perform ─┘       PROCESS_PHASE ─▶ PhaseActor ─▶ PHASE_PROCESSED ─▶ recorded
                                              then the client is told how the thread ended
 
-Whoever runs a thread says so in its journal first; its records end where another took it. No thread waits for another's
-model: each has its own phase actor and agents, made when they are needed and let go after.
+Whoever runs a thread says so in its journal first; its records end where another took it. A run of a queue takes its
+thread only while the thread has that run, and the queue gives it to this process. No thread waits for another's model:
+each has its own phase actor and agents, made when they are needed and let go after.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ from sabir_actors.observers import logger
 from sabir_actors.phase import PhaseActor
 from sabir_actors.phases import AGENTS, Chain, Phase
 from sabir_actors.protocol import Message, raised
+from sabir_actors.queues import IsGiven
 from sabir_actors.state import ENDS, ThreadView, context_of, input_of, result_of
 from sabir_actors.thread import JOURNAL, KnownThreads, Thread, fail
 
@@ -33,8 +35,6 @@ _Swept: TypeAlias = tuple[int | None, ThreadState]
 
 PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds before a thread goes on whose journal took no record, the first time and at most: they double."""
-LOST = 10.0
-"""Seconds in which a queue cancels a run that it gave to another process: many of its beats."""
 LOOK = 2.0
 """Seconds between two looks at the journals of the threads that run here: for what other processes said of them."""
 SWEEP = 15
@@ -95,40 +95,44 @@ class ThreadRuns:
         """
         view = thread.view
         if view.is_over or (view.status == "processing" and self.queue is None and thread.is_mine):
-            self.begin(thread)
+            self.begin(thread, view.runner, view.run)
         elif view.status == "processing" and self.queue is not None and view.runner is None:
             await self.put(thread)
 
-    def begin(self, thread: Thread) -> asyncio.Task[None] | None:
-        """Run a thread here, if it does not yet; its run. None once the system stops."""
+    def begin(self, thread: Thread, runner: str | None, run: str | None) -> asyncio.Task[None] | None:
+        """Run a thread here, if it does not yet, where that runner has it still, for that run of the queue, if any.
+
+        The task that runs it; None once the system stops.
+        """
         if self._is_stopped:
             return None
         if thread.run is None or thread.run.done():
             self.threads.held[thread.thread_id] = thread
-            thread.run = asyncio.ensure_future(self._run(thread))
+            thread.run = asyncio.ensure_future(self._run(thread, runner, run))
             thread.run.add_done_callback(lambda run: self._ended(thread, run))
             self.look()
         return thread.run
 
-    async def perform(self, thread_id: str, run: str) -> None:
+    async def perform(self, thread_id: str, run: str, is_given: IsGiven) -> None:
         """Perform a run that a queue gave; ActorError (INVALID_CONFIG) where what the thread needs is not here.
 
-        Where another takes the thread meanwhile, the queue gave the run to that one, and cancels this. If it does not,
-        the other was late: the thread is taken again.
+        Where another takes the thread meanwhile, and the queue gives the run to this process still, the other was late:
+        the thread is taken again. The queue is asked after it was read who has the thread, so that the answer holds as
+        long as the journal says the same.
         """
         while (thread := await self._opened(thread_id)) is not None and thread.view.run == run:
-            if thread.view.is_over:
+            runner = thread.view.runner
+            if thread.view.is_over or not await is_given():
                 return
             if thread.view.status == "processing":
                 self.check(thread)
-            await self._performed(thread)
-            if thread.view.status != "processing" or thread.view.run != run:
+            await self._performed(thread, runner, run)
+            if thread.view.status != "processing":
                 return
-            await asyncio.sleep(LOST)
 
-    async def _performed(self, thread: Thread) -> None:
+    async def _performed(self, thread: Thread, runner: str | None, run: str) -> None:
         await self.halt(thread)
-        task = self.begin(thread)
+        task = self.begin(thread, runner, run)
         try:
             if task is not None:
                 await asyncio.wait([task])
@@ -182,40 +186,40 @@ class ThreadRuns:
 
     # One run
 
-    async def _run(self, thread: Thread) -> None:
+    async def _run(self, thread: Thread, runner: str | None, run: str | None) -> None:
         """Phase by phase, until the thread is paused or over; then its client is told how it ended."""
-        run, known = thread.view.run, thread.view.runner
         while not thread.view.is_over:
             if thread.view.status == "processing":
-                if not thread.is_mine and not await self._take(thread, known):
+                if not thread.is_mine and not await self._take(thread, runner, run):
                     return
-                known = self.threads.runner
+                runner = self.threads.runner
                 await self._work(thread)
-            elif run is None or thread.view.run != run or await self._leave(thread):
+            elif run is None or thread.view.run != run or await self._leave(thread, run):
                 return
         await self._tell_client(thread.view)
 
-    async def _take(self, thread: Thread, known: str | None) -> bool:
-        """Say in the journal that the thread is run here; False where another took it since the known one ran it."""
+    async def _take(self, thread: Thread, runner: str | None, run: str | None) -> bool:
+        """Say in the journal that the thread is run here; False where it is another's than that runner's and run's."""
 
         def take() -> None:
             thread.refresh()
-            if thread.view.status == "processing" and thread.view.runner == known:
+            view = thread.view
+            if (view.status, view.runner, view.run) == ("processing", runner, run):
                 thread.record("taken", {"by": self.threads.runner, **({} if self.queue else {"run": None})})
 
         await self._patiently(thread.thread_id, take)
         return thread.is_mine or thread.view.status != "processing"
 
-    async def _leave(self, thread: Thread) -> bool:
-        """Record that no process runs a paused thread; False where it is not paused any more."""
+    async def _leave(self, thread: Thread, run: str) -> bool:
+        """Record that no process runs a paused thread; False where it goes on in the same run."""
 
         def leave() -> None:
             thread.refresh()
-            if thread.view.status == "paused":
+            if (thread.view.status, thread.view.run) == ("paused", run):
                 thread.record("left", {"by": None, "run": None})
 
         await self._patiently(thread.thread_id, leave)
-        return thread.view.run is None
+        return thread.view.run != run
 
     async def _patiently(self, thread_id: str, step: Callable[[], Given]) -> Given:
         """What a step on the journal gives, once that is there; what others wrote in between is no reason to wait."""
@@ -245,7 +249,7 @@ class ThreadRuns:
         except RecordingFailed as error:
             logger.warning("thread %s could not be recorded: %s", thread.thread_id, error)
             await self._let_go(thread)
-            await self._take(thread, self.threads.runner)
+            await self._take(thread, self.threads.runner, thread.view.run)
         finally:
             await self._let_go(thread)
 

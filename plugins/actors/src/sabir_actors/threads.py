@@ -59,7 +59,7 @@ class ThreadActor(Actor):
             await self.runs.put(thread)
         else:
             self.runs.check(thread)
-            self.runs.begin(thread)
+            self.runs.begin(thread, thread.view.runner, thread.view.run)
         return True
 
     def thread_ids(self) -> list[str]:

@@ -73,19 +73,10 @@ def worker(  # noqa: PLR0913  # each is a flag
         cert: A certificate of one's own (NATS_CERT).
         key: Its key (NATS_KEY).
     """
-    access = Access(
-        creds=creds, nkey=nkey, user=user, password_file=password_file, token_file=token_file, ca=ca, cert=cert, key=key
-    )
-    settings = WorkerSettings(
-        concurrency=concurrency,
-        waiting=waiting,
-        beat=beat,
-        drain=drain,
-        patience=patience,
-        longest=longest,
-        inbox=inbox,
-        access=access,
-    )
+    flags = locals()  # named as the settings are
+    access = Access.model_validate({name: flags[name] for name in Access.model_fields})
+    given = {name: flags[name] for name in WorkerSettings.model_fields.keys() & flags.keys()}
+    settings = WorkerSettings.model_validate({**given, "access": access})
     made = Worker(load_context(context), url, name=name, settings=settings)
     asyncio.run(_run(made, shown(url), settings.patience))
     return 0

@@ -12,16 +12,15 @@ it in as soon as a younger one is there. So none waits much longer than those of
 
 from bisect import insort
 
+from sabir_distributed.settings import WorkerSettings
 from sabir_distributed.work import Work
 
 
 class WorkQueue:
     """The requests of a worker, by their ids: so many begun, so many that wait."""
 
-    def __init__(self, *, places: int, room: int, held: int) -> None:
-        self._places = places
-        self._room = room
-        self._held = held
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings = settings
         self.begun: dict[str, Work] = {}
         self.waiting: list[Work] = []
         """The longest on its way first."""
@@ -29,12 +28,12 @@ class WorkQueue:
     @property
     def has_place(self) -> bool:
         """Whether one more can begin."""
-        return len(self.begun) < self._places
+        return len(self.begun) < self._settings.concurrency
 
     def can_hold(self, size: int) -> bool:
         """Whether a request of so many bytes may be added, to begin or to wait; a single one always may."""
         works = self.all()
-        return not works or size + sum(work.size for work in works) <= self._held
+        return not works or size + sum(work.size for work in works) <= self._settings.held
 
     def all(self) -> list[Work]:
         """All of them, those that began first."""
@@ -52,7 +51,7 @@ class WorkQueue:
     def wait(self, work: Work) -> Work | None:
         """Let it wait in the order of ages; the one that has no room then: the youngest, perhaps itself."""
         insort(self.waiting, work, key=lambda each: each.since)
-        return self.waiting.pop() if len(self.waiting) > self._room else None
+        return self.waiting.pop() if len(self.waiting) > self._settings.waiting else None
 
     def remove(self, work: Work) -> Work | None:
         """Remove it; the one that has its place now and is to begin, if any."""

@@ -18,7 +18,6 @@ import secrets
 import socket
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Self
 
 from nats.aio.msg import Msg
@@ -81,8 +80,7 @@ class Worker:
         self._target = target
         self._settings = settings or WorkerSettings()
         self._policies: dict[str, BoundPolicy] = self.context.bound_policies()
-        limits = self._settings
-        self._queue = WorkQueue(places=limits.concurrency, room=limits.waiting, held=limits.held)
+        self._queue = WorkQueue(self._settings)
         self._memory = Memory()
         self._known = KnownMessages()
         self._subscriptions: list[Subscription] = []
@@ -145,9 +143,7 @@ class Worker:
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         """Finish what was taken, and leave."""
         await self.finish()
 

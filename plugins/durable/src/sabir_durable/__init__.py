@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         RunTaken,
         StoreInvalid,
     )
+    from sabir_durable.execution import holds_run
     from sabir_durable.runner import DurableRunner
     from sabir_durable.runs import Runs
     from sabir_durable.views import CallRecord, CallState, RunDetails, RunState, RunSummary
@@ -43,11 +44,13 @@ __all__ = [
     "Runs",
     "StoreInvalid",
     "decision",
+    "holds_run",
 ]
 
 
 _ELSEWHERE = {
     "decision": "decisions",
+    "holds_run": "execution",
     "DurableRunner": "runner",
     "Runs": "runs",
     **dict.fromkeys(("CallRecord", "CallState", "RunDetails", "RunState", "RunSummary"), "views"),

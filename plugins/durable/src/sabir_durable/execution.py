@@ -91,6 +91,11 @@ class Execution:
         if self._task is not None:
             self._task.cancel()
 
+    async def is_held(self) -> bool:
+        """Whether the run is still this worker's: not stopped, and not taken by another, as the store says now."""
+        epochs = await self._store(self._ledger.epochs, [self.hold.run])
+        return self._stopped is None and epochs.get(self.hold.run) == self.hold.epoch
+
     def check(self) -> None:
         """Raise what the run was stopped for, if it was."""
         if self._stopped is not None:
@@ -207,6 +212,18 @@ class Place:
 
 current: ContextVar[Execution | None] = ContextVar("sabir_durable.execution", default=None)
 place: ContextVar[Place | None] = ContextVar("sabir_durable.place", default=None)
+
+
+async def holds_run() -> bool:
+    """Whether the run that a policy or an option is in is still this worker's, as the store says now.
+
+    A process can be stopped between any two instructions, and its run be given to another meanwhile. What this one
+    records then is refused; what it does to the world is not, so ask this before. DurableFault outside of a run.
+    """
+    execution = current.get()
+    if execution is None:
+        raise DurableFault("no run of a DurableRunner is here; ask in a policy or an option that one performs")
+    return await execution.is_held()
 
 
 @contextmanager

@@ -77,11 +77,12 @@ _CLOSE = (
         worker=sa.bindparam("by"),
         ended_at=sa.bindparam("at"),
     )
+    .returning(calls.c.path)
 )
 _WAIT = (
     sa.update(calls).where(_this, calls.c.state == "started", _held).values(state="waiting", worker=sa.bindparam("by"))
 )
-_DECIDE_HELD = _DECIDE.where(_held).values(worker=sa.bindparam("by"))
+_DECIDE_HELD = _DECIDE.where(_held).values(worker=sa.bindparam("by")).returning(calls.c.path)
 _AT_ONCE = 400
 """So many calls are looked up in one query: each takes two of SQLite's parameters, of which there may be 999."""
 
@@ -161,18 +162,11 @@ class Ledger:
 
     def begin(self, hold: Hold, path: str, number: int, request: Request) -> Call | None:
         """Write down that a call starts; None, or the row that stands at its path already."""
-        row = self._row(hold, path, number, request, "call", "started")
-        with self._engine.begin() as connection:
-            if connection.execute(self._begin, row).first():
-                return None
-            return self._standing(connection, hold, path)
+        return self._write(self._begin, hold, path, **self._row(hold, path, number, request, "call", "started"))
 
     def decide(self, hold: Hold, path: str, batch: str) -> Call | None:
         """Write down what a policy chose, before its calls are answered; None, or the row if another batch is there."""
-        with self._engine.begin() as connection:
-            if connection.execute(_DECIDE_HELD, _key(hold, path) | {"given": batch}).rowcount:
-                return None
-            return self._standing(connection, hold, path)
+        return self._write(_DECIDE_HELD, hold, path, given=batch)
 
     def wait(self, hold: Hold, path: str) -> Call:
         """Write down that a call waits for a person; the row."""
@@ -185,22 +179,21 @@ class Ledger:
     ) -> Call | None:
         """Write down the result of an option call; None, or the row that stands there already."""
         row = self._row(hold, path, number, request, "answer", "done")
-        row |= {"result": result, "started_at": started_at, "ended_at": time.time()}
-        with self._engine.begin() as connection:
-            if connection.execute(self._begin, row).first():
-                return None
-            return self._standing(connection, hold, path)
+        written = {"result": result, "started_at": started_at, "ended_at": time.time()}
+        return self._write(self._begin, hold, path, **row | written)
 
     def finish(self, hold: Hold, path: str, batch: str, result: str | None) -> Call | None:
         """Write down what a call gave: `result` where the batch's calls were answered, else the batch itself.
 
         None, or the row where another batch, a result or a failure is there.
         """
-        return self._close(hold, path, to="done", given=batch, outcome=result, failed=None)
+        at = time.time()
+        return self._write(_CLOSE, hold, path, to="done", given=batch, outcome=result, failed=None, at=at)
 
     def fail(self, hold: Hold, path: str, batch: str | None, failure: str) -> Call | None:
         """Write down how a call failed; None, or the row where another batch or a result is there."""
-        return self._close(hold, path, to="failed", given=batch, outcome=None, failed=failure)
+        at = time.time()
+        return self._write(_CLOSE, hold, path, to="failed", given=batch, outcome=None, failed=failure, at=at)
 
     def decide_for(self, run: str, path: str, batch: str) -> bool:
         """Write down what a person chose; whether the call waited for it, and nothing was chosen there before."""
@@ -248,9 +241,10 @@ class Ledger:
             connection.execute(sa.delete(calls).where(calls.c.run.in_(names)))
             connection.execute(sa.delete(runs).where(runs.c.run.in_(names)))
 
-    def _close(self, hold: Hold, path: str, **values: str | None) -> Call | None:
+    def _write(self, statement: sa.Executable, hold: Hold, path: str, /, **values: Any) -> Call | None:
+        """None where the statement wrote a row, else the one that kept it out; RunTaken as `_standing` raises it."""
         with self._engine.begin() as connection:
-            if connection.execute(_CLOSE, _key(hold, path) | values | {"at": time.time()}).rowcount:
+            if connection.execute(statement, _key(hold, path) | values).first():
                 return None
             return self._standing(connection, hold, path)
 
@@ -269,7 +263,7 @@ class Ledger:
             hold.run, path, number, kind, request.name, request.digest, request.shown, state,
             worker=hold.worker, started_at=time.time(),
         )  # fmt: skip
-        return {**vars(row), "of_run": hold.run, "in_epoch": hold.epoch}
+        return vars(row)
 
     def _run(self, connection: sa.Connection, run: str) -> Run:
         row = connection.execute(sa.select(runs).where(runs.c.run == run)).mappings().one_or_none()

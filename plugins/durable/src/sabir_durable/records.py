@@ -11,6 +11,7 @@ history.
 
 import json
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import zip_longest
@@ -90,47 +91,30 @@ def unpack_request(text: str) -> tuple[list[Message], list[str] | None, str]:
 
 def difference(recorded: str, found: str) -> str:
     """Where the requests of two calls first differ, in words: what was recorded, and what was found instead."""
-    was, now = _counted(json.loads(recorded)), _counted(json.loads(found))
-    key = next((name for name in was if not _is_same(was[name], now.get(name))), "observations")
-    one, other = was.get(key), now.get(key)
-    if key != "observations" or isinstance(one, list):
-        place, one, other = _apart(one, other)
-        shown, instead = _windows(one, other)
-        return f"recorded with {key}{place} {shown}, found {instead}"
-    if _is_same(one, other):
-        return f"recorded with other observations: of {one['count']} messages, one before the last is another"
-    place, last, instead_last = _apart(one["last"], other["last"])
-    shown, instead = _windows(last, instead_last)
-    at = f"messages, the last with {place.lstrip('.')}" if place else "messages, the last"
-    return f"recorded with observations {one['count']} {at} {shown}, found {other['count']} {at} {instead}"
+    was, now = (dict(_leaves(json.loads(text))) for text in (recorded, found))
+    place = next((each for each in was | now if was.get(each) != now.get(each)), None)
+    if place is None:
+        return "recorded with other observations: a message before the last is another"
+    shown, instead = _windows(was.get(place, "nothing"), now.get(place, "nothing"))
+    return f"recorded with {place} {shown}, found {instead}"
 
 
-def _counted(held: Any) -> Any:  # what JSON holds
-    """A request without what is left out of the digests of its messages."""
+def _leaves(held: Any, place: str = "") -> Iterator[tuple[str, str]]:  # what JSON holds
+    """Place → what stands there, in JSON; without what is left out of the digests of messages."""
     if isinstance(held, dict):
-        is_message = {"policy", "payload"} <= held.keys()
-        return {name: _counted(item) for name, item in held.items() if not is_message or name not in _UNSHOWN}
-    return [_counted(item) for item in held] if isinstance(held, list) else held
-
-
-def _apart(was: Any, now: Any, place: str = "") -> tuple[str, Any, Any]:
-    """The innermost place where two values of JSON first differ, and what either has there."""
-    if isinstance(was, dict) and isinstance(now, dict):
-        pairs = [(f"{place}.{name}", was.get(name), now.get(name)) for name in was | now]
-    elif isinstance(was, list) and isinstance(now, list):
-        pairs = [(f"{place}[{index}]", *pair) for index, pair in enumerate(zip_longest(was, now))]
+        unshown = _UNSHOWN if {"policy", "payload"} <= held.keys() else ()
+        inner = {f"{place}.{name}".lstrip("."): item for name, item in held.items() if name not in unshown}
     else:
-        return place, was, now
-    return next((_apart(one, other, at) for at, one, other in pairs if not _is_same(one, other)), (place, was, now))
+        is_plain = not isinstance(held, list) or not any(isinstance(item, dict) for item in held)
+        inner = {} if is_plain else {f"{place}[{index}]": item for index, item in enumerate(held)}
+    if not inner:
+        yield place, json.dumps(held, ensure_ascii=False)
+    for at, item in inner.items():
+        yield from _leaves(item, at)
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-
-
-def _windows(*values: Any) -> list[str]:
+def _windows(*texts: str) -> list[str]:
     """Values in one line each, long ones from shortly before the first character that differs."""
-    texts = [" ".join(json.dumps(value, ensure_ascii=False).split()) for value in values]
     differs = next((index for index, pair in enumerate(zip_longest(*texts)) if len(set(pair)) > 1), 0)
     start = differs - _BEFORE if max(map(len, texts)) > _SHOWN else 0
     return [one_line(f"…{text[start:]}" if start > 0 else text, _SHOWN) for text in texts]

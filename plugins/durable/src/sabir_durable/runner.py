@@ -12,7 +12,6 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from contextvars import ContextVar
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from sabir_durable.worker import Worker
 
 log = logging.getLogger("sabir.durable")
-_asked_name: ContextVar[str | None] = ContextVar("sabir_durable.run_id", default=None)
 
 
 class DurableRunner(Runner, AsyncClosing):
@@ -97,7 +95,7 @@ class DurableRunner(Runner, AsyncClosing):
         execution = current.get()
         if execution is not None:
             return execution.record(paths.next_path(call.name), call)
-        return self._run(call, name_of(_asked_name.get()))
+        return self._run(call, name_of(None))
 
     # Each policy has keyword parameters of its own, hence Any.
     async def run(
@@ -118,12 +116,8 @@ class DurableRunner(Runner, AsyncClosing):
         """
         if current.get() is not None:
             raise RunConflict(f"a run within a run: call {bound.name!r} through its context instead")
-        token = _asked_name.set(name_of(run_id))
-        try:
-            performed = bound(observations, options, **arguments)
-        finally:
-            _asked_name.reset(token)
-        return await performed
+        call = BoundCall(bound, observations, options, bound.signature.check(arguments))
+        return await self._run(call, name_of(run_id))
 
     async def start(
         self,
@@ -240,12 +234,12 @@ class DurableRunner(Runner, AsyncClosing):
     async def _run(self, call: BoundCall, name: str) -> Batch:
         worker = await self.launch()
         asked = self._asked(call, name, worker.name)
-        worker.begin(name, call.bound)
+        worker.live[name] = call.bound
         try:
             starting = await asyncio.shield(asyncio.ensure_future(self._begin(worker, asked)))
             return await self._result(worker, name, asyncio.shield(starting))
         finally:
-            worker.end(name)
+            worker.live.pop(name, None)
 
     async def _begin(self, worker: "Worker", asked: Run) -> "asyncio.Task[WorkflowHandleAsync[None]]":
         """Write a run down and start it: whoever cancels its caller in between must not leave a run that nobody has."""

@@ -13,7 +13,7 @@ The engine need not run here: workers see what was asked for within a beat.
 import builtins
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -100,10 +100,6 @@ class Runs(SyncClosing):
     def unfinished(self, application: str) -> "builtins.list[str]":
         """The names of an application's runs that are queued, running or waiting; the oldest first."""
         return self.statuses.unfinished(application)
-
-    def stranded(self, application: str) -> Mapping[str, int]:
-        """How many queued runs of an application wait for a version of which no worker is there: version → number."""
-        return self.statuses.stranded(application)
 
     def summary(self, run: str) -> RunSummary:
         """A run without its calls; RunNotFound if there is none of that name."""

@@ -82,7 +82,8 @@ class Worker:
         self._threads = ThreadPoolExecutor(1 if is_sqlite(settings.url) else 8, "sabir-durable")
         self._lease, self._workers = make_lease(settings.url, self.name), WorkerList(self.engine)
         self._contexts: dict[str, BaseContext] = {}
-        self._live: dict[str, BoundPolicy] = {}
+        self.live: dict[str, BoundPolicy] = {}
+        """Run → the very policy that it is performed with while its caller is here."""
         self._executions: set[Execution] = set()
         self._performing: dict[Future[None], asyncio.AbstractEventLoop] = {}
         """What the engine asked for: ended once the run is let go of, or was never taken."""
@@ -149,14 +150,6 @@ class Worker:
         await asyncio.to_thread(self._beating.join, CLOSING)
         await engine.shut_down()
         await asyncio.to_thread(self._leave)
-
-    def begin(self, run: str, bound: BoundPolicy) -> None:
-        """Have a run performed with this very policy while it is here."""
-        self._live[run] = bound
-
-    def end(self, run: str) -> None:
-        """Forget which policy a run is performed with."""
-        self._live.pop(run, None)
 
     async def store(
         self, work: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
@@ -289,7 +282,7 @@ class Worker:
         self._contexts[name] = context
 
     def _call_of(self, run: Run) -> BoundCall:
-        bound = self._live.get(run.run) or self._bound(run)
+        bound = self.live.get(run.run) or self._bound(run)
         observations, options, arguments = unpack_request(run.request)
         return BoundCall(bound, observations, options, bound.signature.decode(arguments))
 
@@ -319,7 +312,7 @@ class Worker:
 
     def _tell_stranded(self) -> None:
         """Warn of runs that wait for another version, once while they are as many."""
-        found = dict(self.runs.stranded(self.settings.application))
+        found = dict(self.runs.statuses.stranded(self.settings.application))
         if found and found != self._stranded:
             shown = ", ".join(f"{number} of version {version!r}" for version, number in found.items())
             fork = f"`sabir runs fork RUN --for-version {self.settings.version}`"

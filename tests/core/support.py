@@ -425,6 +425,27 @@ class Scripted:
         return sum(response.closed == 0 for response in self.responses)
 
 
+class Silent(Scripted):
+    """Begins each answer and says no more in a loop; `waiting` is set when that is waited for."""
+
+    def __init__(self, *begun: bytes) -> None:
+        super().__init__(whole("never"), whole("never"))
+        self._begun = begun
+        self.waiting = asyncio.Event()
+
+    async def open(self, request: WireRequest) -> Any:
+        response = await super().open(request)
+
+        async def chunks() -> AsyncIterator[bytes]:
+            for chunk in self._begun:
+                yield chunk
+            self.waiting.set()
+            await asyncio.Event().wait()
+
+        response.chunks = chunks  # type: ignore[method-assign]
+        return response
+
+
 class ScriptedResponse:
     def __init__(self, answer: Answer) -> None:
         self.status, self.headers, self._chunks = answer.status, answer.headers, answer.chunks

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import sabir
 from sabir.calling.adapter import ModelAdapter
-from sabir.contract.provider import FetchedMedia
 from sabir.contract.scope import LossLog, Turn, TurnScope
 from sabir.vocabulary.messages import Message
 
@@ -134,27 +133,6 @@ def test_a_thread_that_renders_makes_no_other_wait(monkeypatch: pytest.MonkeyPat
     assert llm.render(history).body_bytes == expected
     assert others == [expected]
     assert llm.render([*history, sabir.assistant("so")]).body_bytes.startswith(expected[:-3])
-
-
-def test_threads_that_fetch_the_same_medium_share_what_was_derived(tiny: Tiny) -> None:
-    """Two may fetch at once, but only one message comes of it, so that kept prefixes hold for both."""
-    barrier = threading.Barrier(THREADS)
-
-    class Together:
-        def fetch_sync(self, url: str) -> FetchedMedia:
-            barrier.wait(30)
-            return FetchedMedia(data=b"pixel", mime="image/png", url=url)
-
-        async def fetch(self, url: str) -> FetchedMedia:
-            return self.fetch_sync(url)
-
-    llm = sabir.adapter("tiny:m", fetcher=Together())
-    chat = [sabir.user("look", sabir.image("https://example.org/sky.png"))]
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        derived = list(pool.map(lambda _: llm.fetch_media_sync(chat)[0], range(THREADS)))
-
-    assert len({id(message) for message in derived}) == 1
 
 
 @pytest.mark.parametrize("surface", ["complete", "stream"])

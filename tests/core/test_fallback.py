@@ -3,18 +3,17 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Unpack
+from typing import Any, cast
 
 import pytest
 import sabir
-from sabir.calling.calls import Adapter, CallArguments, Messages
+from sabir.calling.calls import Adapter, Messages
 from sabir.calling.fallback import MOVES_ON, FallbackAdapter, fallback
 from sabir.calling.relay import way_along
-from sabir.calling.stream import ReplyStream, SyncReplyStream
 from sabir.contract.dialect import Rendering
-from sabir.contract.provider import Access, FetchedMedia, TokenCount, WireRequest
+from sabir.contract.provider import Access, TokenCount
 from sabir.contract.tables import Tables
 from sabir.discovery import registry
 from sabir.errors import (
@@ -36,10 +35,8 @@ from sabir.errors import (
     SettingsInvalid,
     StreamBroken,
 )
-from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.reply import Passed, Reply
 from sabir.vocabulary.settings import RetryPolicy, Settings
-from sabir.vocabulary.target import Target
 
 from tests.core.support import (
     WORDS,
@@ -48,7 +45,7 @@ from tests.core.support import (
     Loop,
     Loopback,
     Reader,
-    Scripted,
+    Silent,
     Tiny,
     TinyConnection,
     TinyDialect,
@@ -291,28 +288,6 @@ def test_each_is_told_with_what_its_request_lost(one: Served, two: Served, calle
     assert (odd.message, Passed.model_validate_json(odd.model_dump_json())) == ("half ?", odd)
 
 
-def test_a_loss_of_fetching_is_told_too(one: Served, two: Served, caller: Caller) -> None:
-    """What was lost is known from the request that failed, not from another rendering of the conversation."""
-
-    class Fetching(TinyDialect):
-        name = "fetching.talk"
-        tables = Tables(media={("user", "image"): MediaRule(data="")})
-
-    class Fetcher:
-        def fetch_sync(self, url: str) -> FetchedMedia:
-            return FetchedMedia(url=url, data=b"\x89PNG\r\n\x1a\n", mime="image/png")
-
-        async def fetch(self, url: str) -> FetchedMedia:
-            return self.fetch_sync(url)
-
-    one.spoken, one.answers = Fetching(), [failing(500)]
-
-    sky = sabir.user(sabir.image("https://example.org/sky.png"))
-    reply = caller.complete(caller.fallback("one:m", "two:m", fetcher=Fetcher()), sky)
-
-    assert [loss.kind for loss in reply.passed[0].losses] == ["rewritten"]
-
-
 def test_where_nobody_answers_one_line_names_all(one: Served, two: Served, caller: Caller) -> None:
     """However long each of them complains; the errors themselves are there too."""
     one.answers, two.answers = [failing(429, "slow down " * 60, retry_after="200")], [failing(500, "down " * 60)]
@@ -491,30 +466,11 @@ def test_leaving_a_stream_closes_the_connection_of_the_member(one: Served, two: 
     assert (caught.value.partial.text, len(caught.value.partial.passed)) == ("Take ", 1)
 
 
-class Silent(Scripted):
-    """Begins an answer and says no more; `waiting` is set when that is waited for."""
-
-    def __init__(self) -> None:
-        super().__init__(whole("never"), whole("never"))
-        self.waiting = asyncio.Event()
-
-    async def open(self, request: WireRequest) -> Any:
-        response = await super().open(request)
-
-        async def chunks() -> AsyncIterator[bytes]:
-            yield b": "
-            self.waiting.set()
-            await asyncio.Event().wait()
-
-        response.chunks = chunks  # type: ignore[method-assign]
-        return response
-
-
 async def test_cancelling_leaves_the_member_and_asks_no_other(
     one: Served, two: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cancellation is no error of a provider: not of a call, and not of a stream before its first event."""
-    connection = Silent()
+    connection = Silent(b": ")
     monkeypatch.setattr(one, "connect", lambda access: connection)
     async with fallback("one:m", "two:m", settings=ONCE) as llm:
         for job in (lambda: llm.complete("hi"), lambda: llm.stream("hi").reply()):
@@ -573,42 +529,16 @@ class Wrapped:
     def __init__(self, inner: Adapter) -> None:
         self._inner = inner
 
-    @property
-    def target(self) -> Target:
-        return self._inner.target
-
-    def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
-        return self._inner.render(messages, **how)
-
-    async def send(self, rendering: Rendering) -> Reply:
-        return await self._inner.send(rendering)
-
-    def send_sync(self, rendering: Rendering) -> Reply:
-        return self._inner.send_sync(rendering)
-
-    async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        return await self._inner.complete(messages, **how)
-
-    def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        return self._inner.complete_sync(messages, **how)
-
-    def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        return self._inner.stream(messages, **how)
-
-    def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
-        return self._inner.stream_sync(messages, **how)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    def close(self) -> None:
-        self._inner.close()
+    def __getattr__(self, name: str) -> Any:
+        if name not in vars(Adapter):
+            raise AttributeError(name)
+        return getattr(self._inner, name)
 
 
 def test_a_member_is_any_adapter(one: Served, two: Served, caller: Caller) -> None:
     """Made by whomever; what it does not offer is refused in one line."""
     one.answers = [failing(429)]
-    llm = caller.fallback(Wrapped(caller.adapter("one:m")), "two:m")
+    llm = caller.fallback(cast(Adapter, Wrapped(caller.adapter("one:m"))), "two:m")
 
     assert caller.complete(llm).text == "two: hi"
     assert caller.stream(llm).reply().text == "Take one."

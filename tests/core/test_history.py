@@ -23,26 +23,10 @@ from tests.core.write_schema import PUBLISHED, rendered
 HISTORY = [system("Be brief."), user("Grüße, 世界 \u2028 \x00 end"), *EVERY_KIND]
 
 
-@given(st.lists(messages, min_size=1, max_size=4))
-def test_what_is_read_at_once_is_what_is_read_one_by_one(history: list[Message]) -> None:
-    """A history of this version is validated as a whole; a newer field anywhere leads to each message alone."""
-    for text in (
-        dumps(history),
-        dumps_lines(history),
-        f" {dumps(history)}\n",
-        dumps_lines(history).replace("\n", "\r\n\n"),
-    ):
-        newer = loads(text.replace('{"schema":1', '{"tags":[],"schema":1', 1))
-        assert newer[1:] == history[1:]
-        assert newer[0].model_extra == {"tags": []}
-        assert newer[0].same_content(loads(text)[0]) is False
-        assert loads(text) == history
-
-
 @given(st.lists(messages, max_size=4))
 def test_what_is_written_loads_again_equal_and_of_the_same_types(history: list[Message]) -> None:
-    """PJ-11, PJ-20: as a JSON array and as JSON Lines, as text and as bytes."""
-    for text in (dumps(history), dumps_lines(history)):
+    """PJ-11, PJ-20: as a JSON array and as JSON Lines, as text and as bytes, whatever space is between."""
+    for text in (dumps(history), f" {dumps(history)}\n", dumps_lines(history).replace("\n", "\r\n\n")):
         assert loads(text) == history
         assert loads(text.encode()) == history
         assert dumps(loads(text)) == dumps(history)

@@ -210,7 +210,7 @@ def test_a_plugin_that_does_not_finish_loading_is_reported_by_name_until_it_does
         assert found.state == "failed"
         assert found.error == "'acme' of sabir-acme 1.0 (acme_plugin:acme) is not loaded after 1 s; update or remove it"
     assert status(registry, "fine").state == "installed"
-    loading = [thread for thread in threading.enumerate() if thread.name == "sabir loads acme"]
+    loading = [thread for thread in threading.enumerate() if thread.name == "sabir"]
     hanging.set()
     for thread in loading:
         thread.join()

@@ -6,7 +6,7 @@ from itertools import cycle, repeat
 from typing import Any
 
 import pytest
-from sabir.calling.drive import SyncWire, Wire, drive, drive_sync, result_of
+from sabir.calling.drive import SyncWire, Wire, drive, waited
 from sabir.calling.exchange import (
     Close,
     Emit,
@@ -43,19 +43,19 @@ DIALECT = TinyDialect()
 Drive = Callable[[Script[Any], Scripted, list[Open | Failed]], Any]
 
 
-def run_sync(script: Script[Any], connection: Scripted, seen: list[Open | Failed]) -> Any:
-    wire = SyncWire(connection, seen.append)
-    while isinstance(step := drive_sync(script, wire), Emit):
+async def run_through(script: Script[Any], wire: SyncWire | Wire) -> Any:
+    while isinstance(step := await drive(script, wire), Emit):
         pass
-    return result_of(step)
+    return step.result
+
+
+def run_sync(script: Script[Any], connection: Scripted, seen: list[Open | Failed]) -> Any:
+    return waited(run_through(script, SyncWire(connection, seen.append)))
 
 
 def run_async(script: Script[Any], connection: Scripted, seen: list[Open | Failed]) -> Any:
     async def run() -> Any:
-        wire = Wire(connection, seen.append)
-        while isinstance(step := await drive(script, wire), Emit):
-            pass
-        return result_of(step)
+        return await run_through(script, Wire(connection, seen.append))
 
     return asyncio.run(run())
 
@@ -193,7 +193,7 @@ def test_a_repeated_stream_shows_its_reader_one_start_only() -> None:
     """The start waits for the first block, so that nobody sees that of an attempt that failed."""
     connection = Scripted(streamed({"open": "r0"}, {"error": 500}), streamed(*WORDS))
     script, wire, events = stream(), SyncWire(connection), []
-    while isinstance(step := drive_sync(script, wire), Emit):
+    while isinstance(step := waited(drive(script, wire)), Emit):
         events.append(step.event)
 
     assert [event.origin.response_id for event in events if isinstance(event, ReplyStart)] == ["r1"]

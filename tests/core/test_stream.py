@@ -29,12 +29,12 @@ from tests.core.support import (
     Loop,
     Reader,
     Scripted,
+    Silent,
     TinyDecoder,
     TinyDialect,
     broken,
     failing,
     streamed,
-    whole,
 )
 
 REQUEST = WireRequest("/stream", b"{}", streaming=True)
@@ -52,7 +52,7 @@ def streams(connection: Scripted, dialect: TinyDialect | None = None) -> tuple[S
     async def start() -> tuple[Script[Reply], Wire]:
         return stream_script(exchange, state), Wire(connection)
 
-    def start_sync() -> tuple[Script[Reply], SyncWire]:
+    async def start_sync() -> tuple[Script[Reply], SyncWire]:
         return stream_script(exchange, state), SyncWire(connection)
 
     return SyncReplyStream(state, start_sync), ReplyStream(state, start)
@@ -324,25 +324,10 @@ async def test_a_block_closes_the_connection_with_an_async_with_statement() -> N
 
 async def test_a_cancelled_stream_closes_its_connection() -> None:
     """Cancelling the task that waits for an event leaves nothing open; the stream is over then."""
-    waiting = asyncio.Event()
-
-    class Silent(Scripted):
-        async def open(self, request: WireRequest) -> Any:
-            response = await super().open(request)
-
-            async def chunks() -> Any:
-                for chunk in streamed(*WORDS[:2]).chunks:
-                    yield chunk
-                waiting.set()
-                await asyncio.Event().wait()
-
-            response.chunks = chunks  # type: ignore[method-assign]
-            return response
-
-    connection = Silent(whole("x"))
+    connection = Silent(*streamed(*WORDS[:2]).chunks)
     stream = streams(connection)[1]
     task = asyncio.create_task(stream.reply())
-    await waiting.wait()
+    await connection.waiting.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

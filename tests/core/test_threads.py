@@ -82,15 +82,3 @@ async def test_a_function_runs_in_its_callers_context_and_its_errors_arrive() ->
         await in_thread(lambda: next(iter([])))
     with pytest.raises(ZeroDivisionError):
         await in_thread(lambda: 1 // 0)
-
-
-async def test_a_thread_that_has_nothing_to_do_ends_and_another_takes_its_place(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """It is kept for a while first."""
-    monkeypatch.setattr(threads, "IDLE", 0.01)
-    first = await in_thread(threading.current_thread)
-    first.join(PATIENCE)
-
-    assert not first.is_alive()
-    assert await in_thread(threading.current_thread) is not first

@@ -18,12 +18,12 @@ from tests.docs.sources import (
 from tests.docs.surface import lines_of
 
 PROTOCOLS = (
-    "Provider", "Decoder", "Framing", "Connection", "WireHead", "WireResponse", "AsyncWireResponse", "Fetcher",
+    "Provider", "Decoder", "Framing", "Connection", "WireHead", "WireResponse", "AsyncWireResponse",
 )  # fmt: skip
 VALUES = (
     "Dialect", "Tables", "Roles", "MediaRule", "Calls", "IdentifierRule", "Access", "WireRequest", "ModelInfo",
     "Target", "Turn", "Entry", "TurnScope", "RequestScope", "SettingsReader", "Splice", "DecodeScope", "LossLog",
-    "ServerEvent", "TokenCount", "FetchedMedia",
+    "ServerEvent", "TokenCount",
 )  # fmt: skip
 """What the Protocols' members take and give; a dialect first."""
 

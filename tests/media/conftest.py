@@ -5,8 +5,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import pytest
-from sabir.contract.provider import FetchedMedia
-from sabir_media import GuardedFetcher
+from sabir_media import FetchedMedia, GuardedFetcher
 
 Fetch: TypeAlias = Callable[[GuardedFetcher, str], FetchedMedia]
 

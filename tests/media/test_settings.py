@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 import pytest
-from sabir.contract.provider import Fetcher
 from sabir.errors import MediaRefused, SettingsInvalid
-from sabir_media import AddressRefused, FetchFailed, FetchTimedOut, GuardedFetcher, SizeRefused, TypeRefused
+from sabir_media import AddressRefused, Fetcher, FetchFailed, FetchTimedOut, GuardedFetcher, SizeRefused, TypeRefused
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ _NAMES = {
     # The contract that a plugin implements
     "contract.dialect": "Decoder Dialect",
     "contract.provider": (
-        "SABIR_API SUPPORTED_APIS Access ApiKey AsyncWireResponse Connection FetchedMedia Fetcher Provider TokenCount "
+        "SABIR_API SUPPORTED_APIS Access ApiKey AsyncWireResponse Connection Provider TokenCount "
         "WireHead WireRequest WireResponse"
     ),
     "contract.tables": "Calls IdentifierRule Roles Side Tables",
@@ -68,12 +68,13 @@ _NAMES = {
     "options.signatures": "Provided first_paragraph is_asynchronous read_function unwrap values_of",
     "options.execution": "check_runs is_retryable text_of",
     "options.context": "at_depth current_depth deeper",
-    "options.threads": "Threads called",
+    "options.threads": "called start_thread",
     # Calls
     "calling.calls": "CallArguments Messages",
     "calling.exchange": "Script",
-    "calling.drive": "Performer SyncPerformer",
-    "calling.relay": "Relay SyncRelay way_along",
+    "calling.drive": "Performer",
+    "calling.fallback": "counting",
+    "calling.relay": "Relay",
     "calling.stream": "AsyncClosing SyncClosing",
     "discovery.points": "load_beside load_point",
     "hooks.plugins": "Hooks",

@@ -3,7 +3,7 @@
 # isort: skip_file
 from sabir.contract.dialect import Decoder, Dialect
 from sabir.contract.provider import SABIR_API, SUPPORTED_APIS, Access, ApiKey, AsyncWireResponse, Connection
-from sabir.contract.provider import FetchedMedia, Fetcher, Provider, TokenCount, WireHead, WireRequest, WireResponse
+from sabir.contract.provider import Provider, TokenCount, WireHead, WireRequest, WireResponse
 from sabir.contract.tables import Calls, IdentifierRule, Roles, Side, Tables
 from sabir.contract.scope import DecodeScope, Entry, LossLog, RequestScope, Splice, Turn, TurnScope
 from sabir.contract.framing import Framing, ServerEvent, ServerEventReader
@@ -44,11 +44,12 @@ from sabir.options.arguments import ArgumentsRefused, Binder, Bound
 from sabir.options.signatures import Provided, first_paragraph, is_asynchronous, read_function, unwrap, values_of
 from sabir.options.execution import check_runs, is_retryable, text_of
 from sabir.options.context import at_depth, current_depth, deeper
-from sabir.options.threads import Threads, called
+from sabir.options.threads import called, start_thread
 from sabir.calling.calls import CallArguments, Messages
 from sabir.calling.exchange import Script
-from sabir.calling.drive import Performer, SyncPerformer
-from sabir.calling.relay import Relay, SyncRelay, way_along
+from sabir.calling.drive import Performer
+from sabir.calling.fallback import counting
+from sabir.calling.relay import Relay
 from sabir.calling.stream import AsyncClosing, SyncClosing
 from sabir.discovery.points import load_beside, load_point
 from sabir.hooks.plugins import Hooks
@@ -58,28 +59,27 @@ from sabir.authoring.databases import REMEDY_OF_DAMAGE, describe_failure, hide_s
 __all__ = [  # noqa: RUF022
     "Access", "ApiKey", "ArgumentsRefused", "AsyncClosing", "AsyncHTTPAnswer", "AsyncWireResponse", "AtRest", "Binder",
     "BlockKind", "Bound", "CHOICES", "CallArguments", "Calls", "Clients", "Connection", "Content", "DEEPEST",
-    "DEFAULT_MIMES", "DecodeScope", "Decoder", "Dialect", "Entry", "EventFrames", "FRAMES", "Failure", "FetchedMedia",
-    "Fetcher", "Fields", "FinishReason", "Fold", "Framing", "Frozen", "FrozenDict", "HTTPAnswer", "History", "Hooks",
-    "IdentifierRule", "InProcessConnection", "JSONObjectDocumentField", "JSONText", "JSONValue", "KINDS", "Kept",
-    "KeySource", "KnownPart", "Leaf", "Library", "LossKind", "LossLog", "MediaRule", "Messages", "Modality",
-    "NonEmpty", "OptionCall", "OptionLike", "OwnConnection", "Part", "Performer", "Provided", "Provider",
-    "REMEDY_OF_DAMAGE", "RESERVED", "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope", "RoleHint", "Roles",
-    "SABIR_API", "SCHEMES", "SHARED", "SUPPORTED_APIS", "Script", "Sections", "Served", "ServerEvent",
-    "ServerEventReader", "SettingsReader", "Side", "Splice", "Strict", "SyncClosing", "SyncPerformer", "SyncRelay",
-    "Tables", "Text", "Threads", "TokenCount", "Turn", "TurnScope", "WIRE_SETTINGS", "WireHead", "WireRequest",
-    "WireResponse", "arguments_text", "arguments_value", "as_messages", "as_options", "assemble", "at_depth",
-    "blaming", "block_delta", "build", "called", "check_runs", "check_url", "checked_client", "compile_words",
-    "current_depth", "data_url", "data_url_base64", "data_url_bytes", "data_url_type", "decode_call", "decode_json",
-    "deeper", "derive", "describe", "describe_failure", "described", "encode_json", "error_text", "expect",
-    "expect_name", "failure_of", "fields", "file_url", "first_count", "first_paragraph", "first_variable", "form_of",
-    "freeze", "hide_secrets", "hints_of", "is_a", "is_asynchronous", "is_broken", "is_empty", "is_retryable",
-    "is_valid", "items", "kept", "kind_of_status", "kind_of_words", "left_over", "listed", "load_as", "load_beside",
-    "load_point", "lose", "make_data_url", "make_error", "make_private", "medium", "mime_type", "name_choice",
-    "name_kind", "new_ids", "not_offered", "object_view", "one_line", "packaged_models", "parse_json", "printable",
-    "read_count", "read_data_url", "read_endpoint", "read_failure", "read_function", "read_hints", "read_object",
-    "read_request", "read_text", "read_vendor", "refusal", "refuse", "refuse_misnamed", "refuse_setting", "reported",
-    "result_text", "result_value", "retry_after", "scheme_of", "send", "shorten", "side_of", "sniff_mime",
-    "spelled_for_url", "split_model", "split_provider_file", "stand_in", "state_of", "take_setting", "text", "text_of",
-    "translate_raised", "type_parameters", "unwrap", "unwrapped", "url_of_client", "usage_of", "values_of",
-    "way_along", "with_hints", "without",
+    "DEFAULT_MIMES", "DecodeScope", "Decoder", "Dialect", "Entry", "EventFrames", "FRAMES", "Failure", "Fields",
+    "FinishReason", "Fold", "Framing", "Frozen", "FrozenDict", "HTTPAnswer", "History", "Hooks", "IdentifierRule",
+    "InProcessConnection", "JSONObjectDocumentField", "JSONText", "JSONValue", "KINDS", "Kept", "KeySource",
+    "KnownPart", "Leaf", "Library", "LossKind", "LossLog", "MediaRule", "Messages", "Modality", "NonEmpty",
+    "OptionCall", "OptionLike", "OwnConnection", "Part", "Performer", "Provided", "Provider", "REMEDY_OF_DAMAGE",
+    "RESERVED", "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "SABIR_API",
+    "SCHEMES", "SHARED", "SUPPORTED_APIS", "Script", "Sections", "Served", "ServerEvent", "ServerEventReader",
+    "SettingsReader", "Side", "Splice", "Strict", "SyncClosing", "Tables", "Text", "TokenCount", "Turn", "TurnScope",
+    "WIRE_SETTINGS", "WireHead", "WireRequest", "WireResponse", "arguments_text", "arguments_value", "as_messages",
+    "as_options", "assemble", "at_depth", "blaming", "block_delta", "build", "called", "check_runs", "check_url",
+    "checked_client", "compile_words", "counting", "current_depth", "data_url", "data_url_base64", "data_url_bytes",
+    "data_url_type", "decode_call", "decode_json", "deeper", "derive", "describe", "describe_failure", "described",
+    "encode_json", "error_text", "expect", "expect_name", "failure_of", "fields", "file_url", "first_count",
+    "first_paragraph", "first_variable", "form_of", "freeze", "hide_secrets", "hints_of", "is_a", "is_asynchronous",
+    "is_broken", "is_empty", "is_retryable", "is_valid", "items", "kept", "kind_of_status", "kind_of_words",
+    "left_over", "listed", "load_as", "load_beside", "load_point", "lose", "make_data_url", "make_error",
+    "make_private", "medium", "mime_type", "name_choice", "name_kind", "new_ids", "not_offered", "object_view",
+    "one_line", "packaged_models", "parse_json", "printable", "read_count", "read_data_url", "read_endpoint",
+    "read_failure", "read_function", "read_hints", "read_object", "read_request", "read_text", "read_vendor",
+    "refusal", "refuse", "refuse_misnamed", "refuse_setting", "reported", "result_text", "result_value", "retry_after",
+    "scheme_of", "send", "shorten", "side_of", "sniff_mime", "spelled_for_url", "split_model", "split_provider_file",
+    "stand_in", "start_thread", "state_of", "take_setting", "text", "text_of", "translate_raised", "type_parameters",
+    "unwrap", "unwrapped", "url_of_client", "usage_of", "values_of", "with_hints", "without",
 ]  # fmt: skip

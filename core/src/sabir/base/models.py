@@ -194,18 +194,6 @@ class Frozen(BaseModel):
         return changed
 
 
-class OneOfSeveral:
-    """Beside a union of models: each is written by its own class, for which pydantic would look among all of them.
-
-    What is written is the same; a message of one part takes 3/5 of the time.
-    """
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """pydantic's schema, whose serializer asks the value itself."""
-        schema: CoreSchema = {**handler(source), "serialization": {"type": "any"}}
-        return schema
-
-
 class AtRest(Frozen):
     """A frozen value that is stored: what a newer writer added to it survives a load and a save."""
 

@@ -14,9 +14,8 @@ what is nested deeper than 100 levels: a view of it could not be made.
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
-from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
 from typing import Annotated, Any, NoReturn, Self, TypeAlias
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
@@ -141,21 +140,13 @@ def object_view(text: JSONText) -> FrozenDict:
     return view
 
 
-_Encoder: TypeAlias = Callable[[JSONValue, bool], Iterable[str]]
-"""Takes a value; gives the pieces of its text."""
-
-
-def _encoder(*, sort_keys: bool) -> _Encoder:
-    """json.dumps with one encoder for all calls, which looks for no loops: a loop is too deep."""
-    if c_make_encoder is None:  # an interpreter without json's encoder in C
-        return json.JSONEncoder(**_WRITING, sort_keys=sort_keys, check_circular=False).iterencode
-    default = json.JSONEncoder().default
-    encode: _Encoder = c_make_encoder(None, default, encode_basestring, None, ":", ",", sort_keys, False, False)
-    return encode
-
-
-_WRITING: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
-_AS_GIVEN, _SORTED = _encoder(sort_keys=False), _encoder(sort_keys=True)
+_AS_GIVEN, _SORTED = (
+    json.JSONEncoder(
+        ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys, check_circular=False
+    )
+    for sort_keys in (False, True)
+)
+"""They look for no loops: a loop is too deep."""
 
 
 def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
@@ -165,12 +156,12 @@ def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
     """
     if type(value) is JSONText:
         return value
-    encode = _SORTED if sort_keys else _AS_GIVEN
+    encode = (_SORTED if sort_keys else _AS_GIVEN).encode
     try:
         try:
-            text = "".join(encode(value, False))
+            text = encode(value)
         except TypeError:
-            text = "".join(encode(to_jsonable_python(value, inf_nan_mode="constants"), False))
+            text = encode(to_jsonable_python(value, inf_nan_mode="constants"))
         if not text.isascii():
             text.encode()
         if len(text) > _SHALLOW and _is_deeper(text, DEEPEST):

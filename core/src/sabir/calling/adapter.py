@@ -9,7 +9,7 @@ an adapter and once for each event loop, which closes it when it ends. A forked 
 """
 
 from threading import Lock
-from typing import Any, Never, TypeVar, Unpack
+from typing import Any, Never, TypeAlias, Unpack
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic_core import to_json
@@ -18,40 +18,39 @@ from sabir.base.errors import SettingsInvalid
 from sabir.base.losses import Loss, Strict, refuse, strict_kinds
 from sabir.calling.calls import Adapter, CallArguments, Messages, checked_key, checked_policy, checked_settings
 from sabir.calling.clock import Clock
-from sabir.calling.drive import SyncWire, Watch, Wire, drive, drive_sync, result_of, unwatched
+from sabir.calling.drive import SyncWire, Watch, Wire, result_of, unwatched, waited
 from sabir.calling.exchange import Exchange, Script, call_script, count_script, folded_script, stream_script
-from sabir.calling.fetching import Derived, MediaFetching
-from sabir.calling.stream import AsyncClosing, ReplyStream, SyncClosing, SyncReplyStream
+from sabir.calling.stream import AsyncClosing, ReplyStream, Start, SyncClosing, SyncReplyStream
 from sabir.calling.telemetry import CallWatch
 from sabir.contract.dialect import Dialect, Rendering
-from sabir.contract.provider import Access, ApiKey, Connection, Fetcher, Provider, TokenCount, WireRequest
+from sabir.contract.provider import Access, ApiKey, Connection, Provider, TokenCount, WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.discovery.registry import default_registry, models_of
 from sabir.hooks.plugins import installed_hooks
 from sabir.options.option import as_options
 from sabir.reading.incoming import StreamState
 from sabir.rendering.renderer import Renderer
-from sabir.vocabulary.constructors import as_messages, listed
-from sabir.vocabulary.messages import Message
+from sabir.vocabulary.constructors import listed
 from sabir.vocabulary.reply import Reply
 from sabir.vocabulary.settings import Settings, refuse_misnamed
 from sabir.vocabulary.target import ModelInfo, Target, find_model
 
 __all__ = ["Adapter", "CallArguments", "Messages", "ModelAdapter", "adapter", "without_secrets"]
 
-SomeWire = TypeVar("SomeWire", Wire, SyncWire)
+Kind: TypeAlias = type[Wire] | type[SyncWire]
+"""Which wire a call goes along: it needs a loop, or waits."""
 _NO_SETTINGS = Settings()
 _CALL = ("options", "settings", "strict")
 _FACTORY = (
-    "model", "api_key", "base_url", "client", "speaks_as", "settings", "strict", "fetcher", "model_info",
+    "model", "api_key", "base_url", "client", "speaks_as", "settings", "strict", "model_info",
 )  # fmt: skip
 
 
 class ModelAdapter(AsyncClosing, SyncClosing):
     """The adapter of one model; made by `sabir.adapter`.
 
-    Its methods raise RenderingRefused for losses that `strict` names, Misnamed for another library's arguments,
-    MediaRefused for media that cannot be fetched, and CallError for calls that fail.
+    Its methods raise RenderingRefused for losses that `strict` names, Misnamed for another library's arguments, and
+    CallError for calls that fail.
     """
 
     def __init__(
@@ -64,7 +63,6 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         speaks_as: str = "llm",
         settings: Settings | None = None,
         strict: Strict = False,
-        fetcher: Fetcher | None = None,
         model_info: ModelInfo | None = None,
     ) -> None:
         endpoint = without_secrets(provider.endpoint(access))
@@ -79,7 +77,6 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         self._renderer = Renderer(
             dialect, self._target, speaks_as=speaks_as, model_info=info, quirks=provider.quirks(access)
         )
-        self._media = MediaFetching(fetcher, self._renderer.scope)
         self._connection: Connection | None = None
         self._lock = Lock()
 
@@ -126,75 +123,40 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         )
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
-        """The request and its losses; pure: no key, no network, nothing fetched.
-
-        What a fetcher would bring shows here as media that the target does not take: pass the messages through
-        `fetch_media` first to render them with it.
-        """
-        refuse_misnamed("render", how, _CALL)
-        return self._render(Derived(listed(messages)), how)
-
-    async def fetch_media(self, messages: Messages) -> list[Message]:
-        """The messages with media as bytes where the target takes them only so; as they are without a fetcher."""
-        return (await self._media.fetch(as_messages(messages))).messages
-
-    def fetch_media_sync(self, messages: Messages) -> list[Message]:
-        """As `fetch_media`, waiting."""
-        return self._media.fetch_sync(as_messages(messages)).messages
+        """The request and its losses; pure: no key, no network, nothing fetched."""
+        return self._render("render", messages, how)
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Render and send. Append `reply.messages` to the conversation, all of them, before any result."""
-        return await self.send(await self._fetched(messages, "complete", how))
+        return await self.send(self._render("complete", messages, how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """As `complete`, waiting; it works inside a running event loop too, which stands still meanwhile."""
-        return self.send_sync(self._fetched_sync(messages, "complete_sync", how))
+        return self.send_sync(self._render("complete_sync", messages, how))
 
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering as it is; SettingsInvalid for one that was made for another target."""
-        return result_of(await drive(*self._call(Wire, rendering)))
+        return await result_of(*self._call(Wire, rendering))
 
     def send_sync(self, rendering: Rendering) -> Reply:
         """As `send`, waiting."""
-        return result_of(drive_sync(*self._call(SyncWire, rendering)))
+        return waited(result_of(*self._call(SyncWire, rendering)))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Render and send; the reply as it comes. What is refused is refused here, the request goes out later."""
-        ready = self._ready(messages, "stream", how)
-        state = StreamState(self._dialect, self._scope(ready))
-
-        async def start() -> tuple[Script[Reply], Wire]:
-            rendering = ready if isinstance(ready, Rendering) else await self._fetched(ready, "stream", how)
-            return self._call(Wire, rendering.for_stream(), state)
-
-        return ReplyStream(state, start)
+        return ReplyStream(*self._stream(Wire, "stream", messages, how))
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """As `stream`, waiting."""
-        ready = self._ready(messages, "stream_sync", how)
-        state = StreamState(self._dialect, self._scope(ready))
-
-        def start() -> tuple[Script[Reply], SyncWire]:
-            rendering = ready if isinstance(ready, Rendering) else self._fetched_sync(ready, "stream_sync", how)
-            return self._call(SyncWire, rendering.for_stream(), state)
-
-        return SyncReplyStream(state, start)
+        return SyncReplyStream(*self._stream(SyncWire, "stream_sync", messages, how))
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """The request's input tokens: counted by the vendor, or estimated as a quarter of the body's bytes."""
-        rendering = await self._fetched(messages, "count_tokens", how)
-        script = self._count_script(rendering)
-        if isinstance(script, TokenCount):
-            return script
-        return result_of(await drive(script, self._wire(Wire, rendering)))
+        return await self._count(Wire, self._render("count_tokens", messages, how))
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """As `count_tokens`, waiting."""
-        rendering = self._fetched_sync(messages, "count_tokens_sync", how)
-        script = self._count_script(rendering)
-        if isinstance(script, TokenCount):
-            return script
-        return result_of(drive_sync(script, self._wire(SyncWire, rendering)))
+        return waited(self._count(SyncWire, self._render("count_tokens_sync", messages, how)))
 
     async def aclose(self) -> None:
         """Close the clients that this adapter made, not the user's own; a later call makes new ones."""
@@ -208,37 +170,32 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         if connection is not None:
             connection.close()
 
-    def _ready(self, messages: Messages | Rendering, function: str, how: CallArguments) -> Rendering | list[Message]:
-        """The rendering of a stream, or messages whose media must be fetched first."""
-        if isinstance(messages, Rendering):
-            if how:
-                given = ", ".join(how)
-                raise SettingsInvalid(f"{function}() takes no {given} beside a rendering; it holds all of it")
-            self._check_target(messages)
-            return messages
+    def _render(self, function: str, messages: Messages, how: CallArguments) -> Rendering:
         refuse_misnamed(function, how, _CALL)
-        conversation = self._media.listed(messages)
-        if self._media.urls(conversation):
-            return conversation
-        return self._render(self._media.derive(conversation, {}), how)
-
-    async def _fetched(self, messages: Messages, function: str, how: CallArguments) -> Rendering:
-        refuse_misnamed(function, how, _CALL)
-        return self._render(await self._media.fetch(self._media.listed(messages)), how)
-
-    def _fetched_sync(self, messages: Messages, function: str, how: CallArguments) -> Rendering:
-        refuse_misnamed(function, how, _CALL)
-        return self._render(self._media.fetch_sync(self._media.listed(messages)), how)
-
-    def _render(self, given: Derived, how: CallArguments) -> Rendering:
         given_settings = checked_settings(how.get("settings"), self._target.provider) or _NO_SETTINGS
         settings = given_settings.laid_over(self._settings)
-        rendering = self._renderer.render(given.messages, as_options(how.get("options") or ()), settings)
-        if given.losses:
-            rendering = rendering.model_copy(update={"losses": (*given.losses, *rendering.losses)})
+        rendering = self._renderer.render(listed(messages), as_options(how.get("options") or ()), settings)
         strict = how.get("strict")
         refuse(rendering.losses, self._strict if strict is None else strict, str(self._target))
         return rendering
+
+    def _stream(
+        self, kind: Kind, function: str, messages: Messages | Rendering, how: CallArguments
+    ) -> tuple[StreamState, Start]:
+        if not isinstance(messages, Rendering):
+            rendering = self._render(function, messages, how)
+        elif how:
+            given = ", ".join(how)
+            raise SettingsInvalid(f"{function}() takes no {given} beside a rendering; it holds all of it")
+        else:
+            rendering = messages
+            self._check_target(rendering)
+        state = StreamState(self._dialect, self._scope(rendering))
+
+        async def start() -> tuple[Script[Reply], Wire | SyncWire]:
+            return self._call(kind, rendering.for_stream(), state)
+
+        return state, start
 
     def _check_target(self, rendering: Rendering) -> None:
         if rendering.target is not self._target and rendering.target != self._target:
@@ -247,13 +204,12 @@ class ModelAdapter(AsyncClosing, SyncClosing):
                 f"({self._target.dialect}); render it with this adapter"
             )
 
-    def _scope(self, rendering: object) -> DecodeScope:
-        option_names = rendering.option_names if isinstance(rendering, Rendering) else {}
-        return DecodeScope(target=self._target, policy=self._speaks_as, option_names=option_names)
+    def _scope(self, rendering: Rendering) -> DecodeScope:
+        return DecodeScope(target=self._target, policy=self._speaks_as, option_names=rendering.option_names)
 
     def _call(
-        self, kind: type[SomeWire], rendering: Rendering, state: StreamState | None = None
-    ) -> tuple[Script[Reply], SomeWire]:
+        self, kind: Kind, rendering: Rendering, state: StreamState | None = None
+    ) -> tuple[Script[Reply], Wire | SyncWire]:
         """The script of a call, and the wire to drive it on; with `state`, which shows how far it is, a stream's."""
         self._check_target(rendering)
         timeout = rendering.timeout
@@ -270,19 +226,19 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             script = folded_script(exchange) if rendering.streaming else call_script(exchange)
         return watch.over(script), self._wire(kind, rendering, watch.tell, is_folded=state is None)
 
-    def _count_script(self, rendering: Rendering) -> Script[TokenCount] | TokenCount:
+    async def _count(self, kind: Kind, rendering: Rendering) -> TokenCount:
         if self._dialect.encode_count is None:
             return TokenCount(input_tokens=-(-len(rendering.body_bytes) // 4), estimated=True)
         path, body = self._dialect.encode_count(rendering.body, rendering.target)
         request = WireRequest(path, to_json(body), rendering.headers, rendering.timeout)
-        return count_script(self._exchange(rendering, request))
+        return await result_of(count_script(self._exchange(rendering, request)), self._wire(kind, rendering))
 
     def _exchange(self, rendering: Rendering, request: WireRequest, losses: tuple[Loss, ...] = ()) -> Exchange:
         return Exchange(request, self._dialect, self._scope(rendering), rendering.retries, losses, rendering.bounds)
 
     def _wire(
-        self, kind: type[SomeWire], rendering: Rendering, watch: Watch = unwatched, *, is_folded: bool = False
-    ) -> SomeWire:
+        self, kind: Kind, rendering: Rendering, watch: Watch = unwatched, *, is_folded: bool = False
+    ) -> Wire | SyncWire:
         clock = Clock(rendering.timeout, rendering.idle, is_folded=is_folded, who=rendering.target)
         return kind(self._connected(), watch, clock)
 
@@ -307,7 +263,6 @@ def adapter(
     speaks_as: str = "llm",
     settings: Settings | None = None,
     strict: Strict = False,
-    fetcher: Fetcher | None = None,
     model_info: ModelInfo | None = None,
     **misnamed: Never,
 ) -> ModelAdapter:
@@ -315,8 +270,8 @@ def adapter(
 
     `api_key` (a string, or a function asked at each send) and `base_url` replace the provider's defaults;
     `client` is the vendor SDK's own client, with its own credentials. `speaks_as` names the policy whose messages
-    are the model's. `settings` and `strict` hold for every call that does not say otherwise. `fetcher` fetches media
-    for targets that take only bytes. `model_info` replaces what is known of the model.
+    are the model's. `settings` and `strict` hold for every call that does not say otherwise. `model_info` replaces what
+    is known of the model.
 
     Raises SettingsInvalid for a name of another form, a key or settings of another type and a vendor section
     whose name is a provider's misspelt, ProviderMissing, ProviderBroken, PluginConflict or
@@ -334,7 +289,6 @@ def adapter(
         speaks_as=speaks_as,
         settings=settings,
         strict=strict,
-        fetcher=fetcher,
         model_info=model_info,
     )
 

@@ -1,23 +1,26 @@
-"""Drivers: they perform a script's actions on a connection, waiting or in an event loop.
+"""The driver: it performs a script's actions on a connection, waiting or in an event loop.
 
-    drive_sync(script, SyncWire(connection))        await drive(script, Wire(connection))
+    waited(drive(script, SyncWire(connection)))        await drive(script, Wire(connection))
 
-Nothing is decided here: each wire knows one kind of I/O, and the drivers hand its answers to the script. No loop is
-started, so that the waiting kind works inside a running loop, as in a notebook. An error or a cancellation closes
-the open response on its way out. The wires look at the call's clock.
+Nothing is decided here: each wire knows one kind of I/O, and the driver hands its answers to the script. What waits is
+a coroutine too, each of whose awaits blocks: no loop is started, so that it works inside a running loop, as in a
+notebook. An error or a cancellation closes the open response on its way out. The wires look at the call's clock.
 """
 
 import logging
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
-from time import sleep
-from typing import Generic, NamedTuple, Protocol, TypeAlias
+from math import inf
+from time import monotonic, sleep
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias
 
 from sabir.base.errors import SabirError, conceal
 from sabir.calling.clock import Clock
 from sabir.calling.exchange import Action, Close, Emit, Failed, Head, Late, Next, Open, Outcome, Pause, Result, Script
-from sabir.contract.provider import AsyncWireResponse, Connection, WireHead, WireRequest, WireResponse
+from sabir.contract.provider import Connection, WireHead, WireRequest
 
 logger = logging.getLogger("sabir")
 
@@ -37,22 +40,8 @@ class Raised(NamedTuple):
     error: Exception
 
 
-_PAUSES = (Emit, Done)
-"""Where a driver stops, and hands over to its caller."""
-
-
-class SyncPerformer(Protocol):
-    """Whatever performs a script's actions by waiting for them."""
-
-    def perform(self, action: Action) -> Outcome | Raised:
-        """Do what an action says; the answer that its class documents, or what it raised."""
-
-    def close(self) -> None:
-        """Close what is open."""
-
-
 class Performer(Protocol):
-    """Whatever performs a script's actions in an event loop."""
+    """Whatever performs a script's actions."""
 
     async def perform(self, action: Action) -> Outcome | Raised:
         """Do what an action says; the answer that its class documents, or what it raised."""
@@ -66,7 +55,7 @@ def unwatched(action: Open | Failed) -> None:
 
 
 class _Wire:
-    """What both kinds of wire share: whom they ask, whom they tell, and how long a call may take."""
+    """What both kinds of wire share: they hold the open response, tell who watches, and look at the call's clock."""
 
     _answer: WireHead | None = None
 
@@ -74,6 +63,51 @@ class _Wire:
         self._connection = connection
         self._watch = watch
         self._clock = clock or Clock()
+        self._held = AsyncExitStack()
+
+    async def perform(self, action: Action) -> Outcome | Raised:
+        """Do what an action says; the answer that its class documents, or what it raised."""
+        try:
+            if type(action) is Next:
+                if action.had_event:
+                    self._clock.hear()
+                outcome: Outcome = await self._next()
+            elif isinstance(action, Open):
+                self._answer = await self._send(self._request(action))
+                outcome = Head(self._answer.status, self._answer.headers)
+            else:
+                return await self._perform(action)
+            if outcome is not None:  # what is whole is taken, however late it ends
+                self._clock.check()
+            return outcome
+        except Exception as error:
+            translated = None if isinstance(error, SabirError) else self._connection.translate(error)
+            if translated is None:
+                return Raised(error)
+            translated.__cause__ = error
+            return Raised(translated)
+
+    async def close(self) -> None:
+        """Close the open response, if there is one; a failure of that is no concern of the call's."""
+        held, self._held = self._held, AsyncExitStack()
+        try:
+            await held.aclose()
+        except Exception as error:
+            logger.debug("closing a response failed: %r", error)
+
+    async def _perform(self, action: Action) -> Outcome:
+        match action:
+            case Pause(shortest, longest):
+                if (seconds := random.uniform(shortest, longest)) >= self._clock.left:
+                    return Late()
+                await self._sleep(seconds)
+            case Close():
+                await self.close()
+            case Failed(error):
+                # What the request's sender alone knows is taken from the error before anyone is told.
+                conceal(error, getattr(self._answer, "secrets", ()))
+                self._watch(action)
+        return None
 
     def _request(self, action: Open) -> WireRequest:
         """What is sent, having told who watches: a repetition waits no longer than the call has left."""
@@ -88,180 +122,101 @@ class _Wire:
             return request
         return replace(request, timeout=max(round(left, 1), 0.1))
 
-    def _tell(self, failed: Failed) -> None:
-        """Tell who watches of a failure, from which what the request's sender alone knows is taken first."""
-        conceal(failed.error, getattr(self._answer, "secrets", ()))
-        self._watch(failed)
+    @abstractmethod
+    async def _send(self, request: WireRequest) -> WireHead: ...
 
-    def _raised(self, error: Exception) -> Raised:
-        translated = None if isinstance(error, SabirError) else self._connection.translate(error)
-        return Raised(error) if translated is None else _caused(translated, error)
+    @abstractmethod
+    async def _next(self) -> bytes | None: ...
+
+    @abstractmethod
+    async def _sleep(self, seconds: float) -> None: ...
 
 
 class SyncWire(_Wire):
-    """Performs actions by waiting for them; holds the open response."""
+    """Performs actions by waiting for them."""
 
-    _response: WireResponse | None = None
     _chunks: Iterator[bytes] = iter(())
 
-    def perform(self, action: Action) -> Outcome | Raised:
-        """Do what an action says; the answer that its class documents, or what it raised."""
-        try:
-            if type(action) is Next:
-                if action.had_event:
-                    self._clock.hear()
-                outcome: Outcome = next(self._chunks, None)
-            elif isinstance(action, Open):
-                self._answer = self._response = response = self._connection.open_sync(self._request(action))
-                self._chunks = iter(response.chunks())
-                outcome = Head(response.status, response.headers)
-            else:
-                return self._perform(action)
-            if outcome is not None:  # what is whole is taken, however late it ends
-                self._clock.check()
-            return outcome
-        except Exception as error:
-            return self._raised(error)
+    async def _send(self, request: WireRequest) -> WireHead:
+        response = self._connection.open_sync(request)
+        self._held.callback(response.close)
+        self._chunks = chunks = iter(response.chunks())
+        if isinstance(chunks, Generator):
+            self._held.callback(chunks.close)
+        return response
 
-    def _perform(self, action: Action) -> Outcome:
-        match action:
-            case Pause():
-                if (seconds := _between(action)) >= self._clock.left:
-                    return Late()
-                sleep(seconds)
-            case Close():
-                self.close()
-            case Failed():
-                self._tell(action)
-        return None
+    async def _next(self) -> bytes | None:
+        return next(self._chunks, None)
 
-    def close(self) -> None:
-        """Close the open response, if there is one; a failure of that is no concern of the call's."""
-        response, self._response = self._response, None
-        chunks, self._chunks = self._chunks, iter(())
-        try:
-            try:
-                if isinstance(chunks, Generator):
-                    chunks.close()
-            finally:
-                if response is not None:
-                    response.close()
-        except Exception as error:
-            logger.debug("closing a response failed: %r", error)
+    async def _sleep(self, seconds: float) -> None:
+        sleep(seconds)
 
 
 class Wire(_Wire):
-    """Performs actions in an event loop; holds the open response."""
+    """Performs actions in an event loop; what it waits for ends when the call's time is over."""
 
-    _response: AsyncWireResponse | None = None
-    _chunks: AsyncIterator[bytes] | None = None
+    _chunks: AsyncIterator[bytes]
 
-    def __init__(self, connection: Connection, watch: Watch = unwatched, clock: Clock | None = None) -> None:
-        from sabir.calling.alarm import Alarm  # loaded where a loop runs; those who wait need none of it
+    async def _send(self, request: WireRequest) -> WireHead:
+        response = await self._within(self._connection.open(request))
+        self._held.push_async_callback(response.aclose)
+        self._chunks = chunks = aiter(response.chunks())
+        if isinstance(chunks, AsyncGenerator):
+            self._held.push_async_callback(chunks.aclose)
+        return response
 
-        super().__init__(connection, watch, clock)
-        self._alarm = Alarm(self._clock)
+    async def _next(self) -> bytes | None:
+        return await self._within(anext(self._chunks, None))
 
-    async def perform(self, action: Action) -> Outcome | Raised:
-        """Do what an action says; the answer that its class documents, or what it raised."""
+    async def _sleep(self, seconds: float) -> None:
+        import asyncio
+
+        await asyncio.sleep(seconds)
+
+    async def _within(self, waiting: Awaitable[Result]) -> Result:
+        if self._clock.until == inf:
+            return await waiting
+        import asyncio  # loaded where a loop runs; those who wait need none of it
+
+        timer = asyncio.timeout(max(self._clock.until - monotonic(), 0))
         try:
-            if type(action) is Next:
-                if action.had_event:
-                    self._clock.hear()
-                self._alarm.set()
-                outcome: Outcome = None if self._chunks is None else await anext(self._chunks, None)
-            elif isinstance(action, Open):
-                self._alarm.set()
-                self._answer = self._response = response = await self._connection.open(self._request(action))
-                self._chunks = aiter(response.chunks())
-                outcome = Head(response.status, response.headers)
-            else:
-                return await self._perform(action)
-            self._alarm.stop()
-            if outcome is not None:  # what is whole is taken, however late it ends
-                self._clock.check()
-            return outcome
-        except BaseException as error:
-            if self._alarm.stop(error):
-                return _caused(self._clock.late(), error)
-            if not isinstance(error, Exception):
-                raise
-            return self._raised(error)
-
-    async def _perform(self, action: Action) -> Outcome:
-        match action:
-            case Pause():
-                import asyncio
-
-                if (seconds := _between(action)) >= self._clock.left:
-                    return Late()
-                await asyncio.sleep(seconds)
-            case Close():
-                await self.close()
-            case Failed():
-                self._tell(action)
-        return None
-
-    async def close(self) -> None:
-        """Close the open response, if there is one; a failure of that is no concern of the call's."""
-        self._alarm.close()
-        response, self._response = self._response, None
-        chunks, self._chunks = self._chunks, None
-        try:
-            try:
-                if isinstance(chunks, AsyncGenerator):
-                    await chunks.aclose()
-            finally:
-                if response is not None:
-                    await response.aclose()
-        except Exception as error:
-            logger.debug("closing a response failed: %r", error)
-
-
-def _between(pause: Pause) -> float:
-    return random.uniform(pause.shortest, pause.longest)
-
-
-def _caused(raised: SabirError, cause: BaseException) -> Raised:
-    raised.__cause__ = cause
-    return Raised(raised)
-
-
-def resume(script: Script[Result], answer: Outcome | Raised) -> Action | Done[Result]:
-    """Start a script, or tell it what came of its last action; its next action, or its result."""
-    try:
-        return script.throw(answer.error) if isinstance(answer, Raised) else script.send(answer)
-    except StopIteration as stop:
-        return Done(stop.value)
-
-
-def drive_sync(script: Script[Result], wire: SyncPerformer) -> Emit | Done[Result]:
-    """Start a script, or go on after its last Emit, until it emits or is done; raises what it raises."""
-    try:
-        step = resume(script, None)
-        while not isinstance(step, _PAUSES):
-            step = resume(script, wire.perform(step))
-        return step
-    except BaseException:
-        script.close()
-        wire.close()
-        raise
+            async with timer:
+                return await waiting
+        except TimeoutError as error:
+            if timer.expired():
+                raise self._clock.late() from error
+            raise
 
 
 async def drive(script: Script[Result], wire: Performer) -> Emit | Done[Result]:
     """Start a script, or go on after its last Emit, until it emits or is done; raises what it raises."""
+    answer: Outcome | Raised = None
     try:
-        step = resume(script, None)
-        while not isinstance(step, _PAUSES):
-            step = resume(script, await wire.perform(step))
-        return step
+        while True:
+            step = script.throw(answer.error) if isinstance(answer, Raised) else script.send(answer)
+            if isinstance(step, Emit):
+                return step
+            answer = await wire.perform(step)
+    except StopIteration as stop:
+        return Done(stop.value)
     except BaseException:
         script.close()
         await wire.close()
         raise
 
 
-def result_of(step: Emit | Done[Result]) -> Result:
+async def result_of(script: Script[Result], wire: Performer) -> Result:
     """The result of a script that emits nothing."""
+    step = await drive(script, wire)
     assert not isinstance(step, Emit)
     return step.result
+
+
+def waited(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """What a coroutine gives that needs no event loop: each of its awaits blocks."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result
+    raise AssertionError("it waits for an event loop")

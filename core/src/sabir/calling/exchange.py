@@ -21,17 +21,8 @@ from sabir.base.losses import Loss
 from sabir.contract.dialect import Dialect
 from sabir.contract.provider import TokenCount, WireRequest
 from sabir.contract.scope import DecodeScope
-from sabir.reading.incoming import (
-    BOUNDS,
-    StreamState,
-    finished,
-    labelled,
-    mend,
-    raise_unreadable,
-    redirected,
-    shown,
-    too_long,
-)
+from sabir.reading import incoming
+from sabir.reading.incoming import StreamState, labelled
 from sabir.vocabulary.reply import Reply, StreamEvent
 from sabir.vocabulary.settings import Bounds, RetryPolicy
 
@@ -113,7 +104,7 @@ class Exchange:
     retries: RetryPolicy
     losses: tuple[Loss, ...] = ()
     """The rendering's losses; they come first in the reply's."""
-    bounds: Bounds = BOUNDS
+    bounds: Bounds = incoming.BOUNDS
 
 
 def _repeated(
@@ -159,7 +150,7 @@ def count_script(exchange: Exchange, attempt: int) -> Script[TokenCount]:
     try:
         return TokenCount(input_tokens=exchange.dialect.decode_count(body), estimated=False)
     except Exception as error:
-        raise_unreadable(scope, body, error)
+        incoming.raise_unreadable(scope, body, error)
 
 
 @_repeated
@@ -175,7 +166,7 @@ def folded_script(exchange: Exchange, attempt: int) -> Script[Reply]:
         assert isinstance(chunk, bytes)
         begun, came = (begun + chunk).lstrip(), came + len(chunk)
         if came > exchange.bounds.body_bytes:
-            raise too_long(scope, "a body", exchange.bounds, "body_bytes")
+            raise incoming.too_long(scope, "a body", exchange.bounds, "body_bytes")
     if begun.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
         return (yield from _whole(exchange, scope, attempt, begun))
     state = StreamState(exchange.dialect, scope)
@@ -209,7 +200,7 @@ def _streamed(exchange: Exchange, state: StreamState, scope: DecodeScope, begun:
             yield Emit(event)
         came += len(chunk)
         if came > bounds.body_bytes:
-            raise too_long(scope, "a stream", bounds, "body_bytes")
+            raise incoming.too_long(scope, "a stream", bounds, "body_bytes")
         if state.ended:
             break  # what follows the terminal marker is not waited for: a server may keep its connection open
         chunk = yield _AFTER_AN_EVENT if state.had_event else _NEXT
@@ -223,9 +214,9 @@ def _whole(exchange: Exchange, scope: DecodeScope, attempt: int, begun: bytes = 
     body, was_broken = yield from _whole_body(exchange, scope, begun)
     try:
         reply = exchange.dialect.decode(body, scope)
-        return finished(reply, exchange.losses, attempt, was_broken=was_broken)
+        return incoming.finished(reply, exchange.losses, attempt, was_broken=was_broken)
     except Exception as error:
-        raise_unreadable(scope, body, error)
+        incoming.raise_unreadable(scope, body, error)
 
 
 def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
@@ -237,13 +228,13 @@ def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
     if head.status < 300:
         return scope
     if head.status < 400:
-        raise labelled(redirected(scope, head.status, head.headers.get("location", "")), scope, head.status)
+        raise labelled(incoming.redirected(scope, head.status, head.headers.get("location", "")), scope, head.status)
     try:
         body = yield from _body(exchange.bounds.error_bytes)
     except CallError:
         body = b""  # the status says enough
     yield Close()  # it holds bytes of its own, beside those that are to be read
-    raise labelled(_refusal(exchange.dialect, head, mend(body)[0], scope), scope, head.status)
+    raise labelled(_refusal(exchange.dialect, head, incoming.mend(body)[0], scope), scope, head.status)
 
 
 def _whole_body(exchange: Exchange, scope: DecodeScope, begun: bytes = b"") -> Script[tuple[bytes, bool]]:
@@ -251,8 +242,8 @@ def _whole_body(exchange: Exchange, scope: DecodeScope, begun: bytes = b"") -> S
     bounds = exchange.bounds
     body = yield from _body(bounds.body_bytes, begun)
     if len(body) > bounds.body_bytes:
-        raise too_long(scope, "a body", bounds, "body_bytes")
-    return mend(body)
+        raise incoming.too_long(scope, "a body", bounds, "body_bytes")
+    return incoming.mend(body)
 
 
 def _body(most: int, begun: bytes = b"") -> Script[bytes]:
@@ -273,6 +264,8 @@ def _refusal(dialect: Dialect, head: Head, body: bytes, scope: DecodeScope) -> C
         return error
     except Exception as unexpected:
         kind = ServerFailed if head.status >= 500 else ResponseInvalid
-        failed = kind(f"{scope.target} answered {head.status} with {shown(body)}, which its dialect cannot read")
+        failed = kind(
+            f"{scope.target} answered {head.status} with {incoming.shown(body)}, which its dialect cannot read"
+        )
         failed.__cause__ = unexpected
         return failed

@@ -12,24 +12,15 @@ from contextlib import AsyncExitStack, ExitStack
 from functools import partial
 from typing import Never, Protocol, Unpack, runtime_checkable
 
+from sabir.base import failures
 from sabir.base.errors import Misnamed, SabirError, SettingsInvalid
-from sabir.base.failures import (
-    CallTimedOut,
-    ConnectionFailed,
-    Overloaded,
-    QuotaExceeded,
-    RateLimited,
-    ResponseInvalid,
-    ServerFailed,
-    Unavailable,
-)
 from sabir.base.losses import RenderingRefused, Strict
 from sabir.calling.adapter import adapter
 from sabir.calling.calls import Adapter, CallArguments, Messages
-from sabir.calling.relay import Kinds, Relay, SyncRelay, awaited, told, way_along
+from sabir.calling.relay import FallbackRelay, Kinds, awaited, told, way_along
 from sabir.calling.stream import AsyncClosing, ReplyStream, SyncClosing, SyncReplyStream
 from sabir.contract.dialect import Rendering
-from sabir.contract.provider import Fetcher, TokenCount
+from sabir.contract.provider import TokenCount
 from sabir.options.option import as_options
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.messages import Message
@@ -38,23 +29,27 @@ from sabir.vocabulary.settings import Settings, refuse_misnamed
 from sabir.vocabulary.target import Target
 
 MOVES_ON: frozenset[type[SabirError]] = frozenset({
-    RateLimited, QuotaExceeded, Overloaded, Unavailable, ServerFailed, ConnectionFailed, CallTimedOut, ResponseInvalid,
-    RenderingRefused, NoneAnswered,
+    failures.RateLimited, failures.QuotaExceeded, failures.Overloaded, failures.Unavailable, failures.ServerFailed,
+    failures.ConnectionFailed, failures.CallTimedOut, failures.ResponseInvalid, RenderingRefused, NoneAnswered,
 })  # fmt: skip
 """The errors for which a fallback asks its next member: the provider is busy, down, out of reach or out of credit, gave
 no answer, or cannot take the conversation. What is wrong with the program or the request is raised at once: a missing
 or wrong key, a model that is not known, an invalid request, one that is too long or that a filter rejects."""
 
 _CALL = ("options", "settings", "strict")
-_FACTORY = ("speaks_as", "settings", "strict", "fetcher", "moves_on_for")
+_FACTORY = ("speaks_as", "settings", "strict", "moves_on_for")
 _OF_ONE = ("api_key", "base_url", "client", "model_info")
 
 
 @runtime_checkable
-class _Counting(Protocol):
-    async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount: ...
+class Counting(Protocol):
+    """What counts tokens."""
 
-    def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount: ...
+    async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
+        """The input tokens of what it renders."""
+
+    def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
+        """As `count_tokens`, waiting."""
 
 
 class FallbackAdapter(AsyncClosing, SyncClosing):
@@ -131,7 +126,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         if isinstance(messages, Rendering):
             return self._addressed(messages).stream(messages, **how)
         listed, given = _prepared("stream", messages, how)
-        relay = Relay(way_along(self._members, self._kinds, lambda member: member.stream(listed, **given)))
+        relay = FallbackRelay(way_along(self._members, self._kinds, lambda member: member.stream(listed, **given)))
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
@@ -139,7 +134,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         if isinstance(messages, Rendering):
             return self._addressed(messages).stream_sync(messages, **how)
         listed, given = _prepared("stream_sync", messages, how)
-        relay = SyncRelay(way_along(self._members, self._kinds, lambda member: member.stream_sync(listed, **given)))
+        relay = FallbackRelay(way_along(self._members, self._kinds, lambda member: member.stream_sync(listed, **given)))
         return SyncReplyStream(relay, relay.start)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
@@ -148,14 +143,14 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         Another member's count would be of another model's tokens. SettingsInvalid for a member that counts none.
         """
         listed, given = _prepared("count_tokens", messages, how)
-        way = way_along(self._members, self._refusals, lambda member: _counting(member).count_tokens(listed, **given))
+        way = way_along(self._members, self._refusals, lambda member: counting(member).count_tokens(listed, **given))
         return (await awaited(way)).got
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """As `count_tokens`, waiting."""
         listed, given = _prepared("count_tokens_sync", messages, how)
         way = way_along(
-            self._members, self._refusals, lambda member: _counting(member).count_tokens_sync(listed, **given)
+            self._members, self._refusals, lambda member: counting(member).count_tokens_sync(listed, **given)
         )
         return next(way).got
 
@@ -184,8 +179,9 @@ def _targets(member: Adapter) -> tuple[Target, ...]:
     return member.targets if isinstance(member, FallbackAdapter) else (member.target,)
 
 
-def _counting(member: Adapter) -> _Counting:
-    if isinstance(member, _Counting):
+def counting(member: Adapter) -> Counting:
+    """The adapter, if it counts tokens; SettingsInvalid where it does not."""
+    if isinstance(member, Counting):
         return member
     raise SettingsInvalid(f"the adapter of {member.target} counts no tokens; ask one that sabir.adapter made")
 
@@ -204,7 +200,6 @@ def fallback(
     speaks_as: str = "llm",
     settings: Settings | None = None,
     strict: Strict = False,
-    fetcher: Fetcher | None = None,
     moves_on_for: Collection[type[SabirError]] | None = None,
     **misnamed: Never,
 ) -> FallbackAdapter:
@@ -217,7 +212,7 @@ def fallback(
     member that loses nothing. Whether that is the first member or a later one makes no difference. It is an error
     only where no member can take it.
 
-    `speaks_as`, `settings`, `strict` and `fetcher` hold for the members named by strings; a given adapter keeps its
+    `speaks_as`, `settings` and `strict` hold for the members named by strings; a given adapter keeps its
     own, and is for its owner to close. A key or an endpoint belongs to one provider: give `sabir.adapter(…)` with it.
 
     Raises SettingsInvalid for less than two members, for members that speak as different policies, and for what no
@@ -233,7 +228,7 @@ def fallback(
     if len(members) < 2:
         raise SettingsInvalid(f"a fallback has two members or more, {len(members)} given; add another 'provider:model'")
     kinds = _checked_kinds(MOVES_ON if moves_on_for is None else moves_on_for)
-    make = partial(adapter, speaks_as=speaks_as, settings=settings, strict=strict, fetcher=fetcher)
+    make = partial(adapter, speaks_as=speaks_as, settings=settings, strict=strict)
     adapters: list[Adapter] = [make(member) if isinstance(member, str) else member for member in members]
     made = [each for each, member in zip(adapters, members, strict=True) if isinstance(member, str)]
     unused = [name for name, value in make.keywords.items() if value not in ("llm", None, False)]

@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 from sabir.base.errors import SabirError, one_line
 from sabir.base.losses import RenderingRefused
 from sabir.calling.calls import Adapter
-from sabir.calling.drive import Performer, Raised, SyncPerformer
+from sabir.calling.drive import Performer, Raised
 from sabir.calling.exchange import Action, Emit, Next, Outcome, Script
 from sabir.calling.stream import ReplyStream, SyncReplyStream, state_of
 from sabir.vocabulary.reply import NoneAnswered, Passed, Reply, StreamBroken, StreamEvent
@@ -26,16 +26,16 @@ MESSAGE_CHARACTERS = 460
 """How much of the error of a call that nobody answered is shared among the members."""
 
 Got = TypeVar("Got")
+Got_co = TypeVar("Got_co", covariant=True)
 Result = TypeVar("Result")
-SomeStream = TypeVar("SomeStream", bound=ReplyStream | SyncReplyStream)
 Kinds: TypeAlias = tuple[type[SabirError], ...]
 """The errors for which the next member is asked."""
 
 
-class Asked(NamedTuple, Generic[Got]):
+class Asked(NamedTuple, Generic[Got_co]):
     """Where a call stands on its way: what came of asking, and who was passed over before."""
 
-    got: Got
+    got: Got_co
     passed: tuple[Passed, ...]
 
 
@@ -101,22 +101,24 @@ def told(reply: Reply, passed: tuple[Passed, ...]) -> Reply:
     return reply.model_copy(update={"passed": (*passed, *reply.passed)}) if passed else reply
 
 
-class _Relay(Generic[SomeStream]):
-    """What has come of a fallback's stream: that which has come of the stream of the member asked."""
+class Relay:
+    """A stream that hands on the events of another: `ReplyStream(relay, relay.start)`, or `SyncReplyStream` for such.
 
-    def __init__(self, way: Way[SomeStream]) -> None:
-        self._way = way
-        self._asked = next(way)
+    A wrapper of adapters that looks at what it hands on overrides `start`, `told` or `script`.
+    """
 
-    @property
-    def stream(self) -> SomeStream:
-        """The stream of the member asked."""
-        return self._asked.got
+    def __init__(self, stream: ReplyStream | SyncReplyStream) -> None:
+        self.stream = stream
+        """Where the events come from; another one from `start` on, where that says so."""
+
+    def told(self, reply: Reply) -> Reply:
+        """What is said of a reply of the stream, whole or partial."""
+        return reply
 
     @property
     def partial(self) -> Reply:
-        """What has arrived so far, of whom, and who was passed over."""
-        return told(self.stream.partial, self._asked.passed)
+        """What has arrived so far."""
+        return self.told(self.stream.partial)
 
     def mute(self) -> None:
         """Give no more events: whoever reads wants the reply alone."""
@@ -130,67 +132,69 @@ class _Relay(Generic[SomeStream]):
         """The characters by which an event lengthens the reply's text; "" where it does not."""
         return state_of(self.stream).text_of(event)
 
-    def script(self) -> Script[Reply]:
-        """Hands on the events of the first member that has one."""
-        try:
-            event = yield from self._first()
-            while event is not None:
-                yield Emit(event)
-                event = _event((yield Next()))
-        except StreamBroken as error:
-            raise self._telling(error)  # noqa: B904 — it is the same error
-        return self.partial
-
-    def _first(self) -> Script[StreamEvent | None]:
-        while True:
-            try:
-                return _event((yield Next()))
-            except Exception as error:
-                self._asked = self._way.throw(error)
-
-    def _telling(self, error: StreamBroken) -> StreamBroken:
-        error.partial = told(error.partial, self._asked.passed)
-        return error
-
-
-def _event(outcome: Outcome) -> StreamEvent | None:
-    assert outcome is None or isinstance(outcome, StreamEvent)
-    return outcome
-
-
-class SyncRelay(_Relay[SyncReplyStream]):
-    """What has come of a fallback's stream, and the wire that waits for its next event."""
-
-    def start(self) -> tuple[Script[Reply], SyncPerformer]:
-        """The script to drive, and this relay as its wire."""
-        return self.script(), self
-
-    def perform(self, action: Action) -> Outcome | Raised:
-        """The next event, or None at the end; a relay's script asks for nothing else."""
-        try:
-            return next(self.stream, None)
-        except Exception as error:
-            return Raised(error)
-
-    def close(self) -> None:
-        """Close the stream of the member asked."""
-        self.stream.close()
-
-
-class Relay(_Relay[ReplyStream]):
-    """As SyncRelay, in an event loop."""
-
     async def start(self) -> tuple[Script[Reply], Performer]:
         """The script to drive, and this relay as its wire."""
         return self.script(), self
 
+    def script(self) -> Script[Reply]:
+        """Hands on the events."""
+        try:
+            while event := (yield from self.next_event()):
+                yield Emit(event)
+        except StreamBroken as error:
+            raise self._telling(error)  # noqa: B904 — it is the same error
+        return self.partial
+
+    def next_event(self) -> Script[StreamEvent | None]:
+        """The stream's next event, None at its end."""
+        event = yield Next()
+        assert event is None or isinstance(event, StreamEvent)
+        return event
+
     async def perform(self, action: Action) -> Outcome | Raised:
         """The next event, or None at the end; a relay's script asks for nothing else."""
         try:
-            return await anext(self.stream, None)
+            return await anext(self.stream, None) if isinstance(self.stream, ReplyStream) else next(self.stream, None)
         except Exception as error:
             return Raised(error)
 
     async def close(self) -> None:
-        """Close the stream of the member asked."""
-        await self.stream.aclose()
+        """Close the stream."""
+        if isinstance(self.stream, ReplyStream):
+            await self.stream.aclose()
+        else:
+            self.stream.close()
+
+    def _telling(self, error: StreamBroken) -> StreamBroken:
+        error.partial = self.told(error.partial)
+        return error
+
+
+class FallbackRelay(Relay):
+    """Hands on the events of the first member that has one."""
+
+    def __init__(self, way: Way[ReplyStream | SyncReplyStream]) -> None:
+        self._way = way
+        self._passed: tuple[Passed, ...] = ()
+        super().__init__(self._member(next(way)))
+        self._has_begun = False
+
+    def told(self, reply: Reply) -> Reply:
+        """The reply, telling who was passed over."""
+        return told(reply, self._passed)
+
+    def next_event(self) -> Script[StreamEvent | None]:
+        """The next event; of the next member where the one before failed without one."""
+        while True:
+            try:
+                event = yield from super().next_event()
+                self._has_begun = True
+                return event
+            except Exception as error:
+                if self._has_begun:
+                    raise
+                self.stream = self._member(self._way.throw(error))
+
+    def _member(self, asked: Asked[ReplyStream | SyncReplyStream]) -> ReplyStream | SyncReplyStream:
+        self._passed = asked.passed
+        return asked.got

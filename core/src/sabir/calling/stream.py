@@ -11,18 +11,15 @@ cancellation; a stream that is read to its end closes itself, so that `await str
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from threading import Lock
-from typing import Generic, Protocol, Self, TypeAlias, TypeVar
+from typing import Protocol, Self, TypeAlias
 
 from sabir.base.errors import SettingsInvalid
-from sabir.calling.drive import Performer, SyncPerformer, drive, drive_sync
+from sabir.calling.drive import Performer, drive, waited
 from sabir.calling.exchange import Emit, Script
 from sabir.vocabulary.reply import Reply, StreamBroken, StreamEvent
 
-StartSync: TypeAlias = Callable[[], tuple[Script[Reply], SyncPerformer]]
-"""Makes ready to send: the script to drive, and the wire to drive it on."""
 Start: TypeAlias = Callable[[], Awaitable[tuple[Script[Reply], Performer]]]
-SomeStart = TypeVar("SomeStart", Start, StartSync)
-SomeWire = TypeVar("SomeWire", Performer, SyncPerformer)
+"""Makes ready to send: the script to drive, and the wire to drive it on, which waits or needs a loop as its stream."""
 
 
 class SyncClosing:
@@ -74,13 +71,13 @@ class Streamed(Protocol):
         """The characters by which an event lengthens the reply's text; "" where it does not."""
 
 
-class _Stream(Generic[SomeStart, SomeWire]):
+class _Stream:
     """How far a stream is: not begun, running, whole, failed or left. Whoever waits for an event has the turn."""
 
-    def __init__(self, state: Streamed, start: SomeStart) -> None:
+    def __init__(self, state: Streamed, start: Start) -> None:
         self._state = state
-        self._start: SomeStart = start
-        self._running: tuple[Script[Reply], SomeWire] | None = None
+        self._start = start
+        self._running: tuple[Script[Reply], Performer] | None = None
         self._reply: Reply | None = None
         self._error: Exception | None = None
         self._turn = Lock()
@@ -90,38 +87,54 @@ class _Stream(Generic[SomeStart, SomeWire]):
         """What has arrived so far; an unfinished option call is no message but a loss (see `Fold.partial`)."""
         return self._reply or self._state.partial
 
-    def _begin(self) -> bool:
-        """Take the turn, or say that every event was read.
+    async def _next(self, *, muted: bool = False) -> StreamEvent | None:
+        """The next event, None after the last; where it is muted, no more events come, only the end.
 
         Raises what ended the stream before its time, and SettingsInvalid while another has the turn.
         """
         if not self._turn.acquire(blocking=False):
             raise SettingsInvalid("this stream has a reader who waits for its next event; read it once, from one place")
-        if self._reply is None and self._error is None:
-            return True
-        self._turn.release()
-        if self._error is not None:
-            raise self._error
-        return False
-
-    def _mute(self) -> None:
-        """Let no more events come, only the end."""
-        if self._begin():
-            self._state.mute()
+        try:
+            if self._error is not None:
+                raise self._error
+            if self._reply is not None:
+                return None
+            if muted:
+                self._state.mute()
+            self._running = self._running or await self._start()
+            step = await drive(*self._running)
+            if isinstance(step, Emit):
+                return step.event
+            self._reply, self._running = step.result, None
+            return None
+        except BaseException as error:
+            self._stop(error)
+            raise
+        finally:
             self._turn.release()
 
-    def _stop(self, error: BaseException | None = None) -> SomeWire | None:
-        """Let nothing more come, because of an error or because the reader left; the wire that is to be closed."""
+    async def _whole(self) -> Reply:
+        while await self._next(muted=True) is not None:
+            pass
+        assert self._reply is not None
+        return self._reply
+
+    async def _leave(self) -> None:
+        running = self._stop()
+        if running is not None:
+            await running[1].close()
+
+    def _stop(self, error: BaseException | None = None) -> tuple[Script[Reply], Performer] | None:
+        """Let nothing more come, because of an error or because the reader left; what ran, which is to be closed."""
         running, self._running = self._running, None
         if self._reply is None and self._error is None:
             self._error = error if isinstance(error, Exception) else self._state.left()
-        if running is None:
-            return None
-        running[0].close()
-        return running[1]
+        if running is not None:
+            running[0].close()
+        return running
 
 
-class ReplyStream(_Stream[Start, Performer], AsyncClosing):
+class ReplyStream(_Stream, AsyncClosing):
     """An asynchronous iterator of a reply's events, and a context manager that closes the connection.
 
     Errors of the call are raised where an event is asked for: CallError before the first event, afterwards
@@ -134,20 +147,10 @@ class ReplyStream(_Stream[Start, Performer], AsyncClosing):
 
     async def __anext__(self) -> StreamEvent:
         """The next event."""
-        if not self._begin():
+        event = await self._next()
+        if event is None:
             raise StopAsyncIteration
-        try:
-            self._running = self._running or await self._start()
-            step = await drive(*self._running)
-            if isinstance(step, Emit):
-                return step.event
-            self._reply, self._running = step.result, None
-        except BaseException as error:
-            self._stop(error)
-            raise
-        finally:
-            self._turn.release()
-        raise StopAsyncIteration
+        return event
 
     @property
     def text(self) -> AsyncIterator[str]:
@@ -156,17 +159,11 @@ class ReplyStream(_Stream[Start, Performer], AsyncClosing):
 
     async def reply(self) -> Reply:
         """The whole reply, after reading what is left of it."""
-        self._mute()
-        async for _ in self:
-            pass
-        assert self._reply is not None
-        return self._reply
+        return await self._whole()
 
     async def aclose(self) -> None:
         """Close the connection; what has not been read stays unread."""
-        wire = self._stop()
-        if wire is not None:
-            await wire.close()
+        await self._leave()
 
 
 class _Texts:
@@ -185,7 +182,7 @@ class _Texts:
         return text
 
 
-class SyncReplyStream(_Stream[StartSync, SyncPerformer], SyncClosing):
+class SyncReplyStream(_Stream, SyncClosing):
     """An iterator of a reply's events, and a context manager that closes the connection; waits for each event.
 
     It needs no event loop and disturbs none that runs. Errors are those of ReplyStream.
@@ -197,20 +194,10 @@ class SyncReplyStream(_Stream[StartSync, SyncPerformer], SyncClosing):
 
     def __next__(self) -> StreamEvent:
         """The next event."""
-        if not self._begin():
+        event = waited(self._next())
+        if event is None:
             raise StopIteration
-        try:
-            self._running = self._running or self._start()
-            step = drive_sync(*self._running)
-            if isinstance(step, Emit):
-                return step.event
-            self._reply, self._running = step.result, None
-        except BaseException as error:
-            self._stop(error)
-            raise
-        finally:
-            self._turn.release()
-        raise StopIteration
+        return event
 
     @property
     def text(self) -> Iterator[str]:
@@ -219,17 +206,11 @@ class SyncReplyStream(_Stream[StartSync, SyncPerformer], SyncClosing):
 
     def reply(self) -> Reply:
         """The whole reply, after reading what is left of it."""
-        self._mute()
-        for _ in self:
-            pass
-        assert self._reply is not None
-        return self._reply
+        return waited(self._whole())
 
     def close(self) -> None:
         """Close the connection; what has not been read stays unread."""
-        wire = self._stop()
-        if wire is not None:
-            wire.close()
+        waited(self._leave())
 
 
 def state_of(stream: ReplyStream | SyncReplyStream) -> Streamed:

@@ -10,8 +10,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from pydantic import ConfigDict
-
 from sabir.base.errors import SabirError
 from sabir.base.models import Frozen
 from sabir.contract.dialect import Dialect
@@ -144,23 +142,3 @@ class Provider(Protocol):
 
     def models(self) -> tuple[ModelInfo, ...]:
         """What is known of the provider's models, longest prefixes first."""
-
-
-class FetchedMedia(Frozen):
-    """Bytes behind a URL. `url` is where they came from after redirects. In JSON the bytes are base64."""
-
-    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
-
-    data: bytes
-    mime: str
-    url: str
-
-
-class Fetcher(Protocol):
-    """Fetches media for targets that take only bytes; nothing fetches unless the user gave one."""
-
-    def fetch_sync(self, url: str) -> FetchedMedia:
-        """The bytes behind a web URL; MediaRefused where fetching is not allowed or fails."""
-
-    async def fetch(self, url: str) -> FetchedMedia:
-        """The bytes behind a web URL; MediaRefused where fetching is not allowed or fails."""

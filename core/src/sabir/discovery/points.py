@@ -6,13 +6,13 @@ A broken plugin is reported by its name and stops no other. What is loaded altho
 tell it of calls, is loaded in a thread of its own, and passed over where that does not end.
 """
 
-import threading
 from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from itertools import groupby
 from typing import Any, TypeAlias, TypeVar
 
 from sabir.base.errors import PluginConflict, ProviderBroken, blaming
+from sabir.options.threads import start_thread
 
 PROVIDERS, HOOKS, COMMANDS, HINTS = "sabir.providers", "sabir.hooks", "sabir.commands", "sabir.hints"
 LONGEST_LOAD = 10.0
@@ -55,23 +55,13 @@ def load_beside(point: EntryPoint) -> Any:  # an entry point may name anything
 
 def beside(loading: Callable[[], Loaded], point: EntryPoint) -> Loaded:
     """What loading gives, in a thread of its own; LoadsTooLong after LONGEST_LOAD seconds."""
-    found: list[Loaded] = []
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            found.append(loading())
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=run, name=f"sabir loads {point.name}", daemon=True)
-    thread.start()
-    thread.join(LONGEST_LOAD)
-    if failed:
-        raise failed[0]
-    if not found:
-        raise LoadsTooLong(f"{_shown(point)} is not loaded after {LONGEST_LOAD:g} s; update or remove it")
-    return found[0]
+    loaded = start_thread(loading)
+    try:
+        return loaded.result(LONGEST_LOAD)
+    except TimeoutError:
+        if loaded.done():
+            raise
+    raise LoadsTooLong(f"{_shown(point)} is not loaded after {LONGEST_LOAD:g} s; update or remove it")
 
 
 def _shown(point: EntryPoint) -> str:

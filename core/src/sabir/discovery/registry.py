@@ -28,19 +28,7 @@ from sabir.base.errors import (
 )
 from sabir.base.models import Frozen
 from sabir.contract.provider import SUPPORTED_APIS, Provider
-from sabir.discovery.points import (
-    COMMANDS,
-    HINTS,
-    PROVIDERS,
-    Claims,
-    LoadsTooLong,
-    beside,
-    claimed,
-    distribution,
-    load_beside,
-    load_point,
-    only,
-)
+from sabir.discovery import points
 from sabir.vocabulary.target import ModelInfo, longest_first
 
 
@@ -70,7 +58,7 @@ class Registry:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._loaded: dict[str, Provider] = {}
-        self._claims: dict[str, Claims] = {}
+        self._claims: dict[str, points.Claims] = {}
         self._failures: dict[str, PluginError] = {}
         self._registered: set[str] = set()
 
@@ -84,13 +72,13 @@ class Registry:
                 return self._loaded[name]
             if name in self._failures:
                 raise self._failures[name].with_traceback(None)
-            claims = self._claimed(PROVIDERS)[name] if self.knows(name) else ()
+            claims = self._claimed(points.PROVIDERS)[name] if self.knows(name) else ()
         if not claims:
             raise self._missing(name)
         try:
-            point = only(claims)
-            loaded: Provider = load_point(point)
-            _check_provider(loaded, name, distribution(point))
+            point = points.only(claims)
+            loaded: Provider = points.load_point(point)
+            _check_provider(loaded, name, points.distribution(point))
         except PluginError as error:
             self._failures[name] = error
             raise
@@ -103,9 +91,9 @@ class Registry:
         with self._lock:
             if self._loaded.get(name) is provider:
                 return
-            claims = self._claimed(PROVIDERS).get(name)
+            claims = self._claimed(points.PROVIDERS).get(name)
             if claims or name in self._loaded:
-                by = distribution(claims[0]) if claims else "an earlier sabir.register"
+                by = points.distribution(claims[0]) if claims else "an earlier sabir.register"
                 remedy = "register yours under another name"
                 raise PluginConflict(f"provider {name!r} is there already, from {by}; {remedy}")
             self._loaded[name] = provider
@@ -126,15 +114,15 @@ class Registry:
     def names(self) -> tuple[str, ...]:
         """The names of every provider, in order; none is loaded."""
         with self._lock:
-            return tuple(sorted({*self._claimed(PROVIDERS), *self._registered}))
+            return tuple(sorted({*self._claimed(points.PROVIDERS), *self._registered}))
 
     def knows(self, name: str) -> bool:
         """Whether a provider of that name is installed or registered; it is not loaded."""
         with self._lock:
-            if name in self._registered or name in self._claimed(PROVIDERS):
+            if name in self._registered or name in self._claimed(points.PROVIDERS):
                 return True
-            del self._claims[PROVIDERS]  # it may have been installed since
-            return name in self._claimed(PROVIDERS)
+            del self._claims[points.PROVIDERS]  # it may have been installed since
+            return name in self._claimed(points.PROVIDERS)
 
     def models(self, provider: str) -> tuple[ModelInfo, ...]:
         """What is known of a provider's models, longest prefixes first."""
@@ -143,7 +131,7 @@ class Registry:
     def commands(self) -> tuple[EntryPoint, ...]:
         """The entry points of further commands, not loaded; PluginConflict for two of one name."""
         with self._lock:
-            return tuple(only(claims) for claims in self._claimed(COMMANDS).values())
+            return tuple(points.only(claims) for claims in self._claimed(points.COMMANDS).values())
 
     def split_model(self, name: str) -> ModelName:
         """`provider[.dialect]:model`, split at the first colon.
@@ -160,27 +148,27 @@ class Registry:
             raise DialectMissing(f"provider {provider!r} does not speak {dialect!r}; it speaks {', '.join(spoken)}")
         return ModelName(provider, dialect or None, model)
 
-    def _claimed(self, group: str) -> Claims:
+    def _claimed(self, group: str) -> points.Claims:
         if group not in self._claims:
-            self._claims[group] = claimed(group)
+            self._claims[group] = points.claimed(group)
         return self._claims[group]
 
     def _status(self, name: str) -> ProviderStatus:
         with self._lock:
-            claims = self._claimed(PROVIDERS).get(name)
+            claims = self._claimed(points.PROVIDERS).get(name)
         dist = claims[0].dist if claims else None
         known: dict[str, Any] = {"name": name}
         if dist:  # one whose metadata is broken has neither
             known |= {"distribution": dist.name or "", "version": dist.version or ""}
         try:
             if claims and name not in self._loaded and name not in self._failures:
-                beside(lambda: self.provider(name), claims[0])
+                points.beside(lambda: self.provider(name), claims[0])
             provider = self.provider(name)
             with blaming(f"provider {name!r} does not tell its dialects and keys", ProviderBroken):
                 known |= {"dialects": tuple(provider.dialects), "key_variables": tuple(provider.key_variables)}
                 return ProviderStatus(**known, state="registered" if name in self._registered else "installed")
         except PluginError as error:
-            if isinstance(error, LoadsTooLong):
+            if isinstance(error, points.LoadsTooLong):
                 self._failures.setdefault(name, error)  # it counts until the provider is there after all
             return ProviderStatus(**known, state="failed", error=str(error))
 
@@ -193,14 +181,14 @@ class Registry:
 
 
 _NOBODY_KNOWS = (
-    f"install the package that names it among its entry points of the group {PROVIDERS!r} (the documentation lists "
-    "this project's), or register it with sabir.register"
+    f"install the package that names it among its entry points of the group {points.PROVIDERS!r} (the documentation "
+    "lists this project's), or register it with sabir.register"
 )
 
 
 def _hints(name: str) -> list[str]:
     """What installed packages say to whoever asks for a provider of that name; a broken hint is passed over."""
-    hints = map(_hint, sorted(entry_points(group=HINTS, name=name), key=distribution))
+    hints = map(_hint, sorted(entry_points(group=points.HINTS, name=name), key=points.distribution))
     return [hint for hint in hints if hint]
 
 
@@ -208,7 +196,7 @@ def _hints(name: str) -> list[str]:
 def _hint(point: EntryPoint) -> str:
     """What a hint says, "" for a broken one; each is loaded once."""
     with suppress(PluginError):
-        said = load_beside(point)
+        said = points.load_beside(point)
         return one_line(said, 300) if isinstance(said, str) else ""
     return ""
 

@@ -1,7 +1,9 @@
-"""Hooks at work: plugins that were registered, asked one by one.
+"""Hooks at work: plugins that were registered, called by pluggy.
 
     Hooks([plugin, …])   builder hooks and telemetry of these plugins
     installed_hooks()    those of the entry-point group `sabir.hooks`, loaded at first use
+
+    registration ──▶ a guard for each function ──▶ pluggy      a failure is told as its plugin's; telemetry's is logged
 
 A registration is refused with its reason: an unknown hook, a forgotten marker, a coroutine function.
 """
@@ -9,8 +11,10 @@ A registration is refused with its reason: an unknown hook, a forgotten marker, 
 import difflib
 import inspect
 import logging
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache, wraps
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import pluggy
@@ -36,12 +40,14 @@ logger = logging.getLogger("sabir")
 
 
 class Hooks:
-    """Plugins that implement hooks of `sabir.hooks.specs`, asked in the order of their registration."""
+    """Plugins that implement hooks of `sabir.hooks.specs`.
+
+    They are called in the order of their registration, which `tryfirst` and `trylast` adjust, with wrappers around all.
+    """
 
     def __init__(self, plugins: Iterable[object] = ()) -> None:
-        self._manager = pluggy.PluginManager(specs.PROJECT)
-        self._manager.add_hookspecs(specs)
-        self._known_callers: dict[str, list[tuple[str, pluggy.HookCaller]]] = {}
+        self._plugins: dict[str, tuple[object, SimpleNamespace]] = {}
+        self._hook = _NOBODY
         for plugin in plugins:
             self.register(plugin)
 
@@ -53,96 +59,78 @@ class Hooks:
         with blaming(f"hook plugin {shown} cannot be read"):
             members = {each: getattr(plugin, each, None) for each in dir(plugin)}
         _check_implementations(members, shown)
-        if self._manager.is_registered(plugin):
+        if shown in self._plugins or any(plugin is each for each, _ in self._plugins.values()):
             raise PluginConflict(f"hook plugin {shown} is registered already; register it once")
+        plugins = {**self._plugins, shown: (plugin, _guarded(members, shown))}
         try:
-            self._manager.register(plugin, shown)
-            self._manager.check_pending()
+            self._hook = _called(plugins)
         except (ValueError, pluggy.PluginValidationError) as error:
-            if self._manager.is_registered(plugin):
-                self._manager.unregister(plugin)
             raise PluginError(f"hook plugin {shown} does not fit: {_reason(members, error)}") from None
-        self._known_callers = {}
+        self._plugins = plugins
+
+    def unregister(self, plugin: object) -> None:
+        """Take a plugin away; PluginError for one that is not registered."""
+        kept = {name: held for name, held in self._plugins.items() if held[0] is not plugin}
+        if len(kept) == len(self._plugins):
+            raise PluginError(f"hook plugin {_name_of(plugin)} is not registered, so it cannot be taken away")
+        self._plugins, self._hook = kept, _called(kept)
 
     def role_hint(self, policy: str, kind: Kind) -> RoleHint | None:
         """The first hint that a plugin gives a message of that policy and kind; PluginError for what is no hint."""
-        for name, hint in self._ask("sabir_default_role_hint", policy=policy, kind=kind):
-            if hint not in _HINTS:
-                remedy = f"return one of {', '.join(_HINTS)}, or None"
-                raise PluginError(f"hook plugin {name} returned {hint!r} from sabir_default_role_hint; {remedy}")
-            given: RoleHint = hint
-            return given
-        return None
+        hint: RoleHint | None = self._hook.sabir_default_role_hint(policy=policy, kind=kind)
+        return hint
 
     def media_id(self, part: MediaPart, index: int) -> str | None:
         """The first id that a plugin gives a media part; PluginError for what is no string."""
-        for name, media_id in self._ask("sabir_media_id", part=part, index=index):
-            if not isinstance(media_id, str):
-                found = type(media_id).__name__
-                raise PluginError(f"hook plugin {name} returned {found} from sabir_media_id; return a string or None")
-            return media_id
-        return None
+        media_id: str | None = self._hook.sabir_media_id(part=part, index=index)
+        return media_id
 
     def built(self, message: Message) -> Message:
         """A message as the plugins leave it; an exception that one of them raises is its veto."""
-        for name, caller in self._callers("sabir_message_built"):
-            try:
-                for changed in caller(message=message):
-                    message = _checked(changed, message, name)
-            except (Exception, KeyboardInterrupt):
-                raise
-            except BaseException as error:
-                failed = f"hook plugin {name} failed in sabir_message_built: {described(error, 300)}"
-                raise PluginError(f"{failed}; update or remove it") from error
-        return message
+        made: list[Message] = self._hook.sabir_message_built(message=[message])
+        return made[-1] if made else message
 
     def call_started(self, rendering: "Rendering", attempt: int, call: int) -> None:
         """Tell telemetry that a request is about to be sent."""
-        self._tell("sabir_call_started", rendering=rendering, attempt=attempt, call=call)
+        self._hook.sabir_call_started(rendering=rendering, attempt=attempt, call=call)
 
     def call_ended(self, rendering: "Rendering", reply: "Reply", call: int) -> None:
         """Tell telemetry that a reply is whole."""
-        self._tell("sabir_call_ended", rendering=rendering, reply=reply, call=call)
+        self._hook.sabir_call_ended(rendering=rendering, reply=reply, call=call)
 
     def call_failed(self, rendering: "Rendering", error: CallError, attempt: int, call: int) -> None:
         """Tell telemetry that an attempt failed."""
-        self._tell("sabir_call_failed", rendering=rendering, error=error, attempt=attempt, call=call)
+        self._hook.sabir_call_failed(rendering=rendering, error=error, attempt=attempt, call=call)
 
     def call_given_up(self, rendering: "Rendering", error: BaseException | None, call: int) -> None:
         """Tell telemetry that a call ended without a reply."""
-        self._tell("sabir_call_given_up", rendering=rendering, error=error, call=call)
-
-    def _tell(self, hook: str, **given: Any) -> None:
-        for name, caller in self._callers(hook):
-            try:
-                caller(**given)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                logger.warning("hook plugin %s failed in %s and was passed over: %s", name, hook, described(error))
-
-    def _ask(self, hook: str, **given: Any) -> Iterator[tuple[str, Any]]:
-        """Each plugin's answers, in the order of registration; None is none."""
-        for name, caller in self._callers(hook):
-            with blaming(f"hook plugin {name} failed in {hook}"):
-                answers = list(caller(**given))
-            for answer in answers:
-                yield name, answer
-
-    def _callers(self, hook: str) -> list[tuple[str, pluggy.HookCaller]]:
-        """What asks one plugin alone, for each that implements a hook, in the order of registration."""
-        known = self._known_callers  # registering another plugin begins a new one
-        if hook not in known:
-            plugins = dict(self._manager.list_name_plugin())
-            implementing = {found.plugin_name for found in getattr(self._manager.hook, hook).get_hookimpls()}
-            asked = [name for name in plugins if name in implementing]
-            others = {name: [plugin for other, plugin in plugins.items() if other != name] for name in asked}
-            known[hook] = [(name, self._manager.subset_hook_caller(hook, others[name])) for name in asked]
-        return known[hook]
+        self._hook.sabir_call_given_up(rendering=rendering, error=error, call=call)
 
     def _free_name(self, plugin: object) -> str:
-        name = str(getattr(plugin, "__name__", None) or type(plugin).__name__)
-        return f"{name}#{len(self._manager.list_name_plugin())}" if self._manager.has_plugin(name) else name
+        name = _name_of(plugin)
+        return next(
+            each
+            for each in (name, *(f"{name}#{n}" for n in range(1, len(self._plugins) + 1)))
+            if each not in self._plugins
+        )
+
+
+def _name_of(plugin: object) -> str:
+    return str(getattr(plugin, "__name__", None) or type(plugin).__name__)
+
+
+def _called(plugins: dict[str, tuple[object, SimpleNamespace]]) -> pluggy.HookRelay:
+    """What calls the plugins in their order: pluggy calls the one that was registered last before the others."""
+    manager = pluggy.PluginManager(specs.PROJECT)
+    manager.add_hookspecs(specs)
+    for name in reversed(plugins):
+        manager.register(plugins[name][1], name)
+    manager.check_pending()
+    return manager.hook
+
+
+_NOBODY = _called({})
+"""What calls no plugin, as the many builders need it that were given none."""
 
 
 def as_hooks(hooks: HookPlugins) -> Hooks:
@@ -172,8 +160,111 @@ def installed_hooks() -> Hooks:
     return hooks
 
 
+def _guarded(members: Mapping[str, Any], plugin: str) -> SimpleNamespace:
+    """What pluggy calls in a plugin's place: its functions, each with a guard, under their own marks."""
+    guards = {}
+    for hook, function, is_wrapper in _marked(members):
+        guard = _around if is_wrapper and hook in _CHECKS else _telling_around if is_wrapper else _plain
+        guards[hook] = wraps(function)(guard(function, plugin, hook))
+    return SimpleNamespace(**guards)
+
+
+def _plain(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
+    def call(*given: Any) -> Any:
+        answer = None
+        with _blaming(plugin, hook):
+            answer = function(*map(_latest, given))
+        return _CHECKS[hook](answer, plugin, given) if hook in _CHECKS else None
+
+    return call
+
+
+def _around(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
+    def call(*given: Any) -> Generator[None, Any, Any]:
+        with _blaming(plugin, hook):
+            answer = yield from function(*map(_latest, given))
+        if hook != "sabir_message_built":
+            return _CHECKS[hook](answer, plugin, given)
+        if not isinstance(answer, list):
+            found = f"returned {type(answer).__name__} from {hook}"
+            raise BuilderError(f"hook plugin {plugin} {found}; a wrapper returns the list that its yield gave")
+        return [_checked(each, given[0][0] if given else each, plugin) for each in answer]
+
+    return call
+
+
+def _telling_around(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
+    """The guard of telemetry's wrapper: where it fails, all that it stands around runs."""
+
+    def call(*given: Any) -> Generator[None, Any, Any]:
+        around = function(*given)
+        with _blaming(plugin, hook):
+            next(around)
+        told = yield
+        with _blaming(plugin, hook), suppress(StopIteration):
+            around.send(told)
+            raise RuntimeError("it yields a second time")
+        return told
+
+    return call
+
+
+def _latest(given: Any) -> Any:
+    """What a hook is given: a message that it may change is the last of the list of what was made of it."""
+    return given[-1] if isinstance(given, list) else given
+
+
+@contextmanager
+def _blaming(plugin: str, hook: str) -> Iterator[None]:
+    """Within it a plugin's function runs: telemetry that fails is logged, another told as the plugin's; vetoes pass."""
+    passing = Exception if hook == "sabir_message_built" else PluginError
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        failed = f"hook plugin {plugin} failed in {hook}"
+        if hook not in _CHECKS:
+            logger.warning("%s and was passed over: %s", failed, described(error))
+        elif isinstance(error, passing):
+            raise
+        else:
+            raise PluginError(f"{failed}: {described(error, 300)}; update or remove it") from error
+
+
+def _checked_hint(hint: object, plugin: str, given: object) -> object:
+    if hint is not None and hint not in _HINTS:
+        remedy = f"return one of {', '.join(_HINTS)}, or None"
+        raise PluginError(f"hook plugin {plugin} returned {hint!r} from sabir_default_role_hint; {remedy}")
+    return hint
+
+
+def _checked_id(media_id: object, plugin: str, given: object) -> object:
+    if not isinstance(media_id, str | None):
+        found = type(media_id).__name__
+        raise PluginError(f"hook plugin {plugin} returned {found} from sabir_media_id; return a string or None")
+    return media_id
+
+
+def _changed(changed: object, plugin: str, given: Sequence[list[Message]]) -> Message | None:
+    if changed is None:
+        return None
+    if not given:
+        raise BuilderError(f"hook plugin {plugin} changed a message that it did not look at; take `message`")
+    given[0].append(_checked(changed, given[0][0], plugin))
+    return given[0][-1]
+
+
+_CHECKS: Mapping[str, Callable[[Any, str, Any], Any]] = {
+    "sabir_default_role_hint": _checked_hint,
+    "sabir_media_id": _checked_id,
+    "sabir_message_built": _changed,
+}
+"""What is made of the answer to a builder hook; the others are telemetry's, which give none."""
+
+
 def _check_implementations(members: Mapping[str, Any], shown: str) -> None:
-    marked = dict(_marked(members))
+    marked = {name: is_wrapper for name, _, is_wrapper in _marked(members)}
     for name in KNOWN_HOOKS:
         function = members.get(name)
         if not callable(function):
@@ -182,23 +273,27 @@ def _check_implementations(members: Mapping[str, Any], shown: str) -> None:
             raise PluginError(f"hook plugin {shown} defines {name} without the mark @sabir.hookimpl; add it")
         if inspect.iscoroutinefunction(function):
             raise PluginError(f"hook plugin {shown}: {name} is a coroutine function; hooks are plain functions")
-        is_wrapper = marked[name].get("wrapper") or marked[name].get("hookwrapper")
-        if inspect.isasyncgenfunction(function) or (inspect.isgeneratorfunction(function) and not is_wrapper):
+        yields = inspect.isgeneratorfunction(function)
+        if inspect.isasyncgenfunction(function) or (yields and not marked[name]):
             raise PluginError(f"hook plugin {shown}: {name} is a generator function; hooks are plain functions")
+        if marked[name] and not yields:
+            raise PluginError(
+                f"hook plugin {shown}: {name} is marked as a wrapper and does not yield; have it yield once"
+            )
     if not marked:
         raise PluginError(f"hook plugin {shown} implements no hook; hooks are {', '.join(KNOWN_HOOKS)}")
 
 
-def _marked(members: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The functions that bear the mark of a hook, each with what it says."""
+def _marked(members: Mapping[str, Any]) -> Iterator[tuple[str, Callable[..., Any], bool]]:
+    """The functions that bear the mark of a hook, and whether each is a wrapper."""
     for name, function in members.items():
         if inspect.isroutine(function) and (said := getattr(function, f"{specs.PROJECT}_impl", None)):
-            yield name, said
+            yield name, function, bool(said.get("wrapper"))
 
 
 def _reason(members: Mapping[str, Any], error: Exception) -> str:
     """What is wrong with a plugin that pluggy refuses."""
-    unknown = next((name for name, _ in _marked(members) if name not in KNOWN_HOOKS), None)
+    unknown = next((name for name, *_ in _marked(members) if name not in KNOWN_HOOKS), None)
     if unknown is None:
         return one_line(str(error))
     near = difflib.get_close_matches(unknown, KNOWN_HOOKS, n=1)

@@ -8,8 +8,9 @@
 Builder hooks act only on builders that were given them: `MessageBuilder(hooks=[plugin])`, or `hooks="installed"`
 for the plugins of the entry-point group `sabir.hooks`. Telemetry hooks of installed plugins see every call; they
 change nothing, and one that fails is logged and disturbs neither the call nor the other hooks. All hooks are plain
-functions, not coroutines; plugins are asked in the order of their registration. A plugin's function may take
-fewer arguments than are listed here.
+functions, not coroutines, and may take fewer arguments than are listed here. They are called by pluggy, in the order of
+their registration; `hookimpl(tryfirst=True)` and `trylast=True` adjust it, and `hookimpl(wrapper=True)` marks a
+generator that stands around all others: its `yield` gives what they answered, and what it returns counts.
 
     sabir_call_started ──┬──────────────────────▶ sabir_call_ended       the reply is whole
          ▲               ├─▶ sabir_call_failed ─▶ sabir_call_given_up    no attempt follows
@@ -40,7 +41,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 """Marks a function as the implementation of the hook of the same name."""
 
 
-@hookspec
+@hookspec(firstresult=True)
 def sabir_default_role_hint(policy: str, kind: Kind) -> RoleHint | None:
     """The role hint of a message whose builder was given none; the first answer that is not None counts.
 
@@ -48,7 +49,7 @@ def sabir_default_role_hint(policy: str, kind: Kind) -> RoleHint | None:
     """
 
 
-@hookspec
+@hookspec(firstresult=True)
 def sabir_media_id(part: MediaPart, index: int) -> str | None:
     """The id of a media part that was given none; the first answer that is not None counts.
 
@@ -61,7 +62,8 @@ def sabir_message_built(message: Message) -> Message | None:
     """See a message before its builder hands it out: return a changed one, None to leave it, or raise to veto it.
 
     Each plugin sees what the one before it made. What a plugin raises reaches the builder's caller. A changed message
-    keeps its kind, and a call or result its invocation id.
+    keeps its kind, and a call or result its invocation id. A wrapper's `yield` gives the list of changed messages, of
+    which the last counts.
     """
 
 

@@ -2,7 +2,7 @@
 
     await in_thread(function, …)     what it returns or raises; the loop goes on meanwhile
     await called(function, asked)    the same, but a coroutine function is awaited
-    Threads().start(function)        the future of it, for who has no loop
+    start_thread(function)           the future of it, for who has no loop
 
 They are not those of `asyncio.to_thread`, which name look-ups share and of which there are few: who waits in one holds
 up nothing but those behind it here. They are daemon threads: the process ends though a function does not.
@@ -10,14 +10,14 @@ up nothing but those behind it here. They are daemon threads: the process ends t
 
 import inspect
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from contextvars import copy_context
-from queue import Empty, SimpleQueue
-from threading import Lock, Thread
+from threading import Thread
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
+    from asyncio import AbstractEventLoop, Semaphore
     from concurrent.futures import Future
 
 Parameters = ParamSpec("Parameters")
@@ -26,64 +26,28 @@ Given = TypeVar("Given")
 
 MOST_THREADS = 512
 """So many run at once for one event loop; what comes then waits, in order, until one has ended."""
-IDLE = 5.0
-"""Seconds for which a thread that has nothing to do is kept."""
 
 
-class Threads:
-    """Daemon threads, begun at need, used again, and ended when idle: `MOST_THREADS` at once."""
+def start_thread(function: Callable[[], Given]) -> "Future[Given]":
+    """The future of what a function gives, run in a thread of its own and in the context of its caller."""
+    from concurrent.futures import Future  # loaded where threads run
 
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._alive = self._idle = self._waiting = 0
+    future: Future[Given] = Future()
+    future.set_running_or_notify_cancel()  # it runs on, whoever waits for it no more
+    context = copy_context()
 
-    def start(self, function: Callable[[], Given]) -> "Future[Given]":
-        """The future of what a function gives, run in the context of its caller."""
-        from concurrent.futures import Future  # loaded where threads run
+    def run() -> None:
+        try:
+            future.set_result(context.run(function))
+        except BaseException as error:
+            future.set_exception(error)
 
-        future: Future[Given] = Future()
-        context = copy_context()
-
-        def run() -> None:
-            if not future.set_running_or_notify_cancel():
-                return
-            try:
-                future.set_result(context.run(function))
-            except BaseException as error:
-                future.set_exception(error)
-
-        with self._lock:
-            if self._idle:
-                self._idle -= 1
-            elif self._alive < MOST_THREADS:
-                Thread(target=self._run, name="sabir", daemon=True).start()
-                self._alive += 1
-            else:
-                self._waiting += 1
-            self._work.put(run)
-        return future
-
-    def _run(self) -> None:
-        while True:
-            try:
-                self._work.get(timeout=IDLE)()
-            except Empty:
-                with self._lock:
-                    if self._idle:  # else work is about to come for the last of those that were
-                        self._idle -= 1
-                        self._alive -= 1
-                        return
-                continue
-            with self._lock:
-                if self._waiting:
-                    self._waiting -= 1
-                else:
-                    self._idle += 1
+    Thread(target=run, name="sabir", daemon=True).start()
+    return future
 
 
-# One for each loop: a process that was forked has none of its parent's threads, and makes a loop of its own.
-_threads: "WeakKeyDictionary[AbstractEventLoop, Threads]" = WeakKeyDictionary()
+_free: "WeakKeyDictionary[AbstractEventLoop, Semaphore]" = WeakKeyDictionary()
+"""How many threads each loop may begin yet."""
 
 
 async def in_thread(
@@ -96,17 +60,20 @@ async def in_thread(
     """
     import asyncio  # loaded where a loop runs; those who wait need none of it
 
+    loop = asyncio.get_running_loop()
+    free = _free.setdefault(loop, asyncio.Semaphore(MOST_THREADS))
+
     def run() -> Given:
         try:
             return function(*arguments, **named)
         except StopIteration as error:
             raise RuntimeError(f"{getattr(function, '__name__', 'a function')} raised StopIteration") from error
+        finally:
+            with suppress(RuntimeError):  # nobody waits behind it in a loop that was closed
+                loop.call_soon_threadsafe(free.release)
 
-    loop = asyncio.get_running_loop()
-    threads = _threads.get(loop)
-    if threads is None:
-        threads = _threads[loop] = Threads()
-    return await asyncio.wrap_future(threads.start(run))
+    await free.acquire()
+    return await asyncio.wrap_future(start_thread(run))
 
 
 async def called(function: Callable[[Asked], Given | Awaitable[Given]], asked: Asked) -> Given:

@@ -12,10 +12,10 @@ is refused in one line that names the file, the message and what is wrong with i
 
 import json
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 from uuid import uuid4
@@ -25,7 +25,7 @@ from pydantic_core import PydanticSerializationError
 
 from sabir.base.errors import HistoryInvalid, one_line
 from sabir.base.models import AtRest, PlainSchema, describe, load_as
-from sabir.base.values import DECODER, parse_json
+from sabir.base.values import DECODER
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.media import Modality, read_regular
 from sabir.vocabulary.messages import KNOWN_PAYLOADS, Message
@@ -52,7 +52,7 @@ _UNKNOWN = {
         **_no("kind", KNOWN_PAYLOADS),
     },
 }
-_SPACE = " \t\r\n"
+_NO_SPACE = re.compile(r"[^ \t\r\n]")
 _SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -114,22 +114,12 @@ def loads(text: str | bytes) -> list[Message]:
 
     Raises HistoryInvalid, in one line, for anything else.
     """
-    decoded = _decode(text)
-    is_array = decoded.lstrip(_SPACE).startswith("[")
-    with suppress(ValueError):  # unknown fields or a fault: the messages are then read one by one
-        lines = (line for line in decoded.split("\n") if line.strip(_SPACE))
-        return _adapter().validate_python(parse_json(decoded) if is_array else [parse_json(line) for line in lines])
-    return [_message(item, place) for place, item in _stored(decoded)]
-
-
-@cache
-def _adapter() -> TypeAdapter[list[Message]]:
-    return TypeAdapter(list[Message])
+    return [_message(item, place) for place, item in _stored(_decode(text))]
 
 
 def schema() -> dict[str, Any]:
     """The JSON schema of a history: what this version reads, and what it writes."""
-    document = _adapter().json_schema(schema_generator=PlainSchema)
+    document = TypeAdapter(list[Message]).json_schema(schema_generator=PlainSchema)
     definitions = document["$defs"]
     definitions |= _UNKNOWN
     for definition in definitions.values():
@@ -186,10 +176,10 @@ def _parse(text: str, start: int) -> tuple[Any, int]:
 
 def _stored(text: str) -> Iterator[tuple[str, Any]]:
     """What stands for messages in a text, each behind its place."""
-    start = _after_space(text, 0)
+    start = _next(text, 0)
     if text.startswith("[", start):
         value, end = _parse(text, start)
-        if _after_space(text, end) != len(text):
+        if _next(text, end) != len(text):
             remedy = "a history is one array, or JSON Lines"
             raise HistoryInvalid(f"{_line(text, end)}: text follows the JSON array; {remedy}")
         yield from ((f"messages[{index}]", item) for index, item in enumerate(value))
@@ -199,13 +189,13 @@ def _stored(text: str) -> Iterator[tuple[str, Any]]:
         value, end = _parse(text, start)
         line, counted = line + text.count("\n", counted, start), start
         yield f"line {line}", value
-        start = _after_space(text, end)
+        start = _next(text, end)
 
 
-def _after_space(text: str, start: int) -> int:
-    while start < len(text) and text[start] in _SPACE:
-        start += 1
-    return start
+def _next(text: str, start: int) -> int:
+    """Where something stands next that is no space, or the end."""
+    found = _NO_SPACE.search(text, start)
+    return found.start() if found else len(text)
 
 
 def _line(text: str, position: int) -> str:
@@ -221,6 +211,9 @@ def _message(item: Any, place: str) -> Message:
         raise HistoryInvalid(f"{place} has a vendor's shape ({', '.join(sorted(item))}); {remedy}")
     try:
         json.dumps(item, ensure_ascii=False).encode()
+        with suppress(ValidationError):  # what a newer writer added, or a fault
+            message: Message = Message.__pydantic_validator__.validate_python(item)
+            return message
         return load_as(Message.model_validate, item)
     except ValidationError as error:
         raise HistoryInvalid(f"{place} is no message: {one_line(describe(error), 300)}") from None

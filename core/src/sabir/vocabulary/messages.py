@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from sabir.base.models import AtRest, OneOfSeveral, is_constructing, is_loading, load_as
+from sabir.base.models import AtRest, is_constructing, is_loading, load_as
 from sabir.base.values import FrozenDict, JSONObjectField, JSONText, JSONValue, JSONValueField, object_view
 from sabir.vocabulary.parts import Kept, NonEmpty, Part, Stateful, Text, keep_parts
 
@@ -155,7 +155,6 @@ Hint = Annotated[
 Payload = Annotated[
     PartsPayload | OptionCallPayload | OptionResultPayload | UnknownPayload,
     Field(discriminator="kind"),
-    OneOfSeveral(),
 ]
 
 

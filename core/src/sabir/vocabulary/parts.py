@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from sabir.base.models import AtRest, Frozen, OneOfSeveral, is_loading, load_as
+from sabir.base.models import AtRest, Frozen, is_loading, load_as
 from sabir.base.values import FrozenDict, JSONDocumentField, JSONValue, object_view
 from sabir.vocabulary.hints import Hints
 from sabir.vocabulary.media import SCHEMES, Modality, check_url, scheme_of
@@ -188,7 +188,6 @@ Part = Annotated[
     | Annotated[OpaquePart, Tag("opaque")]
     | Annotated[UnknownPart, Tag("unknown")],
     Discriminator(_tag),
-    OneOfSeveral(),
 ]
 """One part of a message: text, media, reasoning, refusal, opaque, or a kind kept from a newer writer."""
 

@@ -270,6 +270,7 @@ REMEDIES: Mapping[str, str] = {
     "model": _MODEL, "stream": _STREAM, "config": _SETTINGS, "generation_config": _SETTINGS,
     "extra_query": "put it into the adapter's base_url or client",
     "api_base": "pass base_url=…", "endpoint": "pass base_url=…", "url": "pass base_url=…",
+    "fetcher": "wrap the adapter: sabir_media.fetching(adapter, fetcher)",
     "key": "pass api_key=…", "token": "pass api_key=…", "http_client": "pass client=, the vendor SDK's client",
     "policy": "pass speaks_as=…", "provider": _MODEL,
 }  # fmt: skip

@@ -1,7 +1,12 @@
-"""A guarded fetcher of media for sabir: addresses, redirects, size, time and MIME are checked."""
+"""A guarded fetcher of media for sabir: addresses, redirects, size, time and MIME are checked.
+
+llm = fetching(sabir.adapter("provider:model"), GuardedFetcher(max_bytes=5_000_000))
+"""
 
 from sabir_media.errors import AddressRefused, FetchFailed, FetchTimedOut, SizeRefused, TypeRefused
 from sabir_media.fetcher import GuardedFetcher
+from sabir_media.fetching import FetchingAdapter, fetching
+from sabir_media.medium import FetchedMedia, Fetcher
 from sabir_media.mimes import ALLOWED_MIMES
 from sabir_media.network import Resolver, system_resolver
 
@@ -10,9 +15,13 @@ __all__ = [
     "AddressRefused",
     "FetchFailed",
     "FetchTimedOut",
+    "FetchedMedia",
+    "Fetcher",
+    "FetchingAdapter",
     "GuardedFetcher",
     "Resolver",
     "SizeRefused",
     "TypeRefused",
+    "fetching",
     "system_resolver",
 ]

@@ -1,4 +1,4 @@
-"""The guarded fetcher: core's Fetcher, given by a user to whoever may fetch on their behalf."""
+"""The guarded fetcher, given by a user to whoever may fetch on their behalf."""
 
 import ssl
 from collections.abc import Collection
@@ -6,10 +6,10 @@ from contextlib import aclosing, closing
 from functools import cached_property
 
 import httpx2
-from sabir.authoring import FetchedMedia
 from sabir.errors import SettingsInvalid
 
 from sabir_media.drivers import AsyncDriver, Driver, Resources
+from sabir_media.medium import FetchedMedia
 from sabir_media.mimes import ALLOWED_MIMES
 from sabir_media.network import Deadline, Resolver, system_resolver
 from sabir_media.rules import read_rules

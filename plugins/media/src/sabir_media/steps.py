@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import httpcore2
-from sabir.authoring import FetchedMedia
 
 from sabir_media.addresses import Address, address_refusal, first_refusal
 from sabir_media.errors import AddressRefused, FetchFailed, FetchTimedOut, SizeRefused, refusal
+from sabir_media.medium import FetchedMedia
 from sabir_media.mimes import claimed_mime, settled_mime
 from sabir_media.rules import Rules
 from sabir_media.targets import Target, read_target, redirected

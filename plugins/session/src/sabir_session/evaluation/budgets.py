@@ -22,12 +22,8 @@ from sabir.authoring import (
     CallArguments,
     Messages,
     OptionCall,
-    Performer,
     Relay,
     Script,
-    SyncPerformer,
-    SyncRelay,
-    way_along,
 )
 
 from sabir_session.evaluation.errors import BudgetExhausted
@@ -179,22 +175,14 @@ class BudgetedAdapter:
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Render and send; the reply as it comes. One that is left before its end is counted as far as it came."""
         self._spending.check()
-        relay = Relay(way_along((self._adapter,), (), lambda adapter: adapter.stream(messages, **how)))
-
-        async def start() -> tuple[Script[Reply], Performer]:
-            return self._script(relay.script(), lambda: relay.partial), relay
-
-        return ReplyStream(relay, start)
+        relay = _Counted(self._adapter.stream(messages, **how), self._spending)
+        return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """As `stream`, waiting."""
         self._spending.check()
-        relay = SyncRelay(way_along((self._adapter,), (), lambda adapter: adapter.stream_sync(messages, **how)))
-
-        def start() -> tuple[Script[Reply], SyncPerformer]:
-            return self._script(relay.script(), lambda: relay.partial), relay
-
-        return SyncReplyStream(relay, start)
+        relay = _Counted(self._adapter.stream_sync(messages, **how), self._spending)
+        return SyncReplyStream(relay, relay.start)
 
     async def aclose(self) -> None:
         """Close the adapter."""
@@ -208,14 +196,22 @@ class BudgetedAdapter:
         self._spending.add(reply)
         return reply
 
-    def _script(self, script: Script[Reply], partial: Callable[[], Reply]) -> Script[Reply]:
-        """A stream's script, whose reply is counted however it ends; what never began costs nothing."""
+
+class _Counted(Relay):
+    """A stream whose reply is counted however it ends; what never began costs nothing."""
+
+    def __init__(self, stream: ReplyStream | SyncReplyStream, spending: Spending) -> None:
+        super().__init__(stream)
+        self._spending = spending
+
+    def script(self) -> Script[Reply]:
+        """Hands on the events."""
         said = None
         try:
-            said = yield from script
+            said = yield from super().script()
             return said
         finally:
-            said = said or partial()
+            said = said or self.partial
             if said.messages or said.usage.total_tokens:
                 self._spending.add(said)
 

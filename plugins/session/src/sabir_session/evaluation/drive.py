@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import sabir
 from sabir import Adapter, Message, Option, Reply, SettingsInvalid, ToolContext
-from sabir.authoring import CallArguments, OptionCall, Threads, called, deeper, is_asynchronous
+from sabir.authoring import CallArguments, OptionCall, called, deeper, is_asynchronous, start_thread
 
 from sabir_session.evaluation.approval import Approve, Decision, as_decision
 from sabir_session.evaluation.budgets import Spending
@@ -100,7 +100,6 @@ class SyncPerformer:
     def __init__(self, io: EvaluationIO) -> None:
         self._io = io
         self._waiting: deque[Run] = deque()
-        self._threads = Threads()
 
     def perform(self, action: Action) -> Outcome:
         """Do what an action says; the answer that its class documents."""
@@ -142,7 +141,7 @@ class SyncPerformer:
         context = self._io.context(run, lambda event: tell(self._io.watch, event))
         if left is None:
             return self._run(run, context)
-        ending = self._threads.start(partial(self._run, run, context))
+        ending = start_thread(partial(self._run, run, context))
         wait([ending], timeout=left)
         if ending.done():
             return ending.result()

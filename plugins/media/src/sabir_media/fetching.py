@@ -1,0 +1,324 @@
+"""An adapter around an adapter: media that its target takes only as bytes are fetched; without it nothing fetches.
+
+    message with a web URL ──render──▶ lost? ──a stand-in's bytes──▶ taken? ──fetcher──▶ message with a data URL, a loss
+
+What a target takes is asked of it: the wrapped adapter renders the conversation, and once more with stand-ins in place
+of what was lost. What was derived from a message is kept as long as that message lives, so that equal histories stay
+identical and nothing is fetched twice. Rendering itself never fetches.
+"""
+
+import weakref
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+from typing import NamedTuple, TypeAlias, Unpack
+
+from sabir import (
+    Adapter,
+    CallError,
+    Loss,
+    MediaPart,
+    Message,
+    Rendering,
+    RenderingRefused,
+    Reply,
+    ReplyStream,
+    SyncReplyStream,
+    Target,
+)
+from sabir.authoring import (
+    DEFAULT_MIMES,
+    AsyncClosing,
+    CallArguments,
+    Messages,
+    Performer,
+    Relay,
+    Script,
+    SyncClosing,
+    TokenCount,
+    as_messages,
+    as_options,
+    check_url,
+    counting,
+    form_of,
+    make_data_url,
+    mime_type,
+    refuse,
+    shorten,
+)
+
+from sabir_media.fetcher import GuardedFetcher
+from sabir_media.medium import FetchedMedia, Fetcher
+
+Wanted: TypeAlias = Mapping[int, Mapping[int, MediaPart]]
+"""Of each message that was looked at, by its index, the parts that are to be fetched, by theirs."""
+
+
+class Derived(NamedTuple):
+    """Messages with their media as bytes, and what was rewritten for it."""
+
+    messages: list[Message]
+    losses: tuple[Loss, ...] = ()
+
+    def told(self, reply: Reply) -> Reply:
+        """The reply, telling what was rewritten too."""
+        return reply.model_copy(update={"losses": (*self.losses, *reply.losses)}) if self.losses else reply
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Within it a request is made: its error tells what was rewritten for it."""
+        try:
+            yield
+        except CallError as error:
+            error.losses = (*self.losses, *error.losses)
+            raise
+
+
+class _Kept(NamedTuple):
+    original: weakref.ref[Message]
+    message: Message
+    losses: tuple[Loss, ...]
+
+
+class FetchingAdapter(AsyncClosing, SyncClosing):
+    """An adapter that fetches media for another; made by `fetching`.
+
+    Its methods raise what the wrapped adapter's raise, and MediaRefused for media that cannot be fetched.
+    """
+
+    def __init__(self, adapter: Adapter, fetcher: Fetcher) -> None:
+        self._adapter = adapter
+        self._fetcher = fetcher
+        self._kept: dict[int, _Kept] = {}
+        self._lock = Lock()
+
+    @property
+    def target(self) -> Target:
+        """The wrapped adapter's."""
+        return self._adapter.target
+
+    @property
+    def speaks_as(self) -> str:
+        """The policy on whose behalf the wrapped adapter speaks."""
+        return str(getattr(self._adapter, "speaks_as", "llm"))
+
+    def __repr__(self) -> str:
+        """With the wrapped adapter."""
+        return f"fetching({self._adapter!r})"
+
+    def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
+        """The wrapped adapter's, of the messages as they are: pass them through `fetch_media` to render their bytes."""
+        return self._adapter.render(messages, **how)
+
+    async def fetch_media(self, messages: Messages) -> list[Message]:
+        """The messages with media as bytes where the target takes them only so."""
+        return (await self._fetched(as_messages(messages), {})).messages
+
+    def fetch_media_sync(self, messages: Messages) -> list[Message]:
+        """As `fetch_media`, waiting."""
+        return self._fetched_sync(as_messages(messages), {}).messages
+
+    async def send(self, rendering: Rendering) -> Reply:
+        """Send a rendering as it is."""
+        return await self._adapter.send(rendering)
+
+    def send_sync(self, rendering: Rendering) -> Reply:
+        """As `send`, waiting."""
+        return self._adapter.send_sync(rendering)
+
+    async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
+        """Fetch, render and send."""
+        derived = await self._fetched(*_prepared(messages, how))
+        with derived.blamed():
+            return derived.told(await self._adapter.complete(derived.messages, **how))
+
+    def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
+        """As `complete`, waiting."""
+        derived = self._fetched_sync(*_prepared(messages, how))
+        with derived.blamed():
+            return derived.told(self._adapter.complete_sync(derived.messages, **how))
+
+    def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
+        """Fetch, render and send; the reply as it comes. Media are fetched when its first event is asked for."""
+        if isinstance(messages, Rendering):
+            return self._adapter.stream(messages, **how)
+        given, how = _prepared(messages, how)
+        wanted = self._wanted(given, how)
+
+        async def opened() -> tuple[Derived, ReplyStream]:
+            derived = await self._fetched(given, how)
+            return derived, self._adapter.stream(derived.messages, **how)
+
+        if not any(wanted.values()):  # nothing is waited for: what is refused is refused here
+            derived = self._derived(given, how, wanted, {})
+            relay = _Fetching(derived, self._adapter.stream(derived.messages, **how))
+        else:
+            relay = _Fetching(Derived(given), self._adapter.stream(given, **_loosely(how)), opened)
+        return ReplyStream(relay, relay.start)
+
+    def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
+        """As `stream`, waiting; media are fetched at once."""
+        if isinstance(messages, Rendering):
+            return self._adapter.stream_sync(messages, **how)
+        derived = self._fetched_sync(*_prepared(messages, how))
+        relay = _Fetching(derived, self._adapter.stream_sync(derived.messages, **how))
+        return SyncReplyStream(relay, relay.start)
+
+    async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
+        """Fetch, and count; SettingsInvalid where the wrapped adapter counts none."""
+        derived = await self._fetched(*_prepared(messages, how))
+        return await counting(self._adapter).count_tokens(derived.messages, **how)
+
+    def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
+        """As `count_tokens`, waiting."""
+        derived = self._fetched_sync(*_prepared(messages, how))
+        return counting(self._adapter).count_tokens_sync(derived.messages, **how)
+
+    async def aclose(self) -> None:
+        """Close the wrapped adapter."""
+        await self._adapter.aclose()
+
+    def close(self) -> None:
+        """Close the wrapped adapter."""
+        self._adapter.close()
+
+    async def _fetched(self, messages: list[Message], how: CallArguments) -> Derived:
+        wanted = self._wanted(messages, how)
+        fetched = {url: await self._fetcher.fetch(url) for url in _urls(wanted)}
+        return self._derived(messages, how, wanted, fetched)
+
+    def _fetched_sync(self, messages: list[Message], how: CallArguments) -> Derived:
+        wanted = self._wanted(messages, how)
+        fetched = {url: self._fetcher.fetch_sync(url) for url in _urls(wanted)}
+        return self._derived(messages, how, wanted, fetched)
+
+    def _wanted(self, messages: list[Message], how: CallArguments) -> Wanted:
+        """What is to be fetched of messages that were not looked at before."""
+        there = {
+            number: media
+            for number, each in enumerate(messages)
+            if self._find(each) is None and (media := _by_url(each))
+        }
+        if not there:
+            return there
+        probes = list(messages)
+        for number, media in there.items():
+            probes[number] = _replaced(messages[number], {index: _stand_in(part) for index, part in media.items()})
+        taken = self._lost(messages, how) - self._lost(probes, how)
+        return {
+            number: {index: part for index, part in media.items() if (messages[number].id, f"parts[{index}]") in taken}
+            for number, media in there.items()
+        }
+
+    def _lost(self, messages: list[Message], how: CallArguments) -> set[tuple[str, str]]:
+        """Message id and path of everything that the target does not take as it is."""
+        try:
+            losses = self._adapter.render(messages, **_loosely(how)).losses
+        except RenderingRefused as refused:
+            losses = refused.losses
+        return {(loss.message_id, loss.path) for loss in losses if loss.kind in ("dropped", "downgraded")}
+
+    def _derived(
+        self, messages: list[Message], how: CallArguments, wanted: Wanted, fetched: Mapping[str, FetchedMedia]
+    ) -> Derived:
+        """The messages with fetched media in their place; those without such media as they are."""
+        derived: list[Message] = []
+        losses: list[Loss] = []
+        for number, message in enumerate(messages):
+            kept = self._find(message) or (self._keep(message, wanted[number], fetched) if number in wanted else None)
+            derived.append(kept.message if kept else message)
+            losses += kept.losses if kept else ()
+        refuse(losses, how.get("strict") or False, str(self.target))
+        return Derived(derived, tuple(losses))
+
+    def _find(self, message: Message) -> _Kept | None:
+        kept = self._kept.get(id(message))
+        return kept if kept is not None and kept.original() is message else None
+
+    def _keep(self, message: Message, wanted: Mapping[int, MediaPart], fetched: Mapping[str, FetchedMedia]) -> _Kept:
+        urls, losses = {}, []
+        for index, part in wanted.items():
+            medium = fetched[part.url]
+            urls[index] = check_url(make_data_url(medium.data, medium.mime))
+            reason = f"{self.target.dialect} takes no such {part.modality} by URL; {shorten(part.url)} was fetched"
+            losses.append(Loss(kind="rewritten", message_id=message.id, path=f"parts[{index}]", reason=reason))
+        key = id(message)
+        original = weakref.ref(message, lambda _: self._kept.pop(key, None))
+        kept = _Kept(original, _replaced(message, urls), tuple(losses))
+        with self._lock:  # whoever came first keeps its place: all callers share one derived message
+            return self._find(message) or self._kept.setdefault(key, kept)
+
+
+class _Fetching(Relay):
+    """Hands on the stream that is opened for fetched media; one for the media as they are stands for it before."""
+
+    def __init__(
+        self,
+        derived: Derived,
+        stream: ReplyStream | SyncReplyStream,
+        opened: Callable[[], Awaitable[tuple[Derived, ReplyStream]]] | None = None,
+    ) -> None:
+        super().__init__(stream)
+        self._derived = derived
+        self._opened = opened
+
+    def told(self, reply: Reply) -> Reply:
+        """The reply, telling what was rewritten too."""
+        return self._derived.told(reply)
+
+    async def start(self) -> tuple[Script[Reply], Performer]:
+        """Fetch, and open the stream."""
+        if self._opened:
+            self._derived, self.stream = await self._opened()
+        return await super().start()
+
+    def script(self) -> Script[Reply]:
+        """Hands on the events."""
+        with self._derived.blamed():
+            return (yield from super().script())
+
+
+def fetching(adapter: Adapter, fetcher: Fetcher | None = None) -> FetchingAdapter:
+    """The adapter, for which media are fetched that its target takes only as bytes; by a GuardedFetcher by default."""
+    return FetchingAdapter(adapter, GuardedFetcher() if fetcher is None else fetcher)
+
+
+def _prepared(messages: Messages, how: CallArguments) -> tuple[list[Message], CallArguments]:
+    """What is rendered more than once: a list of messages, and options that may be read again."""
+    if "options" in how:
+        how["options"] = as_options(how["options"] or ())
+    return as_messages(messages), how
+
+
+def _loosely(how: CallArguments) -> CallArguments:
+    loosely = how.copy()
+    loosely["strict"] = False
+    return loosely
+
+
+def _by_url(message: Message) -> Mapping[int, MediaPart]:
+    """The media of a message that a web URL names, by their index."""
+    media = ((index, part) for index, part in enumerate(message.parts) if isinstance(part, MediaPart))
+    return {index: part for index, part in media if form_of(part.url) == "url"}
+
+
+def _urls(wanted: Wanted) -> Iterable[str]:
+    """What is to be fetched, each URL once."""
+    return dict.fromkeys(part.url for media in wanted.values() for part in media.values())
+
+
+def _stand_in(part: MediaPart) -> str:
+    """A data URL of the type that a part has, or may have."""
+    return make_data_url(b"\0", mime_type(part.mime) or DEFAULT_MIMES[part.modality])
+
+
+def _replaced(message: Message, urls: Mapping[int, str]) -> Message:
+    """The message with other URLs for some of its media; itself where there are none."""
+    if not urls:
+        return message
+    parts = [
+        part.model_copy(update={"url": urls[index]}) if index in urls else part
+        for index, part in enumerate(message.parts)
+    ]
+    payload = message.payload.model_copy(update={"parts": tuple(parts)})
+    return message.model_copy(update={"payload": payload})

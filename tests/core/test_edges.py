@@ -3,14 +3,16 @@
 import asyncio
 import json
 import stat
+import struct
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import pytest
 import sabir
 from sabir.calling.drive import Done, SyncWire, Wire, drive, waited
 from sabir.calling.exchange import Emit, Exchange, Script, stream_script
 from sabir.calling.stream import ReplyStream, SyncReplyStream
+from sabir.contract.framing import ServerEventReader
 from sabir.contract.provider import WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.discovery.registry import default_registry as registry
@@ -21,6 +23,8 @@ from sabir.errors import (
     Misnamed,
     QuotaExceeded,
     RateLimited,
+    ResponseInvalid,
+    SabirError,
     SettingsInvalid,
     StreamBroken,
 )
@@ -85,6 +89,25 @@ def test_any_other_answer_in_place_of_a_stream_is_shown(body: bytes) -> None:
     _, script, connection = scripted(Answer([body]))
     with pytest.raises(StreamBroken, match="answered with no event stream but"):
         events_of(script, connection)
+
+
+@pytest.mark.parametrize("where", ["feed", "close"])
+def test_what_a_framing_raises_ends_in_an_error_of_the_library(where: str) -> None:
+    """Law 10: a plugin's own framing meets bytes that it cannot cut."""
+
+    def crack(*chunk: bytes) -> NoReturn:
+        raise struct.error("unpack requires a buffer of 4 bytes")
+
+    class Cracked(TinyDialect):
+        def framing(self, content_type: str) -> Any:
+            reader = ServerEventReader()
+            setattr(reader, where, crack)
+            return reader
+
+    state = StreamState(Cracked(), SCOPE)
+
+    with pytest.raises(ResponseInvalid, match="cannot be"):
+        list(state.feed(b"half") if where == "feed" else state.close())
 
 
 def test_a_body_in_place_of_a_stream_is_kept_up_to_a_limit() -> None:

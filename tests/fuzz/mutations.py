@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
-from sabir_testing.reading.documents import Document, Place, documents, replace, texts
+from sabir_testing.reading.documents import Document, documents, replace, texts
+from sabir_testing.reading.values import Place
 
 MARK = "mark-7f3a-of-the-fuzz"
 VALUES: Sequence[Any] = (

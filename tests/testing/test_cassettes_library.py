@@ -23,7 +23,6 @@ from sabir_testing.cassettes import (
     check_provenance,
     exchanges,
     provenance_of,
-    recorder,
     recording,
     replaying,
 )
@@ -155,17 +154,6 @@ def test_a_compressed_body_is_stored_as_it_reads(path: Path) -> None:
         assert ask(NOWHERE) == told == ANSWER
 
     assert "hollow trees" in path.read_text("utf-8")
-
-
-def test_vcrpys_own_interface_records_and_replays_alike(path: Path) -> None:
-    """`recorder` is for those who hold a VCR."""
-    with Server([whole(ANSWER)]) as server, recorder("all", PROVENANCE).use_cassette(path):
-        ask(server.url)
-    with recorder("none").use_cassette(str(path)) as cassette:
-        assert ask(NOWHERE) == ANSWER
-
-    assert cassette.all_played
-    assert provenance_of(path) == PROVENANCE
 
 
 # What is not recorded
@@ -484,7 +472,7 @@ def test_a_file_is_parsed_once_until_it_changes(recorded: Path, monkeypatch: pyt
 def test_a_replay_changes_nothing_of_what_is_kept(recorded: Path) -> None:
     """The next test reads the same."""
     before = exchanges(recorded)
-    with recorder("none").use_cassette(recorded) as cassette:
+    with replaying(recorded) as cassette:
         ask(NOWHERE)
         cassette.responses[0]["headers"].clear()
         cassette.requests[0].body = b"other"

@@ -2,8 +2,8 @@
 
     BROKEN[case] ──▶ acme, broken in one way ──the kit──▶ fails that case alone
 
-Here the first row of each case is tried, of a case for waiting and for asynchronous clients the first of both, and on
-it the cases of its family; `nox -s kit` tries every row, and on each the cases of all families.
+Here the first row of each case is tried, and on it the cases of its family; `nox -s kit` tries every row, and on each
+the cases of all families.
 
 So each broken adapter fails in the test that is named for it, and without any one case an adapter would get through.
 """
@@ -24,7 +24,7 @@ FAMILIES = {
     "handover": handover.BROKEN,
 }
 BROKEN = [(family, case, breakage) for family, rows in FAMILIES.items() for case, breakage in rows.items()]
-FIRST = {(case.partition("[")[0], "[async" in case): (family, case, adapter) for family, case, adapter in BROKEN[::-1]}
+FIRST = {case.partition("[")[0]: (family, case, adapter) for family, case, adapter in BROKEN[::-1]}
 CHOSEN = BROKEN if WHOLE else list(FIRST.values())
 MANY = 100
 PROPERTIES = ("laws", "handover")

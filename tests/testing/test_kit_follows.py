@@ -1,11 +1,12 @@
 """What the kit cannot see it does not pass, and what is no fault it does not take for one.
 
-framed          streams that are recorded in frames of their own: the kit can play none of their events
+framing         streams in server-sent events, in lines of JSON, in frames of bytes
 alone           a provider beside which no other is installed
 quotes · rewrites · reads_home      sound adapters, in ways in which acme is not
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,53 +14,145 @@ from urllib.parse import quote
 import pytest
 import sabir
 import yaml
+from sabir import ReplyEnd, ReplyStart, StreamEvent
 from sabir.authoring.access import first_variable
+from sabir.contract.framing import ServerEvent, ServerEventReader
 from sabir.contract.provider import Access
 from sabir.contract.scope import RequestScope
 from sabir.vocabulary.target import Target
+from sabir_acme.stream import ChatDecoder
 from sabir_testing import DOWNGRADED, FULL
 
-from tests.testing.broken.answers import Answer
-from tests.testing.broken.connections import Told
 from tests.testing.broken.providers import Reaching
-from tests.testing.broken.streams import EndsWell, decoding
-from tests.testing.harness import TEMPLATE, Breakage, Delegate, cases_of, failed_cases, fails, run, sound
+from tests.testing.harness import (
+    TEMPLATE,
+    Breakage,
+    Delegate,
+    cases_of,
+    failed_cases,
+    fails,
+    registered,
+    run,
+    sound,
+    suite_of,
+)
 
 FEW = 2
-FRAME = b"\x00\x01"
 
 
-class Unframed(Answer):
-    """Events of the wire, where the service sends frames."""
+class Lines:
+    """JSON lines."""
 
-    def waiting(self) -> Iterator[bytes]:
-        body = b"".join(self.base.chunks())
-        yield body.replace(FRAME, b"data: ").replace(b"\x02", b"\n\n")
+    was_invalid = False
+
+    def __init__(self) -> None:
+        self._bytes = b""
+
+    @property
+    def kept(self) -> int:
+        return len(self._bytes)
+
+    def feed(self, chunk: bytes) -> list[ServerEvent]:
+        *whole, self._bytes = (self._bytes + chunk).split(b"\n")
+        return [ServerEvent(line.decode()) for line in whole if line]
+
+    def close(self) -> list[ServerEvent]:
+        return []
 
 
-@pytest.fixture
-def framed(tmp_path: Path) -> Path:
-    """Acme's recordings, their streams in frames."""
+class Frames(Lines):
+    """A byte that no text holds, a length of three bytes, and so many bytes of JSON."""
+
+    def feed(self, chunk: bytes) -> list[ServerEvent]:
+        self._bytes += chunk
+        found = []
+        while len(self._bytes) >= (end := 4 + int.from_bytes(self._bytes[1:4], "big")) > 4:
+            found.append(ServerEvent(self._bytes[4:end].decode()))
+            self._bytes = self._bytes[end:]
+        return found
+
+
+def framed_bytes(event: str) -> bytes:
+    data = event.encode()
+    return b"\xff" + len(data).to_bytes(3, "big") + data
+
+
+FRAMINGS: Mapping[str, tuple[Any, Callable[[str], bytes]]] = {
+    "text/event-stream": (ServerEventReader, lambda event: f"data: {event}\n\n".encode()),
+    "application/x-ndjson": (Lines, lambda event: f"{event}\n".encode()),
+    "application/x-frames": (Frames, framed_bytes),
+}
+"""Content type → what cuts such a stream, and how an event is written."""
+
+
+@pytest.fixture(scope="module", params=FRAMINGS)
+def framing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """A content type, and acme's recordings with their streams written so."""
+    kind, folder = request.param, tmp_path_factory.mktemp("framed")
     for path in (TEMPLATE / "tests" / "cassettes").glob("*.yaml"):
         said = yaml.safe_load(path.read_text("utf-8"))
         for each in said["interactions"]:
             response = each["response"]
             if "text/event-stream" in response["headers"].get("content-type", ()):
-                body = response["body"]["string"].encode().replace(b"data: ", FRAME).replace(b"\n\n", b"\x02")
-                response["body"]["string"] = body
-        (tmp_path / path.name).write_text(yaml.safe_dump(said), "utf-8")
-    return tmp_path
+                events = response["body"]["string"].split("\n\n")
+                body = b"".join(FRAMINGS[kind][1](event.removeprefix("data: ")) for event in events if event)
+                response["body"]["string"], response["headers"]["content-type"] = body, [kind]
+        (folder / path.name).write_text(yaml.safe_dump(said), "utf-8")
+    return kind, folder
 
 
-def test_a_stream_case_that_saw_no_event_fails(pytester: pytest.Pytester, framed: Path) -> None:
-    """Else a decoder that takes any end for a good one would pass them all, where its events come in frames."""
-    broken = Breakage(
-        dialect=decoding(EndsWell).dialect,
-        connection=lambda base: Told(base, "waiting", Unframed),
-        attributes={"cassettes": framed},
-    )
+def framed(framing: tuple[str, Path], **changes: Any) -> Breakage:
+    """Acme whose streams come in that framing, with other functions."""
+    kind, folder = framing
+    framings = {kind: FRAMINGS[kind][0]}
+    return Breakage(dialect=lambda base: replace(base, framings=framings, **changes), attributes={"cassettes": folder})
 
-    assert set(failed_cases(pytester, broken, "streams")) == set(cases_of("streams"))
+
+class Deaf(ChatDecoder):
+    """Hears nothing."""
+
+    def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
+        return ()
+
+
+class Hollow(Deaf):
+    """Hears nothing, and says that all is well."""
+
+    def close(self) -> Iterable[StreamEvent]:
+        return ReplyStart(origin=self._scope.origin()), ReplyEnd(finish_reason="stop")
+
+
+def test_a_sound_adapter_passes_in_every_framing(pytester: pytest.Pytester, framing: tuple[str, Path]) -> None:
+    """Events come in server-sent events, in lines of JSON, or in frames of bytes that are no text."""
+    assert failed_cases(pytester, framed(framing), "streams") == []
+    case = "test_a_stream_that_breaks_off_is_a_broken_stream"
+    assert not fails(pytester, framed(framing), case, FEW)
+
+
+@pytest.mark.parametrize("decoder", [Deaf, Hollow])
+def test_a_decoder_that_swallows_everything_fails_every_stream_case(
+    pytester: pytest.Pytester, framing: tuple[str, Path], decoder: type[ChatDecoder]
+) -> None:
+    """A case that saw no event would say that all is well, in whatever framing the events come."""
+    failed = failed_cases(pytester, framed(framing, decoder=decoder), "streams")
+
+    assert set(failed) == set(cases_of("streams"))
+
+
+def test_a_stream_that_no_framing_cuts_fails_every_stream_case(pytester: pytest.Pytester, tmp_path: Path) -> None:
+    """The dialect names no framing for what its service sends; it is told where to name one."""
+    broken = Breakage(dialect=lambda base: replace(base, framings={"text": Silent}))
+    with registered(broken) as name:
+        outcomes = run(pytester, suite_of(name, broken, FEW), "-k", "pieces")
+
+    assert all(outcome.failed for outcome in outcomes)
+
+
+class Silent(Lines):
+    """Cuts nothing."""
+
+    def feed(self, chunk: bytes) -> list[ServerEvent]:
+        return []
 
 
 def test_an_adapter_that_is_handed_to_nobody_fails(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

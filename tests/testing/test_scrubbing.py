@@ -298,3 +298,35 @@ def test_names_passwords_and_keys_go_from_addresses_in_bodies(tmp_path: Path, ad
     assert body["text"] == f"see {kept}, please"
     assert json.loads(body["arguments"]) == {"at": kept}
     assert plain.decode() == f"see {kept} please"
+
+
+def frame(value: object) -> bytes:
+    data = json.dumps(value, ensure_ascii=False).encode()
+    return len(data).to_bytes(4, "big") + data + b"\xff"
+
+
+FRAMED: Mapping[str, tuple[object, ...]] = {
+    "a literal": ({"text": f"It is {PLAIN}."},),
+    "a field": ({"a": [{"organization": PLAIN}]},),
+    "a field of other letters": ({"organization": f"żółć {PLAIN}"},),
+    "split over frames": ({"index": 0, "text": PLAIN[:7]}, {"index": 0, "text": PLAIN[7:]}),
+}
+
+
+@pytest.mark.parametrize("has_letters_alone", [True, False])
+@pytest.mark.parametrize("case", FRAMED)
+def test_frames_of_bytes_keep_their_lengths(tmp_path: Path, case: str, has_letters_alone: bool) -> None:
+    """Where a secret goes, as many bytes stand for it, and JSON stays JSON: else no reader finds the next frame."""
+    sent = b"".join(map(frame, ({"say": "żółć"}, *FRAMED[case], {"say": "more"})))
+    sent = sent.replace(b"\xff", b"\x01") if has_letters_alone else sent
+    kept = recorded_answer(tmp_path / "framed.yaml", PLAIN, sent, kind="application/x-frames")
+
+    assert len(kept) == len(sent)
+    assert PLAIN not in joined(kept)
+    said = []
+    while kept:
+        end = 4 + int.from_bytes(kept[:4], "big")
+        said.append(json.loads(kept[4:end]))
+        kept = kept[end + 1 :]
+    assert (said[0], said[-1], len(said)) == ({"say": "żółć"}, {"say": "more"}, len(FRAMED[case]) + 2)
+    assert PLAIN not in "".join(str(each.get("text", "")) for each in said)

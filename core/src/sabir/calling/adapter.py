@@ -96,6 +96,11 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return self._access
 
     @property
+    def settings(self) -> Settings:
+        """What it asks for wherever a call says nothing else."""
+        return self._settings
+
+    @property
     def model(self) -> str:
         """The model's name, as its provider knows it."""
         return self._target.model

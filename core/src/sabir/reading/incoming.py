@@ -159,7 +159,10 @@ class StreamState:
             self._seen += chunk
         reader, most = self._reader, self._most
         longest = reader.kept + len(chunk)
-        events = reader.feed(chunk)
+        try:
+            events = reader.feed(chunk)
+        except Exception as error:
+            raise_unreadable(self._scope, chunk, error)
         self.had_event = bool(events)
         if longest > most and (reader.kept > most or any(len(event.data) > most for event in events)):
             raise too_long(self._scope, "an event", self._bounds, "event_bytes")
@@ -167,7 +170,11 @@ class StreamState:
 
     def close(self) -> Iterator[StreamEvent]:
         """The events that the end of the bytes completes."""
-        yield from self._take(self._reader.close())
+        try:
+            events = self._reader.close()
+        except Exception as error:
+            raise_unreadable(self._scope, bytes(self._seen), error)
+        yield from self._take(events)
         if self._decoder is not None:
             yield from self._take([None])
         else:

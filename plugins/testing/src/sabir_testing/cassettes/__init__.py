@@ -13,12 +13,12 @@ from sabir_testing.cassettes.checks import (
     check_provenance,
     leaks,
 )
-from sabir_testing.cassettes.recorder import NotRecorded, recorder, recording, replaying
+from sabir_testing.cassettes.recorder import NotRecorded, recording, replaying
 from sabir_testing.cassettes.stored import CassetteFailed, Provenance, RecordedExchange, exchanges, provenance_of
 from sabir_testing.scrubbing import Allowed, Leak, Scrubbing
 
 __all__ = [
     "PROVENANCE_FIELDS", "REMEDY", "Allowed", "CassetteFailed", "Leak", "Leaking", "NotPlayed", "NotRecorded",
     "Provenance", "RecordedExchange", "Scrubbing", "check_cassette", "check_played", "check_provenance", "exchanges",
-    "leaks", "provenance_of", "recorder", "recording", "replaying",
+    "leaks", "provenance_of", "recording", "replaying",
 ]  # fmt: skip

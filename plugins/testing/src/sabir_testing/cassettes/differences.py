@@ -14,7 +14,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from sabir_testing.reading.documents import Place, shown_place
+from sabir_testing.reading.documents import shown_place
+from sabir_testing.reading.values import Place
 from sabir_testing.scrubbing.scrubber import HOST, PLACEHOLDER
 
 MOST_SHOWN = 6
@@ -106,6 +107,8 @@ def _bytes_told(body: bytes) -> str:
 
 @lru_cache(maxsize=256)
 def _pattern(recorded: str) -> re.Pattern[str]:
-    spans = {PLACEHOLDER: ".*?", HOST: r"[^/\s\"'<>]*"}
-    pieces = re.split(f"({re.escape(PLACEHOLDER)}|{re.escape(HOST)})", recorded)
-    return re.compile("".join(spans.get(piece, re.escape(piece)) for piece in pieces), re.DOTALL)
+    begun = "|".join(PLACEHOLDER[:length] for length in range(len(PLACEHOLDER) - 1, 0, -1))  # where lengths were kept
+    pieces = re.split(f"((?:{PLACEHOLDER})+(?:{begun})?|{re.escape(HOST)})", recorded)
+    scrubbed = [r"[^/\s\"'<>]*" if piece == HOST else ".*?" for piece in pieces[1::2]]
+    kept = [re.escape(piece) for piece in pieces[::2]]
+    return re.compile("".join(each for pair in zip(kept, [*scrubbed, ""], strict=True) for each in pair), re.DOTALL)

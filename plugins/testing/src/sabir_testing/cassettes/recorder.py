@@ -42,42 +42,17 @@ class NotRecorded(CassetteFailed):
     """A request that the cassette does not hold: which, how it differs from the nearest one, what to do."""
 
 
-class Recorder(vcr.VCR):  # type: ignore[misc]  # vcrpy has no types
-    """vcrpy's recorder, in two modes, with its failures in words. `use_cassette` takes a path."""
-
-    @contextmanager
-    def use_cassette(self, path: Path | str, **changes: Any) -> Iterator[Cassette]:
-        """Record or replay what is asked inside; CassetteFailed on leaving for what `recording` or `replaying` say."""
-        held = _Replayed if self.record_mode.value == "none" else Cassette
-        with held.use(**self.get_merged_config(path=str(path), **changes)) as cassette:
-            yield cassette
-        # Not before vcrpy has put the clients back as they were, which it fails to do where saving raises.
-        if isinstance(self.persister, CassetteWriter):
-            self.persister.raise_fault()
-
-
-def recorder(
-    mode: Literal["all", "none"],
-    provenance: Provenance | None = None,
-    *,
-    scrub: Scrubbing = DEFAULT,
-    allowed: Sequence[Allowed] = (),
-    stream_end: str = "",
-) -> Recorder:
-    """A recorder that records anew ("all") or only replays ("none"), for those who use vcrpy's own interface.
-
-    In mode "all", leaving a cassette raises what `check_cassette` would, and then nothing is written.
-    """
-    check = partial(check_held, allowed=allowed, stream_end=stream_end)
-    made = Recorder(
-        record_mode=mode,
-        match_on=["method", "recorded_path", "recorded_body"],
-        record_on_exception=False,
-    )
+@contextmanager
+def _cassette(
+    path: Path | str, mode: Literal["all", "none"], kind: type[Cassette], persister: "CassetteWriter | _Reader"
+) -> Iterator[Any]:
+    """vcrpy's own cassette, recorded anew ("all") or replayed ("none"), by method, path and body."""
+    made = vcr.VCR(record_mode=mode, match_on=["method", "recorded_path", "recorded_body"], record_on_exception=False)
     made.register_matcher("recorded_path", _match_path)
     made.register_matcher("recorded_body", _match_body)
-    made.register_persister(CassetteWriter(provenance or {}, scrub, check) if mode == "all" else _Reader())
-    return made
+    made.register_persister(persister)
+    with kind.use(**made.get_merged_config(path=str(path))) as cassette:
+        yield cassette
 
 
 @contextmanager
@@ -95,9 +70,11 @@ def recording(
     `stream_end`: a text that the last event of every stream holds.
     """
     check_provenance(provenance, str(path))
-    made = recorder("all", provenance, scrub=scrub, allowed=allowed, stream_end=stream_end)
-    with made.use_cassette(path) as cassette:
+    writer = CassetteWriter(provenance, scrub, partial(check_held, allowed=allowed, stream_end=stream_end))
+    with _cassette(path, "all", Cassette, writer) as cassette:
         yield cassette
+    # Not before vcrpy has put the clients back as they were, which it fails to do where saving raises.
+    writer.raise_fault()
     if not len(cassette):
         raise NotPlayed(f"nothing was asked while {path} was recorded; ask inside, through a client that vcrpy patches")
 
@@ -111,7 +88,7 @@ def replaying(path: Path | str) -> Iterator[Cassette]:
     and for an empty body.
     """
     stored(path)
-    with recorder("none").use_cassette(path) as cassette:
+    with _cassette(path, "none", _Replayed, _Reader()) as cassette:
         try:
             yield cassette
         except (KeyboardInterrupt, SystemExit, GeneratorExit, CassetteFailed):

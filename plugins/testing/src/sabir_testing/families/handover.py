@@ -33,7 +33,6 @@ from sabir_testing.histories.marks import (
     bound_texts,
     mark,
     messages,
-    strings,
     untold,
     without_bound,
 )
@@ -45,6 +44,7 @@ from sabir_testing.kit.broken import Broken, expect
 from sabir_testing.kit.own import own_replies
 from sabir_testing.kit.pairs import check_pairs
 from sabir_testing.kit.suite import Made, Note, Subject, Suite
+from sabir_testing.reading.values import strings
 
 GO_ON = "Go on."
 

@@ -21,13 +21,14 @@ from sabir_testing.histories.drawn import (
     tidy_histories,
     words,
 )
-from sabir_testing.histories.marks import Marked, mark, messages, strings, unheard
+from sabir_testing.histories.marks import Marked, mark, messages, unheard
 from sabir_testing.histories.samples import said
 from sabir_testing.kit.broken import Broken, expect
 from sabir_testing.kit.own import own_parts
 from sabir_testing.kit.pairs import check_ids, check_pairs
 from sabir_testing.kit.properties import impurities, law
 from sabir_testing.kit.suite import Made, Subject, Suite
+from sabir_testing.reading.values import strings
 
 WEATHER = sabir.Option.from_schema("weather", "Weather.", {"type": "object", "properties": {}})
 SCHEMAS = [

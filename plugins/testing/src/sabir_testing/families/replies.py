@@ -27,7 +27,9 @@ from sabir_testing.kit.exchanges import (
     Service,
     Way,
     check_refusal,
+    laid_out,
     response_leaves,
+    shown_last,
 )
 from sabir_testing.kit.questions import ANSWERED, FAILING, QUESTIONS, kinds
 from sabir_testing.reading.values import leaves, objects, read, texts
@@ -123,25 +125,24 @@ class ReplyCases(Answered):
         named = {answer.name for answer in service.answers(WHOLE) if _names_itself(answer)}
         for way, answer in _both(service):
             found = answer.reply.origin.response_id
-            given = response_leaves(answer.exchanges[-1])
             what = f"the {WAYS[way]} answer to {answer.name!r} has the response id {found!r}"
-            is_right = found in given if found or answer.name in named else found is None
-            expect(is_right, f"{what}; expected the one that the response gives", shown=_body(answer))
+            is_right = found in answer.leaves if found or answer.name in named else found is None
+            expect(is_right, f"{what}; expected the one that the response gives", shown=answer.shown)
 
     def test_the_vendors_finish_reason_is_kept(self, service: Service) -> None:
         """`raw_finish_reason` is the vendor's own word for why the answer ended, as the response gives it."""
         for way, answer in _both(service):
             found = answer.reply.raw_finish_reason
             what = f"the {WAYS[way]} answer to {answer.name!r} has the raw finish reason {found!r}"
-            is_said = found and found in response_leaves(answer.exchanges[-1])
-            expect(is_said, f"{what}, which the response does not give", shown=_body(answer))
+            is_said = found and found in answer.leaves
+            expect(is_said, f"{what}, which the response does not give", shown=answer.shown)
 
     def test_a_call_keeps_its_arguments_as_they_came(self, service: Service) -> None:
         """Where the wire gives a call's arguments as text, `raw_arguments` is that very text: key order, spaces and
         numbers as the model wrote them. The service may compare them when they go back.
         """
         for answer in service.answers(WHOLE):
-            written = [leaf for exchange in answer.exchanges for leaf in response_leaves(exchange)]
+            written = [leaf for each in answer.exchanges for leaf in response_leaves(service.subject.dialect, each)]
             for message in [call for reply in answer.asked.replies for call in reply.option_calls]:
                 _check_arguments(answer, message, written)
 
@@ -152,10 +153,11 @@ class ReplyCases(Answered):
         for way, answer in _both(service):
             for reply, exchange in zip(answer.asked.replies, answer.exchanges, strict=False):
                 held = "\n".join(leaves(reply.model_dump(mode="json", by_alias=True)))
-                signed = {leaf for leaf in response_leaves(exchange) if SIGNED.fullmatch(leaf)}
+                given = response_leaves(service.subject.dialect, exchange)
+                signed = {leaf for leaf in given if SIGNED.fullmatch(leaf)}
                 lost = next((leaf for leaf in sorted(signed) if leaf not in held), None)
                 what = f"{lost!r} of the {WAYS[way]} answer to {answer.name!r} is nowhere in the reply"
-                expect(lost is None, what, history=reply.messages, shown=_body(answer))
+                expect(lost is None, what, history=reply.messages, shown=answer.shown)
 
     def test_an_answer_goes_back_as_it_came(self, service: Service) -> None:
         """Law 3, round trip: a reply that is sent back to the service it came from keeps every text, every argument and
@@ -173,7 +175,7 @@ class ReplyCases(Answered):
             rendering = service.subject.rendered(asked.history, asked.question.options, asked.question.settings)
             lost = answer.reply.losses[len(rendering.losses) :]
             what = f"decoding the {WAYS[way]} answer to {answer.name!r} lost something"
-            expect(not lost, what, losses=lost, shown=_body(answer))
+            expect(not lost, what, losses=lost, shown=answer.shown)
 
     def test_every_recording_is_asked_for(self, service: Service) -> None:
         """Each cassette is the answer to one of the kit's questions. A stray one proves nothing and grows old: delete
@@ -208,21 +210,12 @@ def _placed(broken: Broken, answer: Answer) -> Broken:
     )
 
 
-def _body(answer: Answer) -> dict[str, object]:
-    return {"what the service answered": _laid_out(answer.exchanges[-1].response_body)}
-
-
 def _bodies(answer: Answer) -> dict[str, object]:
-    """As `_body`, of all answers where calls were answered between them."""
+    """What the service answered, all of it where calls were answered between."""
     if len(answer.exchanges) == 1:
-        return _body(answer)
+        return answer.shown
     numbered = enumerate(answer.exchanges, start=1)
-    return {f"what the service answered, {at}": _laid_out(exchange.response_body) for at, exchange in numbered}
-
-
-def _laid_out(body: bytes) -> bytes:
-    """A body to be shown: of a stream, its events without the lines between them."""
-    return body.replace(b"\n\n", b"\n") if body.startswith((b"data:", b"event:")) else body
+    return {f"what the service answered, {at}": laid_out(answer.dialect, exchange) for at, exchange in numbered}
 
 
 def _names_itself(answer: Answer) -> bool:
@@ -282,7 +275,7 @@ def _check_failure(service: Service, name: str, way: Way) -> None:
     if expects is None:  # no key is needed, so that a wrong one does no harm
         expect(asked.error is None, f"no key is needed, but a wrong one fails: {asked.error}")
         return
-    shown = {"what the service answered": _laid_out(service.exchanged(name, way)[-1].response_body)}
+    shown = shown_last(service.subject.dialect, asked.carried)
     if asked.error is None:
         raise Broken(f"{name!r} is to fail with {expects.__name__}, but was read as an answer", shown=shown)
     found = asked.error.__cause__ if isinstance(asked.error, sabir.StreamBroken) else asked.error
@@ -302,7 +295,7 @@ def _check_usage(answer: Answer, way: Way) -> None:
         counted = getattr(answer.reply.usage, name)
         what = f"usage.{name} of the {WAYS[way]} answer to {answer.name!r} is {counted}"
         remedy = "read it from the response; where the service does not tell it, list the case under xfail"
-        expect(counted, f"{what}; {remedy}", shown=_body(answer))
+        expect(counted, f"{what}; {remedy}", shown=answer.shown)
 
 
 def _origins(reply: Reply) -> Iterator[tuple[str, object]]:
@@ -316,7 +309,7 @@ def _check_arguments(answer: Answer, message: Message, written: Sequence[str]) -
     texts = [leaf for leaf in written if _is_json_of(leaf, call.arguments_json)]
     is_kept = call.raw_arguments in texts if texts else call.raw_arguments is None or call.invalid_arguments
     said = f"keeps {call.raw_arguments!r} as its arguments' text, the response says {texts[0] if texts else None!r}"
-    expect(is_kept, f"the call in the answer to {answer.name!r} {said}", history=[message], shown=_body(answer))
+    expect(is_kept, f"the call in the answer to {answer.name!r} {said}", history=[message], shown=answer.shown)
 
 
 def _is_json_of(text: str, document: str) -> bool:

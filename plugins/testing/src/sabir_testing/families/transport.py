@@ -44,7 +44,6 @@ from sabir_testing.families.wire import (
     closing,
     described,
     raised_by,
-    recorded_stream,
     unbroken,
 )
 from sabir_testing.kit.broken import expect
@@ -143,7 +142,7 @@ class TransportCases(AccessCases):
     def test_an_answers_head_comes_before_its_body(self, wire: Wire, caller: Caller) -> None:
         """Opening returns at the headers: a stream's body may take minutes."""
         release = threading.Event()
-        script: list[Step] = [head(kind="text/event-stream"), release]
+        script: list[Step] = [head(kind=wire.stream.kind), release]
         with Server(script, patience=PATIENCE) as server, wire.connected(caller, server.url) as connection:
             caller.begin(connection, wire.request).close()
             release.set()
@@ -151,9 +150,11 @@ class TransportCases(AccessCases):
 
     @EITHER_WAY
     def test_chunks_come_as_they_are_sent(self, wire: Wire, caller: Caller) -> None:
-        """The first event of a stream is handed on while the server still holds the second back."""
-        release = threading.Event()
-        script: list[Step] = [head(kind="text/event-stream"), b"data: 1\n\n", release, b"data: 2\n\n"]
+        """The first event of a stream is handed on while the server still holds the second back. What is served is a
+        recorded stream.
+        """
+        release, (event, *others) = threading.Event(), wire.stream.frames
+        script: list[Step] = [head(kind=wire.stream.kind), event, release, b"".join(others)]
         with Server(script, patience=PATIENCE) as server, wire.connected(caller, server.url) as connection:
             answer = caller.begin(connection, wire.request)
             chunks = iter(answer.chunks())
@@ -163,15 +164,14 @@ class TransportCases(AccessCases):
             rest = b"".join(chunks)
             answer.close()
         expect(not server.gave_up.is_set(), "chunks() kept the first event of a stream back until the second had come")
-        expect(
-            first + rest == b"data: 1\n\ndata: 2\n\n",
-            f"chunks() gave {first!r} and then {rest!r}, of a stream of the two events 'data: 1' and 'data: 2'",
-        )
+        sent = b"".join(wire.stream.frames)
+        what = "chunks() gave other bytes of a stream than were sent"
+        expect(first + rest == sent, what, shown={"sent": repr(sent), "given": repr(first + rest)})
 
     @EITHER_WAY
     def test_closing_an_answer_early_hangs_up(self, wire: Wire, caller: Caller) -> None:
         """Whoever leaves a stream pays for no more of it: the connection ends, so that the model stops."""
-        script: list[Step] = [head(kind="text/event-stream"), b"data: 1\n\n", threading.Event()]
+        script: list[Step] = [head(kind=wire.stream.kind), wire.stream.frames[0], threading.Event()]
         with Server(script) as server, wire.connected(caller, server.url) as connection:
             caller.begin(connection, wire.request).close()
             hung_up = server.closed.wait(PATIENCE)
@@ -269,8 +269,7 @@ class TransportCases(AccessCases):
         """When the connection breaks in mid-stream, StreamBroken holds what had come. Served here: half of a recorded
         stream.
         """
-        recorded = recorded_stream(wire.subject.suite.cassettes)
-        if recorded is None:
+        if (recorded := wire.recorded) is None:
             pytest.skip("the suite has no streamed recording")
         opening = head(kind=recorded.kind, transfer_encoding="chunked")
         with Server([opening, chunk(recorded.first_half())]) as server, wire.adapter(caller, server.url) as adapter:

@@ -10,9 +10,8 @@ import asyncio
 import os
 import re
 import traceback
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 import pytest
@@ -23,6 +22,8 @@ from sabir.errors import SabirError
 
 from sabir_testing.cassettes.stored import exchanges
 from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.exchanges import STREAMED
+from sabir_testing.kit.played import frames
 from sabir_testing.kit.suite import Subject
 from sabir_testing.loopback import Asked, Server
 
@@ -47,15 +48,20 @@ class Heard(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """A recorded stream."""
+    """A recorded stream: its content type, and its bytes cut behind each event."""
 
     name: str
     kind: str
-    body: bytes
+    frames: Sequence[bytes]
 
     def first_half(self) -> bytes:
         """The events of its first half, and a piece of the next."""
-        return self.body[: len(self.body) // 2]
+        at = len(self.frames) // 2
+        return b"".join(self.frames[:at]) + self.frames[at][: len(self.frames[at]) // 2]
+
+
+SAMPLE = Recorded("a sample", "text/event-stream", (b"data: 1\n\n", b"data: 2\n\n"))
+"""What stands for a stream where none is recorded."""
 
 
 class Caller:
@@ -183,6 +189,9 @@ class Wire:
         self.variables = tuple(subject.provider.key_variables)
         self.request = self.asking(HELLO)
         """What a user's greeting renders to."""
+        self.recorded = recorded_stream(subject)
+        self.stream = self.recorded or SAMPLE
+        """What a server here streams."""
 
     def asking(self, text: str) -> WireRequest:
         """What a text of the user renders to; to it bytes are added that make the same JSON, but no encoder makes."""
@@ -273,9 +282,14 @@ def as_library_error(connection: Connection, error: Exception) -> SabirError | N
     return error if isinstance(error, SabirError) else connection.translate(error)
 
 
-def recorded_stream(folder: Path | None) -> Recorded | None:
+def recorded_stream(subject: Subject) -> Recorded | None:
     """The longest stream among a suite's recordings; None where there is none."""
-    paths = sorted(folder.glob("*_streamed.yaml")) if folder else []
-    found = [(path.stem, each) for path in paths for each in exchanges(path) if each.is_stream and each.status == 200]
-    streams = [Recorded(name, each.content_type, each.response_body) for name, each in found]
-    return max(streams, key=lambda each: len(each.body), default=None)
+    folder = subject.suite.cassettes
+    paths = sorted(folder.glob(f"*{STREAMED}.yaml")) if folder else []
+    found = [(path.stem, each) for path in paths for each in exchanges(path) if each.status == 200]
+    if not found:
+        return None
+    name, longest = max(found, key=lambda each: len(each[1].response_body))
+    kind = longest.headers.get("content-type", "")
+    cut = frames(subject.dialect.framing(kind), longest.response_body)
+    return Recorded(name, kind, [frame.data for frame in cut])

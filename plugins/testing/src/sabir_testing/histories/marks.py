@@ -9,10 +9,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sabir import Loss, Message
 from sabir.authoring import JSONValue, load_as
+
+from sabir_testing.reading.values import strings, walk
 
 Place = tuple[int, ...]
 """Positions in arrays, from the outermost inwards; what stands in one object has no order."""
@@ -70,32 +72,12 @@ def messages(marked: Sequence[Marked]) -> list[Message]:
 def places(value: JSONValue) -> dict[str, list[Place]]:
     """Where each mark stands in a value; a mark may stand within a longer string."""
     found: dict[str, list[Place]] = {}
-    _walk(value, (), found)
+    for leaf in walk(value):
+        if isinstance(leaf.value, str) and not leaf.is_name:
+            place = tuple(step for step in leaf.place if isinstance(step, int))
+            for each in _MARK.findall(leaf.value):
+                found.setdefault(each, []).append(place)
     return found
-
-
-def _walk(value: Any, place: Place, found: dict[str, list[Place]]) -> None:
-    if isinstance(value, str):
-        for each in _MARK.findall(value):
-            found.setdefault(each, []).append(place)
-    elif isinstance(value, dict):
-        for member in value.values():
-            _walk(member, place, found)
-    elif isinstance(value, list):
-        for at, member in enumerate(value):
-            _walk(member, (*place, at), found)
-
-
-def strings(value: JSONValue) -> Iterator[str]:
-    """Every string in a value, the names of fields aside."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for member in value.values():
-            yield from strings(member)
-    elif isinstance(value, list | tuple):
-        for member in value:
-            yield from strings(member)
 
 
 class Unheard(NamedTuple):

@@ -11,7 +11,7 @@ the rule, the page                      put behind it by the plugin: the case's 
 import json
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from sabir import Loss, Message, Rendering
 
@@ -20,25 +20,27 @@ MOST_LINES = 40
 MOST_TEXT = 60
 
 
+class Shown(TypedDict, total=False):
+    """What is shown beside what is wrong: the losses are those of the rendering unless others are given."""
+
+    history: Sequence[Message]
+    rendering: Rendering | None
+    losses: Sequence[Loss] | None
+    shown: Mapping[str, object] | None
+
+
 class Broken(AssertionError):
     """An adapter breaks a rule of the kit. `what` names the offender; the rest is what is shown beside it."""
 
-    def __init__(
-        self,
-        what: str,
-        *,
-        history: Sequence[Message] = (),
-        rendering: Rendering | None = None,
-        losses: Sequence[Loss] | None = None,
-        shown: Mapping[str, object] | None = None,
-    ) -> None:
+    def __init__(self, what: str, **beside: Unpack[Shown]) -> None:
         super().__init__(what)
         self.what = what
-        self.history = tuple(history)
-        self.rendering = rendering
-        self.losses = tuple(rendering.losses if losses is None and rendering is not None else losses or ())
-        self.has_losses = losses is not None or rendering is not None
-        self.shown = dict(shown or {})
+        self.history = tuple(beside.get("history", ()))
+        self.rendering = beside.get("rendering")
+        self.losses = beside.get("losses")
+        if self.losses is None and self.rendering is not None:
+            self.losses = self.rendering.losses
+        self.shown = dict(beside.get("shown") or {})
 
     def __str__(self) -> str:
         """All of it, as a person reads it."""
@@ -51,24 +53,16 @@ class Broken(AssertionError):
             sections.append("the history:\n" + _cut("\n".join(lines)))
         if self.rendering is not None:
             sections.append(_section(f"what was rendered for {self.rendering.target}", self.rendering.body_bytes))
-        if self.has_losses:
+        if self.losses is not None:
             told = [describe_loss(each, self.history) for each in self.losses] or ["none"]
             sections.append("the losses:\n" + textwrap.indent(_cut("\n".join(told)), "  "))
         return sections
 
 
-def expect(
-    condition: object,
-    what: str,
-    *,
-    history: Sequence[Message] = (),
-    rendering: Rendering | None = None,
-    losses: Sequence[Loss] | None = None,
-    shown: Mapping[str, object] | None = None,
-) -> None:
+def expect(condition: object, what: str, **beside: Unpack[Shown]) -> None:
     """Broken, unless the condition holds."""
     if not condition:
-        raise Broken(what, history=history, rendering=rendering, losses=losses, shown=shown)
+        raise Broken(what, **beside)
 
 
 def describe_message(message: Message) -> str:
@@ -131,7 +125,10 @@ def _section(label: str, value: object) -> str:
 def shown_value(value: object) -> str:
     """A value as a person reads it: JSON laid out where it is JSON, else its text."""
     if isinstance(value, bytes):
-        text = value.decode("utf-8", "replace")
+        try:
+            text = value.decode()
+        except UnicodeDecodeError:
+            return repr(value)
         try:
             value = json.loads(text)
         except ValueError:

@@ -19,10 +19,10 @@ from weakref import WeakKeyDictionary
 import pytest
 import sabir
 from sabir import Message, PartsPayload, ReasoningPart, Reply, Settings, TextPart
-from sabir.authoring import ServerEventReader
+from sabir.authoring import Dialect, ServerEvent
 from sabir.errors import RenderingRefused, SabirError
 
-from sabir_testing.cassettes import CassetteFailed, NotPlayed, RecordedExchange, exchanges, recording, replaying
+from sabir_testing.cassettes import CassetteFailed, NotPlayed, RecordedExchange, recording, replaying
 from sabir_testing.kit.broken import Broken, expect
 from sabir_testing.kit.capabilities import CAPABILITIES, REFUSED
 from sabir_testing.kit.questions import ANSWERED, FAILING, MOST_ROUNDS, QUESTIONS, Question
@@ -50,21 +50,36 @@ class Asked:
     replies: tuple[Reply, ...] = ()
     error: SabirError | None = None
     carried: tuple[RecordedExchange, ...] = ()
-    """What went over the wire, where it was not recorded."""
+    """What the provider's connection was given and gave back, in order."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer that was recorded, as it came and as it was read."""
+    """An answer, as it came and as it was read."""
 
     name: str
     asked: Asked
-    exchanges: tuple[RecordedExchange, ...]
+    dialect: Dialect
+
+    @property
+    def exchanges(self) -> tuple[RecordedExchange, ...]:
+        """The requests and responses, as bytes."""
+        return self.asked.carried
 
     @property
     def reply(self) -> Reply:
         """The last reply."""
         return self.asked.replies[-1]
+
+    @property
+    def leaves(self) -> list[str]:
+        """The texts of the last response."""
+        return response_leaves(self.dialect, self.exchanges[-1])
+
+    @property
+    def shown(self) -> dict[str, object]:
+        """What the service answered, to be shown beside a fault."""
+        return shown_last(self.dialect, self.exchanges)
 
 
 def ask(adapter: sabir.ModelAdapter, question: Question, way: Way) -> Asked:
@@ -149,7 +164,7 @@ class Service:
         if asked.error is not None:
             kind = type(asked.error).__name__
             raise Broken(f"the {WAYS[way]} answer to {name!r} ends in {kind}: {asked.error}", history=asked.history)
-        return Answer(name, asked, tuple(self.exchanged(name, way)))
+        return Answer(name, asked, self.subject.dialect)
 
     def answers(self, way: Way, names: Collection[str] = ANSWERED) -> list[Answer]:
         """All answers that there are; what is missing or fails is told by the case of its question. Broken for none."""
@@ -171,50 +186,30 @@ class Service:
         for name in FAILING:
             try:
                 if self.suite.asks_live or self.path(name, WHOLE).exists():
-                    found.append((name, self.exchanged(name, WHOLE)[-1]))
+                    found += [(name, each) for each in self.ask(name, WHOLE).carried[-1:]]
             except Broken:
                 continue
         return [(name, exchange) for name, exchange in found if exchange.status >= 400]
 
-    def exchanged(self, name: str, way: Way) -> list[RecordedExchange]:
-        """The requests and responses of a question, as bytes."""
-        if not self.suite.asks_live:
-            self.ask(name, way)  # it may have to be recorded first
-            return exchanges(self.path(name, way))
-        return list(self.ask(name, way).carried)
-
     def _asked(self, name: str, way: Way) -> Asked:
         question = self.question(name)
         if self.suite.asks_live:
-            return self._heard(question, way)
-        path = self.path(name, way)
+            return self._ask(self.subject.adapter, question, way)
+        path, asked = self.path(name, way), None
         try:
             if self._is_recording:
                 self._record(name, question, way, path)
-        except CassetteFailed as error:
-            raise Broken(str(error)) from None
-        asked: Asked | None = None
-        try:
             if not path.exists():
                 raise Broken(self._missing(name, way))
             with network_forbidden(), replaying(path):
                 asked = self._ask(self.subject.adapter, question, way)
             return asked
-        except NotPlayed as error:
-            if asked is not None and asked.error is not None:
-                return asked  # what ended it early says more than what was not asked for any more
-            raise Broken(str(error)) from None
         except CassetteFailed as error:
+            if isinstance(error, NotPlayed) and asked is not None and asked.error is not None:
+                return asked  # what ended it early says more than what was not asked for any more
             raise Broken(str(error)) from None
         except NetworkForbidden as error:
             raise Broken(f"{name!r} is recorded, but the provider's client does not take recordings: {error}") from None
-
-    def _heard(self, question: Question, way: Way) -> Asked:
-        """Ask a service of this machine, and keep what went over the wire."""
-        adapter, wire = self.subject.adapter, Tapped(self.subject.provider)
-        how = (wire, self.subject.dialect, adapter.model, adapter.access)
-        with sabir.ModelAdapter(*how, speaks_as=adapter.speaks_as) as tapped:
-            return replace(self._ask(tapped, question, way), carried=tuple(wire.carried()))
 
     def _record(self, name: str, question: Question, way: Way, path: Path) -> None:
         """Ask the service itself; what is no answer of the kind that was asked for is not kept."""
@@ -239,17 +234,16 @@ class Service:
         }
 
     def _ask(self, adapter: sabir.ModelAdapter, question: Question, way: Way) -> Asked:
-        """Ask with that adapter, or with one that differs from it by what is wrong with the question on purpose."""
+        """Ask with an adapter that differs from that one by what is wrong on purpose, and keep what it carries."""
         access, model = adapter.access, adapter.model
         if question.fault == "missing_model":
             model = self.suite.missing_model
         elif question.fault == "wrong_key" and access.client is None:
             access = replace(access, api_key=self.suite.wrong_key)
-        else:
-            return ask(adapter, question, way)
-        how = (adapter.provider, self.subject.dialect, model, access)
-        with sabir.ModelAdapter(*how, speaks_as=adapter.speaks_as) as spoilt:
-            return ask(spoilt, question, way)
+        wire = Tapped(adapter.provider)
+        how = (wire, self.subject.dialect, model, access)
+        with sabir.ModelAdapter(*how, speaks_as=adapter.speaks_as, settings=adapter.settings) as tapped:
+            return replace(ask(tapped, question, way), carried=tuple(wire.carried()))
 
     def _missing(self, name: str, way: Way) -> str:
         variable = next(iter(self.subject.provider.key_variables), "")
@@ -344,11 +338,27 @@ def _asking(messages: Sequence[Message], prompt: str) -> list[Message]:
     return [*messages[:last], messages[last].model_copy(update={"payload": payload}), *messages[last + 1 :]]
 
 
-def response_leaves(exchange: RecordedExchange) -> list[str]:
-    """The texts of a recorded response: of its body, or of each event of its stream."""
+def events_of(dialect: Dialect, exchange: RecordedExchange) -> list[ServerEvent]:
+    """The events of a stream, in the framing of its content type."""
+    framing = dialect.framing(exchange.headers.get("content-type", ""))
+    return [*framing.feed(exchange.response_body), *framing.close()]
+
+
+def laid_out(dialect: Dialect, exchange: RecordedExchange) -> str | bytes:
+    """A response to be shown: of a stream, its events, one a line."""
+    is_whole = not isinstance(read(exchange.response_body), str)
+    events = [] if is_whole else events_of(dialect, exchange)
+    return "\n".join(f"{event.event} {event.data}".strip() for event in events) or exchange.response_body
+
+
+def shown_last(dialect: Dialect, carried: Sequence[RecordedExchange]) -> dict[str, object]:
+    """What was answered last, to be shown; nothing where nothing was."""
+    return {"what the service answered": laid_out(dialect, carried[-1])} if carried else {}
+
+
+def response_leaves(dialect: Dialect, exchange: RecordedExchange) -> list[str]:
+    """The texts of a response: of its body, or of each event of its stream."""
     whole = read(exchange.response_body)
     if not isinstance(whole, str):
         return leaves(whole)
-    reader = ServerEventReader()
-    events = [*reader.feed(exchange.response_body), *reader.close()]
-    return [leaf for event in events for leaf in leaves(read(event.data))]
+    return [leaf for event in events_of(dialect, exchange) for leaf in (event.data, *leaves(read(event.data)))]

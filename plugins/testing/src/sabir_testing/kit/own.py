@@ -7,26 +7,23 @@ a suite that says `asks_live` ────────────────�
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
+from dataclasses import replace
 
 from sabir import Message, Reply
-from sabir.authoring import DecodeScope, Dialect, JSONValue, Part
-from sabir.reading.incoming import StreamState
+from sabir.authoring import JSONValue, Part
 
 from sabir_testing.cassettes import RecordedExchange, exchanges
-from sabir_testing.kit.exchanges import WHOLE, Service
-from sabir_testing.kit.suite import Subject
+from sabir_testing.kit.exchanges import STREAMED, WHOLE, Service
+from sabir_testing.kit.played import play
+from sabir_testing.kit.suite import Subject, Suite
 
 
 def own_replies(subject: Subject) -> tuple[Reply, ...]:
     """The replies that hold messages, of all recordings in the order of their names; none where nothing is recorded."""
     if subject.suite.asks_live:
         return tuple(reply for answer in Service(subject).answers(WHOLE) for reply in answer.asked.replies)
-    found: list[Reply] = []
-    for each in _exchanges(subject.suite.cassettes):
-        if each.status < 400:
-            found += _reply(each.response_body, subject.dialect, subject.scope(), is_stream=each.is_stream)
-    return tuple(found)
+    read = (_read(subject, each, is_stream=is_stream) for is_stream, each in _recorded(subject.suite))
+    return tuple(reply for reply in read if reply is not None and reply.messages)
 
 
 def own_messages(subject: Subject) -> tuple[Message, ...]:
@@ -40,14 +37,14 @@ def own_parts(subject: Subject) -> tuple[Part, ...]:
     return tuple(dict.fromkeys((*found, *subject.suite.blocks)))
 
 
-def own_bodies(subject: Subject) -> list[JSONValue]:
-    """The recorded answers that are JSON, as JSON; none where nothing is recorded."""
-    return [value for status, value in _documents(subject.suite.cassettes) if status < 400]
-
-
-def own_refusals(subject: Subject) -> list[JSONValue]:
-    """The recorded bodies of refusals that are JSON, as JSON."""
-    return [value for status, value in _documents(subject.suite.cassettes) if status >= 400]
+def own_bodies(subject: Subject, *, refused: bool = False) -> list[JSONValue]:
+    """The recorded answers that are JSON, or the recorded refusals, as JSON; none where nothing is recorded."""
+    found: list[JSONValue] = []
+    for is_stream, each in _recorded(subject.suite):
+        if (each.status >= 400) is refused and not (is_stream and each.status < 400):
+            with suppress(ValueError):
+                found.append(json.loads(each.response_body))
+    return found
 
 
 def is_bound(part: Part) -> bool:
@@ -57,31 +54,21 @@ def is_bound(part: Part) -> bool:
     return part.kind == "text" and (part.state_json is not None or bool(part.citations))
 
 
-def _exchanges(folder: Path | None) -> Iterator[RecordedExchange]:
-    for path in sorted(folder.glob("*.yaml")) if folder else ():
-        yield from exchanges(path)
+def _recorded(suite: Suite) -> Iterator[tuple[bool, RecordedExchange]]:
+    """The recorded exchanges, and whether each is a stream."""
+    for path in sorted(suite.cassettes.glob("*.yaml")) if suite.cassettes else ():
+        yield from ((path.stem.endswith(STREAMED) or each.is_stream, each) for each in exchanges(path))
 
 
-def _documents(folder: Path | None) -> Iterator[tuple[int, JSONValue]]:
-    """Status and JSON of each recorded answer that is no stream."""
-    for each in _exchanges(folder):
-        if not each.is_stream:
-            with suppress(ValueError):
-                yield each.status, json.loads(each.response_body)
-
-
-def _reply(body: bytes, dialect: Dialect, scope: DecodeScope, *, is_stream: bool) -> Iterator[Reply]:
-    """The reply that a body is; nothing where it is none, as the count of a request's tokens."""
+def _read(subject: Subject, exchange: RecordedExchange, *, is_stream: bool) -> Reply | None:
+    """The reply that an exchange is; None where it is none, as an error or the count of a request's tokens."""
+    if exchange.status >= 400:
+        return None
+    body, scope = exchange.response_body, subject.scope()
     try:
-        reply = _folded(body, dialect, scope) if is_stream else dialect.decode(body, scope)
+        if not is_stream:
+            return subject.dialect.decode(body, scope)
+        scope = replace(scope, content_type=exchange.headers.get("content-type", ""))
+        return play(subject.dialect, scope, [body]).reply
     except Exception:  # no answer to a question, or a fault that other cases tell of
-        return
-    if reply.messages:
-        yield reply
-
-
-def _folded(body: bytes, dialect: Dialect, scope: DecodeScope) -> Reply:
-    state = StreamState(dialect, scope)
-    for _ in (*state.feed(body), *state.close()):
-        pass
-    return state.reply()
+        return None

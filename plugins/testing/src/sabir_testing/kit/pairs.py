@@ -12,9 +12,10 @@ from sabir.authoring import Tables
 from sabir.rendering.pairing import Block, Pairing, Waiting
 from sabir.rendering.turns import Identifiers
 
-from sabir_testing.histories.marks import Marked, Place, messages, places, strings
+from sabir_testing.histories.marks import Marked, Place, messages, places
 from sabir_testing.kit.broken import Broken
 from sabir_testing.kit.suite import Subject
+from sabir_testing.reading.values import strings
 
 
 @dataclass(frozen=True)

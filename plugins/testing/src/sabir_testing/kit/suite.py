@@ -22,7 +22,7 @@ from typing import Any, ClassVar, TypeVar
 import pytest
 import sabir
 from sabir import Loss, Message, Option, Rendering, Settings, Target
-from sabir.authoring import Access, Connection, DecodeScope, Dialect, JSONValue, Part, Provider, Tables
+from sabir.authoring import Access, Connection, DecodeScope, Dialect, JSONValue, Part, Provider, ServerEvent, Tables
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 
@@ -258,6 +258,13 @@ class Suite:
     def provenance(self, question: str) -> Mapping[str, str]:
         """What a recording says of who answered, beside model, date and client: `server` and `version`."""
         return {"server": f"{self.adapter.target.provider}'s own service", "version": "not told"}
+
+    def error_event(self, body: str) -> ServerEvent | None:
+        """How the service reports within a stream what it refuses with that body; None for the body as an event.
+
+        Of a wire whose events have names, it is tried without one, as `error` and as `exception`.
+        """
+        return None
 
     def client(self, base_url: str) -> object | None:
         """A client of the vendor's SDK for that address, as a user would pass it; None where none can be passed."""

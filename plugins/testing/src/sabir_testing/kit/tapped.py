@@ -52,20 +52,15 @@ class _Connection(_Around):
         return self._answers[-1]
 
 
-class _Answer:
+class _Answer(_Around):
     """An answer, and what was read of it."""
 
+    status: int
+    headers: Mapping[str, str]
+
     def __init__(self, request: WireRequest, base: WireResponse) -> None:
-        self._request, self._base = request, base
-        self._body = bytearray()
-
-    @property
-    def status(self) -> int:
-        return self._base.status
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return self._base.headers
+        super().__init__(base)
+        self._request, self._body = request, bytearray()
 
     def chunks(self) -> Iterator[bytes]:
         for chunk in self._base.chunks():

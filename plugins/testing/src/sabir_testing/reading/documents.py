@@ -3,6 +3,7 @@
 {"a": 1}                    one document
 data: {"a": 1}\\n\\n          one an event (server-sent events), however many `data:` lines it has
 {"a": 1}\\n{"a": 2}\\n        one a line
+\\x00\\x08{"a": 1}\\x00\\xff     one a frame of bytes, read as letters
 
 `replace` puts changed documents back where they stood; all other characters stay as they are.
 """
@@ -13,12 +14,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Place = tuple[str | int, ...]
-"""Names and positions from a document's root to a value."""
+from sabir_testing.reading.values import Place, walk
 
 _DATA = re.compile(r"(?:^data:[^\r\n]*(?:\r\n|\r|\n|\Z))+", re.MULTILINE)
 _LINE = re.compile(r"[^\r\n]+")
 _COUNTER = re.compile(r"(?:.*_)?index")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
+_DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,27 @@ def documents(text: str) -> list[Document]:
     whole = _parsed(text, 0, len(text))
     if whole is not None:
         return [whole]
+    if is_framed(text):
+        return list(_framed(text))
     if _DATA.search(text) is None:
         return list(_lines(text, 0, len(text)))
     return [found for block in _DATA.finditer(text) for found in _event(text, block.start(), block.end())]
+
+
+def is_framed(text: str) -> bool:
+    """Whether a body, as it reads, holds what no text does: lengths and marks of frames."""
+    return _CONTROL.search(text) is not None
+
+
+def _framed(text: str) -> Iterator[Document]:
+    at = 0
+    while (start := text.find("{", at)) >= 0:
+        try:
+            value, at = _DECODER.raw_decode(text, start)
+        except ValueError:
+            at = start + 1
+        else:
+            yield Document(start, at, value)
 
 
 def replace(text: str, changed: Sequence[tuple[Document, Any]]) -> str:
@@ -53,17 +73,9 @@ def written(value: Any) -> str:
     return text if _is_encodable(text) else json.dumps(value, separators=(",", ":"))
 
 
-def texts(value: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
+def texts(value: Any) -> Iterator[tuple[Place, str]]:
     """Every text in a value with its place, names of fields among them."""
-    if isinstance(value, str):
-        yield place, value
-    elif isinstance(value, dict):
-        for name, member in value.items():
-            yield (*place, name), name
-            yield from texts(member, (*place, name))
-    elif isinstance(value, list):
-        for position, member in enumerate(value):
-            yield from texts(member, (*place, position))
+    return ((leaf.place, leaf.value) for leaf in walk(value) if isinstance(leaf.value, str))
 
 
 def shown_place(place: Place) -> str:

@@ -5,32 +5,49 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from sabir.authoring import JSONValue
 
+Place = tuple[str | int, ...]
+"""Names and positions from a value's root to what is in it."""
 
-def leaves(value: JSONValue) -> list[str]:
+
+class Leaf(NamedTuple):
+    """A value that holds no others, or the name of a field, and its place."""
+
+    place: Place
+    value: str | float | bool | None
+    is_name: bool = False
+
+
+def walk(value: Any, place: Place = ()) -> Iterator[Leaf]:
+    """Every leaf of a JSON value in its order; a name stands before what it names, at the same place."""
+    if isinstance(value, Mapping):
+        for name, member in value.items():
+            yield Leaf((*place, name), name, is_name=True)
+            yield from walk(member, (*place, name))
+    elif isinstance(value, list | tuple):
+        for position, member in enumerate(value):
+            yield from walk(member, (*place, position))
+    else:
+        yield Leaf(place, value)
+
+
+def leaves(value: JSONValue, *, has_names: bool = True) -> list[str]:
     """Every text in it, the names of fields and numbers too; no empty ones."""
-    return list(_leaves(value, has_names=True))
+    found = (leaf.value for leaf in walk(value) if has_names or not leaf.is_name)
+    return [str(each) for each in found if each not in ("", None) and not isinstance(each, bool)]
 
 
 def texts(value: JSONValue) -> list[str]:
     """Every text in it, numbers too, but no names of fields; no empty ones."""
-    return list(_leaves(value, has_names=False))
+    return leaves(value, has_names=False)
 
 
-def _leaves(value: JSONValue, *, has_names: bool) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from [key] if has_names and key else []
-            yield from _leaves(item, has_names=has_names)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _leaves(item, has_names=has_names)
-    elif isinstance(value, str):
-        yield from [value] if value else []
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield str(value)
+def strings(value: JSONValue) -> Iterator[str]:
+    """Every string in it, the names of fields aside."""
+    return (leaf.value for leaf in walk(value) if isinstance(leaf.value, str) and not leaf.is_name)
 
 
 def objects(value: JSONValue) -> list[Mapping[str, JSONValue]]:
@@ -53,16 +70,10 @@ def read(text: str | bytes) -> JSONValue:
 
 def every_string(value: JSONValue) -> Iterator[str]:
     """Every string of a JSON value, its keys among them, and what stands in strings that are JSON themselves."""
-    if isinstance(value, str):
-        yield value
-        yield from _inner(value)
-    elif isinstance(value, Mapping):
-        for key, each in value.items():
-            yield key
-            yield from every_string(each)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from every_string(each)
+    for leaf in walk(value):
+        if isinstance(leaf.value, str):
+            yield leaf.value
+            yield from () if leaf.is_name else _inner(leaf.value)
 
 
 def _inner(text: str) -> Iterator[str]:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from sabir_testing.reading.bodies import encoded, is_plain, opened, reading
-from sabir_testing.reading.documents import Document, Place, documents, shown_place, streamed, texts
+from sabir_testing.reading.documents import Document, documents, shown_place, streamed, texts
+from sabir_testing.reading.values import Place
 from sabir_testing.scrubbing.scrubber import HOST, PARAMETER_IN_URL, PLACEHOLDER, TELLING_PARAMETER, USER_IN_URL
 from sabir_testing.scrubbing.spellings import is_telling
 

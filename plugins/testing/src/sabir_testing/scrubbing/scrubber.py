@@ -2,7 +2,8 @@
 
 URL         scheme://recorded.invalid/path, and of the query what is kept
 headers     kept by name; all others go
-bodies      decompressed; values of secret fields at any depth, in JSON, event streams, lines of JSON, forms, and base64
+bodies      decompressed; values of secret fields at any depth, in JSON, event streams, lines of JSON, forms, base64;
+            in frames of bytes, as many others stand for them, so that lengths stay true; checksums do not
 everywhere  literal secrets: the key in use, what environment variables hold as keys, and what was given; in each of
             its spellings, and where a stream splits one over several events; names, passwords and keys in URLs
 
@@ -21,7 +22,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from sabir_testing.reading.bodies import encoded, opened, reading
-from sabir_testing.reading.documents import Document, Fragment, documents, put, replace, streamed, written
+from sabir_testing.reading.documents import Document, Fragment, documents, is_framed, put, replace, streamed, written
 from sabir_testing.scrubbing.spellings import SHORTEST_NUMBER, Spelling, is_telling, replace_all, spellings
 
 PLACEHOLDER = "REDACTED"
@@ -148,17 +149,57 @@ class Scrubber:
             scrubbed = self.body(inside, content_type)
             return body if scrubbed == inside else scrubbed
         read = reading(body, content_type)
-        if read is not None:
-            body = read.written(self._text(read.text, content_type))
-        if read is None or read.encoding != "utf-8":
-            body = self._literal_bytes(body)
-        return body
+        if read is None or is_framed(read.text):
+            return self._framed(body)
+        body = read.written(self._text(read.text, content_type))
+        return body if read.encoding == "utf-8" else self._literal_bytes(body)
 
     def _literal_bytes(self, body: bytes) -> bytes:
+        """The bytes with as many others in the place of each secret: where lengths are told, they stay true."""
         for spelling in self._spelled():
-            for encoding in () if spelling.is_word else ("utf-8", "utf-16-le", "utf-16-be"):
-                body = body.replace(spelling.text.encode(encoding), spelling.instead.encode(encoding))
+            for encoding, width in () if spelling.is_word else (("utf-8", 1), ("utf-16-le", 2), ("utf-16-be", 2)):
+                found = spelling.text.encode(encoding)
+                body = body.replace(found, _masked(spelling.instead, len(found) // width).encode(encoding))
         return body
+
+    def _framed(self, body: bytes) -> bytes:
+        """Frames of bytes, of the same lengths: without secrets, and without what stands in secret fields of JSON."""
+        text = self._literal_bytes(body).decode("latin-1")
+        found = documents(text)
+        masked = [set(self._held(document.value)) for document in found]
+        for fragments in streamed([document.value for document in found]):
+            for fragment, part in self._split_secrets(fragments):
+                masked[fragment.document].add(part)
+        for document, parts in zip(found, masked, strict=True):
+            inside = text[document.start : document.end]
+            for part in sorted(parts, key=len, reverse=True):
+                for spelt in {json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1]} - {""}:
+                    inside = inside.replace(spelt, _masked("0" if part.isdigit() else PLACEHOLDER, len(spelt)))
+            text = text[: document.start] + inside + text[document.end :]
+        return text.encode("latin-1")
+
+    def _held(self, value: Any, *, is_secret: bool = False) -> Iterator[str]:
+        """The texts and numbers in secret fields, at any depth."""
+        if isinstance(value, dict):
+            for name, member in value.items():
+                is_schema = isinstance(member, dict) and _emptied(member) is member
+                yield from self._held(member, is_secret=(is_secret or _plain(name) in self._fields) and not is_schema)
+        elif isinstance(value, list):
+            for member in value:
+                yield from self._held(member, is_secret=is_secret)
+        elif is_secret and value is not None and not isinstance(value, bool):
+            yield str(value)
+
+    def _split_secrets(self, fragments: list[Fragment]) -> Iterator[tuple[Fragment, str]]:
+        """The part of each fragment that belongs to a secret which goes on in the next."""
+        joined, start = "".join(fragment.text for fragment in fragments), 0
+        spans = [span for spelling in self._spelled() for span in spelling.spans(joined)]
+        for fragment in fragments:
+            end = start + len(fragment.text)
+            for begin, finish in spans:
+                if begin < end and finish > start:
+                    yield fragment, joined[max(begin, start) : min(finish, end)]
+            start = end
 
     def _text(self, text: str, content_type: str) -> str:
         if content_type.startswith("application/x-www-form-urlencoded"):
@@ -294,6 +335,11 @@ def _piece(joined: str, start: int, end: int, spans: list[tuple[int, int]], inst
         made += joined[at : max(at, begin)] + (instead if begin >= start else "")
         at = finish
     return made + joined[at:end] if at < end else made
+
+
+def _masked(instead: str, length: int) -> str:
+    """What stands for something, so long that it takes as much room."""
+    return (instead * (length // len(instead) + 1))[:length]
 
 
 def _emptied(value: Any) -> Any:

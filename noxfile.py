@@ -130,13 +130,6 @@ def record(session: nox.Session) -> None:
 
 
 @nox.session
-def conformance(session: nox.Session) -> None:
-    """The kit on every dialect here, and what each wire carries; `-- -k TestEcho` chooses one."""
-    sync(session)
-    session.run("pytest", "tests/conformance", *session.posargs)
-
-
-@nox.session
 def kit(session: nox.Session) -> None:
     """Every case of the conformance kit on every broken adapter, not those of its own family alone."""
     sync(session)

@@ -70,6 +70,9 @@ class TinyDialect(Dialect):
     def family(self, model: str) -> str:
         return "tiny"
 
+    def place(self, endpoint: str, model: str) -> str:
+        return endpoint
+
     def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
         return [{"side": turn.side, **_entry(entry)} for entry in turn.entries]
 
@@ -78,7 +81,7 @@ class TinyDialect(Dialect):
         settings = {name: value for name in WIRE_SETTINGS if (value := scope.settings.take(name)) is not None}
         return {"model": scope.target.model, "options": list(scope.option_names.values()), "settings": settings}
 
-    def encode_count(self, body: Mapping[str, JSONValue], target: Target) -> tuple[str, Mapping[str, JSONValue]]:
+    def encode_count(self, body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
         return "/count", {"turns": body["turns"]}
 
     def decode_count(self, body: bytes) -> int:
@@ -87,9 +90,9 @@ class TinyDialect(Dialect):
     def decode(self, body: bytes, scope: DecodeScope) -> Reply:
         answer = json.loads(body)
         builder = ReplyBuilder(scope)
-        builder.add_part(TextPart(text=answer["text"]))
+        builder.add(TextPart(text=answer["text"]))
         for call in answer.get("calls", ()):
-            builder.add_call(decode_call(call["id"], call["name"], call["arguments"], scope))
+            builder.add(decode_call(call["id"], call["name"], call["arguments"], scope))
         usage = Usage(input_tokens=answer.get("tokens"))
         return builder.finish(finish_reason=answer["finish"], usage=usage, origin=scope.origin())
 

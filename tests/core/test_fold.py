@@ -88,7 +88,7 @@ def test_a_stream_folds_to_the_whole_reply(
 
     builder = ReplyBuilder(SCOPE)
     for block in given_blocks:
-        builder.add_call(block) if isinstance(block, OptionCallPayload) else builder.add_part(block)
+        builder.add(block)
     expected = builder.finish(
         finish_reason="length", raw_finish_reason="max", usage=usage, origin=SCOPE.origin(), losses=[loss],
         details={"tier": "x"},
@@ -117,11 +117,11 @@ def test_neighbouring_parts_are_one_message_and_each_call_its_own() -> None:
     """parts, parts, call, call, parts make four messages by the scope's policy, with origin and without a hint."""
     builder = ReplyBuilder(DecodeScope(SCOPE.target, policy="planner"))
     call = decode_call("c", "weather", "{}", SCOPE)
-    builder.add_part(ReasoningPart(text="hm"))
-    builder.add_part(TextPart(text="a"))
-    builder.add_call(call)
-    builder.add_call(call)
-    builder.add_part(TextPart(text="b"))
+    builder.add(ReasoningPart(text="hm"))
+    builder.add(TextPart(text="a"))
+    builder.add(call)
+    builder.add(call)
+    builder.add(TextPart(text="b"))
 
     reply = builder.finish(finish_reason="stop", origin=SCOPE.origin("m2", "r1"))
 
@@ -149,7 +149,7 @@ def test_neighbouring_parts_are_one_message_and_each_call_its_own() -> None:
 def test_a_part_that_carries_nothing_is_left_out(part: KnownPart, stays: bool) -> None:
     """So that none is ever sent back (UP-17); state, citations and white space are something (law 2)."""
     builder = ReplyBuilder(SCOPE)
-    builder.add_part(part)
+    builder.add(part)
     found = builder.finish(finish_reason="stop", origin=SCOPE.origin()).messages
 
     assert [each.parts for each in found] == ([(part,)] if stays else [])

@@ -1,6 +1,7 @@
 """State beside a text, a medium, a refusal or a call goes back to its maker, or is told of as withheld (law 2)."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from sabir.base.losses import Loss, refuse
@@ -10,6 +11,7 @@ from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import KnownPart, MediaPart, ReasoningPart, RefusalPart, TextPart
+from sabir.vocabulary.target import Target
 from sabir_testing.histories.samples import said
 from sabir_testing.histories.toys import HOISTED, INLINE, toy, toy_target
 
@@ -48,13 +50,40 @@ def test_state_of_a_text_and_a_call_from_elsewhere_is_withheld() -> None:
     ]
 
 
-def test_a_withheld_state_is_told_by_its_maker() -> None:
-    """The reason names whose it is; where the message does not say, that."""
-    [told] = Renderer(INLINE, toy_target(INLINE)).render([spoken(TEXT)]).losses
-    [unknown] = Renderer(INLINE, toy_target(INLINE)).render([spoken(TEXT, origin=None)]).losses
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"provider": "acme"}, "acme toy.inline m-1; the provider was 'acme', and is 'toy'"),
+        ({"dialect": "toy.other"}, "toy toy.other m-1; the dialect was 'toy.other', and is 'toy.inline'"),
+        ({"endpoint": "https://b"}, "toy toy.inline m-1; the endpoint was 'https://b', and is 'https://a'"),
+        ({"model": "k-2"}, "toy toy.inline k-2; the model was 'k-2', and is 'm-1'"),
+        (None, "which its message does not say"),
+    ],
+)
+def test_a_withheld_state_is_told_by_its_maker_and_by_what_is_another_here(
+    changed: dict[str, str] | None, told: str
+) -> None:
+    """The reason names whose it is and what differs; where the message does not say whose it is, that."""
+    target = toy_target(INLINE).model_copy(update={"endpoint": "https://a"})
+    origin = None if changed is None else HOME.model_copy(update={"endpoint": "https://a", **changed})
+    [loss] = Renderer(INLINE, target).render([spoken(TEXT, origin=origin)]).losses
 
-    assert told.reason == "its state goes back only to where it came from, acme acme.wire m"
-    assert unknown.reason == "its state goes back only to where it came from, which its message does not say"
+    assert loss.reason == f"its state goes back only to where it came from, {told}"
+
+
+@pytest.mark.parametrize(("model", "lost"), [("m-1", []), ("old-1", ["endpoint"])])
+def test_endpoints_that_a_dialect_says_are_one_place_read_each_others_state(model: str, lost: list[str]) -> None:
+    """By model: what some models sign everywhere alike, others read at their own endpoint alone."""
+
+    def place(endpoint: str, model: str) -> str:
+        return endpoint if model.startswith("old") else endpoint.replace("eu.", "")
+
+    wire = replace(INLINE, place=place)
+    target = Target(provider="toy", dialect=wire.name, model=model, endpoint="https://a.example")
+    origin = HOME.model_copy(update={"endpoint": "https://eu.a.example", "model": model})
+    losses = Renderer(wire, target).render([spoken(TEXT, origin=origin)]).losses
+
+    assert [word for loss in losses for word in ("endpoint", "model") if f"the {word} was" in loss.reason] == lost
 
 
 def test_state_at_home_is_not_withheld() -> None:

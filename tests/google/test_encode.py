@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 import sabir
 from sabir.contract.dialect import Rendering
-from sabir.contract.scope import DecodeScope
+from sabir.contract.scope import DecodeScope, TurnScope
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, Origin
 from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.settings import Settings
 from sabir.vocabulary.target import ModelInfo, Target
 from sabir_google.decode import part_block
-from sabir_google.dialect import GENERATE_CONTENT
+from sabir_google.dialect import GENERATE_CONTENT, TABLES
 from sabir_google.encode import generation
+from sabir_google.services import VERTEX
 
 ENDPOINT = "https://generativelanguage.googleapis.com"
 HOME = Origin(provider="google", dialect="google.generate_content", model="gemini-3-pro-preview", endpoint=ENDPOINT)
@@ -310,11 +311,15 @@ def test_a_path_keeps_the_models_folder_and_is_quoted() -> None:
     assert GENERATE_CONTENT.path(target) == "/v1beta/tunedModels/my%20own:generateContent"
 
 
-def test_a_count_at_vertex_has_fields_of_its_own() -> None:
-    """It knows no whole request, and refuses a name that it does not know."""
+@pytest.mark.parametrize("endpoint", ["https://aiplatform.googleapis.com", "https://mine.example"])
+def test_a_count_at_vertex_has_fields_of_its_own(endpoint: str) -> None:
+    """It knows no whole request, and refuses a name that it does not know; its clients say so, not their address."""
     rendering = render([sabir.system("Be brief."), sabir.user("Hi")])
-    target = rendering.target.model_copy(update={"endpoint": "https://aiplatform.googleapis.com"})
+    target = rendering.target.model_copy(update={"endpoint": endpoint})
     body = {**rendering.body, "safetySettings": [], "toolConfig": {}, "labels": {}, "generationConfig": {"seed": 1}}
+    assert GENERATE_CONTENT.encode_count
 
-    _, counted = GENERATE_CONTENT.encode_count(body, target) or ("", {})
+    _, counted = GENERATE_CONTENT.encode_count(body, TurnScope(target, TABLES, quirks=frozenset({VERTEX})))
     assert counted == {**rendering.body, "generationConfig": {"seed": 1}}
+    _, counted = GENERATE_CONTENT.encode_count(body, TurnScope(target, TABLES))
+    assert counted.keys() == {"generateContentRequest"}

@@ -7,12 +7,13 @@ from itertools import count
 from typing import Any
 
 import pytest
+import sabir
 from hypothesis import given
 from hypothesis import strategies as st
 from sabir.contract.dialect import Dialect, Rendering
 from sabir.contract.scope import LossLog, RequestScope, Turn, TurnScope
 from sabir.contract.tables import Roles, Tables
-from sabir.errors import RenderingRefused
+from sabir.errors import RenderingRefused, SettingsInvalid
 from sabir.rendering.pairing import side_of
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.history import loads
@@ -28,7 +29,17 @@ from sabir_testing.kit.properties import impurities
 from tests.laws.every import on_every
 from tests.laws.histories import histories, messages
 
-wires = pytest.mark.parametrize("wire", TOYS, ids=lambda wire: wire.name)
+ANSWERED = replace(
+    INLINE,
+    name="toy.answered",
+    tables=replace(INLINE.tables, calls=replace(INLINE.tables.calls, incomplete="answered")),
+)
+JOINED = replace(
+    PARTED, name="toy.joined", tables=replace(PARTED.tables, calls=replace(PARTED.tables.calls, results="with_user"))
+)
+RULES = (*TOYS, ANSWERED, JOINED)
+"""Every rule of the tables: an incomplete call left out or answered, results apart or with the user's words."""
+wires = pytest.mark.parametrize("wire", RULES, ids=lambda wire: wire.name)
 
 
 def renderer(wire: Dialect) -> Renderer:
@@ -47,7 +58,7 @@ def items(rendering: Rendering | None) -> list[dict[str, Any]]:
 
 
 @given(history=histories)
-@on_every(TOYS)
+@on_every(RULES)
 def test_every_history_renders_to_complete_pairs_only(wire: Dialect, history: list[Message]) -> None:
     """Law 1: each call's results follow its turn at once, each id once, no empty piece (PJ-53, UP-14, UP-15)."""
     waiting: dict[str, str] = {}
@@ -60,10 +71,11 @@ def test_every_history_renders_to_complete_pairs_only(wire: Dialect, history: li
             assert item["call"] not in seen
             seen.add(item["call"])
             waiting[item["call"]] = item["name"]
-        elif item["side"] == "results":
+        elif "result" in item:
             assert waiting.pop(item["result"]) == item["name"]
         else:
             assert item["pieces"]
+            assert not waiting or item["side"] == "assistant"
         assert all(piece.get("text", "x") or "state" in piece for piece in item["pieces"])
         previous = item["side"]
     assert not waiting
@@ -108,7 +120,7 @@ def test_a_turn_is_told_what_stands_before_it(wire: Dialect, history: list[Messa
 
 
 @given(history=histories)
-@on_every(TOYS)
+@on_every(RULES)
 def test_nothing_is_lost_silently(wire: Dialect, history: list[Message]) -> None:
     """Law 2: each call, result and part is in the body as it was, or its message is in the losses."""
     try:
@@ -131,7 +143,7 @@ def test_nothing_is_lost_silently(wire: Dialect, history: list[Message]) -> None
 
 
 @given(history=histories, more=histories)
-@on_every(TOYS)
+@on_every(RULES)
 def test_appending_never_changes_what_a_closed_prefix_rendered_to(
     wire: Dialect, history: list[Message], more: list[Message]
 ) -> None:
@@ -230,6 +242,38 @@ def test_an_abandoned_call_renders_again_where_its_result_comes() -> None:
 
     assert [item["side"] for item in items(late)] == ["user", "assistant", "results"]
     assert [(loss.kind, loss.message_id) for loss in late.losses] == [("relocated", call.id)]
+
+
+def test_a_call_without_a_result_is_answered_by_an_error_where_the_table_says_so() -> None:
+    """In its place, told as synthesized, and for good: a result that comes later answers nothing."""
+    calls = [tool_call("a", 1), tool_call("b", 2)]
+    asked = [*calls, tool_result("b", 2), said("user", "well?")]
+    make = renderer(ANSWERED)
+
+    early = make.render(asked)
+    late = make.render([*asked, tool_result("a", 1), said("llm", "so")])
+
+    assert [item["side"] for item in items(early)] == ["assistant", "assistant", "results", "results", "user"]
+    assert items(late)[:5] == items(early)
+    assert [(loss.kind, loss.message_id) for loss in early.losses] == [("synthesized", calls[0].id)]
+    assert [loss.kind for loss in late.losses] == ["synthesized", "dropped"]
+
+
+def test_results_stand_with_the_users_words_where_the_table_says_so() -> None:
+    """They are one turn until someone else speaks, and what ends the user's side stands behind it."""
+    turns: list[Turn] = []
+
+    def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
+        turns.append(turn)
+        return JOINED.encode_turn(turn, scope, losses)
+
+    make = renderer(replace(JOINED, encode_turn=encode_turn))
+    asked = [said("user", "u"), *ROUND, said("user", "well?"), said("user", "and?"), said("system", "s")]
+    make.render([*asked, said("llm", "so")])
+
+    assert [turn.side for turn in turns] == ["user", "assistant", "results", "system", "assistant"]
+    assert [bool(entry.call) for entry in turns[2].entries] == [True, False, False]
+    assert [entry.message.text for entry in turns[2].entries[1:]] == ["well?", "and?"]
 
 
 def test_a_result_answers_the_nearest_earlier_unanswered_call_of_its_id() -> None:
@@ -521,6 +565,44 @@ def test_the_request_is_told_the_last_turn_that_came_to_something() -> None:
         ("assistant", ("assistant", "user")),
         ("assistant", None),
     ]
+
+
+def test_the_request_is_told_which_options_its_calls_chose() -> None:
+    """Those of complete pairs, offered or not; whether the first calls are kept or rendered changes nothing (law 5).
+
+    A head that did not look is kept, whatever is called.
+    """
+    heads: list[str] = []
+
+    def looking(scope: RequestScope) -> Any:
+        heads.append("looking")
+        gone = scope.called - {option.name for option in scope.options}
+        if gone:
+            raise SettingsInvalid(f"the history calls {', '.join(sorted(gone))}, which is not offered; offer it")
+        return INLINE.encode_request(scope)
+
+    def blind(scope: RequestScope) -> Any:
+        heads.append("blind")
+        return INLINE.encode_request(scope)
+
+    lamp, weather = (sabir.Option.from_schema(name, "", {"type": "object"}) for name in ("f", "weather"))
+    history = [said("user", "u"), *ROUND, said("llm", "so"), said("user", "v"), tool_call("z", 9)]
+    for function in (looking, blind):
+        made = renderer(replace(INLINE, encode_request=function))
+        made.render([said("user", "u")], [lamp])
+        made.render(history, [lamp])
+        made.render([*history, said("user", "w")], [lamp])
+        made.render(history, [lamp, weather])
+    assert heads == ["looking"] * 3 + ["blind"] * 2
+
+    vendor = renderer(replace(INLINE, encode_request=looking))
+    vendor.render([said("user", "u")], [weather])
+    for grown in (history[:4], history, history[:1] + history[4:5]):
+        if grown[1].call:
+            with pytest.raises(SettingsInvalid, match="calls f, which is not offered"):
+                vendor.render(grown, [weather])
+        else:
+            vendor.render(grown, [weather])
 
 
 def test_a_result_knows_the_entry_of_its_call() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import sabir
+from sabir.contract.scope import TurnScope
 from sabir.vocabulary.parts import MediaPart, TextPart
 
 from tests.providers.wires import DIALECTS, ITEMS, MODELS, body, call, items, lost, render, result, said
@@ -320,8 +321,9 @@ def test_what_is_counted_is_what_the_counting_endpoint_takes(name: str) -> None:
     given = {"max_output_tokens": 5, **({"reasoning_effort": "low", "option_choice": "auto"} if name == RESPONSES else
              {"stop": "x"})}  # fmt: skip
     rendering = render(name, sabir.system("Be brief."), sabir.user("Hi"), options=[weather], **given)
-    encode_count = sabir.dialect(name).dialect.encode_count
-    asked = encode_count and encode_count(rendering.body, rendering.target)
+    dialect = sabir.dialect(name).dialect
+    scope = TurnScope(rendering.target, dialect.tables)
+    asked = dialect.encode_count and dialect.encode_count(rendering.body, scope)
 
     assert (asked and (asked[0], set(asked[1]))) == COUNTED.get(name)
     if name == GEMINI:

@@ -8,6 +8,7 @@ import sabir
 from hypothesis import given, settings
 from hypothesis.strategies import SearchStrategy
 from sabir.base.losses import Loss
+from sabir.contract.scope import TurnScope
 from sabir.vocabulary.messages import Message, Origin, PartsPayload
 from sabir.vocabulary.parts import OpaquePart, ReasoningPart, TextPart
 from sabir.vocabulary.target import Target
@@ -148,11 +149,11 @@ def test_pairs_are_those_of_core() -> None:
     )
     done = {"kind": "option_result", "invocation_id": "a", "option_name": "f", "result": 1}
     result = Message.model_validate({"policy": "f", "payload": done})
-    tables = sabir.dialect("echo.plain").dialect.tables
+    scope = TurnScope(sabir.dialect("echo.plain").target, sabir.dialect("echo.plain").dialect.tables)
 
-    assert [each.pairs for each in exchanges_of([call, result], tables, "llm")] == [((0, 1),)]
-    assert exchanges_of([call, sabir.user("?")], tables, "llm") == []
-    assert [each.pairs for each in exchanges_of([call, sabir.user("?"), result], tables, "llm")] == [((0, 2),)]
+    assert [each.pairs for each in exchanges_of([call, result], scope)] == [((0, 1),)]
+    assert exchanges_of([call, sabir.user("?")], scope) == []
+    assert [each.pairs for each in exchanges_of([call, sabir.user("?"), result], scope)] == [((0, 2),)]
 
 
 @pytest.mark.parametrize(

@@ -298,7 +298,7 @@ class Careless(Delegate):
 
 
 class CountsNothing(Delegate):
-    def encode_count(self, body: Mapping[str, Any], target: Any) -> tuple[str, Mapping[str, Any]]:
+    def encode_count(self, body: Mapping[str, Any], scope: Any) -> tuple[str, Mapping[str, Any]]:
         return "/count", {"model": body["model"]}
 
 

@@ -23,8 +23,8 @@ _NAMES = {
         "arguments_text arguments_value error_text hints_of lose name_choice not_offered read_vendor "
         "refuse_setting result_text result_value stand_in state_of take_setting"
     ),
-    "rendering.turns": "derive is_valid",
-    "rendering.pairing": "side_of",
+    "rendering.turns": "TurnMaker",
+    "rendering.pairing": "pair side_of",
     "vocabulary.media": (
         "DEFAULT_MIMES MediaRule Modality SCHEMES check_url data_url_base64 data_url_bytes data_url_type "
         "form_of make_data_url mime_type read_data_url scheme_of shorten sniff_mime spelled_for_url "

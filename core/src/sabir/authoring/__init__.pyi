@@ -2,16 +2,16 @@
 
 # isort: skip_file
 from sabir.contract.dialect import Decoder, Dialect
-from sabir.contract.provider import SABIR_API, SUPPORTED_APIS, Access, ApiKey, AsyncWireResponse, Connection
-from sabir.contract.provider import Provider, TokenCount, WireHead, WireRequest, WireResponse
+from sabir.contract.provider import SABIR_API, SUPPORTED_APIS, Access, ApiKey, AsyncWireResponse, Connection, Provider
+from sabir.contract.provider import TokenCount, WireHead, WireRequest, WireResponse
 from sabir.contract.tables import Calls, IdentifierRule, Roles, Side, Tables
 from sabir.contract.scope import DecodeScope, Entry, LossLog, RequestScope, Splice, Turn, TurnScope
 from sabir.contract.framing import Framing, ServerEvent, ServerEventReader
 from sabir.authoring.leaves import arguments_text, arguments_value, error_text, hints_of, lose, name_choice, not_offered
 from sabir.authoring.leaves import read_vendor, refuse_setting, result_text, result_value, stand_in, state_of
 from sabir.authoring.leaves import take_setting
-from sabir.rendering.turns import derive, is_valid
-from sabir.rendering.pairing import side_of
+from sabir.rendering.turns import TurnMaker
+from sabir.rendering.pairing import pair, side_of
 from sabir.vocabulary.media import DEFAULT_MIMES, SCHEMES, MediaRule, Modality, check_url, data_url_base64
 from sabir.vocabulary.media import data_url_bytes, data_url_type, form_of, make_data_url, mime_type, read_data_url
 from sabir.vocabulary.media import scheme_of, shorten, sniff_mime, spelled_for_url, split_provider_file, type_parameters
@@ -66,17 +66,17 @@ __all__ = [  # noqa: RUF022
     "OptionCall", "OptionLike", "OwnConnection", "Part", "Performer", "Provided", "Provider", "REMEDY_OF_DAMAGE",
     "RESERVED", "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "SABIR_API",
     "SCHEMES", "SHARED", "SUPPORTED_APIS", "Script", "Sections", "Served", "ServerEvent", "ServerEventReader",
-    "SettingsReader", "Side", "Splice", "Strict", "SyncClosing", "Tables", "Text", "TokenCount", "Turn", "TurnScope",
-    "WIRE_SETTINGS", "WireHead", "WireRequest", "WireResponse", "arguments_text", "arguments_value", "as_messages",
-    "as_options", "assemble", "at_depth", "blaming", "block_delta", "build", "called", "check_runs", "check_url",
-    "checked_client", "compile_words", "counting", "current_depth", "data_url", "data_url_base64", "data_url_bytes",
-    "data_url_type", "decode_call", "decode_json", "deeper", "derive", "describe", "describe_failure", "described",
-    "encode_json", "error_text", "expect", "expect_name", "failure_of", "fields", "file_url", "first_count",
-    "first_paragraph", "first_variable", "form_of", "freeze", "hide_secrets", "hints_of", "is_a", "is_asynchronous",
-    "is_broken", "is_empty", "is_retryable", "is_valid", "items", "kept", "kind_of_status", "kind_of_words",
+    "SettingsReader", "Side", "Splice", "Strict", "SyncClosing", "Tables", "Text", "TokenCount", "Turn", "TurnMaker",
+    "TurnScope", "WIRE_SETTINGS", "WireHead", "WireRequest", "WireResponse", "arguments_text", "arguments_value",
+    "as_messages", "as_options", "assemble", "at_depth", "blaming", "block_delta", "build", "called", "check_runs",
+    "check_url", "checked_client", "compile_words", "counting", "current_depth", "data_url", "data_url_base64",
+    "data_url_bytes", "data_url_type", "decode_call", "decode_json", "deeper", "describe", "describe_failure",
+    "described", "encode_json", "error_text", "expect", "expect_name", "failure_of", "fields", "file_url",
+    "first_count", "first_paragraph", "first_variable", "form_of", "freeze", "hide_secrets", "hints_of", "is_a",
+    "is_asynchronous", "is_broken", "is_empty", "is_retryable", "items", "kept", "kind_of_status", "kind_of_words",
     "left_over", "listed", "load_as", "load_beside", "load_point", "lose", "make_data_url", "make_error",
     "make_private", "medium", "mime_type", "name_choice", "name_kind", "new_ids", "not_offered", "object_view",
-    "one_line", "packaged_models", "parse_json", "printable", "read_count", "read_data_url", "read_endpoint",
+    "one_line", "packaged_models", "pair", "parse_json", "printable", "read_count", "read_data_url", "read_endpoint",
     "read_failure", "read_function", "read_hints", "read_object", "read_request", "read_text", "read_vendor",
     "refusal", "refuse", "refuse_misnamed", "refuse_setting", "reported", "result_text", "result_value", "retry_after",
     "scheme_of", "send", "shorten", "side_of", "sniff_mime", "spelled_for_url", "split_model", "split_provider_file",

@@ -53,9 +53,9 @@ def strict_kinds(strict: Strict) -> frozenset[str]:
     return frozenset(kinds)
 
 
-def refuse(losses: Iterable[Loss], strict: Strict, target: str) -> None:
+def refuse(losses: Iterable[Loss], strict: Strict, target: object) -> None:
     """Raise RenderingRefused if any loss is of a kind that `strict` names."""
-    kinds = strict_kinds(strict)
+    kinds = strict_kinds(strict) if strict else ()
     met = [loss for loss in losses if loss.kind in kinds] if kinds else []
     if met:
         more = f" (and {len(met) - 1} more)" if len(met) > 1 else ""

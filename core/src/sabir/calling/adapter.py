@@ -181,7 +181,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         settings = given_settings.laid_over(self._settings)
         rendering = self._renderer.render(listed(messages), as_options(how.get("options") or ()), settings)
         strict = how.get("strict")
-        refuse(rendering.losses, self._strict if strict is None else strict, str(self._target))
+        refuse(rendering.losses, self._strict if strict is None else strict, self._target)
         return rendering
 
     def _stream(
@@ -234,7 +234,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
     async def _count(self, kind: Kind, rendering: Rendering) -> TokenCount:
         if self._dialect.encode_count is None:
             return TokenCount(input_tokens=-(-len(rendering.body_bytes) // 4), estimated=True)
-        path, body = self._dialect.encode_count(rendering.body, rendering.target)
+        path, body = self._dialect.encode_count(rendering.body, self._renderer.scope)
         request = WireRequest(path, to_json(body), rendering.headers, rendering.timeout)
         return await result_of(count_script(self._exchange(rendering, request)), self._wire(kind, rendering))
 

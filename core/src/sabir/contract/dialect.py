@@ -20,7 +20,7 @@ from sabir.base.losses import Loss
 from sabir.base.models import Frozen
 from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, decode_json, freeze, object_view
 from sabir.contract.framing import Framing, ServerEvent, ServerEventReader
-from sabir.contract.scope import DecodeScope, LossLog, RequestScope, Turn, TurnScope
+from sabir.contract.scope import DecodeScope, LossLog, RequestScope, Turn, TurnScope, itself, of_any_model
 from sabir.contract.tables import Tables
 from sabir.options.option import Option
 from sabir.vocabulary.messages import Message
@@ -116,7 +116,7 @@ class Decoder(Protocol):
 
 
 EncodeTurn: TypeAlias = Callable[[Turn, TurnScope, LossLog], Sequence[JSONValue]]
-EncodeCount: TypeAlias = Callable[[Mapping[str, JSONValue], Target], tuple[str, Mapping[str, JSONValue]]]
+EncodeCount: TypeAlias = Callable[[Mapping[str, JSONValue], TurnScope], tuple[str, Mapping[str, JSONValue]]]
 
 
 def _reads_no_streams(scope: DecodeScope) -> NoReturn:
@@ -133,10 +133,6 @@ def _reads_no_requests(body: bytes, scope: DecodeScope) -> NoReturn:
 
 def _read_no_count(body: bytes) -> NoReturn:
     raise ResponseInvalid(f"this dialect asks for no count of tokens, so that {body[:120]!r} cannot be one")
-
-
-def _itself(model: str) -> str:
-    return model
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -171,15 +167,17 @@ class Dialect:
     """Fields that make the request ask for a stream."""
     framings: Mapping[str, Callable[[], Framing]] = field(default_factory=dict)
     """How a content type begins → what cuts such a stream into events; server-sent events where none is named."""
-    family: Callable[[str], str] = _itself
+    family: Callable[[str], str] = itself
     """A model → the family whose members read each other's signed state."""
+    place: Callable[[str, str], str] = of_any_model
+    """An endpoint and a model → the place where that model's state is read; equal endpoints are one place."""
     decode_history: Callable[[bytes, DecodeScope], DecodedHistory] = _reads_no_requests
     """A stored request → its messages, options and settings; HistoryInvalid for what is no such request.
 
     What has no place in them goes to the settings' vendor section or `extra_body`, or is a loss.
     """
     encode_count: EncodeCount | None = None
-    """The path and body that ask the vendor to count a request's input tokens; core estimates them without."""
+    """A request's body → the path and body that ask the vendor for its input tokens; core estimates them without."""
     decode_count: Callable[[bytes], int] = _read_no_count
     """The input tokens that the vendor counted."""
 

@@ -6,12 +6,12 @@ RequestScope for the rest      settings, options, hoisted system turns
 DecodeScope  for an answer     who answered, for which policy, under which option names
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from sabir.base.failures import ResponseInvalid
 from sabir.base.losses import Loss, LossKind
-from sabir.base.models import assemble
 from sabir.base.values import FrozenDict, JSONValue
 from sabir.contract.tables import Side, Tables
 from sabir.vocabulary.messages import Message, Origin
@@ -48,6 +48,8 @@ class Entry(NamedTuple):
 class Turn(NamedTuple):
     """Neighbouring messages of one side; results are in the order of their calls.
 
+    Where the table of calls says so, what the user says stands behind them: entries without a `call`.
+
     A turn of which nothing is left is none, so that any side but results may follow any other. Where a wire forbids
     that, `encode_turn` puts a short item of the missing side before the turn's own (loss: synthesized).
     """
@@ -71,6 +73,21 @@ class LossLog:
         self.losses.append(Loss(kind=kind, message_id=message.id if message else "", path=path, reason=reason))
 
 
+Difference: TypeAlias = Literal["", "origin", "provider", "dialect", "endpoint", "model"]
+MOST_MAKERS = 256
+"""Of how many makers it is kept whether they are at home."""
+
+
+def itself(model: str) -> str:
+    """A model is a family of its own."""
+    return model
+
+
+def of_any_model(endpoint: str, model: str) -> str:
+    """An endpoint is a place of its own, whatever the model."""
+    return endpoint
+
+
 @dataclass(frozen=True, slots=True)
 class TurnScope:
     """All that the encoding of a turn may depend on besides the turn itself."""
@@ -78,7 +95,8 @@ class TurnScope:
     target: Target
     tables: Tables
     speaks_as: str = "llm"
-    family: str = ""
+    family: Callable[[str], str] = itself
+    place: Callable[[str, str], str] = of_any_model
     model_info: ModelInfo = ModelInfo(prefix="")
     media_labels: bool = False
     unsupported_media: UnsupportedMedia = "placeholder"
@@ -86,6 +104,26 @@ class TurnScope:
     """Deviations of this endpoint from the dialect, by names that the dialect defines."""
     declared_names: tuple[str, ...] = ()
     """Names of offered options that the wire cannot take as they are."""
+    _seen: dict[tuple[str, ...], Difference] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def differs_by(self, origin: Origin | None) -> Difference:
+        """What of an origin is another than here, so that its state stays behind; "" where it is this very target."""
+        if origin is None:
+            return "origin"
+        made = origin.provider, origin.dialect, origin.endpoint, origin.model
+        if (found := self._seen.get(made)) is None:
+            if len(self._seen) >= MOST_MAKERS:
+                self._seen.clear()
+            found = self._seen[made] = self._difference(origin)
+        return found
+
+    def _difference(self, origin: Origin) -> Difference:
+        target = self.target
+        if origin.provider != target.provider or origin.dialect != target.dialect:
+            return "provider" if origin.provider != target.provider else "dialect"
+        if self.place(origin.endpoint, origin.model) != self.place(target.endpoint, target.model):
+            return "endpoint"
+        return "" if self.family(origin.model) == self.family(target.model) else "model"
 
 
 Place: TypeAlias = Literal["closed", "end"]
@@ -127,8 +165,11 @@ class RequestScope:
     """What `last_turn` shows."""
     history: Sequence[Message] = ()
     """What `messages` shows."""
+    names: frozenset[str] = frozenset()
+    """What `called` shows."""
     saw_history: bool = False
-    """Whether one of these was looked at: a head that depends on it is made anew for each request."""
+    """Whether the last turn or the messages were looked at: such a head is made anew for each request."""
+    saw_called: bool = False
     splices: list[Splice] = field(default_factory=list)
     """Markers to be put between the messages' bytes; the dialect adds to it."""
     closing: list[JSONValue] = field(default_factory=list)
@@ -150,6 +191,12 @@ class RequestScope:
         self.saw_history = True
         return self.history
 
+    @property
+    def called(self) -> frozenset[str]:
+        """Names of the options whose calls the request holds, offered or not."""
+        self.saw_called = True
+        return self.names
+
 
 @dataclass(frozen=True, slots=True)
 class DecodeScope:
@@ -163,6 +210,10 @@ class DecodeScope:
     content_type: str = ""
     """What the answer says of its body; "" before there is one."""
 
+    def invalid(self, message: str) -> ResponseInvalid:
+        """The error that says so of whoever answers."""
+        return ResponseInvalid(message, provider=self.target.provider, request_id=self.request_id)
+
     def origin(self, model: str | None = None, response_id: str | None = None) -> Origin:
         """The origin of what this scope decodes; `model` is the name that the response gives.
 
@@ -170,13 +221,11 @@ class DecodeScope:
         is the one that a later request will have.
         """
         target = self.target
-        values: dict[str, Any] = {
-            "provider": target.provider,
-            "dialect": target.dialect,
-            "endpoint": target.endpoint,
-            "model": target.model or model or "",
-            "reported_model": model if target.model and model != target.model else None,
-            "response_id": response_id,
-        }
-        is_plain = (model or "").isascii() and (response_id or "").isascii()
-        return assemble(Origin, values, set(values)) if is_plain else Origin(**values)
+        return Origin(
+            provider=target.provider,
+            dialect=target.dialect,
+            endpoint=target.endpoint,
+            model=target.model or model or "",
+            reported_model=model if target.model and model != target.model else None,
+            response_id=response_id,
+        )

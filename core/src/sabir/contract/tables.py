@@ -2,13 +2,16 @@
 
     roles    which side says what; where system messages go; what of the model's own goes back
     media    (side, modality) ──▶ which forms and MIME types that side takes
-    calls    the characters and lengths of ids and names; hints of options; what is left incomplete
+    calls    the characters and lengths of ids and names; hints of options; where results stand; what is left incomplete
 
 Core decides by them before any function of the dialect runs, so that those functions see only what they can encode.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
 from typing import Literal, TypeAlias
 
 from pydantic import BaseModel
@@ -37,7 +40,10 @@ class Roles:
     reasoning: Literal["any", "with_state"] = "any"
 
 
-@dataclass(frozen=True, slots=True)
+_HASH_LENGTH = 12
+
+
+@dataclass(frozen=True)
 class IdentifierRule:
     """Which identifiers a wire takes: expressions for one character and for the first, and the longest length."""
 
@@ -45,19 +51,47 @@ class IdentifierRule:
     longest: int = 64
     first: str = ""
 
+    @cached_property
+    def _whole(self) -> re.Pattern[str]:
+        return re.compile(f"(?:{self.first or self.characters})(?:{self.characters}){{0,{self.longest - 1}}}")
+
+    @cached_property
+    def _foreign(self) -> re.Pattern[str]:
+        return re.compile(f"(?!{self.characters})[\\s\\S]")
+
+    def fitted(self, identifier: str) -> str:
+        """The identifier where the wire takes it as it is; else one derived from it."""
+        return identifier if self._whole.fullmatch(identifier) else self.derived(identifier)
+
+    def derived(self, identifier: str, occurrence: int = 0) -> str:
+        """A valid identifier for any string: its valid characters, then twelve hexadecimal digits of its hash."""
+        digest = sha256(f"{identifier}\0{occurrence}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_LENGTH]
+        kept = self._foreign.sub("_", identifier)[: max(self.longest - _HASH_LENGTH - 1, 0)]
+        made = f"{kept}_{digest}" if kept else digest
+        return made if self._whole.fullmatch(made) else f"x{made}"[: self.longest]
+
 
 @dataclass(frozen=True, slots=True)
 class Calls:
     """What a wire takes of option calls, and of the provider's own pairs of blocks.
 
     `ids` and `names` say which identifiers it takes. `hints` is a strict, frozen model of the vendor hints that an
-    option may have. `unfinished_pairs` says whether an opaque part that opens a pair may end a request without its
-    other half, as where a provider paused in mid-turn.
+    option may have.
+
+    `incomplete` says what becomes of a call without a result once another turn begins, or the request ends: it is
+    "left_out" (loss: dropped), and call and result stand where a later result comes; or it is "answered" in its place
+    by an error (loss: synthesized), and a later result answers nothing. `results` stand "apart", as a turn of their
+    own, or "with_user": then what the user says next is in their turn, behind them.
+
+    `unfinished_pairs` says whether an opaque part that opens a pair may end a request without its other half, as where
+    a provider paused in mid-turn.
     """
 
     ids: IdentifierRule = IdentifierRule()
     names: IdentifierRule = IdentifierRule()
     hints: type[BaseModel] | None = None
+    incomplete: Literal["left_out", "answered"] = "left_out"
+    results: Literal["apart", "with_user"] = "apart"
     unfinished_pairs: Literal["dropped", "kept_at_the_end"] = "dropped"
 
 

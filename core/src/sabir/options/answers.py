@@ -6,13 +6,13 @@ This is the one implementation; runners build on it. A call of what was not offe
 run.
 """
 
-from collections import deque
 from collections.abc import Iterable
 
 from sabir.options.execution import answer_call, answer_call_sync, check_runs, error_result
 from sabir.options.option import Option, OptionLike, as_options
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.messages import RUNTIME, Message
+from sabir.vocabulary.pairs import Unanswered
 from sabir.vocabulary.reply import Reply
 
 OPTION_NOT_OFFERED = "option_not_offered"
@@ -39,27 +39,11 @@ def unanswered(messages: Iterable[Message]) -> list[Message]:
     """The option calls without a result, in order.
 
     A result answers a call of its id in the nearest earlier run of calls that has an unanswered one; there, the first.
-    A run is option calls with no other message between them.
     """
-    calls: dict[int, Message] = {}
-    runs: dict[str, list[tuple[int, deque[int]]]] = {}
-    run = 0
-    for position, message in enumerate(messages):
-        payload = message.payload
-        if payload.kind == "option_call":
-            of_id = runs.setdefault(payload.invocation_id, [])
-            if not of_id or of_id[-1][0] != run:
-                of_id.append((run, deque()))
-            of_id[-1][1].append(position)
-            calls[position] = message
-            continue
-        run += payload.kind != "unknown"
-        if payload.kind == "option_result" and runs.get(payload.invocation_id):
-            latest = runs[payload.invocation_id][-1][1]
-            del calls[latest.popleft()]
-            if not latest:
-                runs[payload.invocation_id].pop()
-    return list(calls.values())
+    given, calls = list(messages), Unanswered()
+    for position, message in enumerate(given):
+        calls.take(position, message.payload)
+    return [given[position] for position in calls.positions()]
 
 
 def _answered_by(

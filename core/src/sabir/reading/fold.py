@@ -8,33 +8,21 @@ A part that carries nothing (no text, no state, no citation) is left out.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from os import urandom
-from typing import Any, get_args
 
 from sabir.base.errors import NotJSON
 from sabir.base.failures import ResponseInvalid
 from sabir.base.losses import Loss
-from sabir.base.models import assemble
 from sabir.base.values import JSONText, JSONValue, encode_json, parse_json
 from sabir.contract.scope import DecodeScope
-from sabir.vocabulary.messages import SCHEMA, Message, OptionCallPayload, Origin, PartsPayload, new_ids
-from sabir.vocabulary.parts import (
-    KnownPart,
-    MediaPart,
-    OpaquePart,
-    Part,
-    ReasoningPart,
-    RefusalPart,
-    TextPart,
-    UnknownPart,
-)
+from sabir.vocabulary.messages import Message, OptionCallPayload, Origin, PartsPayload
+from sabir.vocabulary.parts import KnownPart, Part, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.reply import (
     Alternative,
     BlockDelta,
     BlockEnd,
-    BlockKind,
     BlockStart,
     FinishReason,
     Reply,
@@ -45,15 +33,8 @@ from sabir.vocabulary.reply import (
     Usage,
 )
 
-_TEXT_PARTS: Mapping[str, type[TextPart] | type[ReasoningPart] | type[RefusalPart]] = {
-    "text": TextPart,
-    "reasoning": ReasoningPart,
-    "refusal": RefusalPart,
-}
 _TEXTS = (TextPart, ReasoningPart, RefusalPart)
-_PARTS: frozenset[type[Part]] = frozenset({*_TEXTS, MediaPart, OpaquePart, UnknownPart})
-_REASONS = frozenset(get_args(FinishReason))
-_UNSET = {**dict.fromkeys(Message.model_fields), "schema_number": SCHEMA}
+_TEXT_PARTS: Mapping[str, Callable[..., KnownPart]] = dict(zip(("text", "reasoning", "refusal"), _TEXTS, strict=True))
 
 
 def is_empty(part: Part) -> bool:
@@ -81,23 +62,10 @@ class ReplyBuilder:
         else:
             self._payloads.append([block])
 
-    def add_part(self, part: KnownPart) -> None:
-        """The next part; one that carries nothing is left out."""
-        self.add(part)
-
-    def add_call(self, payload: OptionCallPayload) -> None:
-        """The next option call."""
-        self.add(payload)
-
     def messages(self, origin: Origin) -> tuple[Message, ...]:
         """The messages so far, each with a new id, by the scope's policy; an Alternative holds such too."""
-        policy, made = self._scope.policy, []
-        is_valid = _is_plain(policy) and isinstance(origin, Origin)
-        for identifier, held in zip(new_ids(len(self._payloads)), self._payloads, strict=True):
-            payload = held if isinstance(held, OptionCallPayload) else _parts_payload(tuple(held))
-            given: dict[str, Any] = {"id": identifier, "policy": policy, "origin": origin, "payload": payload}
-            made.append(assemble(Message, {**_UNSET, **given}, set(given)) if is_valid else Message(**given))
-        return tuple(made)
+        held = (PartsPayload(parts=tuple(each)) if isinstance(each, list) else each for each in self._payloads)
+        return tuple([Message(policy=self._scope.policy, origin=origin, payload=payload) for payload in held])
 
     def finish(
         self,
@@ -111,27 +79,16 @@ class ReplyBuilder:
         details: JSONValue = None,
     ) -> Reply:
         """The reply; `details` is a JSON object of the response's fields without a neutral place, or None."""
-        given = {
-            "messages": self.messages(origin), "finish_reason": finish_reason, "raw_finish_reason": raw_finish_reason,
-            "usage": usage or Usage(), "origin": origin, "losses": tuple(losses), "alternatives": tuple(alternatives),
-            "details_json": None if details is None else encode_json(details),
-        }  # fmt: skip
-        is_word = raw_finish_reason is None or _is_plain(raw_finish_reason)
-        is_sound = is_word and finish_reason in _REASONS and type(given["usage"]) is Usage and type(origin) is Origin
-        if not is_sound or given["losses"] or given["alternatives"]:
-            return Reply.model_validate(given, by_name=True)
-        return assemble(Reply, {**given, "attempts": 1, "passed": ()}, set(given))
-
-
-def _parts_payload(parts: tuple[Part, ...]) -> PartsPayload:
-    if not _PARTS.issuperset(map(type, parts)):
-        return PartsPayload(parts=parts)
-    return assemble(PartsPayload, {"kind": "parts", "parts": parts}, {"parts"})
-
-
-def _is_plain(text: object) -> bool:
-    """Whether a value is text that every field of a message takes."""
-    return type(text) is str and text != "" and text.isascii()
+        return Reply(
+            messages=self.messages(origin),
+            finish_reason=finish_reason,
+            raw_finish_reason=raw_finish_reason,
+            usage=usage or Usage(),
+            origin=origin,
+            losses=tuple(losses),
+            alternatives=tuple(alternatives),
+            details=None if details is None else encode_json(details),
+        )
 
 
 def decode_call(
@@ -149,18 +106,16 @@ def decode_call(
     """
     if not wire_name:
         call = repr(wire_id) if wire_id else "without id"
-        message = f"{scope.target} chose an option but named none (call {call}); send the request again"
-        raise ResponseInvalid(message, provider=scope.target.provider, request_id=scope.request_id)
+        raise scope.invalid(f"{scope.target} chose an option but named none (call {call}); send the request again")
     raw, parsed = _read_arguments(arguments)
-    identifier, name = wire_id or f"call_{urandom(16).hex()}", scope.option_names.get(wire_name, wire_name)
-    values = {
-        "state_json": None if state is None else encode_json(state), "kind": "option_call",
-        "invocation_id": identifier, "option_name": name, "arguments_json": _NO_ARGUMENTS if parsed is None else parsed,
-        "raw_arguments": raw, "invalid_arguments": parsed is None,
-    }  # fmt: skip
-    if parsed is not None and _is_plain(identifier) and _is_plain(name):
-        return assemble(OptionCallPayload, values, _CALLED.copy())
-    return OptionCallPayload.model_validate(values, by_name=True)
+    return OptionCallPayload(
+        state=None if state is None else encode_json(state),
+        invocation_id=wire_id or f"call_{urandom(16).hex()}",
+        option_name=scope.option_names.get(wire_name, wire_name),
+        arguments=parsed or _NO_ARGUMENTS,
+        raw_arguments=raw,
+        invalid_arguments=parsed is None,
+    )
 
 
 def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[str | None, JSONText | None]:
@@ -181,7 +136,6 @@ def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[st
 
 
 _NO_ARGUMENTS = JSONText("{}")
-_CALLED = set(OptionCallPayload.model_fields)
 
 
 @dataclass(slots=True)
@@ -236,17 +190,16 @@ class Fold:
                 raise self._out_of_order(event)
             self._end, self.ended = event, True
 
-    def _open(self, event: BlockDelta | BlockEnd, kind: BlockKind | str) -> _Block:
+    def _open(self, event: BlockDelta | BlockEnd, kind: str) -> _Block:
         block = self._blocks.get(event.index)
         if block is None or block.end is not None or block.start.kind != kind:
             raise self._out_of_order(event)
         return block
 
     def _out_of_order(self, event: StreamEvent) -> ResponseInvalid:
-        index, target = getattr(event, "index", None), self._scope.target
-        where = f" of block {index}" if index is not None else ""
-        message = f"{target} streamed {event.type}{where} out of order; send the request again"
-        return ResponseInvalid(message, provider=target.provider, request_id=self._scope.request_id)
+        where = f" of block {event.index}" if not isinstance(event, ReplyStart | ReplyEnd) else ""
+        message = f"{self._scope.target} streamed {event.type}{where} out of order; send the request again"
+        return self._scope.invalid(message)
 
     def partial(self) -> Reply:
         """What has arrived so far; the whole reply once the terminal marker came.
@@ -256,10 +209,21 @@ class Fold:
         id, its name and the argument text so far. An unfinished medium or opaque block is a loss too. The
         finish reason is `other`.
         """
-        if self._end is not None:
-            return self.reply()
-        builder, losses, calls = ReplyBuilder(self._scope), [], []
-        for block in self._in_order():
+        return self.reply() if self._end else self._build(ReplyEnd(finish_reason="other"))
+
+    def reply(self) -> Reply:
+        """The whole reply, the same object each time; StreamBroken where the terminal marker has not come."""
+        if self._end is None:
+            target = self._scope.target
+            message = f"{target} ended its stream without the terminal marker; what came is in `partial`"
+            raise StreamBroken(message, partial=self.partial(), provider=target.provider)
+        if self._reply is None:
+            self._reply = self._build(self._end)
+        return self._reply
+
+    def _build(self, end: ReplyEnd) -> Reply:
+        builder, losses, calls = ReplyBuilder(self._scope), list(end.losses), []
+        for _, block in sorted(self._blocks.items()):
             start, text = block.start, "".join(block.texts)
             if block.end is not None:
                 builder.add(block.end.block)
@@ -270,38 +234,15 @@ class Fold:
                 if start.kind == "option_call":
                     names = {"invocation_id": start.invocation_id, "option_name": start.option_name}
                     calls.append({**names, "arguments": text})
-        origin = self._start.origin if self._start else self._scope.origin()
-        details = {"unfinished_calls": calls} if calls else None
-        return builder.finish(finish_reason="other", origin=origin, losses=losses, details=details)
-
-    def reply(self) -> Reply:
-        """The whole reply, the same object each time; StreamBroken where the terminal marker has not come."""
-        if self._reply is None:
-            self._reply = self._build()
-        return self._reply
-
-    def _build(self) -> Reply:
-        end = self._end
-        if end is None or self._start is None:
-            target = self._scope.target
-            message = f"{target} ended its stream without the terminal marker; what came is in `partial`"
-            raise StreamBroken(message, partial=self.partial(), provider=target.provider)
-        builder = ReplyBuilder(self._scope)
-        for block in self._in_order():
-            if block.end is not None:
-                builder.add(block.end.block)
         return builder.finish(
             finish_reason=end.finish_reason,
             raw_finish_reason=end.raw_finish_reason,
             usage=end.usage,
-            origin=end.origin or self._start.origin,
-            losses=end.losses,
+            origin=end.origin or (self._start.origin if self._start else self._scope.origin()),
+            losses=losses,
             alternatives=end.alternatives,
-            details=end.details_json,
+            details={"unfinished_calls": calls} if calls else end.details_json,
         )
-
-    def _in_order(self) -> list[_Block]:
-        return [self._blocks[index] for index in sorted(self._blocks)]
 
 
 def _unfinished(start: BlockStart, text: str) -> Loss:

@@ -25,9 +25,8 @@ from sabir.vocabulary.parts import TextPart
 from sabir.vocabulary.reply import BlockDelta, BlockEnd, Reply, ReplyStart, StreamBroken, StreamEvent
 from sabir.vocabulary.settings import Bounds
 
-_ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F]..|\\.", re.DOTALL)
-_WHOLE_PAIR = 12
-_REPLACEMENT = r"\ufffd"
+_ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F]..)|\\.", re.DOTALL)
+"""A whole surrogate pair, half of one, any other escape."""
 
 
 def mend(body: bytes) -> tuple[bytes, bool]:
@@ -44,14 +43,8 @@ def mend_escapes(text: str) -> tuple[str, bool]:
     """JSON text without escapes of half a surrogate pair, and whether there were any."""
     if r"\ud" not in text and r"\uD" not in text:
         return text, False
-    mended = _ESCAPE.sub(_mend_escape, text)
+    mended = _ESCAPE.sub(lambda found: r"\ufffd" if found[1] else found[0], text)
     return mended, mended != text
-
-
-def _mend_escape(escape: re.Match[str]) -> str:
-    found = escape[0]
-    is_half = len(found) > 2 and len(found) < _WHOLE_PAIR
-    return _REPLACEMENT if is_half else found
 
 
 SHOWN_CHARACTERS = 200
@@ -91,16 +84,14 @@ def raise_unreadable(scope: DecodeScope, body: bytes | str, error: Exception) ->
     """Raise what a dialect raised while decoding: a CallError as it is, ResponseInvalid for all else."""
     if isinstance(error, CallError):
         raise labelled(error, scope)
-    target, reason = scope.target, one_line(f"{type(error).__name__}: {error}", 160)
-    message = f"{target} answered with what {target.dialect} cannot be, {shown(body)}: {reason}"
-    raise ResponseInvalid(message, provider=target.provider, request_id=scope.request_id) from error
+    what, reason = f"what {scope.target.dialect} cannot be", one_line(f"{type(error).__name__}: {error}", 160)
+    raise scope.invalid(f"{scope.target} answered with {what}, {shown(body)}: {reason}") from error
 
 
 def too_long(scope: DecodeScope, what: str, bounds: Bounds, name: str) -> ResponseInvalid:
     """The error of an answer that is longer than the bound of that name."""
-    target, most = scope.target, getattr(bounds, name)
-    message = f"{target} answered with {what} of more than {most} bytes; if it may, raise Settings.bounds.{name}"
-    return ResponseInvalid(message, provider=target.provider, request_id=scope.request_id)
+    longer = f"{what} of more than {getattr(bounds, name)} bytes"
+    return scope.invalid(f"{scope.target} answered with {longer}; if it may, raise Settings.bounds.{name}")
 
 
 def finished(reply: Reply, losses: tuple[Loss, ...], attempt: int, *, was_broken: bool = False) -> Reply:

@@ -3,11 +3,11 @@
     options, settings, hoisted turns, whose turn was last ─▶ dialect.encode_request ─▶ Head
     Head + the messages' bytes ─▶ body        {model…, tools…, "messages":[ ▯ ]}
 
-A kept head is a fresh one (law 5), for `encode_request` depends on nothing else. Where it looked at the last turn
-itself, which is another each time, its head is not kept.
+A kept head is a fresh one (law 5), for `encode_request` depends on nothing else. Where it looked at the last turn or
+the messages themselves, which are others each time, its head is not kept.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 from weakref import ref
 
@@ -21,7 +21,8 @@ from sabir.contract.dialect import Dialect, Rendering
 from sabir.contract.scope import LossLog, RequestScope, Splice, Turn, TurnScope
 from sabir.contract.tables import Side
 from sabir.options.option import Option
-from sabir.rendering.turns import Identifiers
+from sabir.rendering.pairing import Block
+from sabir.rendering.turns import Identifiers, TurnMaker
 from sabir.vocabulary.hints import Taker, take_hints, with_hints
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.settings import LONGEST_SILENCE, NEVER_READ, Bounds, RetryPolicy, Settings, SettingsReader
@@ -40,13 +41,24 @@ class Offer(NamedTuple):
     """All option names where one of them is another on the wire; else none."""
 
 
-class Tail(NamedTuple):
-    """How the messages of a request end, and what they are."""
+class Told(NamedTuple):
+    """What a head may depend on of the messages."""
 
+    scope: TurnScope
+    messages: Sequence[Message]
+    system: tuple[int, ...]
+    """Positions of those that are hoisted."""
     last_side: Side | None
     last_turn: Turn | None
-    messages: Sequence[Message]
-    """All of them."""
+    """The last turn that came to an item, where it is not closed."""
+    called: frozenset[str]
+    """Names of the options whose calls the request holds."""
+
+    def hoisted(self) -> tuple[tuple[Turn, ...], list[Loss]]:
+        """The turns of the hoisted messages, and what they lose."""
+        log, block = LossLog(), Block("system", *self.system)
+        made = TurnMaker(self.messages, self.scope, log).make(block) if self.system else []
+        return tuple(Turn(side, entries) for side, entries in made), log.losses
 
 
 class Head(NamedTuple):
@@ -67,20 +79,11 @@ class Head(NamedTuple):
     def around(self, body: bytes, losses: tuple[Loss, ...]) -> Rendering:
         """The rendering with that body."""
         values = {**vars(self.empty), "body_bytes": body, "losses": losses}
-        return assemble(Rendering, values, self.empty.model_fields_set.copy())
+        return assemble(Rendering, values, self.empty.__pydantic_fields_set__.copy())
 
 
-class _Key(NamedTuple):
-    """What a head depends on; messages by identity, which keeps none alive."""
-
-    settings: Settings
-    options: tuple[Option, ...]
-    system: tuple["ref[Message]", ...]
-    last_side: Side | None
-
-
-Hoist: TypeAlias = Callable[[], tuple[list[Turn], list[Loss]]]
-"""Makes the hoisted system turns; what they lose."""
+_Key: TypeAlias = "tuple[Settings, tuple[Option, ...], tuple[ref[Message], ...], Side | None]"
+"""What a head depends on: settings, options, hoisted messages by identity, which keeps none alive, the last side."""
 
 
 class HeadMaker:
@@ -90,7 +93,8 @@ class HeadMaker:
         self._dialect = dialect
         self._scope = scope
         self._offer = Offer()
-        self._kept: list[tuple[_Key, Head]] = []
+        self._kept: list[tuple[_Key, frozenset[str] | None, Head]] = []
+        """With the names of called options, where the head depends on them."""
 
     def offer(self, options: Sequence[Option]) -> Offer:
         """Options with the names that this wire takes."""
@@ -102,40 +106,42 @@ class HeadMaker:
             self._offer = offer = Offer(listed, names, declared)
         return offer
 
-    def make(self, offer: Offer, settings: Settings, system: Sequence[Message], tail: Tail, hoist: Hoist) -> Head:
-        """The head of a request with these options, settings, hoisted messages and end."""
-        key = _Key(settings, offer.options, tuple(map(ref, system)), tail.last_side)
-        for known, head in self._kept:
-            if known == key:
+    def make(self, offer: Offer, settings: Settings, told: Told) -> Head:
+        """The head of a request with these options and settings, for such messages."""
+        key = settings, offer.options, tuple(map(ref, map(told.messages.__getitem__, told.system))), told.last_side
+        for known, called, head in self._kept:
+            if known == key and called in (None, told.called):
                 return head
-        turns, lost = hoist()
-        request = self._request_scope(offer, settings, tuple(turns), tail)
+        request, lost = self._request_scope(offer, settings, told)
         head = self._encode(request, settings, tuple(lost))
         if not request.saw_history:
-            living = [each for each in self._kept if all(message() is not None for message in each[0].system)]
-            self._kept = [(key, head), *living[: MOST_HEADS - 1]]
+            living = [each for each in self._kept if all(message() is not None for message in each[0][2])]
+            made = key, told.called if request.saw_called else None, head
+            self._kept = [made, *living[: MOST_HEADS - 1]]
         return head
 
-    def _request_scope(self, offer: Offer, settings: Settings, system: tuple[Turn, ...], tail: Tail) -> RequestScope:
-        log = LossLog()
+    def _request_scope(self, offer: Offer, settings: Settings, told: Told) -> tuple[RequestScope, list[Loss]]:
+        """What the head is made of; what the hoisted turns lose."""
+        log, target = LossLog(), self._scope.target
         for index, (name, wire) in enumerate(offer.names.items()):
             if name != wire:
-                reason = f"{self._scope.target.dialect} takes {wire!r} for {name!r}"
-                log.add("rewritten", reason, path=f"options[{index}]")
+                log.add("rewritten", f"{target.dialect} takes {wire!r} for {name!r}", path=f"options[{index}]")
+        system, lost = told.hoisted()
         return RequestScope(
-            target=self._scope.target,
+            target=target,
             settings=SettingsReader(settings),
             options=tuple(self._hinted(option, index, log) for index, option in enumerate(offer.options)),
             option_names=offer.names,
             system=system,
-            vendor=settings.vendor.get(self._scope.target.provider, FrozenDict()),
+            vendor=settings.vendor.get(target.provider, FrozenDict()),
             losses=log,
             model_info=self._scope.model_info,
             quirks=self._scope.quirks,
-            last_side=tail.last_side,
-            ending=tail.last_turn,
-            history=tail.messages,
-        )
+            last_side=told.last_side,
+            ending=told.last_turn,
+            history=told.messages,
+            names=told.called,
+        ), lost
 
     def _hinted(self, option: Option, index: int, log: LossLog) -> Option:
         """The option with the hints that this wire takes with it."""

@@ -11,12 +11,11 @@
 Leaf functions of a dialect see only what is left, so that they map and never decide.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from functools import lru_cache
-from typing import NamedTuple, TypeAlias, get_args
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 from sabir.base.losses import LossKind
-from sabir.contract.scope import LossLog, TurnScope
+from sabir.contract.scope import Difference, LossLog, TurnScope
 from sabir.contract.tables import Side
 from sabir.vocabulary.hints import Taker, take_hints, with_hints
 from sabir.vocabulary.media import (
@@ -44,40 +43,51 @@ from sabir.vocabulary.parts import (
 )
 
 Taken: TypeAlias = tuple[KnownPart, ...]
-IsHome: TypeAlias = Callable[[Origin | None], bool]
-"""Whether what came from there came from this very target, so that its state goes back."""
 
 
-def home_of(scope: TurnScope, family_of: Callable[[str], str]) -> IsHome:
-    """Which origins are this very target: its provider, dialect, endpoint and model family."""
-    target, family = scope.target, scope.family
-    provider, dialect, endpoint = target.provider, target.dialect, target.endpoint
+class At(NamedTuple):
+    """Where a part stands: its number in its message, the side that says it, and what its maker differs by."""
 
-    family_of = lru_cache(maxsize=256)(family_of)
+    message: Message
+    number: int
+    side: Side
+    differs: Difference
 
-    def is_home(origin: Origin | None) -> bool:
-        if origin is None or origin.dialect != dialect or origin.provider != provider or origin.endpoint != endpoint:
-            return False
-        return family_of(origin.model) == family
-
-    return is_home
+    @property
+    def keeps_state(self) -> bool:
+        """Whether state goes back with it: it came from this very target, and is said as its own."""
+        return self.side == "assistant" and not self.differs
 
 
-def withhold(message: Message, path: str, side: Side, losses: LossLog, *, is_home: bool) -> None:
+def withhold(message: Message, path: str, side: Side, scope: TurnScope, losses: LossLog) -> None:
     """Tell of state that stays behind, beside content that goes along; of nothing where it goes back too."""
-    where = _where(message.origin)
-    if not is_home:
-        reason = f"its state goes back only to where it came from, {where}"
+    differs = scope.differs_by(message.origin)
+    if differs:
+        reason = f"its state {_comes_back(message.origin, differs, scope)}"
         losses.add("withheld", reason, message=message, path=path)
     elif side != "assistant":
-        reason = f"the state of {where} goes back only in the assistant's turn"
+        reason = f"the state of {_maker(message.origin)} goes back only in the assistant's turn"
         losses.add("withheld", reason, message=message, path=path)
 
 
-def goes_back(part: OpaquePart, message: Message, side: Side, scope: TurnScope, *, is_home: bool) -> bool:
+def _maker(origin: Origin | None) -> str:
+    return "" if origin is None else f"{origin.provider} {origin.dialect} {origin.model}".strip()
+
+
+def _comes_back(origin: Origin | None, differs: Difference, scope: TurnScope) -> str:
+    """Where something goes back to, and what is another here."""
+    if origin is None:
+        return "goes back only to where it came from, which its message does not say"
+    was, now = getattr(origin, differs), getattr(scope.target, differs)
+    where = f"goes back only to where it came from, {_maker(origin)}"
+    return f"{where}; the {differs} was {was!r}, and is {now!r}"
+
+
+def goes_back(part: OpaquePart, message: Message, side: Side, scope: TurnScope) -> bool:
     """Whether a provider's own block returns to its maker: in its dialect, and from a message of no other origin."""
-    takes = "opaque" in scope.tables.roles.native.get(side, ())
-    return takes and part.dialect == scope.target.dialect and (is_home or message.origin is None)
+    if "opaque" not in scope.tables.roles.native.get(side, ()) or part.dialect != scope.target.dialect:
+        return False
+    return message.origin is None or not scope.differs_by(message.origin)
 
 
 class _Medium(NamedTuple):
@@ -121,121 +131,100 @@ class PartFilter:
         """Why a side does not take a medium; None where it does."""
 
     def take(
-        self, message: Message, parts: Sequence[Part], side: Side, is_home: bool, omitted: Collection[int] = ()
+        self, message: Message, parts: Sequence[Part], side: Side, differs: Difference, omitted: Collection[int] = ()
     ) -> Taken:
-        """Those of a message's parts that this side of the wire takes, in order; `is_home` if they came from there."""
-        keeps = is_home and side == "assistant"
+        """Those of the parts that this side of the wire takes, in order; `differs` is said of its maker."""
+        keeps = side == "assistant" and not differs
         pieces: list[KnownPart] = []
         for index, part in enumerate(parts):
             if type(part) is TextPart and part.text and not part.citations and (keeps or part.state_json is None):
-                if len(parts) == 1:
-                    return (part,)
-                pieces.append(part)
+                pieces.append(part)  # as nearly all are
             elif index not in omitted:
-                pieces += self._take_part(part, message, index, side, is_home)
+                pieces += _TAKERS[part.kind](self, part, At(message, index, side, differs))
         return tuple(pieces)
 
-    def _take_part(self, part: Part, message: Message, index: int, side: Side, is_home: bool) -> Taken:
-        if part.kind == "media":
-            return self._take_media(part, message, index, side, is_home)
-        if isinstance(part, ReasoningPart | OpaquePart):
-            return self._take_bound(part, message, index, side, is_home)
-        if part.kind == "text":
-            return self._take_text(part, message, index, side, is_home)
-        if part.kind == "refusal":
-            return self._take_refusal(part, message, index, side, is_home)
-        return self._leave_out(part, message, index)
-
-    def _lose(self, kind: LossKind, reason: str, message: Message, index: int, within: str = "") -> None:
-        self._losses.add(kind, reason, message=message, path=f"parts[{index}]{within}")
-
-    def _withhold(self, part: Stateful, message: Message, index: int, side: Side, is_home: bool) -> None:
-        if part.state_json is not None:
-            withhold(message, f"parts[{index}].state", side, self._losses, is_home=is_home)
-
-    def _leave_out(self, part: UnknownPart, message: Message, index: int) -> Taken:
-        said = part.document
-        if said["kind"] != "media":
-            reason = f"parts of the kind {said['kind']!r} are unknown to this version"
-        elif said.get("modality") not in get_args(Modality):
-            reason = f"media of the modality {said.get('modality')!r} are unknown to this version"
-        else:
-            reason = f"URLs of the scheme {scheme_of(str(said.get('url')))!r} are unknown to this version"
-        self._lose("dropped", reason, message, index)
+    def _lose(self, kind: LossKind, reason: str, at: At, within: str = "") -> Taken:
+        self._losses.add(kind, reason, message=at.message, path=f"parts[{at.number}]{within}")
         return ()
 
-    def _take_text(self, part: TextPart, message: Message, index: int, side: Side, is_home: bool) -> Taken:
-        keeps = is_home and side == "assistant"
-        if not part.text and not (keeps and part.state_json is not None):
-            self._lose("dropped", "the text is empty", message, index)
-            return ()
-        if part.citations and not (keeps and self._scope.tables.roles.citations == "native"):
-            reason = "a request of this dialect has no place for these citations"
-            self._lose("dropped", reason, message, index, ".citations")
-        self._withhold(part, message, index, side, is_home)
+    def _withhold(self, part: Stateful, at: At) -> None:
+        if part.state_json is not None:
+            withhold(at.message, f"parts[{at.number}].state", at.side, self._scope, self._losses)
+
+    def _leave_out(self, part: UnknownPart, at: At) -> Taken:
+        said = part.document
+        if said["kind"] != "media":
+            what = f"parts of the kind {said['kind']!r}"
+        elif said.get("modality") not in get_args(Modality):
+            what = f"media of the modality {said.get('modality')!r}"
+        else:
+            what = f"URLs of the scheme {scheme_of(str(said.get('url')))!r}"
+        return self._lose("dropped", f"{what} are unknown to this version", at)
+
+    def _take_text(self, part: TextPart, at: At) -> Taken:
+        if not part.text and not (at.keeps_state and part.state_json is not None):
+            return self._lose("dropped", "the text is empty", at)
+        if part.citations and not (at.keeps_state and self._scope.tables.roles.citations == "native"):
+            self._lose("dropped", "a request of this dialect has no place for these citations", at, ".citations")
+        self._withhold(part, at)
         return (part,)
 
-    def _take_refusal(self, part: RefusalPart, message: Message, index: int, side: Side, is_home: bool) -> Taken:
+    def _take_refusal(self, part: RefusalPart, at: At) -> Taken:
         if not part.text:
-            self._lose("dropped", "the refusal is empty", message, index)
-            return ()
-        self._withhold(part, message, index, side, is_home)
-        if "refusal" in self._scope.tables.roles.native.get(side, ()):
+            return self._lose("dropped", "the refusal is empty", at)
+        self._withhold(part, at)
+        if "refusal" in self._scope.tables.roles.native.get(at.side, ()):
             return (part,)
-        self._lose("downgraded", "the refusal renders as text", message, index)
+        self._lose("downgraded", "the refusal renders as text", at)
         return (TextPart(text=part.text),)
 
-    def _take_bound(
-        self, part: ReasoningPart | OpaquePart, message: Message, index: int, side: Side, is_home: bool
-    ) -> Taken:
-        scope, kind, takes_text = self._scope, part.kind, self._scope.tables.roles.reasoning == "any"
-        if kind not in scope.tables.roles.native.get(side, ()):
-            reason = f"{scope.target.dialect} takes no {kind} part from the {side} side"
+    def _take_bound(self, part: ReasoningPart | OpaquePart, at: At) -> Taken:
+        scope, kind, origin = self._scope, part.kind, at.message.origin
+        takes_text = scope.tables.roles.reasoning == "any"
+        if kind not in scope.tables.roles.native.get(at.side, ()):
+            reason = f"{scope.target.dialect} takes no {kind} part from the {at.side} side"
         elif part.kind == "opaque" and part.dialect != scope.target.dialect:
             reason = f"the block is {part.dialect}'s own and goes back only there"
-        elif not is_home and (kind == "reasoning" or message.origin is not None):
-            reason = f"it goes back only to where it came from, {_where(message.origin)}"
+        elif at.differs and (kind == "reasoning" or origin is not None):
+            reason = f"it {_comes_back(origin, at.differs, scope)}"
         elif part.kind == "reasoning" and part.state_json is None and not (takes_text and part.text):
             reason = "the reasoning carries no state of its maker" if part.text else "the reasoning is empty"
         else:
             return (part,)
-        self._lose("dropped", reason, message, index)
-        return ()
+        return self._lose("dropped", reason, at)
 
-    def _take_media(self, part: MediaPart, message: Message, index: int, side: Side, is_home: bool) -> Taken:
-        part = _typed(part)
+    def _take_media(self, part: MediaPart, at: At) -> Taken:
+        part, scope = _typed(part), self._scope
         medium = _medium(part)
-        if (side, medium) not in self._refusals:
-            self._refusals[side, medium] = self._refusal_of_media(medium, side)
-        refusal = self._refusals[side, medium]
-        if refusal is None:
-            self._withhold(part, message, index, side, is_home)
-            rule = self._scope.tables.media[side, part.modality]
-            if medium.parameters and not rule.parameters:
-                reason = f"{self._scope.target.dialect} takes no {medium.parameters!r} with the type {medium.mime}"
-                self._lose("dropped", reason, message, index, ".url")
-            if part.vendor_json is not None:
-                taker = self._taker(part.modality, message, index, side)
-                part = with_hints(part, take_hints(part.vendor_json, rule.hints, taker))
-            self.media_count += 1
-            if not self._scope.media_labels:
-                return (part,)
-            hint = f" {part.prompt_hint}" if part.prompt_hint else ""
-            return TextPart(text=f"Media {self.media_count}:{hint}"), part
-        if self._scope.unsupported_media == "drop":
-            self._lose("dropped", refusal, message, index)
-            return ()
-        self._lose("downgraded", f"{refusal}; a placeholder names it", message, index)
-        return (TextPart(text=placeholder(part)),)
+        if (at.side, medium) not in self._refusals:
+            self._refusals[at.side, medium] = self._refusal_of_media(medium, at.side)
+        if refusal := self._refusals[at.side, medium]:
+            if scope.unsupported_media == "drop":
+                return self._lose("dropped", refusal, at)
+            self._lose("downgraded", f"{refusal}; a placeholder names it", at)
+            return (TextPart(text=placeholder(part)),)
+        self._withhold(part, at)
+        rule = scope.tables.media[at.side, part.modality]
+        if medium.parameters and not rule.parameters:
+            reason = f"{scope.target.dialect} takes no {medium.parameters!r} with the type {medium.mime}"
+            self._lose("dropped", reason, at, ".url")
+        if part.vendor_json is not None:
+            part = with_hints(part, take_hints(part.vendor_json, rule.hints, self._taker(part.modality, at)))
+        self.media_count += 1
+        if not scope.media_labels:
+            return (part,)
+        hint = f" {part.prompt_hint}" if part.prompt_hint else ""
+        return TextPart(text=f"Media {self.media_count}:{hint}"), part
 
-    def _taker(self, modality: Modality, message: Message, index: int, side: Side) -> Taker:
-        return Taker(
-            provider=self._scope.target.provider,
-            place=f"parts[{index}] of message {message.id}",
-            wire=f"{self._scope.target.dialect} on the {side} side",
-            kind=modality,
-            lose=lambda path, reason: self._lose("dropped", reason, message, index, path),
+    def _taker(self, modality: Modality, at: At) -> Taker:
+        def lose(path: str, reason: str) -> None:
+            self._lose("dropped", reason, at, path)
+
+        place, wire = (
+            f"parts[{at.number}] of message {at.message.id}",
+            f"{self._scope.target.dialect} on the {at.side} side",
         )
+        return Taker(self._scope.target.provider, place, wire, modality, lose)
 
     def _refusal_of_media(self, medium: _Medium, side: Side) -> str | None:
         scope, modality = self._scope, medium.modality
@@ -263,7 +252,12 @@ def placeholder(part: MediaPart) -> str:
     return f"[{part.modality} not shown{': ' + described if described else ''}{where}]"
 
 
-def _where(origin: Origin | None) -> str:
-    if origin is None:
-        return "which its message does not say"
-    return f"{origin.provider} {origin.dialect} {origin.model}".strip()
+_TAKERS: Mapping[str, Callable[[PartFilter, Any, At], Taken]] = {
+    "text": PartFilter._take_text,
+    "media": PartFilter._take_media,
+    "reasoning": PartFilter._take_bound,
+    "opaque": PartFilter._take_bound,
+    "refusal": PartFilter._take_refusal,
+    "unknown": PartFilter._leave_out,
+}
+"""Kind of a part → what takes it, which is given parts of that kind alone, hence Any."""

@@ -12,13 +12,15 @@ never changes, so that only the two ends need a lock.
 """
 
 import weakref
+from functools import partial
 from threading import Lock
 from typing import NamedTuple
 
 from sabir.base.losses import Loss
-from sabir.contract.tables import Side
+from sabir.contract.scope import new_tuple
+from sabir.contract.tables import Calls, Side
 from sabir.rendering.pairing import Waiting
-from sabir.rendering.turns import Identifiers
+from sabir.rendering.turns import Identifiers, TurnMaker
 from sabir.vocabulary.messages import Message
 
 LEAST_FORK = 16
@@ -28,30 +30,24 @@ LEAST_FORK = 16
 class Boundary(NamedTuple):
     """The state of a rendering between two turns."""
 
-    position: int
+    position: int = 0
     """How many messages the closed prefix has."""
-    offset: int
+    offset: int = 0
     """How many bytes of the messages it rendered to."""
-    losses: int
-    call_ids: int
-    names: int
-    media_count: int
-    waiting: Waiting
-    system: tuple[int, ...]
+    losses: int = 0
+    call_ids: int = 0
+    names: int = 0
+    called: frozenset[str] = frozenset()
+    """Names of the options that were called."""
+    media_count: int = 0
+    waiting: Waiting = Waiting()
+    system: tuple[int, ...] = ()
     """Positions of the messages of the leading system turn, where the dialect hoists it."""
-    last_side: Side | None
+    last_side: Side | None = None
     """The side of the last turn that came to an item."""
 
 
-class Closing(NamedTuple):
-    """What a rendering closed after the boundary that it started from."""
-
-    body: memoryview
-    """All closed turns as JSON, those before that boundary included."""
-    boundaries: list[Boundary]
-    losses: list[Loss]
-    call_ids: Identifiers
-    names: Identifiers
+_START = Boundary()
 
 
 class Prefix:
@@ -59,19 +55,15 @@ class Prefix:
 
     def __init__(self, call_ids: Identifiers, names: Identifiers) -> None:
         self.body = memoryview(b"")
+        """All closed turns as JSON, perhaps with more behind them."""
         self.losses: list[Loss] = []
         self.call_ids = call_ids
         self.names = names
-        self.boundaries = [Boundary(0, 0, 0, 0, len(names), 0, Waiting({}), (), None)]
+        self.boundaries = [_START._replace(names=names.count) if names.count else _START]
         self.closers: list[int] = []
         """The identity of each boundary's closer, but for the start's."""
         self.messages: list[Message] = []
         """Those before the last closer."""
-
-    def holds(self, messages: list[Message], count: int) -> bool:
-        """Whether the first `count` messages are those that this prefix was made of."""
-        # Lists compare by identity first, in one pass; equal messages render to equal bytes.
-        return self.messages[:count] == messages[:count]
 
     def cut(self, number: int) -> "Prefix":
         """A prefix of its own that ends at boundary `number`."""
@@ -90,19 +82,18 @@ class Prefix:
         if memoryview(self.body.obj).nbytes > 2 * kept.nbytes:
             self.body = memoryview(bytes(kept))
 
-    def extend(self, closing: Closing) -> None:
+    def extend(self, body: memoryview, last: Boundary, losses: list[Loss], maker: TurnMaker) -> None:
         """Take what was closed after the last boundary, but for the messages and the boundaries.
 
         What is left of boundaries whose closers are gone makes place for it.
         """
-        start, last = self.boundaries[-1], closing.boundaries[-1]
-        del self.losses[start.losses :]
-        if (len(self.call_ids), len(self.names)) != (start.call_ids, start.names):
+        start = self.boundaries[-1]
+        if (self.call_ids.count, self.names.count) != (start.call_ids, start.names):
             self.call_ids, self.names = self.call_ids.cut(start.call_ids), self.names.cut(start.names)
-        self.body = closing.body
-        self.losses += closing.losses[: last.losses - start.losses]
-        self.call_ids.absorb(closing.call_ids, last.call_ids)
-        self.names.absorb(closing.names, last.names)
+        self.body = body
+        self.losses[start.losses :] = losses[: last.losses - start.losses]
+        self.call_ids.absorb(maker.call_ids, last.call_ids)
+        self.names.absorb(maker.names, last.names)
 
 
 class Found(NamedTuple):
@@ -124,59 +115,71 @@ class _Kept(NamedTuple):
 
 
 class PrefixIndex:
-    """Finds the longest kept prefix of a history; safe to share between threads."""
+    """Finds the longest kept prefix of a history; safe to share between threads.
 
-    def __init__(self) -> None:
+    `calls` says which identifiers the wire takes; `declared` are names that it knows before any call.
+    """
+
+    def __init__(self, calls: Calls, declared: tuple[str, ...] = ()) -> None:
+        self._calls = calls
+        self._declared = declared
         self._lock = Lock()
         self._by_closer: dict[int, _Kept] = {}
         self._owned: dict[int, Prefix] = {}
         """A prefix, by its last closer: what keeps it alive."""
 
-    def find(self, messages: list[Message]) -> Found | None:
-        """The longest kept prefix."""
+    def find(self, messages: list[Message]) -> Found:
+        """The longest kept prefix, or an empty one."""
         by_closer = self._by_closer
-        if not by_closer:
-            return None
         with self._lock:
-            for closer in filter(by_closer.__contains__, map(id, reversed(messages))):
+            for closer in filter(by_closer.__contains__, map(id, reversed(messages if by_closer else ()))):
                 kept = by_closer.get(closer)
                 if kept is None or (prefix := kept.prefix()) is None:
                     continue
                 boundary = prefix.boundaries[kept.number]
                 at = boundary.position
-                if at < len(messages) and id(messages[at]) == closer and prefix.holds(messages, at):
-                    return Found(prefix, kept.number, boundary, prefix.body[: boundary.offset])
-        return None
+                # Lists compare by identity first, in one pass; equal messages render to equal bytes.
+                if at < len(messages) and id(messages[at]) == closer and prefix.messages[:at] == messages[:at]:
+                    return new_tuple(Found, (prefix, kept.number, boundary, prefix.body[: boundary.offset]))
+        names = Identifiers(self._calls.names)
+        for name in self._declared:
+            names.name(name)
+        empty = Prefix(Identifiers(self._calls.ids), names)
+        return new_tuple(Found, (empty, 0, empty.boundaries[0], empty.body))
 
-    def enter(self, found: Found, messages: list[Message], closing: Closing) -> None:
-        """Keep what a rendering closed: beside what it started from, or as a prefix of its own where that went on."""
+    def enter(
+        self,
+        found: Found,
+        messages: list[Message],
+        body: memoryview,
+        boundaries: list[Boundary],
+        losses: list[Loss],
+        maker: TurnMaker,
+    ) -> None:
+        """Keep what a rendering closed: beside what it started from, or as a prefix of its own where that went on.
+
+        `body` is all that is closed; `losses` are those after the start, of which some may not be closed.
+        """
         with self._lock:
-            prefix, start = found.prefix, found.boundary
-            if prefix.boundaries[-1] is not start or not self._is_settled(prefix):
-                if closing.boundaries[-1].position - start.position < LEAST_FORK:
+            prefix, start, last = found.prefix, found.boundary, boundaries[-1]
+            # Until a prefix whose closer is going at this moment has fallen back, nothing owns it.
+            is_settled = not prefix.closers or self._owned.get(prefix.closers[-1]) is prefix
+            if prefix.boundaries[-1] is not start or not is_settled:
+                if last.position - start.position < LEAST_FORK:
                     return
                 prefix = prefix.cut(found.number)
-            prefix.extend(closing)
-            for boundary in closing.boundaries:
-                self._enter_boundary(prefix, messages, boundary)
-            if len(prefix.closers) > len(closing.boundaries):
-                before = prefix.closers[-len(closing.boundaries) - 1]
-                if self._owned.get(before) is prefix:
-                    del self._owned[before]
+            before = prefix.closers[-1] if prefix.closers else 0
+            prefix.extend(body, last, losses, maker)
+            prefix.messages += messages[start.position : last.position]
+            for boundary in boundaries:
+                closer = messages[boundary.position]
+                prefix.boundaries.append(boundary)
+                prefix.closers.append(id(closer))
+                ended = weakref.ref(closer, partial(self._forget, id(closer)))
+                self._by_closer[id(closer)] = new_tuple(_Kept, (ended, weakref.ref(prefix), len(prefix.closers)))
+            if self._owned.get(before) is prefix:
+                del self._owned[before]
             self._owned[prefix.closers[-1]] = prefix
-
-    def _is_settled(self, prefix: Prefix) -> bool:
-        """Whether no closer of it is going at this moment: until it has fallen back, nothing owns it."""
-        return not prefix.closers or self._owned.get(prefix.closers[-1]) is prefix
-
-    def _enter_boundary(self, prefix: Prefix, messages: list[Message], boundary: Boundary) -> None:
-        prefix.messages += messages[len(prefix.messages) : boundary.position]
-        prefix.boundaries.append(boundary)
-        closer = messages[boundary.position]
-        key = id(closer)
-        prefix.closers.append(key)
-        ended = weakref.ref(closer, lambda dead: self._forget(key, dead))
-        self._by_closer[key] = _Kept(ended, weakref.ref(prefix), len(prefix.closers))
 
     def _forget(self, key: int, dead: weakref.ref[Message]) -> None:
         """A closer is gone: its prefix falls back to the last one that lives without it.

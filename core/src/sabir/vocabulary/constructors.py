@@ -99,6 +99,8 @@ def check_messages(given: Sequence[object], start: int) -> None:
 
 def listed(messages: object) -> list[Any]:  # what callers pass by mistake holds anything
     """A list of what a call was given, of which nothing but that is known; Misnamed for what is no conversation."""
+    if type(messages) is list:  # as nearly all are
+        return messages.copy()
     if isinstance(messages, str):
         return [user(messages)]
     if isinstance(messages, Message):

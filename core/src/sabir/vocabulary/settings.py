@@ -201,8 +201,8 @@ class Settings(Frozen):
 
     def laid_over(self, defaults: "Settings") -> "Settings":
         """These settings where they are set, the defaults elsewhere."""
-        if not self.model_fields_set or not defaults.model_fields_set:
-            return self if self.model_fields_set else defaults
+        if not self.__pydantic_fields_set__ or not defaults.__pydantic_fields_set__:
+            return self if self.__pydantic_fields_set__ else defaults
         fields = type(self).model_fields
         merged: dict[str, Any] = {}
         for layer in (defaults, self):

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from sabir import Target
 from sabir.authoring import (
     FRAMES,
     Calls,
@@ -24,6 +23,7 @@ from sabir.authoring import (
     Roles,
     Side,
     Tables,
+    TurnScope,
     read_count,
 )
 
@@ -96,7 +96,7 @@ def family(model: str) -> str:
     return _SNAPSHOT.sub("", _CLOUD_NAME.sub("", model))
 
 
-def encode_count(body: Mapping[str, JSONValue], target: Target) -> tuple[str, Mapping[str, JSONValue]]:
+def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
     """The vendor's own count, of what it takes of a request."""
     return f"{PATH}/count_tokens", {name: value for name, value in body.items() if name in COUNTED}
 

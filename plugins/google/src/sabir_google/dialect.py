@@ -13,14 +13,25 @@ from typing import get_args
 from urllib.parse import quote, unquote
 
 from sabir import Target
-from sabir.authoring import Calls, Dialect, IdentifierRule, JSONValue, MediaRule, Modality, Roles, Tables, read_count
+from sabir.authoring import (
+    Calls,
+    Dialect,
+    IdentifierRule,
+    JSONValue,
+    MediaRule,
+    Modality,
+    Roles,
+    Tables,
+    TurnScope,
+    read_count,
+)
 
 from sabir_google.decode import NAME, decode
 from sabir_google.encode import encode_turn
 from sabir_google.errors import decode_error
 from sabir_google.history import decode_history
 from sabir_google.request import encode_request
-from sabir_google.services import VERTEX_URL
+from sabir_google.services import VERTEX
 from sabir_google.settings import MEDIA_HINTS, OptionHints
 from sabir_google.stream import GenerateContentDecoder
 
@@ -34,7 +45,6 @@ DOCUMENTS = r"application/(pdf|json|xml|rtf)|text/.+"
 """…/document-processing; of other documents than PDF only the text is read."""
 _ANSWERS = r"image/(png|jpe?g|webp)"
 """MIME types of the images that a function response may hold. https://ai.google.dev/gemini-api/docs/function-calling"""
-_PAPERS = r"application/pdf|text/plain"
 
 
 def _rule(modality: Modality, mimes: str) -> MediaRule:
@@ -59,7 +69,7 @@ TABLES = Tables(
         ("user", "video"): _rule("video", VIDEOS),
         ("user", "document"): _rule("document", DOCUMENTS),
         ("results", "image"): _rule("image", _ANSWERS),
-        ("results", "document"): _rule("document", _PAPERS),
+        ("results", "document"): _rule("document", r"application/pdf|text/plain"),
         **{("assistant", modality): MediaRule(data="", parameters=True) for modality in get_args(Modality)},
     },
     CALLS,
@@ -91,17 +101,15 @@ def stream_path(target: Target) -> str:
 
 def family(model: str) -> str:
     """The model without its folder, and without what names one release of it."""
-    found = _MODEL.match(model)
-    return found[1] if found else model
+    return _MODEL.sub(r"\1", model)
 
 
-def encode_count(body: Mapping[str, JSONValue], target: Target) -> tuple[str, Mapping[str, JSONValue]]:
+def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
     """The vendor's own count of the whole request, with the model, which is in its path elsewhere."""
-    path = model_path(target)
-    if target.endpoint == VERTEX_URL:
+    path = model_path(scope.target)
+    if VERTEX in scope.quirks:
         return f"{path}:countTokens", {name: value for name, value in body.items() if name in _COUNTED}
-    whole = {"model": unquote(path).removeprefix("/v1beta/"), **body}
-    return f"{path}:countTokens", {"generateContentRequest": whole}
+    return f"{path}:countTokens", {"generateContentRequest": {"model": unquote(path).removeprefix("/v1beta/"), **body}}
 
 
 GENERATE_CONTENT = Dialect(

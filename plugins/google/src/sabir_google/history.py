@@ -112,11 +112,11 @@ class _Reader:
                 expect_name(fields(part["functionCall"]).get("name"), f"{path}.parts[{index}].functionCall.name")
             block = part_block(part, self.history.scope)
             if isinstance(block, OptionCallPayload):
-                builder.add_call(block)
+                builder.add(block)
                 call = fields(part["functionCall"])
                 self.waiting.append((text(call.get("id")), text(call.get("name")), block.invocation_id))
             else:
-                builder.add_part(block)
+                builder.add(block)
         messages = builder.messages(self.history.origin)
         if not messages:
             self.history.lose("dropped", path, "the message is empty")

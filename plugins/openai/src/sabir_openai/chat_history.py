@@ -140,11 +140,11 @@ class _Messages:
         builder = ReplyBuilder(self.history.scope)
         sound = self._sound(left)
         for block in (each for _, each in placed if not isinstance(each, OptionCallPayload)):
-            builder.add_part(block)
+            builder.add(block)
         if sound is not None:
-            builder.add_part(sound)
+            builder.add(sound)
         for payload in (each for _, each in placed if isinstance(each, OptionCallPayload)):
-            builder.add_call(payload)
+            builder.add(payload)
         said = builder.messages(self.history.origin)
         self.history.extend(said)
         self.history.lose_unknown(left, (), path, _NO_PLACE)

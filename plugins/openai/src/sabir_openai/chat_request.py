@@ -12,9 +12,7 @@ from sabir.authoring import (
     IdentifierRule,
     JSONValue,
     RequestScope,
-    derive,
     hints_of,
-    is_valid,
     not_offered,
     read_vendor,
     refuse_setting,
@@ -160,7 +158,7 @@ def _format(scope: RequestScope) -> dict[str, Any]:
     tell_changes(strict, path, scope)
     for reason in () if strict.strict else strict.reasons:
         scope.losses.add("downgraded", f"replies may miss the schema, for it cannot be strict: {reason}", path=path)
-    name = wanted.name if is_valid(wanted.name, FORMAT_NAMES) else derive(wanted.name, FORMAT_NAMES)
+    name = FORMAT_NAMES.fitted(wanted.name)
     if name != wanted.name:
         scope.losses.add("rewritten", f"the wire takes {name!r} for {wanted.name!r}", path=f"{path}.name")
     schema: dict[str, Any] = {"name": name, "schema": strict.schema, "strict": strict.strict}

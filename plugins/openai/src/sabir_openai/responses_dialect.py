@@ -10,8 +10,7 @@ import re
 from collections.abc import Mapping
 from functools import partial
 
-from sabir import Target
-from sabir.authoring import Calls, Dialect, IdentifierRule, JSONValue, MediaRule, Roles, Tables, read_count
+from sabir.authoring import Calls, Dialect, IdentifierRule, JSONValue, MediaRule, Roles, Tables, TurnScope, read_count
 
 from sabir_openai.errors import decode_error
 from sabir_openai.media import IMAGES
@@ -60,7 +59,7 @@ def family(model: str) -> str:
     return _SNAPSHOT.sub("", model)
 
 
-def encode_count(body: Mapping[str, JSONValue], target: Target) -> tuple[str, Mapping[str, JSONValue]]:
+def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
     """The vendor's own count, of what it takes of a request."""
     return f"{PATH}/input_tokens", {name: value for name, value in body.items() if name in COUNTED}
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sabir import ResponseFormat
-from sabir.authoring import JSONValue, RequestScope, derive, is_valid, read_vendor
+from sabir.authoring import JSONValue, RequestScope, read_vendor
 from sabir.errors import SettingsInvalid
 
 from sabir_openai.chat_request import FORMAT_NAMES, encode_choice, encode_options, take, tell_changes
@@ -74,7 +74,7 @@ def _format(scope: RequestScope) -> dict[str, Any]:
     tell_changes(found, path, scope)
     for reason in () if found.strict else found.reasons:
         scope.losses.add("downgraded", f"the schema cannot be strict, so that replies may miss it: {reason}", path=path)
-    name = wanted.name if is_valid(wanted.name, FORMAT_NAMES) else derive(wanted.name, FORMAT_NAMES)
+    name = FORMAT_NAMES.fitted(wanted.name)
     if name != wanted.name:
         scope.losses.add("rewritten", f"the wire takes {name!r} for {wanted.name!r}", path=f"{path}.name")
     schema = {"type": "json_schema", "name": name, "schema": found.schema, "strict": found.strict}

@@ -219,7 +219,7 @@ class RequestCases(Suite):
         if subject.dialect.encode_count is None:
             subject.grade("count_tokens", REFUSED, what="the dialect has no encode_count")
             return
-        path, body = subject.dialect.encode_count(rendering.body, subject.target)
+        path, body = subject.dialect.encode_count(rendering.body, subject.renderer().scope)
         expect(path.startswith("/"), f"encode_count gives the path {path!r}; expected one such as '/count'")
         asked_for = json.loads(encode_json(body))
         is_held = "the kit's book" in json.dumps(asked_for)

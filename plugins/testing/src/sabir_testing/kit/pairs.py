@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sabir import Message, Rendering
-from sabir.authoring import Tables
-from sabir.rendering.pairing import Block, Pairing, Waiting
+from sabir.authoring import TurnScope, pair
 from sabir.rendering.turns import Identifiers
 
 from sabir_testing.histories.marks import Marked, Place, messages, places
@@ -27,19 +26,15 @@ class Exchange:
     """Every message of that turn, and the results."""
 
 
-def exchanges_of(history: Sequence[Message], tables: Tables, speaks_as: str) -> list[Exchange]:
-    """The pairs of a history that are to be rendered, turn by turn."""
-    blocks: list[Block] = []
-    pairing = Pairing(history, tables, speaks_as, Waiting({}), lambda part, message, side: False)
-    for closed in pairing.closings(0):
-        blocks += closed.blocks
-    blocks += pairing.finish()[0]
-    return [_exchange(block) for block in blocks if block.answers]
-
-
-def _exchange(block: Block) -> Exchange:
-    pairs = tuple((at, block.answers[at]) for at in block.positions if at in block.answers)
-    return Exchange(pairs, frozenset((*block.positions, *block.answers.values())))
+def exchanges_of(history: Sequence[Message], scope: TurnScope) -> list[Exchange]:
+    """The pairs of a history that are to be rendered, turn by turn; without calls that an error answers."""
+    found = []
+    for block in pair(history, scope).blocks:
+        pairs = [(at, block.answers.get(at)) for at in block.positions]
+        whole = tuple((call, result) for call, result in pairs if result is not None)
+        if whole:
+            found.append(Exchange(whole, frozenset((*block.positions, *(result for _, result in whole)))))
+    return found
 
 
 def is_before(one: Place, other: Place) -> bool | None:
@@ -52,7 +47,7 @@ def check_pairs(subject: Subject, marked: Sequence[Marked], rendering: Rendering
     """Broken unless each pair is in the request whole, calls first, with nobody else's words between."""
     history = messages(marked)
     where = places(subject.items(rendering))
-    for exchange in exchanges_of(history, subject.tables, subject.adapter.speaks_as):
+    for exchange in exchanges_of(history, subject.renderer().scope):
         fault = _fault(marked, exchange, where)
         if fault:
             raise Broken(fault, history=history, rendering=rendering)
@@ -105,7 +100,7 @@ def check_ids(subject: Subject, marked: Sequence[Marked], rendering: Rendering) 
     for at, beside in _alone(subject.items(rendering), owners):
         shown.setdefault(at, set()).update(beside)
     ids = Identifiers(subject.tables.calls.ids)
-    for exchange in exchanges_of(history, subject.tables, subject.adapter.speaks_as):
+    for exchange in exchanges_of(history, subject.renderer().scope):
         for call, result in exchange.pairs:
             given = _invocation_id(history[call])
             wire_id = ids.fresh(given)

@@ -10,8 +10,7 @@ names are left out, ids and names that a rule does not take are rewritten, each 
 from collections.abc import Mapping
 from functools import partial
 
-from sabir import Target
-from sabir.authoring import Calls, Dialect, IdentifierRule, JSONValue, MediaRule, Roles, Tables, read_count
+from sabir.authoring import Calls, Dialect, IdentifierRule, JSONValue, MediaRule, Roles, Tables, TurnScope, read_count
 
 from sabir_acme.decode import decode
 from sabir_acme.encode import encode_request, encode_turn
@@ -44,7 +43,7 @@ def family(model: str) -> str:
     return model.partition("-")[0]
 
 
-def encode_count(body: Mapping[str, JSONValue], target: Target) -> tuple[str, Mapping[str, JSONValue]]:
+def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
     """Where and how the vendor counts a request's tokens; leave it out where it cannot."""
     return "/count", body
 

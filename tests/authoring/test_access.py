@@ -1,13 +1,14 @@
-"""Endpoints without secrets, keys that are asked for late, one async client for each event loop (UP-25)."""
+"""Endpoints without secrets, one async client for each event loop (UP-25)."""
 
 import asyncio
 import gc
 import os
 import threading
 import weakref
+from fractions import Fraction
 
 import pytest
-from sabir.authoring.access import Clients, KeySource, checked_client, first_variable, read_endpoint, url_of_client
+from sabir.authoring.access import Clients, check_client, read_endpoint, url_of_client
 from sabir.contract.provider import Access
 from sabir.errors import SettingsInvalid
 from sabir_testing.loopback import PATIENCE
@@ -24,33 +25,6 @@ from sabir_testing.loopback import PATIENCE
 def test_an_endpoint_is_its_url_without_secrets(url: str, endpoint: str) -> None:
     """It is recorded in the origin of every message."""
     assert read_endpoint("acme", Access(), url) == endpoint
-
-
-def test_the_first_variable_that_holds_something_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the order of the vendor's own SDK; an empty one counts as unset."""
-    monkeypatch.setenv("ACME_FIRST", "")
-    monkeypatch.setenv("ACME_SECOND", "two")
-
-    assert first_variable(["ACME_NONE", "ACME_FIRST", "ACME_SECOND"]) == "two"
-    assert first_variable(["ACME_NONE"]) is None
-    assert KeySource("acme", None, ["ACME_FIRST", "ACME_SECOND"]).read() == "two"
-
-
-def test_a_variable_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection keeps its key, whatever becomes of the environment."""
-    monkeypatch.setenv("ACME_KEY", "old")
-    source = KeySource("acme", None, ["ACME_KEY"])
-    before = source.read()
-    monkeypatch.setenv("ACME_KEY", "new")
-
-    assert (before, source.read()) == ("old", "old")
-
-
-def test_a_provider_without_variables_needs_a_key_only_if_one_is_given() -> None:
-    """A server of one's own asks for none."""
-    assert not KeySource("acme", None, []).is_needed
-    assert KeySource("acme", "key", []).is_needed
-    assert KeySource("acme", None, ["ACME_KEY"]).is_needed
 
 
 class Client:
@@ -180,9 +154,11 @@ def test_a_forked_child_begins_with_no_client_and_no_lock(clients: Clients[Clien
 
 def test_a_client_of_another_class_is_refused_with_the_remedy() -> None:
     """A waiting client given to `await` would block the loop, or fail later and less clearly."""
-    assert checked_client(1, int, "acme", "give a number") == 1
-    with pytest.raises(SettingsInvalid, match=r"^client= of acme is of type str; give a number$"):
-        checked_client("1", int, "acme", "give a number")
+    check_client(Fraction(1), "fractions.Fraction", "acme", "give a number")
+    check_client(True, "builtins.int", "acme", "give a number")
+    for other in ("decimal.Fraction", "fractions.Decimal", "fraction.Fraction"):
+        with pytest.raises(SettingsInvalid, match=r"^client= of acme is of type Fraction; give a number$"):
+            check_client(Fraction(1), other, "acme", "give a number")
 
 
 def test_what_says_no_url_is_no_client() -> None:

@@ -1,11 +1,18 @@
 """Statuses, waiting times, error bodies of many shapes, and what HTTP clients raise."""
 
+import decimal
+import json
 import ssl
 from typing import Any
 
 import pytest
-from sabir.authoring.failures import failure_of, kind_of_status, read_failure, retry_after, translate_raised
+from sabir import errors
+from sabir.authoring.failures import ErrorTable, by_codes, by_status, by_words, failure_of, kind_of_status, retry_after
+from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, ConnectionFailed, InvalidRequest, Overloaded, RateLimited, ServerFailed
+from sabir.vocabulary.target import Target
+
+TABLE = ErrorTable()
 
 
 @pytest.mark.parametrize(
@@ -55,18 +62,72 @@ def test_error_bodies_have_many_shapes(body: Any, message: str, status: int | No
 
 def test_a_page_of_html_is_not_shown() -> None:
     """A proxy's page says nothing; other text is what it says."""
-    assert read_failure(b" <!doctype html>").message == "a page of HTML"
-    assert read_failure(b"upstream gone").message == "upstream gone"
+    said = [str(TABLE.decode(500, {}, body, "acme")) for body in (b" <!doctype html>", b"upstream gone")]
+    assert said == ["acme answered 500: a page of HTML", "acme answered 500: upstream gone"]
 
 
 def test_what_may_show_a_secret_is_not_told() -> None:
     """A header that cannot be sent may hold the key; of other errors the words are told."""
     secret = UnicodeEncodeError("ascii", "Bearer sk-ü", 10, 11, "no ASCII")
-    silent, told = translate_raised(secret, "acme"), translate_raised(ssl.SSLError("old certificate"), "acme")
+    silent, told = TABLE.translate(secret, "acme"), TABLE.translate(ssl.SSLError("old certificate"), "acme")
 
     assert isinstance(silent, InvalidRequest)
     assert "ü" not in str(silent)
     assert "no ASCII" not in str(silent)
     assert isinstance(told, ConnectionFailed)
     assert "old certificate" in str(told)
-    assert translate_raised(KeyError("x"), "acme") is None
+    assert TABLE.translate(KeyError("x"), "acme") is None
+
+
+RULES = (
+    by_words((r"too many", errors.ContextTooLong), at=(400, None)),
+    by_codes({"Slow_Down": errors.RateLimited, "*_spent": errors.QuotaExceeded}),
+    by_status({401: errors.AuthenticationFailed}),
+    by_words((r"model", errors.ModelNotFound)),
+    lambda found, status: errors.Unavailable if found.body.get("again") else None,
+    by_codes({"vague": errors.InvalidRequest}, at=(None,)),
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (400, {"message": "Too many", "code": "slow_down"}, errors.ContextTooLong),
+        (429, {"message": "Too many", "code": "SLOW_DOWN"}, RateLimited),
+        (400, {"type": "slow_down"}, RateLimited),
+        (400, {"code": "a_b_spent", "type": "slow_down"}, errors.QuotaExceeded),
+        (401, {"message": "no model"}, errors.AuthenticationFailed),
+        (400, {"message": "no model"}, errors.ModelNotFound),
+        (400, {"again": True}, errors.Unavailable),
+        (500, {"code": "vague"}, ServerFailed),
+        (None, {"code": "vague"}, InvalidRequest),
+        (None, {"code": "unknown"}, ServerFailed),
+        (None, {"code": 429}, RateLimited),
+    ],
+)
+def test_the_first_rule_that_knows_a_failure_counts(status: int | None, error: Any, kind: type[CallError]) -> None:
+    """Codes and words whatever their case, at the statuses where they count. Where none knows it, the status says."""
+    table = ErrorTable(rules=RULES, wait=lambda found: 7.0 if "again" in found.body else None)
+    if status is None:
+        made = table.report(error, DecodeScope(target=Target(provider="acme", dialect="acme.x"), request_id="r-1"))
+    else:
+        made = table.decode(status, {"retry-after": "2"}, json.dumps({"error": error}).encode(), "acme")
+
+    assert (type(made), made.provider) == (kind, "acme")
+    assert made.request_id == ("r-1" if status is None else None)
+    assert made.retry_after == (None if status is None else 7.0 if "again" in error else 2.0)
+
+
+def test_errors_of_an_sdk_are_told_by_their_names() -> None:
+    """A row of the vendor's own says what they are; one without a class says that they are not the wire's."""
+    table = ErrorTable(
+        modules=("decimal",),
+        raised=(
+            ("DivisionByZero", None, ""),
+            ("DecimalException", RateLimited, "waits"),
+        ),
+    )
+    found = table.translate(decimal.InvalidOperation("soon"), "acme")
+
+    assert (type(found), str(found)) == (RateLimited, "acme waits (InvalidOperation: soon)")
+    assert table.translate(decimal.DivisionByZero("x"), "acme") is None

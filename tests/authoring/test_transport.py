@@ -6,12 +6,14 @@ The SDK is an HTTP client with a header of its own, which posts what nobody is t
 import asyncio
 import gc
 import threading
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import httpx2
 import pytest
-from sabir.authoring.access import KeySource
+from sabir.authoring.credentials import KeySource
+from sabir.authoring.failures import ErrorTable
 from sabir.authoring.transport import Kept, Library, OwnConnection, keep, kept, send
 from sabir.contract.provider import WireRequest
 from sabir.errors import ProviderBroken
@@ -25,7 +27,7 @@ class Connection(OwnConnection[httpx2.Client, httpx2.AsyncClient]):
     """Over an SDK whose clients are HTTP clients; it says how often it was asked, and what sends."""
 
     def __init__(self, url: str, key: Any = "k") -> None:
-        super().__init__(KeySource("acme", key, ()))
+        super().__init__("acme", ErrorTable(), KeySource("acme", key))
         self.url = url
         self.asked: list[WireRequest] = []
         self.senders: list[Any] = []
@@ -40,12 +42,12 @@ class Connection(OwnConnection[httpx2.Client, httpx2.AsyncClient]):
             self.senders.append(client)
         return client
 
-    def make_sync(self, key: str, http_client: httpx2.Client) -> httpx2.Client:
-        http_client.headers["authorization"] = f"Bearer {key}"
+    def make_sync(self, keys: Mapping[str, str], http_client: httpx2.Client) -> httpx2.Client:
+        http_client.headers["authorization"] = f"Bearer {keys['api_key']}"
         return http_client
 
-    def make(self, key: str, http_client: httpx2.AsyncClient) -> httpx2.AsyncClient:
-        http_client.headers["authorization"] = f"Bearer {key}"
+    def make(self, keys: Mapping[str, str], http_client: httpx2.AsyncClient) -> httpx2.AsyncClient:
+        http_client.headers["authorization"] = f"Bearer {keys['api_key']}"
         return http_client
 
     def ask_sync(self, client: httpx2.Client, request: WireRequest) -> object:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import sabir
 from sabir.authoring.inprocess import InProcessConnection, Served
-from sabir.contract.provider import Access, WireRequest
+from sabir.contract.provider import Access, Credential, WireRequest
 from sabir_cli.main import main
 from sabir_echo.plugin import Echo, serve
 
@@ -29,7 +29,7 @@ class Relay(Echo):
     """A gateway: it speaks echo's dialect under a name of its own, wants a key, and keeps what it was sent."""
 
     name = "relay"
-    key_variables = ("RELAY_API_KEY",)
+    credentials = (Credential(variables=("RELAY_API_KEY",)),)
 
     def __init__(self) -> None:
         self.requests: list[Any] = []

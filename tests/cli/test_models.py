@@ -26,6 +26,20 @@ def test_json_holds_every_row_of_every_provider(command: Command) -> None:
     assert len([row for row in rows if row["provider"] == "openai"]) == len(sabir.models("openai"))
 
 
+def test_an_authors_facts_are_shown_where_there_are_any(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    """In a column of their own, which no other table has."""
+    row = sabir.ModelInfo(prefix="large", facts={"released": "2026-05", "tiers": [1]})
+    monkeypatch.setattr(relay, "models", lambda: (row,))
+
+    lines = command("models", "relay")[0].splitlines()
+    assert "facts" in lines[0] and max(map(len, lines)) <= 80
+    assert 'released="2026-05"' in "".join(lines)
+    assert json.loads(command("models", "relay", "--json")[0])[0]["facts"] == {"released": "2026-05", "tiers": [1]}
+    assert "facts" not in command("models", "openai")[0].splitlines()[0]
+
+
 def test_a_provider_without_known_models_is_named(
     relay: Relay, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:

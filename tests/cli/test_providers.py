@@ -1,10 +1,12 @@
 """`sabir providers`: state, package, dialects, keys, and what the dialects carry."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 import sabir
+from sabir.contract.provider import Credential, Profile
 
 from tests.cli.conftest import Command, Relay
 
@@ -37,6 +39,27 @@ def test_a_key_is_named_and_never_shown(monkeypatch: pytest.MonkeyPatch, command
     assert document["relay"]["key_variables"] == {"RELAY_API_KEY": "set"}
     assert document["openai"]["key_variables"]["OPENAI_API_KEY"] == "not set"
     assert SECRET not in out + json.dumps(document)
+
+
+def test_credentials_tell_whence_they_come(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: Command
+) -> None:
+    """Of each value the variable, or the file and its profile; of one that is missing, all that was looked at."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    profile = Profile(file="~/relay.toml", variable="RELAY_PROFILE")
+    names = {"key_id": "RELAY_KEY_ID", "secret": "RELAY_SECRET"}
+    monkeypatch.setattr(
+        Relay,
+        "credentials",
+        [Credential(name=name, variables=(each,), profile=profile) for name, each in names.items()],
+    )
+    assert "no RELAY_KEY_ID" in command("providers")[0]
+    (tmp_path / "relay.toml").write_text(f'[default]\nkey_id = "id"\nsecret = "{SECRET}"\n', "utf-8")
+
+    lines, found = command("providers")[0].splitlines(), documents(command)["relay"]["credentials"]
+    whence = "~/relay.toml [default]"
+    assert any(line.startswith("relay ") and "~/relay.toml" in line for line in lines) and max(map(len, lines)) <= 80
+    assert found == {name: {"found": whence, "looked": [each, whence]} for name, each in names.items()}
 
 
 @pytest.mark.usefixtures("relay")

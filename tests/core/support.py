@@ -20,7 +20,7 @@ import httpx2
 from sabir.base.values import FrozenDict, JSONValue
 from sabir.contract.dialect import DecodedHistory, Dialect
 from sabir.contract.framing import ServerEvent
-from sabir.contract.provider import Access, WireRequest
+from sabir.contract.provider import Access, Credential, WireRequest
 from sabir.contract.scope import DecodeScope, Entry, LossLog, RequestScope, Turn, TurnScope
 from sabir.contract.tables import Tables
 from sabir.errors import (
@@ -363,7 +363,8 @@ class Tiny:
     name = "tiny"
     api_version = 1
     dialects: tuple[str, ...] = ("talk",)
-    key_variables: tuple[str, ...] = ("TINY_KEY",)
+    credentials = (Credential(variables=("TINY_KEY",)),)
+    request_ids = ("x-request-id", "request-id")
 
     def __init__(self, *, key: str | None = "tiny-secret", counts: bool = False) -> None:
         self._key = key

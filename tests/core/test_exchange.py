@@ -61,10 +61,11 @@ REQUEST = WireRequest("/talk", b"{}")
 ONCE = RetryPolicy(attempts=1)
 DIALECT = TinyDialect()
 Drive = Callable[[Script[Any], Scripted], Any]
+REQUEST_IDS = ("x-request-id", "request-id")
 
 
 def exchange(dialect: TinyDialect = DIALECT, retries: RetryPolicy = ONCE, losses: tuple[Loss, ...] = ()) -> Exchange:
-    return Exchange(REQUEST, dialect, SCOPE, retries, losses)
+    return Exchange(REQUEST, dialect, SCOPE, retries, losses, request_ids=REQUEST_IDS)
 
 
 def run_sync(script: Script[Any], connection: Scripted) -> Any:
@@ -324,7 +325,7 @@ def test_a_failure_to_close_does_not_lose_the_reply(run: Drive, monkeypatch: pyt
 
 
 def test_the_scope_of_the_decoding_knows_the_request_id(run: Drive) -> None:
-    """The provider's own id of the request, by whichever of the usual headers it came."""
+    """The provider's own id of the request, by the first of the headers that the provider names and that is there."""
     seen: list[str | None] = []
 
     class Curious(TinyDialect):
@@ -332,7 +333,7 @@ def test_the_scope_of_the_decoding_knows_the_request_id(run: Drive) -> None:
             seen.append(scope.request_id)
             return super().decode(body, scope)
 
-    for headers in ({"x-request-id": "a"}, {"request-id": "b"}, {}):
+    for headers in ({"request-id": "b", "x-request-id": "a"}, {"request-id": "b"}, {"x-other-id": "c"}):
         run(call_script(exchange(Curious())), Scripted(Answer(whole("x").chunks, headers=headers)))
 
     assert seen == ["a", "b", None]

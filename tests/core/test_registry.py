@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sabir.contract.provider import Provider
+from sabir.contract.provider import Credential, Provider
 from sabir.discovery import points
 from sabir.discovery.registry import ModelName, ProviderStatus, Registry, default_registry
 from sabir.errors import (
@@ -22,14 +22,17 @@ from sabir.hooks.plugins import installed_hooks
 
 from tests.core.distributions import Install
 
+KEYS = '(Credential(variables=("ACME_KEY",)),)'
 ACME = """
+from sabir.contract.provider import Credential
 from sabir.vocabulary.target import ModelInfo
 
 class Acme:
     name = "acme"
     api_version = 1
     dialects = ("talk", "wire")
-    key_variables = ("ACME_KEY",)
+    credentials = (Credential(variables=("ACME_KEY",)),)
+    request_ids = ("x-request-id",)
     def dialect(self, short_name): return f"the dialect {short_name}"
     def endpoint(self, access): return "https://acme.example"
     def connect(self, access): raise NotImplementedError
@@ -38,7 +41,7 @@ class Acme:
 
 acme = Acme()
 """
-RAISING = ACME.replace('    key_variables = ("ACME_KEY",)', "    @property\n    def key_variables(self): %s")
+RAISING = ACME.replace(f"    credentials = {KEYS}", "    @property\n    def credentials(self): %s")
 FINE = ACME.replace('"acme"', '"fine"')
 POINT = {"sabir.providers": {"acme": "acme_plugin:acme"}}
 FINE_POINT = {"sabir.providers": {"fine": "fine_plugin:acme"}}
@@ -68,7 +71,7 @@ def test_a_provider_is_found_by_its_entry_point(acme: Registry) -> None:
         version="2.5",
         state="installed",
         dialects=("talk", "wire"),
-        key_variables=("ACME_KEY",),
+        credentials=(Credential(variables=("ACME_KEY",)),),
     )
 
 
@@ -144,12 +147,12 @@ def test_a_provider_that_was_installed_meanwhile_is_found(install: Install) -> N
         ),
         (ACME.replace("acme = Acme()", "acme = Acme"), "is the class Acme; give an instance of it"),
         (ACME.replace("def quirks", "def other"), "lacks quirks; see sabir.authoring.Provider"),
-        ("acme = None", "lacks api_version, connect, dialect, dialects, endpoint, key_variables, models, name, quirks"),
+        ("acme = None", "lacks api_version, connect, credentials, dialect, dialects, endpoint, models, name, quirks, "),
         (ACME.replace('name = "acme"', 'name = "emca"'), "calls itself 'emca'; the two names must be equal"),
         (ACME.replace('("talk", "wire")', "()"), "speaks no dialect"),
-        (ACME.replace('("talk", "wire")', "5"), "has dialects of type int; it must be a tuple of texts"),
-        (ACME.replace('("talk", "wire")', "(5,)"), "has dialects of type tuple; it must be a tuple of texts"),
-        (ACME.replace('("ACME_KEY",)', "None"), "has key_variables of type NoneType; it must be a tuple of texts"),
+        (ACME.replace('("talk", "wire")', "5"), "has dialects of type int; it must be a tuple of str"),
+        (ACME.replace('("talk", "wire")', "(5,)"), "has dialects of type tuple; it must be a tuple of str"),
+        (ACME.replace(KEYS, "None"), "has credentials of type NoneType; it must be a tuple of Credential"),
         (ACME.replace("api_version = 1", "api_version = []"), r"api_version \[\]; this sabir supports 1"),
         (RAISING % "1 / 0", "does not tell what it is: ZeroDivisionError: division by zero; update or remove it"),
         (RAISING % "raise SystemExit(4)", "does not tell what it is: SystemExit: 4; update or remove it"),

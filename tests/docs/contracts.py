@@ -18,12 +18,12 @@ from tests.docs.sources import (
 from tests.docs.surface import lines_of
 
 PROTOCOLS = (
-    "Provider", "Decoder", "Framing", "Connection", "WireHead", "WireResponse", "AsyncWireResponse",
+    "Provider", "Decoder", "Framing", "Connection", "WireHead", "WireResponse", "AsyncWireResponse", "WaitingCall",
 )  # fmt: skip
 VALUES = (
-    "Dialect", "Tables", "Roles", "MediaRule", "Calls", "IdentifierRule", "Access", "WireRequest", "ModelInfo",
-    "Target", "Turn", "Entry", "TurnScope", "RequestScope", "SettingsReader", "Splice", "DecodeScope", "LossLog",
-    "ServerEvent", "TokenCount",
+    "Dialect", "Tables", "Roles", "MediaRule", "Calls", "IdentifierRule", "Credential", "Profile", "Access",
+    "WireRequest", "ModelInfo", "Target", "Turn", "Entry", "TurnScope", "RequestScope", "SettingsReader", "Splice",
+    "DecodeScope", "LossLog", "ServerEvent", "TokenCount",
 )  # fmt: skip
 """What the Protocols' members take and give; a dialect first."""
 

@@ -51,7 +51,7 @@ def test_it_keeps_every_protocol() -> None:
 
     assert isinstance(provider, Provider)
     assert dialect.name == f"{provider.name}.{provider.dialects[0]}"
-    assert (provider.key_variables, provider.quirks(Access())) == ((), frozenset())
+    assert (provider.credentials, provider.quirks(Access())) == ((), frozenset())
     assert list(decoder.close()) == []
     assert connection.translate(ValueError()) is None
 

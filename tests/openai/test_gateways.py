@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir.authoring.catalogue import read_models
+from sabir.authoring.providers import read_models
 from sabir.contract.provider import Access, Provider, WireRequest
 from sabir.errors import CredentialsMissing
 from sabir.rendering.renderer import Renderer
@@ -98,15 +98,21 @@ def test_nothing_of_openais_environment_goes_to_a_gateway(monkeypatch: pytest.Mo
 
 def test_openais_environment_goes_to_openai(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the SDK has it; the server stands for OpenAI's host."""
-    monkeypatch.setattr("sabir_openai.provider.VENDOR_HOSTS", ("127.0.0.1",))
+    monkeypatch.setattr(plugin.openai, "hosts", ("127.0.0.1",))
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Mine: 1")
     with Server([head(), b"{}"]) as server:
-        connection = plugin.openai.connect(Access(api_key="k", base_url=server.url))
-        connection.open_sync(WireRequest(path="/x", body=b"{}")).close()
-        connection.close()
+        for key in ("k", {"api_key": "k", "organization": "org-given"}):
+            connection = plugin.openai.connect(Access(api_key=key, base_url=server.url))
+            connection.open_sync(WireRequest(path="/x", body=b"{}")).close()
+            connection.close()
 
-    assert (server.asked[0].headers["openai-organization"], server.asked[0].headers["x-mine"]) == ("org-1", "1")
+    names = ("authorization", "openai-organization", "openai-project")
+    assert [tuple(asked.headers[name] for name in names) for asked in server.asked] == [
+        ("Bearer k", "org-1", "proj-1"),
+        ("Bearer k", "org-given", "proj-1"),
+    ]
 
 
 @pytest.mark.parametrize(("key", "sent"), [(None, None), ("mine", "Bearer mine")])

@@ -189,7 +189,7 @@ def test_an_error_in_mid_stream_is_the_error_that_it_reports(name: str, event: A
         events(scope, *STREAMS[name][1], event)
 
     assert raised.value.provider == scope.target.provider
-    assert raised.value.request_id == (None if name == GEMINI else "req_1")  # core adds it there
+    assert raised.value.request_id == "req_1"
 
 
 def test_an_event_called_error_is_one_without_the_word_inside() -> None:

@@ -111,7 +111,7 @@ with_two_clients = pytest.mark.parametrize("vendor", [ANTHROPIC, OPENAI], ids=la
 def test_it_is_a_provider(vendor: Vendor) -> None:
     """The contract that core checks; variables in the SDK's own order."""
     assert isinstance(vendor.provider, Provider)
-    assert (vendor.provider.dialects, vendor.provider.key_variables) == (vendor.dialects, vendor.keys)
+    assert (vendor.provider.dialects, vendor.provider.credentials[0].variables) == (vendor.dialects, vendor.keys)
     assert vendor.provider.quirks(Access()) == frozenset()
 
 
@@ -268,6 +268,9 @@ async def test_a_client_of_the_other_kind_is_refused_by_name(vendor: Vendor) -> 
     async with later_kind(api_key="k") as later:
         with pytest.raises(SettingsInvalid, match=f"takes? an {kind.__name__} client"):
             vendor.provider.connect(Access(client=later)).open_sync(vendor.request())
+    (other,) = (each for each in (ANTHROPIC, OPENAI) if each is not vendor)
+    with other.sdk[0](api_key="k") as client, pytest.raises(SettingsInvalid, match=f"takes? an {kind.__name__} client"):
+        vendor.provider.connect(Access(client=client)).open_sync(vendor.request())
 
 
 def test_the_version_of_anthropics_wire_is_a_header() -> None:

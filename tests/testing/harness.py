@@ -66,7 +66,8 @@ class Renamed(Delegate):
     def __init__(self, name: str, breakage: Breakage) -> None:
         super().__init__(acme)
         self.name, self.breakage = name, breakage
-        self.api_version, self.dialects, self.key_variables = acme.api_version, acme.dialects, acme.key_variables
+        self.api_version, self.dialects = acme.api_version, acme.dialects
+        self.credentials, self.request_ids = acme.credentials, acme.request_ids
 
     def dialect(self, short_name: str) -> Dialect:
         found: Dialect = acme.dialect(short_name)

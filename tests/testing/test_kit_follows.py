@@ -5,6 +5,7 @@ alone           a provider beside which no other is installed
 quotes · rewrites · reads_home      sound adapters, in ways in which acme is not
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,6 @@ import pytest
 import sabir
 import yaml
 from sabir import ReplyEnd, ReplyStart, StreamEvent
-from sabir.authoring.access import first_variable
 from sabir.contract.framing import ServerEvent, ServerEventReader
 from sabir.contract.provider import Access
 from sabir.contract.scope import RequestScope
@@ -189,7 +189,7 @@ class Rewrites(Delegate):
 def reads_home(access: Access) -> Access:
     """Takes a key from the user's own folder, where none is given."""
     kept = Path.home() / "acme.key"
-    is_given = access.api_key is not None or access.client is not None or first_variable(["ACME_API_KEY"])
+    is_given = access.api_key is not None or access.client is not None or os.environ.get("ACME_API_KEY")
     if is_given or not kept.exists():
         return access
     return Access(api_key=kept.read_text("utf-8"), base_url=access.base_url)

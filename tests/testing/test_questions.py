@@ -281,7 +281,8 @@ def test_a_provider_without_keys_is_not_asked_for_a_failure_with_a_wrong_one() -
     """Where no key is needed, a wrong one is expected to do no harm: the recorded text answers."""
 
     class Keyless(Delegate):
-        key_variables = ()
+        credentials = ()
+        request_ids = ()
 
     with service(Breakage(provider=Keyless)) as asked:
         assert asked.question("bad_key").expects is None

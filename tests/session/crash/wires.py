@@ -126,7 +126,8 @@ class StandIn:
     """A provider that speaks a real dialect to a function of a test's own, in place of its vendor's client."""
 
     api_version = sabir.authoring.SABIR_API
-    key_variables = ()
+    credentials = ()
+    request_ids = ()
 
     def __init__(self, dialect: str, serve: Callable[[WireRequest], Served]) -> None:
         self.name, _, self.short = dialect.partition(".")

@@ -72,7 +72,7 @@ class SaidToBeText(Line):
 
 class WithoutTheGivenKey(Line):
     def sent(self, request: WireRequest) -> WireRequest:
-        is_given = isinstance(self.base._key._given, str)
+        is_given = bool(self.base._key and self.base._key._given)
         return replace(request, headers={**request.headers, "Authorization": "none"}) if is_given else request
 
 
@@ -228,7 +228,7 @@ class ShowsTheKey(Line):
     def raised(self, error: Exception) -> Exception:
         if not isinstance(error, httpx2.ConnectError):
             return error
-        return ConnectionFailed(f"acme cannot be reached with the key {self.base._key.read()}")
+        return ConnectionFailed(f"acme cannot be reached with the key {self.base._key.text()}")
 
 
 class MisnamesTheKey(Line):
@@ -292,6 +292,6 @@ class ClosesOnce(Line):
 
 class ClosesTheUsers(Delegate):
     def close(self) -> None:
-        if self.base._given is not None:
-            self.base._given.close()
+        if self.base.client is not None:
+            self.base.client.close()
         self.base.close()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from sabir.contract.provider import Access, Connection
+from sabir.contract.provider import Access, Connection, Credential
 from sabir.contract.tables import IdentifierRule, Tables
 from sabir.errors import CredentialsMissing
 from sabir.vocabulary.target import ModelInfo
@@ -76,10 +76,12 @@ class LowerVariable(Delegate):
 
     def __init__(self, base: Any) -> None:
         super().__init__(base)
-        self.key_variables = (*base.key_variables, LOWER_VARIABLE)
+        (key,) = base.credentials
+        self.variables = key.variables
+        self.credentials = (Credential(variables=(*self.variables, LOWER_VARIABLE)),)
 
     def connect(self, access: Access) -> Connection:
-        if access.api_key is None and not os.environ.get(self.base.key_variables[0]):
+        if access.api_key is None and not os.environ.get(self.variables[0]):
             access = replace(access, api_key=os.environ.get(LOWER_VARIABLE))
         return _NamesBoth(self.base.connect(access))  # type: ignore[return-value]
 

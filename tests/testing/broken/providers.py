@@ -3,13 +3,14 @@
 No HTTP client is imported here: the kit looks at what a provider's module brings along.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sabir.authoring.access import first_variable
-from sabir.contract.provider import Access
-from sabir.errors import CredentialsMissing, SettingsInvalid
+from sabir.authoring.credentials import KeySource
+from sabir.contract.provider import Access, Credential
+from sabir.errors import SettingsInvalid
 
 from tests.testing.harness import Delegate
 
@@ -44,16 +45,15 @@ class Telling(Delegate):
 class Disordered(Delegate):
     """Documents its variables in another order than that in which it reads them."""
 
-    key_variables = ("ACME_TOKEN", "ACME_API_KEY")
+    credentials = (Credential(variables=("ACME_TOKEN", "ACME_API_KEY")),)
 
     def connect(self, access: Access) -> Any:
         given = access.api_key is not None or access.client is not None
         return self.base.connect(access if given else replace(access, api_key=self.read))
 
     def read(self) -> str:
-        if key := first_variable(self.key_variables[::-1]):
-            return key
-        raise CredentialsMissing(f"acme has no key; set {' or '.join(self.key_variables)}, or pass api_key=")
+        (wanted,) = self.credentials
+        return KeySource("acme", None, [Credential(variables=wanted.variables[::-1])]).text()
 
 
 # Ways to see what is given
@@ -74,12 +74,12 @@ def ignores_empty(setting: str) -> Callable[[Access], Access]:
 def reads_at_once(access: Access) -> Access:
     if access.api_key is not None or access.client is not None:
         return access
-    found = first_variable(["ACME_API_KEY"]) or ""
+    found = os.environ.get("ACME_API_KEY") or ""
     return replace(access, api_key=lambda: found)
 
 
 def prefers_variables(access: Access) -> Access:
-    found = first_variable(["ACME_API_KEY"])
+    found = os.environ.get("ACME_API_KEY")
     return replace(access, api_key=found) if found and access.api_key and isinstance(access.api_key, str) else access
 
 
@@ -91,7 +91,7 @@ def replaces_the_vaults(access: Access) -> Access:
     vault = access.api_key
     if not callable(vault):
         return access
-    return replace(access, api_key=lambda: vault() or first_variable(["ACME_API_KEY"]) or "")
+    return replace(access, api_key=lambda: vault() or os.environ.get("ACME_API_KEY") or "")
 
 
 def ignores_objects(access: Access) -> Access:

@@ -12,8 +12,8 @@ _NAMES = {
     # The contract that a plugin implements
     "contract.dialect": "Decoder Dialect",
     "contract.provider": (
-        "SABIR_API SUPPORTED_APIS Access ApiKey AsyncWireResponse Connection Provider TokenCount "
-        "WireHead WireRequest WireResponse"
+        "Access ApiKey AsyncWireResponse Connection Credential Profile Provider SABIR_API TokenCount WireHead "
+        "WireRequest WireResponse"
     ),
     "contract.tables": "Calls IdentifierRule Roles Side Tables",
     "contract.scope": "DecodeScope Entry LossLog RequestScope Splice Turn TurnScope",
@@ -32,23 +32,18 @@ _NAMES = {
     ),
     "vocabulary.hints": "SHARED Sections with_hints",
     # Decoding
-    "authoring.bodies": ("Fields fields first_count items left_over read_count read_object text usage_of without"),
+    "authoring.bodies": "Fields fields first_count items left_over read_count read_object text usage_of without",
     "reading.fold": "Fold ReplyBuilder decode_call is_empty",
     "authoring.frames": "EventFrames FRAMES",
     "authoring.stored": (
-        "CHOICES History Leaf data_url expect expect_name file_url listed medium read_hints read_request read_text"
+        "CHOICES History Leaf data_url expect expect_name file_url listed medium read_hints read_request "
+        "read_text"
     ),
     # Failures, models, credentials and clients
-    "authoring.failures": (
-        "Failure compile_words failure_of is_a kind_of_status kind_of_words make_error read_failure refusal "
-        "reported retry_after translate_raised unwrapped"
-    ),
-    "authoring.catalogue": "packaged_models",
-    "authoring.access": (
-        "AsyncHTTPAnswer Clients HTTPAnswer KeySource checked_client first_variable read_endpoint url_of_client"
-    ),
-    "authoring.transport": "Kept Library OwnConnection kept send",
-    "authoring.inprocess": "InProcessConnection Served",
+    "authoring.failures": "ErrorTable Failure by_codes by_status by_words",
+    "authoring.access": "read_endpoint",
+    "authoring.transport": "ClientConnection Kept Library OwnConnection kept send",
+    "authoring.inprocess": "InProcessConnection Served WaitingCall WaitingConnection",
     # Values and models
     "base.values": (
         "DEEPEST FrozenDict JSONObjectDocumentField JSONText JSONValue decode_json encode_json freeze "
@@ -81,6 +76,8 @@ _NAMES = {
     "discovery.registry": "split_model",
     # Stores
     "authoring.databases": "REMEDY_OF_DAMAGE describe_failure hide_secrets is_broken make_private",
+    "authoring.providers": "PostingClient PostingConnection SDKProvider packaged_models",
+    "authoring.credentials": "KeySource find_credentials",
 }
 """The names, by the module of core that defines them."""
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}

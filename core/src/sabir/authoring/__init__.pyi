@@ -2,8 +2,8 @@
 
 # isort: skip_file
 from sabir.contract.dialect import Decoder, Dialect
-from sabir.contract.provider import SABIR_API, SUPPORTED_APIS, Access, ApiKey, AsyncWireResponse, Connection, Provider
-from sabir.contract.provider import TokenCount, WireHead, WireRequest, WireResponse
+from sabir.contract.provider import SABIR_API, Access, ApiKey, AsyncWireResponse, Connection, Credential, Profile
+from sabir.contract.provider import Provider, TokenCount, WireHead, WireRequest, WireResponse
 from sabir.contract.tables import Calls, IdentifierRule, Roles, Side, Tables
 from sabir.contract.scope import DecodeScope, Entry, LossLog, RequestScope, Splice, Turn, TurnScope
 from sabir.contract.framing import Framing, ServerEvent, ServerEventReader
@@ -22,13 +22,10 @@ from sabir.reading.fold import Fold, ReplyBuilder, decode_call, is_empty
 from sabir.authoring.frames import FRAMES, EventFrames
 from sabir.authoring.stored import CHOICES, History, Leaf, data_url, expect, expect_name, file_url, listed, medium
 from sabir.authoring.stored import read_hints, read_request, read_text
-from sabir.authoring.failures import Failure, compile_words, failure_of, is_a, kind_of_status, kind_of_words, make_error
-from sabir.authoring.failures import read_failure, refusal, reported, retry_after, translate_raised, unwrapped
-from sabir.authoring.catalogue import packaged_models
-from sabir.authoring.access import AsyncHTTPAnswer, Clients, HTTPAnswer, KeySource, checked_client, first_variable
-from sabir.authoring.access import read_endpoint, url_of_client
-from sabir.authoring.transport import Kept, Library, OwnConnection, kept, send
-from sabir.authoring.inprocess import InProcessConnection, Served
+from sabir.authoring.failures import ErrorTable, Failure, by_codes, by_status, by_words
+from sabir.authoring.access import read_endpoint
+from sabir.authoring.transport import ClientConnection, Kept, Library, OwnConnection, kept, send
+from sabir.authoring.inprocess import InProcessConnection, Served, WaitingCall, WaitingConnection
 from sabir.base.values import DEEPEST, FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, decode_json
 from sabir.base.values import encode_json, freeze, object_view, parse_json
 from sabir.base.models import AtRest, Frozen, assemble, build, describe, load_as
@@ -55,31 +52,32 @@ from sabir.discovery.points import load_beside, load_point
 from sabir.hooks.plugins import Hooks
 from sabir.discovery.registry import split_model
 from sabir.authoring.databases import REMEDY_OF_DAMAGE, describe_failure, hide_secrets, is_broken, make_private
+from sabir.authoring.providers import PostingClient, PostingConnection, SDKProvider, packaged_models
+from sabir.authoring.credentials import KeySource, find_credentials
 
 __all__ = [  # noqa: RUF022
-    "Access", "ApiKey", "ArgumentsRefused", "AsyncClosing", "AsyncHTTPAnswer", "AsyncWireResponse", "AtRest", "Binder",
-    "BlockKind", "Bound", "CHOICES", "CallArguments", "Calls", "Clients", "Connection", "Content", "DEEPEST",
-    "DEFAULT_MIMES", "DecodeScope", "Decoder", "Dialect", "Entry", "EventFrames", "FRAMES", "Failure", "Fields",
-    "FinishReason", "Fold", "Framing", "Frozen", "FrozenDict", "HTTPAnswer", "History", "Hooks", "IdentifierRule",
+    "Access", "ApiKey", "ArgumentsRefused", "AsyncClosing", "AsyncWireResponse", "AtRest", "Binder", "BlockKind",
+    "Bound", "CHOICES", "CallArguments", "Calls", "ClientConnection", "Connection", "Content", "Credential", "DEEPEST",
+    "DEFAULT_MIMES", "DecodeScope", "Decoder", "Dialect", "Entry", "ErrorTable", "EventFrames", "FRAMES", "Failure",
+    "Fields", "FinishReason", "Fold", "Framing", "Frozen", "FrozenDict", "History", "Hooks", "IdentifierRule",
     "InProcessConnection", "JSONObjectDocumentField", "JSONText", "JSONValue", "KINDS", "Kept", "KeySource",
     "KnownPart", "Leaf", "Library", "LossKind", "LossLog", "MediaRule", "Messages", "Modality", "NonEmpty",
-    "OptionCall", "OptionLike", "OwnConnection", "Part", "Performer", "Provided", "Provider", "REMEDY_OF_DAMAGE",
-    "RESERVED", "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "SABIR_API",
-    "SCHEMES", "SHARED", "SUPPORTED_APIS", "Script", "Sections", "Served", "ServerEvent", "ServerEventReader",
-    "SettingsReader", "Side", "Splice", "Strict", "SyncClosing", "Tables", "Text", "TokenCount", "Turn", "TurnMaker",
-    "TurnScope", "WIRE_SETTINGS", "WireHead", "WireRequest", "WireResponse", "arguments_text", "arguments_value",
-    "as_messages", "as_options", "assemble", "at_depth", "blaming", "block_delta", "build", "called", "check_runs",
-    "check_url", "checked_client", "compile_words", "counting", "current_depth", "data_url", "data_url_base64",
-    "data_url_bytes", "data_url_type", "decode_call", "decode_json", "deeper", "describe", "describe_failure",
-    "described", "encode_json", "error_text", "expect", "expect_name", "failure_of", "fields", "file_url",
-    "first_count", "first_paragraph", "first_variable", "form_of", "freeze", "hide_secrets", "hints_of", "is_a",
-    "is_asynchronous", "is_broken", "is_empty", "is_retryable", "items", "kept", "kind_of_status", "kind_of_words",
-    "left_over", "listed", "load_as", "load_beside", "load_point", "lose", "make_data_url", "make_error",
-    "make_private", "medium", "mime_type", "name_choice", "name_kind", "new_ids", "not_offered", "object_view",
-    "one_line", "packaged_models", "pair", "parse_json", "printable", "read_count", "read_data_url", "read_endpoint",
-    "read_failure", "read_function", "read_hints", "read_object", "read_request", "read_text", "read_vendor",
-    "refusal", "refuse", "refuse_misnamed", "refuse_setting", "reported", "result_text", "result_value", "retry_after",
-    "scheme_of", "send", "shorten", "side_of", "sniff_mime", "spelled_for_url", "split_model", "split_provider_file",
-    "stand_in", "start_thread", "state_of", "take_setting", "text", "text_of", "translate_raised", "type_parameters",
-    "unwrap", "unwrapped", "url_of_client", "usage_of", "values_of", "with_hints", "without",
+    "OptionCall", "OptionLike", "OwnConnection", "Part", "Performer", "PostingClient", "PostingConnection", "Profile",
+    "Provided", "Provider", "REMEDY_OF_DAMAGE", "RESERVED", "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope",
+    "RoleHint", "Roles", "SABIR_API", "SCHEMES", "SDKProvider", "SHARED", "Script", "Sections", "Served",
+    "ServerEvent", "ServerEventReader", "SettingsReader", "Side", "Splice", "Strict", "SyncClosing", "Tables", "Text",
+    "TokenCount", "Turn", "TurnMaker", "TurnScope", "WIRE_SETTINGS", "WaitingCall", "WaitingConnection", "WireHead",
+    "WireRequest", "WireResponse", "arguments_text", "arguments_value", "as_messages", "as_options", "assemble",
+    "at_depth", "blaming", "block_delta", "build", "by_codes", "by_status", "by_words", "called", "check_runs",
+    "check_url", "counting", "current_depth", "data_url", "data_url_base64", "data_url_bytes", "data_url_type",
+    "decode_call", "decode_json", "deeper", "describe", "describe_failure", "described", "encode_json", "error_text",
+    "expect", "expect_name", "fields", "file_url", "find_credentials", "first_count", "first_paragraph", "form_of",
+    "freeze", "hide_secrets", "hints_of", "is_asynchronous", "is_broken", "is_empty", "is_retryable", "items", "kept",
+    "left_over", "listed", "load_as", "load_beside", "load_point", "lose", "make_data_url", "make_private", "medium",
+    "mime_type", "name_choice", "name_kind", "new_ids", "not_offered", "object_view", "one_line", "packaged_models",
+    "pair", "parse_json", "printable", "read_count", "read_data_url", "read_endpoint", "read_function", "read_hints",
+    "read_object", "read_request", "read_text", "read_vendor", "refuse", "refuse_misnamed", "refuse_setting",
+    "result_text", "result_value", "scheme_of", "send", "shorten", "side_of", "sniff_mime", "spelled_for_url",
+    "split_model", "split_provider_file", "stand_in", "start_thread", "state_of", "take_setting", "text", "text_of",
+    "type_parameters", "unwrap", "usage_of", "values_of", "with_hints", "without",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
-"""How a provider's plugin reaches its endpoint: the URL, the key, the SDK's clients.
+"""How a provider's plugin reaches its endpoint: the URL, and the SDK's clients.
 
-Access ──read_endpoint──▶ URL without secrets        Access, variables ──KeySource──▶ key
+Access ──read_endpoint──▶ URL without secrets
 a base URL ──read_base_url──▶ BaseURL: where paths are joined, the query behind them, and who asks
 Clients   one waiting client, and one async client for each event loop, from their first use to its end
 """
@@ -8,7 +8,7 @@ Clients   one waiting client, and one async client for each event loop, from the
 import os
 import re
 from base64 import b64decode, b64encode
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
@@ -18,13 +18,10 @@ from weakref import WeakSet, finalize
 from pydantic import SecretStr
 
 from sabir.base.errors import SettingsInvalid
-from sabir.base.failures import CredentialsMissing
-from sabir.contract.provider import Access, ApiKey
+from sabir.contract.provider import Access
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-
-Client = TypeVar("Client")
 
 
 class Closes(Protocol):
@@ -43,11 +40,6 @@ class ClosesLater(Protocol):
 
 SyncClient = TypeVar("SyncClient", bound=Closes)
 AsyncClient = TypeVar("AsyncClient", bound=ClosesLater)
-
-
-def first_variable(names: Sequence[str]) -> str | None:
-    """The value of the first of some environment variables that is set and not empty."""
-    return next(filter(None, (os.environ.get(name) for name in names)), None)
 
 
 def read_endpoint(provider: str, access: Access, url: str) -> str:
@@ -95,52 +87,6 @@ def url_of_client(provider: str, client: object) -> str:
     if not (url := getattr(client, "base_url", None)):
         raise SettingsInvalid(f"client= of {provider} is of type {type(client).__name__}; give a client of its SDK")
     return str(url)
-
-
-class KeySource:
-    """A provider's key, which is never shown: given, or of the first variable that holds one.
-
-    A text and a variable are read once, at the first send; a function is asked at each send, for it may give another.
-    """
-
-    def __init__(self, provider: str, given: ApiKey | None, variables: Sequence[str]) -> None:
-        self._provider = provider
-        self._given = given
-        self._variables = tuple(variables)
-        self._key: SecretStr | None = None
-
-    @property
-    def is_needed(self) -> bool:
-        """Whether the provider takes a key at all."""
-        return bool(self._variables or self._given)
-
-    def read(self) -> str:
-        """The key; CredentialsMissing where there is none, or one that no header can carry."""
-        return self.secret().get_secret_value()
-
-    def secret(self) -> SecretStr:
-        """The same key, as a value that does not show it: tools that report failures show variables."""
-        if callable(self._given):
-            return self._checked(SecretStr(self._given() or ""))
-        if self._key is None:
-            self._key = self._checked(
-                SecretStr((first_variable(self._variables) if self._given is None else self._given) or "")
-            )
-        return self._key
-
-    def _checked(self, key: SecretStr) -> SecretStr:
-        if not key:
-            variables = " or ".join(self._variables) or "none is read"
-            message = f"{self._provider} has no key; set the variable {variables}, or pass api_key="
-            raise CredentialsMissing(message, provider=self._provider)
-        if not _fits_a_header(key.get_secret_value()):
-            message = f"{self._provider} has a key that holds a space, a control or a foreign character; pass it bare"
-            raise CredentialsMissing(message, provider=self._provider)
-        return key
-
-
-def _fits_a_header(key: str) -> bool:
-    return key.isascii() and key.isprintable() and " " not in key
 
 
 class Clients(Generic[SyncClient, AsyncClient]):
@@ -237,11 +183,15 @@ def _running_loop() -> "AbstractEventLoop":
     return asyncio.get_running_loop()
 
 
-def checked_client(given: object, kind: type[Client], provider: str, remedy: str) -> Client:
-    """The user's own client, if it is of that class; SettingsInvalid says which is taken."""
-    if not isinstance(given, kind):
-        raise SettingsInvalid(f"client= of {provider} is of type {type(given).__name__}; {remedy}")
-    return given
+def check_client(client: object, kind: str, provider: str, remedy: str) -> None:
+    """SettingsInvalid, with the remedy, for a client that is not of the class `module.Class`.
+
+    The module may be a package that the class is taken from; nothing is imported for the question.
+    """
+    module, _, name = kind.rpartition(".")
+    kinds = (each for each in type(client).__mro__ if each.__qualname__ == name)
+    if not any(f"{each.__module__}.".startswith(f"{module}.") for each in kinds):
+        raise SettingsInvalid(f"client= of {provider} is of type {type(client).__name__}; {remedy}")
 
 
 _SECRETIVE = re.compile("auth|key|secret|token|sig|pass", re.IGNORECASE)

@@ -1,23 +1,23 @@
-"""What failures have in common at every provider: statuses, waiting times, and what HTTP clients raise.
+"""What failures have in common at every provider, and a table for what is each vendor's own.
 
-an error body ──read_failure──▶ Failure ── the plugin's codes and words ──make_error──▶ CallError
-what the SDK or its HTTP client raised ──translate_raised──▶ CallError, without importing either
+an error body, or what a stream reports ──▶ Failure ──rules, then the status──▶ CallError
+what the SDK or its HTTP client raised ──translate──▶ CallError, without importing either
 """
 
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import NamedTuple, TypeAlias
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple, TypeAlias
 
 from sabir import errors
 from sabir.base.errors import NotJSON, one_line
 from sabir.base.failures import CallError
-from sabir.base.values import JSONValue, decode_json
-
-Words: TypeAlias = Sequence[tuple[re.Pattern[str], type[CallError]]]
-"""Words of an error's message, and what they make it; the first match counts."""
+from sabir.base.values import FrozenDict, JSONValue, decode_json
+from sabir.contract.scope import DecodeScope
 
 STATUSES: Mapping[int, type[CallError]] = {
     401: errors.AuthenticationFailed,
@@ -46,25 +46,116 @@ HTTP_MODULES = ("httpx2", "httpx", "ssl", "anyio", "builtins")
 
 
 class Failure(NamedTuple):
-    """What a provider says of a failure, whichever way it says it."""
+    """What a provider says of a failure, whichever way it says it; `body` is the object that says it."""
 
     message: str = ""
     code: str = ""
     kind: str = ""
     status: int | None = None
+    body: Mapping[str, JSONValue] = FrozenDict()
 
 
-def read_failure(body: bytes) -> Failure:
-    """What the body of a refusal says, whatever it is."""
-    said = body.decode("utf-8", "replace").strip()
-    try:
-        return failure_of(decode_json(said))
-    except NotJSON:
-        return Failure("a page of HTML" if said[:200].lstrip().startswith("<") else one_line(said, 300))
+Rule: TypeAlias = Callable[[Failure, int | None], type[CallError] | None]
+"""A failure, and the status where there is one → what that is for a caller; None where this rule does not say."""
+
+
+def by_codes(table: Mapping[str, type[CallError]], at: Collection[int | None] | None = None) -> Rule:
+    """A rule for codes and types of errors, without regard to case; `*` in one stands for anything.
+
+    `at` are the statuses at which it counts, None among them for an error in a stream; by default all.
+    """
+    rows = [(code.lower(), kind) for code, kind in table.items()]
+
+    def rule(found: Failure, status: int | None) -> type[CallError] | None:
+        said = [word.lower() for word in (found.code, found.kind) if word and (at is None or status in at)]
+        return next((kind for word in said for code, kind in rows if fnmatchcase(word, code)), None)
+
+    return rule
+
+
+def by_words(*rows: tuple[str, type[CallError]], at: Collection[int | None] | None = None) -> Rule:
+    """A rule for the words of a message: expressions, without regard to case; `at` as of `by_codes`."""
+    patterns = [(re.compile(pattern, re.IGNORECASE), kind) for pattern, kind in rows]
+
+    def rule(found: Failure, status: int | None) -> type[CallError] | None:
+        matching = (kind for pattern, kind in patterns if pattern.search(found.message))
+        return next(matching, None) if at is None or status in at else None
+
+    return rule
+
+
+def by_status(table: Mapping[int, type[CallError]]) -> Rule:
+    """A rule for statuses that mean something else than they commonly do, or that rules after it are not to read."""
+    return lambda found, status: table.get(status or 0)
+
+
+Raised: TypeAlias = tuple[str, type[CallError] | None, str]
+"""The name of a class, what its errors are for a caller (None: not the wire's), and the words that say so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorTable:
+    """What a vendor's failures are for a caller: the first of `rules` that says it, else the status, else ServerFailed.
+
+    `modules` are those of the SDK, and `raised` errors of theirs that are not common to all.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    modules: tuple[str, ...] = ()
+    raised: tuple[Raised, ...] = ()
+    wait: Callable[[Failure], float | None] | None = None
+    """The seconds to wait, where the vendor says them in the body; the headers' count else."""
+
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
+        """The error that a response of status ≥ 400 stands for; header names are lower case."""
+        said = body.decode("utf-8", "replace").strip()
+        try:
+            found = failure_of(decode_json(said))
+        except NotJSON:
+            found = Failure("a page of HTML" if said[:200].lstrip().startswith("<") else one_line(said, 300))
+        return self._error(found, status, provider, retry_after(headers))
+
+    def report(self, error: JSONValue, scope: DecodeScope) -> CallError:
+        """The error that an `error` object stands for, where it came with status 200 or in a stream."""
+        found = failure_of({"error": error})
+        made = self._error(found, found.status, scope.target.provider)
+        made.request_id = scope.request_id
+        return made
+
+    def translate(self, error: BaseException, provider: str) -> CallError | None:
+        """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
+        if _is_a(error, "APIStatusError", self.modules):
+            response: Any = error.response  # type: ignore[attr-defined]
+            return self.decode(response.status_code, dict(response.headers), response.content, provider)
+        if error.__cause__ is not None and _is_a(error, "APIConnectionError", self.modules):
+            error = error.__cause__
+        modules = (*self.modules, *HTTP_MODULES)
+        for name, kind, words in (*RAISED, *self.raised):
+            if _is_a(error, name, modules):
+                return kind(f"{provider} {words} ({_said(error, name)})", provider=provider) if kind else None
+        return None
+
+    def _error(self, found: Failure, status: int | None, provider: str, delay: float | None = None) -> CallError:
+        """In one line: who answered what, and the remedy. `delay` is in seconds."""
+        kind = next(filter(None, (rule(found, status) for rule in self.rules)), None) or kind_of_status(status or 500)
+        said = (found.message or found.code or found.kind or "no message").rstrip(" .")
+        answered = f"{provider} answered {status}" if status else f"{provider} reported an error"
+        remedy = f"; {REMEDIES[kind]}" if kind in REMEDIES else ""
+        told = self.wait(found) if self.wait else None
+        return kind(
+            f"{answered}: {said}{remedy}",
+            provider=provider,
+            status=status,
+            code=found.code or found.kind or None,
+            retry_after=delay if told is None else told,
+        )
 
 
 def failure_of(body: JSONValue) -> Failure:
-    """What the many shapes of an error body say: an `error` object, a `detail`, a list of one, a bare text."""
+    """What the many shapes of an error body say: an `error` object, a `detail`, a list of one, a bare text.
+
+    A status that has a name says more than the number in `code`.
+    """
     if isinstance(body, list) and body:
         body = body[0]
     if isinstance(body, Mapping):
@@ -75,63 +166,11 @@ def failure_of(body: JSONValue) -> Failure:
     if not isinstance(body, Mapping):
         return Failure(str(body))
     code, status = body.get("code"), body.get("status")
-    numbers = (number for number in (status, code) if isinstance(number, int) and 400 <= number < 600)
+    number = next((each for each in (status, code) if isinstance(each, int) and 400 <= each < 600), None)
+    if isinstance(status, str) and not isinstance(code, str):
+        code = status
     message = body.get("message") or body.get("msg") or body.get("detail") or ""
-    return Failure(str(message), str(code or ""), str(body.get("type") or ""), next(numbers, None))
-
-
-KindOf: TypeAlias = Callable[[Failure, int | None], type[CallError]]
-"""A provider's own table: what it says of a failure, and the status where there is one → what that is."""
-
-
-def make_error(
-    kind: type[CallError],
-    found: Failure,
-    *,
-    provider: str,
-    status: int | None = None,
-    request_id: str | None = None,
-    retry_after: float | None = None,
-) -> CallError:
-    """The error of that kind in one line: who answered what, and the remedy. `retry_after` is in seconds."""
-    said = (found.message or found.code or found.kind or "no message").rstrip(" .")
-    answered = f"{provider} answered {status}" if status else f"{provider} reported an error"
-    remedy = f"; {REMEDIES[kind]}" if kind in REMEDIES else ""
-    message, code = f"{answered}: {said}{remedy}", found.code or found.kind or None
-    return kind(message, provider=provider, status=status, code=code, request_id=request_id, retry_after=retry_after)
-
-
-def refusal(
-    status: int,
-    headers: Mapping[str, str],
-    body: bytes,
-    *,
-    provider: str,
-    kind_of: KindOf,
-    request_ids: Sequence[str] = (),
-) -> CallError:
-    """The error that a response of status ≥ 400 stands for; `request_ids` are the headers that may hold its id."""
-    found, waiting = read_failure(body), retry_after(headers)
-    kind = kind_of(found, status)
-    request_id = next((headers[name] for name in request_ids if name in headers), None)
-    return make_error(kind, found, provider=provider, status=status, request_id=request_id, retry_after=waiting)
-
-
-def reported(error: JSONValue, *, provider: str, kind_of: KindOf, request_id: str | None = None) -> CallError:
-    """The error that an `error` object stands for, where it came with status 200 or in a stream."""
-    found = failure_of({"error": error})
-    kind = kind_of(found, found.status)
-    return make_error(kind, found, provider=provider, status=found.status, request_id=request_id)
-
-
-def kind_of_words(message: str, words: Words) -> type[CallError] | None:
-    """What the words of a message make an error; None for words that say nothing."""
-    return next((kind for pattern, kind in words if pattern.search(message)), None)
-
-
-def compile_words(*rows: tuple[str, type[CallError]]) -> Words:
-    """A table of words, as expressions without regard to case."""
-    return tuple((re.compile(pattern, re.IGNORECASE), kind) for pattern, kind in rows)
+    return Failure(str(message), str(code or ""), str(body.get("type") or ""), number, body)
 
 
 def kind_of_status(status: int) -> type[CallError]:
@@ -155,7 +194,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-RAISED: tuple[tuple[str, type[CallError], str], ...] = (
+RAISED: tuple[Raised, ...] = (
     ("APITimeoutError", errors.CallTimedOut, "gave no answer in time; raise the timeout"),
     ("TimeoutException", errors.CallTimedOut, "gave no answer in time; raise the timeout"),
     ("LocalProtocolError", errors.InvalidRequest, "was not asked, for the request is no HTTP; check its headers"),
@@ -175,23 +214,13 @@ _SECRETIVE = frozenset({"LocalProtocolError", "UnicodeEncodeError", "InvalidURL"
 """Classes whose own text may show a header's value or a password of the URL."""
 
 
-def translate_raised(error: BaseException, provider: str, modules: Collection[str] = ()) -> CallError | None:
-    """The library error for what an HTTP client, or an SDK in `modules`, raised; None for what is not the wire's."""
-    modules = (*modules, *HTTP_MODULES)
-    for name, kind, words in RAISED:
-        if is_a(error, name, modules):
-            said = type(error).__name__ if name in _SECRETIVE else f"{type(error).__name__}: {error}".removesuffix(": ")
-            return kind(f"{provider} {words} ({said})", provider=provider)
-    return None
+def _said(error: BaseException, name: str) -> str:
+    """Its class, and its own words where they show no secret."""
+    said = type(error).__name__
+    return said if name in _SECRETIVE else f"{said}: {error}".removesuffix(": ")
 
 
-def unwrapped(error: BaseException, module: str) -> BaseException:
-    """What stands behind the connection error of a vendor's SDK; another error as it is."""
-    cause = error.__cause__
-    return cause if cause is not None and is_a(error, "APIConnectionError", (module,)) else error
-
-
-def is_a(error: BaseException, name: str, modules: Collection[str]) -> bool:
+def _is_a(error: BaseException, name: str, modules: Collection[str]) -> bool:
     """Whether an error is of that class of a module that is loaded; nothing is imported for the question."""
     found = (getattr(sys.modules.get(module), name, None) for module in modules)
     return any(isinstance(kind, type) and isinstance(error, kind) for kind in found)

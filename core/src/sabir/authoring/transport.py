@@ -13,18 +13,20 @@ and all of their types are Any. A redirect is an answer like any other: nothing 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 from typing import Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 
-from pydantic import SecretStr
-
-from sabir.authoring.access import AsyncHTTPAnswer, Client, Clients, HTTPAnswer, KeySource, read_base_url
+from sabir.authoring.access import AsyncHTTPAnswer, Clients, HTTPAnswer, check_client, read_base_url
+from sabir.authoring.credentials import KeySource, Values
+from sabir.authoring.failures import ErrorTable
 from sabir.base.errors import ProviderBroken
+from sabir.base.failures import CallError
 from sabir.contract.provider import WireRequest
 
+Client = TypeVar("Client")
 SyncSDK = TypeVar("SyncSDK")
 AsyncSDK = TypeVar("AsyncSDK")
 
@@ -76,7 +78,6 @@ def _with_length(headers: Any, length: int) -> Any:
     return headers
 
 
-_NO_KEY = SecretStr("")
 _Kind: TypeAlias = tuple[Any, ...]
 """What a head may depend on: the way to call, the key, and what the request says beside its body."""
 
@@ -105,8 +106,71 @@ class _Sender(NamedTuple):
         await self.client.aclose()
 
 
-class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
-    """A connection over clients that the plugin makes itself; `translate` is missing yet.
+class SDKConnection:
+    """What every connection over an SDK has: the clients that it made, the provider's name, and its table of errors."""
+
+    def __init__(self, name: str, errors: ErrorTable) -> None:
+        self.name = name
+        self._errors = errors
+        self._clients: Clients[Any, Any] = Clients()
+
+    def translate(self, error: Exception) -> CallError | None:
+        """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
+        return self._errors.translate(error, self.name)
+
+    def close(self) -> None:
+        """Close the waiting client if this connection made it."""
+        self._clients.close()
+
+    async def aclose(self) -> None:
+        """Close both clients if this connection made them."""
+        await self._clients.aclose()
+
+
+class ClientConnection(SDKConnection, ABC):
+    """Over clients that take ready bytes: those that it makes itself, or the user's own, which is never closed.
+
+    `kinds` are the classes, waiting and async, that a client given by the user may be of, as `module.Class`.
+    """
+
+    kinds: tuple[str, str] = ("", "")
+    remedy = "give a client of its SDK"
+
+    def __init__(self, name: str, errors: ErrorTable, given: Any = None) -> None:
+        super().__init__(name, errors)
+        self.client = given
+
+    def make_sync(self) -> Any:
+        """A waiting client; not asked for where the user gave one."""
+
+    def make(self) -> Any:
+        """An async client; not asked for where the user gave one."""
+
+    @abstractmethod
+    def send_sync(self, client: Any, request: WireRequest) -> Any:
+        """Send once, and follow no redirect; return the HTTP client's response at its headers, whatever the status."""
+
+    @abstractmethod
+    async def send(self, client: Any, request: WireRequest) -> Any:
+        """The same of an async client."""
+
+    def open_sync(self, request: WireRequest) -> HTTPAnswer:
+        """Send; return at the response's headers, whatever the status."""
+        client = self._clients.sync(self.make_sync) if self.client is None else self._checked(self.kinds[0])
+        return HTTPAnswer(self.send_sync(client, request))
+
+    async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
+        """Send; return at the response's headers, whatever the status."""
+        client = await self._clients.here(self.make) if self.client is None else self._checked(self.kinds[1])
+        return AsyncHTTPAnswer(await self.send(client, request))
+
+    def _checked(self, kind: str) -> Any:
+        check_client(self.client, kind, self.name, self.remedy)
+        return self.client
+
+
+class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
+    """A connection over clients that the plugin makes itself.
 
     A head is learnt once. So this is for clients whose heads stay as they are but for the key; a user's own client,
     which may renew a token or sign, is asked each time. The SDK is given `self.base_url`, to which it joins paths: of
@@ -116,12 +180,12 @@ class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
     MOST = 64
     """How many heads are kept: a caller may send other headers each time."""
 
-    def __init__(self, key: KeySource, base_url: str = "") -> None:
+    def __init__(self, name: str, errors: ErrorTable, key: KeySource, base_url: str = "") -> None:
+        super().__init__(name, errors)
         self._key = key
         self.base_url, self._query, self._authorization = read_base_url(base_url)
-        self._clients: Clients[_Sender, _Sender] = Clients()
         self._heads: dict[_Kind, Any] = {}
-        self._sdks: dict[str, tuple[SecretStr, Any]] = {}
+        self._sdks: dict[str, tuple[Values, Any]] = {}
         self._library: Library | None = None
 
     @abstractmethod
@@ -129,12 +193,12 @@ class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
         """The HTTP library, as the SDK uses it by default; imported at the first send."""
 
     @abstractmethod
-    def make_sync(self, key: str, http_client: Any) -> SyncSDK:
-        """A waiting client of the SDK over an HTTP client that sends nothing; the key is "" where none is needed."""
+    def make_sync(self, keys: Mapping[str, str], http_client: Any) -> SyncSDK:
+        """A waiting client of the SDK over an HTTP client that sends nothing; `keys` are by the credentials' names."""
 
     @abstractmethod
-    def make(self, key: str, http_client: Any) -> AsyncSDK:
-        """An async client of the SDK over an HTTP client that sends nothing; the key is "" where none is needed."""
+    def make(self, keys: Mapping[str, str], http_client: Any) -> AsyncSDK:
+        """An async client of the SDK over an HTTP client that sends nothing; `keys` are by the credentials' names."""
 
     @abstractmethod
     def ask_sync(self, client: SyncSDK, request: WireRequest) -> object:
@@ -168,14 +232,6 @@ class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
                 head = self._heads.get(kind) or await self._learn(kind, request)
         return AsyncHTTPAnswer(await send(sender.client, head, request.body))
 
-    def close(self) -> None:
-        """Close the waiting client."""
-        self._clients.close()
-
-    async def aclose(self) -> None:
-        """Close the waiting client and this event loop's."""
-        await self._clients.aclose()
-
     def _sender(self) -> _Sender:
         import asyncio  # loaded where a loop runs; those who wait need none of it
 
@@ -191,8 +247,7 @@ class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
         return self._library
 
     def _kind(self, way: str, request: WireRequest) -> _Kind:
-        key = self._key.secret() if self._key.is_needed else _NO_KEY
-        return (way, key, request.path, request.timeout, *request.headers.items())
+        return (way, self._key.read(), request.path, request.timeout, *request.headers.items())
 
     def _learn_sync(self, kind: _Kind, request: WireRequest) -> Any:
         sdk = self._sdk_of(kind, self.make_sync, self._loaded().client, keep)
@@ -207,13 +262,18 @@ class OwnConnection(ABC, Generic[SyncSDK, AsyncSDK]):
         return self._learnt(kind, found, request)
 
     def _sdk_of(
-        self, kind: _Kind, make: Callable[[str, Any], Client], http_client: Callable[..., Any], hook: Callable[..., Any]
+        self,
+        kind: _Kind,
+        make: Callable[..., Client],
+        http_client: Callable[..., Any],
+        hook: Callable[..., Any],
     ) -> Client:
         """The SDK's client that writes heads with this key, made now where the last one had another."""
         way, key, *_ = kind
         made_with, sdk = self._sdks.get(way, (None, None))
         if made_with != key:
-            sdk = make(key.get_secret_value(), http_client(event_hooks={"request": [hook]}))
+            keys = ((name, value.get_secret_value()) for name, value in key)
+            sdk = make(dict(keys), http_client(event_hooks={"request": [hook]}))
             self._sdks[way] = key, sdk
         return sdk  # type: ignore[return-value]  # of one way, all are of one class
 

@@ -239,7 +239,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return await result_of(count_script(self._exchange(rendering, request)), self._wire(kind, rendering))
 
     def _exchange(self, rendering: Rendering, request: WireRequest, losses: tuple[Loss, ...] = ()) -> Exchange:
-        return Exchange(request, self._dialect, self._scope(rendering), rendering.retries, losses, rendering.bounds)
+        scope, ids = self._scope(rendering), tuple(self._provider.request_ids)
+        return Exchange(request, self._dialect, scope, rendering.retries, losses, rendering.bounds, ids)
 
     def _wire(
         self, kind: Kind, rendering: Rendering, watch: Watch = unwatched, *, is_folded: bool = False

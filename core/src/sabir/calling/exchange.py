@@ -29,8 +29,6 @@ from sabir.vocabulary.settings import Bounds, RetryPolicy
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
-REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-correlation-id")
-"""Response headers that hold the provider's id of a request; the first found counts."""
 LEAST_JITTER = 0.5
 """The least that a delay of the policy's own is scaled by, so that many callers do not come back at once."""
 
@@ -105,6 +103,8 @@ class Exchange:
     losses: tuple[Loss, ...] = ()
     """The rendering's losses; they come first in the reply's."""
     bounds: Bounds = incoming.BOUNDS
+    request_ids: tuple[str, ...] = ()
+    """Response headers that may hold the provider's id of the request; the first found counts."""
 
 
 def _repeated(
@@ -223,7 +223,7 @@ def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
     """Send; the scope of what was answered. Raises what a status of 300 and above stands for."""
     head = yield Open(exchange.request, attempt)
     assert isinstance(head, Head)
-    request_id = next(filter(None, map(head.headers.get, REQUEST_ID_HEADERS)), None)
+    request_id = next(filter(None, map(head.headers.get, exchange.request_ids)), None)
     scope = replace(exchange.scope, request_id=request_id, content_type=head.headers.get("content-type", ""))
     if head.status < 300:
         return scope

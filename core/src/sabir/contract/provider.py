@@ -19,7 +19,35 @@ SABIR_API = 1
 """The version of this contract; core supports the current and the previous one."""
 SUPPORTED_APIS = frozenset({SABIR_API})
 
-ApiKey: TypeAlias = str | Callable[[], str]
+ApiKey: TypeAlias = str | Mapping[str, str] | Callable[[], str | Mapping[str, str]]
+"""A provider's key; values by their names where it wants several, or `profile` by the name of one."""
+
+
+class Profile(Frozen):
+    """A file of named sections, each of which holds values by their names: .toml, .json, or else the INI format.
+
+    `variable` names the environment variable that says which section; `section` is read where it is not set.
+    """
+
+    file: str
+    variable: str = ""
+    section: str = "default"
+
+
+class Credential(Frozen):
+    """A value that a provider wants, and where it is looked for: variables, then a profile, then files, each in order.
+
+    Of the first of `files` that exists, the path is the value. `default` counts where nothing is found: "" says that it
+    may be left out. What is `secret` is taken from one place with all that is secret: no id is joined with the secret
+    of another; all else is looked for by itself.
+    """
+
+    name: str = "api_key"
+    variables: tuple[str, ...] = ()
+    profile: Profile | None = None
+    files: tuple[str, ...] = ()
+    default: str | None = None
+    secret: bool = True
 
 
 class TokenCount(Frozen):
@@ -98,8 +126,8 @@ class Connection(Protocol):
 class Access:
     """How a user reaches a provider: what is left None is the provider's default.
 
-    `api_key` may be a callable, asked at each send, so keep it cheap; it is never shown. `client` is the user's own
-    SDK client, sync or async, with its own endpoint and credentials.
+    `api_key` may be a mapping, where the provider wants several values, and a callable, asked at each send, so keep it
+    cheap; it is never shown. `client` is the user's own SDK client, sync or async, with its own endpoint and key.
     """
 
     api_key: ApiKey | None = field(default=None, repr=False)
@@ -125,8 +153,12 @@ class Provider(Protocol):
         """Short names, the default first."""
 
     @property
-    def key_variables(self) -> tuple[str, ...]:
-        """Environment variables that hold the key, in the order in which they are read; empty where none is needed."""
+    def credentials(self) -> tuple[Credential, ...]:
+        """What it wants to be let in by, the key first; empty where nothing is needed."""
+
+    @property
+    def request_ids(self) -> tuple[str, ...]:
+        """Response headers that may hold the provider's id of a request, in lower case; the first found counts."""
 
     def dialect(self, short_name: str) -> Dialect:
         """The dialect of that short name; only called with one of `dialects`."""

@@ -27,7 +27,7 @@ from sabir.base.errors import (
     one_line,
 )
 from sabir.base.models import Frozen
-from sabir.contract.provider import SUPPORTED_APIS, Provider
+from sabir.contract.provider import SUPPORTED_APIS, Credential, Provider
 from sabir.discovery import points
 from sabir.vocabulary.target import ModelInfo, longest_first
 
@@ -41,7 +41,12 @@ class ProviderStatus(Frozen):
     state: Literal["installed", "failed", "registered"]
     error: str | None = None
     dialects: tuple[str, ...] = ()
-    key_variables: tuple[str, ...] = ()
+    credentials: tuple[Credential, ...] = ()
+
+    @property
+    def key_variables(self) -> tuple[str, ...]:
+        """Environment variables that may hold what is secret, in the order in which they are read."""
+        return tuple(name for each in self.credentials if each.secret for name in each.variables)
 
 
 class ModelName(NamedTuple):
@@ -164,8 +169,8 @@ class Registry:
             if claims and name not in self._loaded and name not in self._failures:
                 points.beside(lambda: self.provider(name), claims[0])
             provider = self.provider(name)
-            with blaming(f"provider {name!r} does not tell its dialects and keys", ProviderBroken):
-                known |= {"dialects": tuple(provider.dialects), "key_variables": tuple(provider.key_variables)}
+            with blaming(f"provider {name!r} does not tell its dialects and credentials", ProviderBroken):
+                known |= {"dialects": tuple(provider.dialects), "credentials": tuple(provider.credentials)}
                 return ProviderStatus(**known, state="registered" if name in self._registered else "installed")
         except PluginError as error:
             if isinstance(error, points.LoadsTooLong):
@@ -221,13 +226,16 @@ def _check_provider(provider: object, name: str, source: str) -> None:
         raise ProviderBroken(f"{what} is {written}: update it, or sabir")
     if has["name"] != name:
         raise ProviderBroken(f"{what} calls itself {has['name']!r}; the two names must be equal")
-    for each in ("dialects", "key_variables"):
-        if not (isinstance(has[each], tuple | list) and all(isinstance(text, str) for text in has[each])):
-            raise ProviderBroken(f"{what} has {each} of type {type(has[each]).__name__}; it must be a tuple of texts")
+    for each, kind in _TUPLES.items():
+        if not (isinstance(has[each], tuple | list) and all(isinstance(item, kind) for item in has[each])):
+            raise ProviderBroken(
+                f"{what} has {each} of type {type(has[each]).__name__}; it must be a tuple of {kind.__name__}"
+            )
     if not has["dialects"]:
         raise ProviderBroken(f"{what} speaks no dialect; its `dialects` must name one")
 
 
+_TUPLES = {"dialects": str, "request_ids": str, "credentials": Credential}
 _BREAKING = ("Cc", "Zl", "Zp")
 """The Unicode categories of control characters and of what separates lines; no name holds them."""
 _MEMBERS = sorted(name for name in {*Provider.__annotations__, *vars(Provider)} if not name.startswith("_"))

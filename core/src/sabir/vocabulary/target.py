@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable
 
+from pydantic import Field
+
 from sabir.base.models import Frozen
+from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, object_view
 from sabir.vocabulary.media import Modality
 from sabir.vocabulary.parts import Text
 
@@ -40,6 +43,12 @@ class ModelInfo(Frozen):
     output_tokens: int | None = None
     reasoning: bool | None = None
     rejects: tuple[str, ...] = ()
+    facts_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="facts")
+
+    @property
+    def facts(self) -> FrozenDict:
+        """What else the author of the row knows, as JSON values; core reads none of it."""
+        return object_view(self.facts_json)
 
 
 UNKNOWN_MODEL = ModelInfo(prefix="")

@@ -9,6 +9,7 @@ What a part does not say itself is in its state, so that encoding gives the bloc
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from sabir import Citation, Loss, OpaquePart, OptionCallPayload, Origin, ReasoningPart, Reply, ReplyEnd, TextPart, Usage
@@ -31,7 +32,7 @@ from sabir.authoring import (
 )
 from sabir.errors import ResponseInvalid
 
-from sabir_anthropic.errors import report
+from sabir_anthropic.errors import ERRORS
 
 NAME = "anthropic.messages"
 
@@ -81,7 +82,7 @@ def raise_reported(found: Fields, scope: DecodeScope) -> None:
     """Raise the CallError for the `error` that a response or an event holds; nothing where it holds none."""
     if error := found.get("error"):
         request_id = text(found.get("request_id")) or scope.request_id
-        raise report(error, provider=scope.target.provider, request_id=request_id)
+        raise ERRORS.report(error, replace(scope, request_id=request_id))
 
 
 def origin_of(found: Fields, scope: DecodeScope) -> Origin:

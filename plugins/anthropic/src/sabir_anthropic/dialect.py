@@ -29,7 +29,7 @@ from sabir.authoring import (
 
 from sabir_anthropic.decode import NAME, decode
 from sabir_anthropic.encode import encode_turn
-from sabir_anthropic.errors import decode_error
+from sabir_anthropic.errors import ERRORS
 from sabir_anthropic.history import decode_history
 from sabir_anthropic.request import COMPATIBLE, encode_request
 from sabir_anthropic.settings import DocumentHints, OptionHints
@@ -111,7 +111,7 @@ MESSAGES = Dialect(
     decode=decode,
     decoder=MessagesDecoder,
     framings={FRAMES: partial(EventFrames, frame_event)},
-    decode_error=decode_error,
+    decode_error=ERRORS.decode,
     decode_history=decode_history,
     encode_count=encode_count,
     decode_count=partial(read_count, field="input_tokens", dialect=NAME),

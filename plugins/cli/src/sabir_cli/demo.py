@@ -27,7 +27,7 @@ from sabir_cli.dialects import spoken_dialects
 from sabir_cli.exits import Exit, exit_of, explain
 from sabir_cli.inputs import JSONFlag, OptionFlags, choose_model, known_models, load_options
 from sabir_cli.output import Output
-from sabir_cli.providers import is_set
+from sabir_cli.providers import first_missing
 
 QUESTION = "What time is it in Paris?"
 SYSTEM = "Be brief."
@@ -159,10 +159,11 @@ class _Demonstration:
         history = _without_answer(self.messages)
         missing = []
         for status in sabir.providers():
-            if status.name in asked or (vendors and any(map(is_set, status.key_variables))):
+            wanted = first_missing(status.credentials)
+            if status.name in asked or (vendors and status.credentials and not wanted):
                 self._send_to(status.name, history)
-            elif vendors and status.key_variables:
-                missing.append(f"{status.name} {status.key_variables[0]}")
+            elif vendors and wanted:
+                missing.append(f"{status.name} {wanted}")
                 self._sent(status.name, state="no key", key_variables=list(status.key_variables))
         if missing:
             self.output.show(Text("not sent, for the key is not set:", style="dim"))

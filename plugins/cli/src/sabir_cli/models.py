@@ -1,5 +1,6 @@
 """`sabir models`: what the installed plugins know of models, as rows by the beginnings of their names."""
 
+import json
 from typing import Annotated
 
 import sabir
@@ -52,6 +53,8 @@ def models(
 def _table(found: dict[str, tuple[sabir.ModelInfo, ...]]) -> Table:
     table = make_table("model", "reads", "context", "output", "thinks", "refuses")
     table.columns[2].justify = table.columns[3].justify = "right"
+    if any(info.facts for infos in found.values() for info in infos):
+        table.add_column("facts")
     for name, infos in found.items():
         for info in sorted(infos, key=lambda info: info.prefix):
             table.add_row(
@@ -61,5 +64,6 @@ def _table(found: dict[str, tuple[sabir.ModelInfo, ...]]) -> Table:
                 UNKNOWN if info.output_tokens is None else f"{info.output_tokens:,}",
                 {None: UNKNOWN, True: "yes", False: "no"}[info.reasoning],
                 " ".join(info.rejects),
+                " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in info.facts.items()),
             )
     return table

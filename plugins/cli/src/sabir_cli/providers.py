@@ -1,17 +1,17 @@
-"""`sabir providers`: what is installed, what failed and why, which keys are set, what each dialect can carry.
+"""`sabir providers`: what is installed, what failed and why, which credentials are found, what each dialect can carry.
 
     sabir.providers() ──▶ a row each          their dialects' tables ──▶ a row each
 
-Key variables are named and looked for; their values are never shown.
+Credentials are looked for where a provider says: the variable, or the file and its profile, is named, never the value.
 """
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import sabir
 from rich.table import Table
 from rich.text import Text
+from sabir.authoring import Credential, find_credentials
 
 from sabir_cli.dialects import Spoken, spoken_dialects
 from sabir_cli.inputs import JSONFlag
@@ -38,17 +38,20 @@ def providers(*, as_json: JSONFlag = False) -> int:
     return 0
 
 
-def is_set(variable: str) -> bool:
-    """Whether the environment holds a key under that name."""
-    return bool(os.environ.get(variable, "").strip())
+def first_missing(credentials: Sequence[Credential]) -> str:
+    """Where the first credential that is missing may be put; "" where all are there."""
+    return next((each.looked[0] for each in find_credentials(credentials) if each.whence is None), "")
 
 
-def key_state(variables: Sequence[str]) -> Text:
-    """Which variable holds the key, or which one may."""
-    if not variables:
+def key_state(credentials: Sequence[Credential]) -> Text:
+    """Where the credentials were found, or where the first that is missing may be."""
+    if not credentials:
         return Text("none needed", style="dim")
-    found = next((name for name in variables if is_set(name)), None)
-    return Text(f"{found} set", style="green") if found else Text(f"no {variables[0]}", style="yellow")
+    if missing := first_missing(credentials):
+        return Text(f"no {missing}", style="yellow")
+    variables = {name for each in credentials for name in each.variables}
+    found = dict.fromkeys(each.whence for each in find_credentials(credentials) if each.whence != "default")
+    return Text(", ".join(f"{each} set" if each in variables else str(each) for each in found), style="green")
 
 
 def _document(status: sabir.ProviderStatus, dialects: Sequence[Spoken]) -> dict[str, Any]:  # whatever JSON holds
@@ -58,8 +61,14 @@ def _document(status: sabir.ProviderStatus, dialects: Sequence[Spoken]) -> dict[
         for speaker in (each.speaker, *each.others)
         if speaker.provider == status.name
     }
-    keys = {name: "set" if is_set(name) else "not set" for name in status.key_variables}
-    return {**status.model_dump(mode="json"), "key_variables": keys, "dialects": spoken}
+    found = find_credentials(status.credentials)
+    whences = {each.whence for each in found}
+    return {
+        **status.model_dump(mode="json"),
+        "key_variables": {name: "set" if name in whences else "not set" for name in status.key_variables},
+        "credentials": {each.credential.name: {"found": each.whence, "looked": each.looked} for each in found},
+        "dialects": spoken,
+    }
 
 
 def _provider_table(found: Sequence[sabir.ProviderStatus]) -> Table:
@@ -70,7 +79,7 @@ def _provider_table(found: Sequence[sabir.ProviderStatus]) -> Table:
             Text(status.state, style=STATE_STYLES[status.state]),
             f"{status.distribution} {status.version}".strip(),
             " ".join(status.dialects),
-            key_state(status.key_variables) if status.state != "failed" else "",
+            key_state(status.credentials) if status.state != "failed" else "",
         )
     return table
 

@@ -32,7 +32,7 @@ from sabir.authoring import (
     DecodeScope,
     Dialect,
     Entry,
-    Failure,
+    ErrorTable,
     FinishReason,
     Fold,
     JSONValue,
@@ -43,12 +43,9 @@ from sabir.authoring import (
     Turn,
     TurnScope,
     decode_call,
-    kind_of_status,
     left_over,
-    refusal,
-    reported,
 )
-from sabir.errors import CallError, HistoryInvalid, SettingsInvalid
+from sabir.errors import HistoryInvalid, SettingsInvalid
 
 NAME = "echo.plain"
 FINISH_REASONS: Mapping[str, FinishReason] = {"done": "stop", "call": "option_calls", "limit": "length"}
@@ -100,9 +97,8 @@ def decode_history(body: bytes, scope: DecodeScope) -> DecodedHistory:
     )
 
 
-def decode_error(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
-    """By its status alone: this wire has no codes."""
-    return refusal(status, headers, body, provider=provider, kind_of=_kind)
+ERRORS = ErrorTable()
+"""The status alone decides: this wire has no codes."""
 
 
 class PlainDecoder:
@@ -116,7 +112,7 @@ class PlainDecoder:
         """The events of one word, one call, or the end."""
         piece = json.loads(event.data)
         if error := piece.get("error"):
-            raise reported(error, provider=self._scope.target.provider, kind_of=_kind)
+            raise ERRORS.report(error, self._scope)
         if not piece.keys() & {"text", "call", "finish"}:
             return  # a word that this wire learns one day
         if self._index < 0:
@@ -144,10 +140,6 @@ class PlainDecoder:
     def close(self) -> tuple[StreamEvent, ...]:
         """Nothing is due: the last piece ends everything."""
         return ()
-
-
-def _kind(failure: Failure, status: int | None) -> type[CallError]:
-    return kind_of_status(status or 500)
 
 
 def _decode_item(
@@ -189,6 +181,6 @@ PLAIN = Dialect(
     decode=decode,
     decoder=PlainDecoder,
     decode_history=decode_history,
-    decode_error=decode_error,
+    decode_error=ERRORS.decode,
 )
 """The dialect `echo.plain`: text, option calls and their results; no media, and no way to count tokens."""

@@ -8,7 +8,7 @@ import json
 import re
 
 from sabir import ModelInfo
-from sabir.authoring import Access, Dialect, InProcessConnection, JSONValue, Provider, Served, WireRequest
+from sabir.authoring import Access, Credential, Dialect, InProcessConnection, JSONValue, Provider, Served, WireRequest
 
 from sabir_echo.dialect import PLAIN
 
@@ -22,7 +22,8 @@ class Echo:
     name = "echo"
     api_version = 1
     dialects = ("plain",)
-    key_variables = ()
+    credentials: tuple[Credential, ...] = ()
+    request_ids = ()
 
     def dialect(self, short_name: str) -> Dialect:
         """The only one."""

@@ -51,7 +51,7 @@ from sabir.authoring import (
 from sabir.errors import NotJSON, ResponseInvalid
 
 from sabir_google.arguments import join_calls
-from sabir_google.errors import report
+from sabir_google.errors import ERRORS
 
 NAME = "google.generate_content"
 
@@ -112,7 +112,7 @@ def read_response(body: bytes | str, scope: DecodeScope) -> Fields:
         if not found.get("error"):
             raise
     if error := found.get("error"):
-        raise report(error, provider=scope.target.provider)
+        raise ERRORS.report(error, scope)
     return found
 
 

@@ -28,7 +28,7 @@ from sabir.authoring import (
 
 from sabir_google.decode import NAME, decode
 from sabir_google.encode import encode_turn
-from sabir_google.errors import decode_error
+from sabir_google.errors import ERRORS
 from sabir_google.history import decode_history
 from sabir_google.request import encode_request
 from sabir_google.services import VERTEX
@@ -124,7 +124,7 @@ GENERATE_CONTENT = Dialect(
     encode_request=encode_request,
     decode=decode,
     decoder=GenerateContentDecoder,
-    decode_error=decode_error,
+    decode_error=ERRORS.decode,
     decode_history=decode_history,
     encode_count=encode_count,
     decode_count=partial(read_count, field="totalTokens", dialect=NAME),

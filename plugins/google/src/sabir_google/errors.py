@@ -1,34 +1,13 @@
-"""The error table of Google's APIs: what each failure is for a caller.
-
-    status, headers, body ──decode_error──▶ CallError        the details decide, else the words, else the status
-    an `error` object in a body or stream ──report──▶ CallError
-    what the SDK or its HTTP client raised ──translate──▶ CallError, without importing either
+"""The error table of Google's APIs: the details decide, else the vendor's status and the words, else the HTTP status.
 
 The vendor names neither a waiting time nor the kind of a limit in headers: both are among the error's details.
 https://ai.google.dev/gemini-api/docs/troubleshooting and https://docs.cloud.google.com/apis/design/errors
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from sabir.authoring import (
-    Failure,
-    Fields,
-    JSONValue,
-    compile_words,
-    decode_json,
-    failure_of,
-    fields,
-    is_a,
-    items,
-    kind_of_status,
-    kind_of_words,
-    make_error,
-    read_failure,
-    retry_after,
-    text,
-    translate_raised,
-)
+from sabir.authoring import ErrorTable, Failure, Fields, by_codes, by_words, fields, items, text
 from sabir.errors import (
     AuthenticationFailed,
     CallError,
@@ -36,7 +15,6 @@ from sabir.errors import (
     ContextTooLong,
     InvalidRequest,
     ModelNotFound,
-    NotJSON,
     Overloaded,
     PermissionDenied,
     QuotaExceeded,
@@ -46,90 +24,64 @@ from sabir.errors import (
     Unavailable,
 )
 
-_STATUSES: Mapping[str, type[CallError]] = {
-    "ABORTED": Unavailable,
-    "CANCELLED": Unavailable,
+_EXACT = {
     "DEADLINE_EXCEEDED": CallTimedOut,
-    "FAILED_PRECONDITION": InvalidRequest,
     "INTERNAL": ServerFailed,
-    "INVALID_ARGUMENT": InvalidRequest,
     "NOT_FOUND": ModelNotFound,
-    "OUT_OF_RANGE": InvalidRequest,
     "PERMISSION_DENIED": PermissionDenied,
     "RESOURCE_EXHAUSTED": RateLimited,
     "UNAUTHENTICATED": AuthenticationFailed,
+}
+"""The vendor's own name of a status, where the words say no more than it."""
+_VAGUE = {
+    "ABORTED": Unavailable,
+    "CANCELLED": Unavailable,
+    "FAILED_PRECONDITION": InvalidRequest,
+    "INVALID_ARGUMENT": InvalidRequest,
+    "OUT_OF_RANGE": InvalidRequest,
     "UNAVAILABLE": Unavailable,
 }
-"""The vendor's own name of a status."""
-_KEY_REASONS = frozenset({"API_KEY_INVALID", "ACCESS_TOKEN_EXPIRED", "CREDENTIALS_MISSING"})
-_WORDS = compile_words(
+_WORDS = by_words(
     (r"input token count|number of tokens allowed|maximum number of tokens", ContextTooLong),
     (r"context (length|window|size)", ContextTooLong),  # of servers that speak this wire for other models
     (r"api[ _]key (not valid|expired|not found)", AuthenticationFailed),
     (r"payload size exceeds", RequestTooLarge),
     (r"overloaded|experiencing high demand", Overloaded),
+    at=(400, 409, 422, 499, 503),
 )
-_SPENT = re.compile(r"spending cap|credits are depleted", re.IGNORECASE)
+_KEY_REASONS = frozenset({"API_KEY_INVALID", "ACCESS_TOKEN_EXPIRED", "CREDENTIALS_MISSING"})
 _DELAY = re.compile(r"(\d{1,9}(?:\.\d+)?)s")
 
 
-def decode_error(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
-    """The error that a response of status ≥ 400 stands for; header names are lower case."""
-    try:
-        error = _error_of(decode_json(body))
-    except NotJSON:
-        error = {}
-    found = read_failure(body)._replace(code=text(error.get("status")))
-    delay = _delay(error)
-    return make_error(
-        _kind(found, error, status),
-        found,
-        provider=provider,
-        status=status,
-        retry_after=retry_after(headers) if delay is None else delay,
-    )
-
-
-def report(error: JSONValue, *, provider: str) -> CallError:
-    """The error that an `error` object stands for, where it came with status 200 or in a stream."""
-    said = fields(error)
-    found = failure_of({"error": error})._replace(code=text(said.get("status")))
-    kind = _kind(found, said, found.status or 500)
-    return make_error(kind, found, provider=provider, status=found.status, retry_after=_delay(said))
-
-
-def _error_of(body: JSONValue) -> Fields:
-    """The `error` object of a body; of a stream that never began it is in a list of one."""
-    return fields(fields(body[0] if isinstance(body, list) and body else body).get("error"))
-
-
-def _kind(found: Failure, error: Fields, status: int) -> type[CallError]:
-    if any(text(detail.get("reason")) in _KEY_REASONS for detail in _details(error, "ErrorInfo")):
+def _by_details(found: Failure, status: int | None) -> type[CallError] | None:
+    if any(text(detail.get("reason")) in _KEY_REASONS for detail in _details(found, "ErrorInfo")):
         return AuthenticationFailed
-    violations = [
-        fields(each) for detail in _details(error, "QuotaFailure") for each in items(detail.get("violations"))
-    ]
-    if _SPENT.search(found.message) or any("PerDay" in text(each.get("quotaId")) for each in violations):
-        return QuotaExceeded
-    kind = _STATUSES.get(found.code) or kind_of_status(status)
-    return kind_of_words(found.message, _WORDS) or kind if kind in (InvalidRequest, Unavailable) else kind
+    violations = (each for detail in _details(found, "QuotaFailure") for each in items(detail.get("violations")))
+    is_of_a_day = any("PerDay" in text(fields(each).get("quotaId")) for each in violations)
+    return QuotaExceeded if is_of_a_day else None
 
 
-def _details(error: Fields, name: str) -> Iterator[Fields]:
-    for detail in items(error.get("details")):
-        if text(fields(detail).get("@type")).endswith(f".{name}"):
-            yield fields(detail)
+def _details(found: Failure, name: str) -> Iterator[Fields]:
+    for detail in map(fields, items(found.body.get("details"))):
+        if text(detail.get("@type")).endswith(f".{name}"):
+            yield detail
 
 
-def _delay(error: Fields) -> float | None:
+def _delay(found: Failure) -> float | None:
     """Seconds to wait, as RetryInfo says them."""
-    delays = (_DELAY.fullmatch(text(detail.get("retryDelay"))) for detail in _details(error, "RetryInfo"))
+    delays = (_DELAY.fullmatch(text(detail.get("retryDelay"))) for detail in _details(found, "RetryInfo"))
     return next((float(delay[1]) for delay in delays if delay), None)
 
 
-def translate(error: BaseException, provider: str) -> CallError | None:
-    """The library error for what the SDK, its credentials or its HTTP client raised; None for all else."""
-    if is_a(error, "GoogleAuthError", ("google.auth.exceptions",)):
-        message = f"{provider} got no access from Google's credentials ({type(error).__name__}: {error}); renew them"
-        return AuthenticationFailed(message, provider=provider)
-    return translate_raised(error, provider)
+ERRORS = ErrorTable(
+    rules=(
+        _by_details,
+        by_words((r"spending cap|credits are depleted", QuotaExceeded)),
+        by_codes(_EXACT),
+        _WORDS,
+        by_codes(_VAGUE),
+    ),
+    modules=("google.auth.exceptions",),
+    raised=(("GoogleAuthError", AuthenticationFailed, "got no access from Google's credentials; renew them"),),
+    wait=_delay,
+)

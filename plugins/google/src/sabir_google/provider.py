@@ -14,34 +14,31 @@ bytes, and lets nobody see or change the HTTP client of a client that is made. S
 refused before anything is sent: before its first request, a call that leads nowhere looks who would send it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from sabir import ModelInfo
 from sabir.authoring import (
-    SABIR_API,
     Access,
-    AsyncHTTPAnswer,
+    ClientConnection,
+    Connection,
+    Credential,
     Dialect,
-    HTTPAnswer,
+    ErrorTable,
     Kept,
     KeySource,
     Library,
     OwnConnection,
+    SDKProvider,
     WireRequest,
-    checked_client,
-    first_variable,
     kept,
-    packaged_models,
-    read_endpoint,
     send,
 )
-from sabir.errors import CallError, SettingsInvalid
+from sabir.errors import SettingsInvalid
 
-from sabir_google.errors import translate
+from sabir_google.errors import ERRORS
 from sabir_google.services import VERTEX, VERTEX_URL
 
 if TYPE_CHECKING:
@@ -50,9 +47,6 @@ if TYPE_CHECKING:
     from google.genai.types import HttpOptions
 
 NAME = "google"
-URL = "https://generativelanguage.googleapis.com"
-KEY_VARIABLES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
-URL_VARIABLES = ("GOOGLE_GEMINI_BASE_URL",)
 _REMEDY = "make it with genai.Client(http_options=sabir_google.http_options(), …)"
 _UNSEEN = f"client= of {NAME} does not send through sabir; {_REMEDY}"
 _NOWHERE = "sabir://nowhere"
@@ -84,13 +78,15 @@ def http_options(**further: Any) -> "HttpOptions":
     return HttpOptions(httpx_client=client, httpx_async_client=async_client, **further)
 
 
-class GoogleProvider:
+class GoogleProvider(SDKProvider):
     """Google by an API key, or by the user's own client."""
 
-    api_version = SABIR_API
     name = NAME
     dialects = ("generate_content",)
-    key_variables = KEY_VARIABLES
+    credentials = (Credential(variables=("GOOGLE_API_KEY", "GEMINI_API_KEY")),)
+    url = "https://generativelanguage.googleapis.com"
+    url_variables = ("GOOGLE_GEMINI_BASE_URL",)
+    package = "sabir_google"
 
     def dialect(self, short_name: str) -> Dialect:
         """The one dialect."""
@@ -98,39 +94,27 @@ class GoogleProvider:
 
         return GENERATE_CONTENT
 
-    def endpoint(self, access: Access) -> str:
-        """The endpoint's URL; of a client that does not tell its own, `base_url`, else what it is a client of."""
-        return read_endpoint(NAME, access, self._url(access))
-
-    def _url(self, access: Access) -> str:
-        known = first_variable(URL_VARIABLES) if access.client is None else VERTEX_URL if self.quirks(access) else None
-        return access.base_url or known or URL
-
-    def connect(self, access: Access) -> "SDKConnection | UsersConnection":
-        """A connection; makes no client and reads no key before its first send."""
-        self.endpoint(access)
+    def url_of(self, access: Access) -> str:
+        """As of any; a client does not tell its own, so that `base_url` counts, else what it is a client of."""
         if access.client is not None:
-            return UsersConnection(access.client)
-        return SDKConnection(self._url(access), KeySource(NAME, access.api_key, KEY_VARIABLES))
+            return access.base_url or (VERTEX_URL if self.quirks(access) else self.url)
+        return super().url_of(access)
+
+    def own(self, access: Access, key: KeySource) -> Connection:
+        """Over the SDK's clients, made at the first send."""
+        return SDKConnection(NAME, ERRORS, key, self.url_of(access))
+
+    def given(self, client: object) -> Connection:
+        """Over the user's own client."""
+        return UsersConnection(NAME, ERRORS, client)
 
     def quirks(self, access: Access) -> frozenset[str]:
         """That of Vertex AI, for a client of it."""
         return frozenset({VERTEX} if getattr(access.client, "vertexai", False) else ())
 
-    def models(self) -> tuple[ModelInfo, ...]:
-        """What is known of Google's models."""
-        return packaged_models("sabir_google")
-
 
 class SDKConnection(OwnConnection["genai.Client", "genai.Client"]):
     """The SDK's clients for one endpoint, made at the first send."""
-
-    def __init__(self, base_url: str, key: KeySource) -> None:
-        super().__init__(key, base_url)
-
-    def translate(self, error: Exception) -> CallError | None:
-        """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
-        return translate(error, NAME)
 
     def library(self) -> Library:
         """The library's own clients: the SDK's defaults are theirs."""
@@ -138,17 +122,17 @@ class SDKConnection(OwnConnection["genai.Client", "genai.Client"]):
 
         return Library(Client, AsyncClient, create_ssl_context)
 
-    def make_sync(self, key: str, http_client: "httpx2.Client") -> "genai.Client":
+    def make_sync(self, keys: Mapping[str, str], http_client: "httpx2.Client") -> "genai.Client":
         """A client of the SDK that writes heads by its waiting half; the other half costs no TLS context."""
         from httpx2 import AsyncBaseTransport, AsyncClient
 
-        return self._made(key, http_client, AsyncClient(transport=AsyncBaseTransport()))
+        return self._made(keys, http_client, AsyncClient(transport=AsyncBaseTransport()))
 
-    def make(self, key: str, http_client: "httpx2.AsyncClient") -> "genai.Client":
+    def make(self, keys: Mapping[str, str], http_client: "httpx2.AsyncClient") -> "genai.Client":
         """A client of the SDK that writes heads by its async half; the other half costs no TLS context."""
         from httpx2 import BaseTransport, Client
 
-        return self._made(key, Client(transport=BaseTransport()), http_client)
+        return self._made(keys, Client(transport=BaseTransport()), http_client)
 
     def ask_sync(self, client: "genai.Client", request: WireRequest) -> object:
         """Have the SDK make the request; its body is not sent."""
@@ -162,57 +146,47 @@ class SDKConnection(OwnConnection["genai.Client", "genai.Client"]):
         """The SDK's, with the method that the request is for."""
         return _url_of(made, request)
 
-    def _made(self, key: str, client: "httpx2.Client", async_client: "httpx2.AsyncClient") -> "genai.Client":
+    def _made(
+        self, keys: Mapping[str, str], client: "httpx2.Client", async_client: "httpx2.AsyncClient"
+    ) -> "genai.Client":
         from google import genai
         from google.genai.types import HttpOptions
 
         options = HttpOptions(base_url=self.base_url, httpx_client=client, httpx_async_client=async_client)
-        return genai.Client(vertexai=False, api_key=key, http_options=options)
+        return genai.Client(vertexai=False, api_key=keys["api_key"], http_options=options)
 
 
-class UsersConnection:
+class UsersConnection(ClientConnection):
     """The user's own client, sync or async: it is asked to send each request, and never closed."""
 
-    def __init__(self, client: object) -> None:
-        self._client = client
+    kinds = ("google.genai.Client", "google.genai.Client")
+    remedy = _REMEDY
+
+    def __init__(self, name: str, errors: ErrorTable, client: object) -> None:
+        super().__init__(name, errors, client)
         self._looked_at: set[str] = set()
 
-    def open_sync(self, request: WireRequest) -> HTTPAnswer:
+    def send_sync(self, client: "genai.Client", request: WireRequest) -> Any:
         """Send; return at the response's headers, whatever the status."""
-        client, marked = self._checked(), _marked(request)
+        marked = _marked(request)
         if "waiting" not in self._looked_at:
             with _looking():
                 client.models.generate_content(**_call(marked, client, _NOWHERE))
             self._looked_at.add("waiting")
         with kept() as found:
             client.models.generate_content(**_call(marked, client))
-        return HTTPAnswer(_send(found, request))
+        return _send(found, request)
 
-    async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
+    async def send(self, client: "genai.Client", request: WireRequest) -> Any:
         """Send; return at the response's headers, whatever the status."""
-        client, marked = self._checked(), _marked(request)
+        marked = _marked(request)
         if "async" not in self._looked_at:
             with _looking():
                 await client.aio.models.generate_content(**_call(marked, client, _NOWHERE))
             self._looked_at.add("async")
         with kept() as found:
             await client.aio.models.generate_content(**_call(marked, client))
-        return AsyncHTTPAnswer(await _send(found, request))
-
-    def translate(self, error: Exception) -> CallError | None:
-        """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
-        return translate(error, NAME)
-
-    def close(self) -> None:
-        """Nothing: the client is the user's."""
-
-    async def aclose(self) -> None:
-        """Nothing: the client is the user's."""
-
-    def _checked(self) -> "genai.Client":
-        from google.genai import Client
-
-        return checked_client(self._client, Client, NAME, _REMEDY)
+        return await _send(found, request)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from sabir.authoring import (
     packaged_models,
 )
 from sabir.errors import SabirError, SettingsInvalid
+from sabir_openai.errors import ERRORS
 from sabir_openai.provider import SDKConnection
 
 from sabir_local.dialect import LOCAL_CHAT
@@ -37,7 +38,8 @@ class LocalProvider:
     name = "local"
     api_version = SABIR_API
     dialects: tuple[str, ...] = ("chat",)
-    key_variables: tuple[str, ...] = ()
+    credentials = ()
+    request_ids = ()
 
     def dialect(self, short_name: str) -> Dialect:
         """The only one."""
@@ -105,8 +107,8 @@ class LocalConnection:
         url = f"{server.address}/v1"  # another one, where the server had to be started anew
         with self._lock:
             if self._connection is None or url != self._url:
-                key = KeySource("local", lambda: server.api_key, ())
-                self._connection, self._url = SDKConnection("local", url, key), url
+                key = KeySource("local", lambda: server.api_key)
+                self._connection, self._url = SDKConnection("local", ERRORS, key, url, is_vendor=False), url
             return self._connection
 
 

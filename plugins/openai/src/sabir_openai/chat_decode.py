@@ -44,7 +44,7 @@ from sabir.authoring import (
 )
 from sabir.errors import ResponseInvalid
 
-from sabir_openai.errors import report
+from sabir_openai.errors import ERRORS
 from sabir_openai.usage import read_usage
 
 Block: TypeAlias = KnownPart | OptionCallPayload
@@ -94,7 +94,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     found = read_object(body, scope)
     if not items(found.get("choices")):
         if found.get("error"):
-            raise report(found["error"], provider=scope.target.provider, request_id=scope.request_id)
+            raise ERRORS.report(found["error"], scope)
         message = f"{scope.target} answered without choices; expected at least one: send the request again"
         raise ResponseInvalid(message, provider=scope.target.provider, request_id=scope.request_id)
     answer = read_answer(found, scope)

@@ -17,7 +17,7 @@ from sabir_openai.chat_encode import encode_turn
 from sabir_openai.chat_history import decode_history
 from sabir_openai.chat_request import encode_request
 from sabir_openai.chat_stream import ChatDecoder
-from sabir_openai.errors import decode_error
+from sabir_openai.errors import ERRORS
 from sabir_openai.media import IMAGES, SOUNDS
 from sabir_openai.settings import ChatFileHints, ChatOptionHints, ImageHints, MediaHints
 
@@ -67,7 +67,7 @@ CHAT = Dialect(
     encode_request=encode_request,
     decode=decode,
     decoder=ChatDecoder,
-    decode_error=decode_error,
+    decode_error=ERRORS.decode,
     decode_history=decode_history,
 )
 """The dialect `openai.chat`; an endpoint that rejects a field that streams ask for has a variant of its own."""

@@ -40,7 +40,7 @@ from sabir_openai.chat_decode import (
     origin_of,
     read_answer,
 )
-from sabir_openai.errors import report
+from sabir_openai.errors import ERRORS
 
 
 class ChatDecoder:
@@ -66,11 +66,7 @@ class ChatDecoder:
         chunk = read_object(data, self._scope)
         error = chunk if event.event == "error" and "error" not in chunk else chunk.get("error")
         if error:
-            raise report(
-                error.get("error", error) if isinstance(error, dict) else error,
-                provider=self._scope.target.provider,
-                request_id=self._scope.request_id,
-            )
+            raise ERRORS.report(error.get("error", error) if isinstance(error, dict) else error, self._scope)
         if not self._has_begun:
             self._has_begun = True
             yield ReplyStart(origin=origin_of(chunk, self._scope))

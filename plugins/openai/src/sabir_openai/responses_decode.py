@@ -44,7 +44,7 @@ from sabir.authoring import (
 )
 from sabir.errors import CallError, ResponseInvalid
 
-from sabir_openai.errors import report
+from sabir_openai.errors import ERRORS
 from sabir_openai.usage import read_usage
 
 NAME = "openai.responses"
@@ -126,7 +126,7 @@ def _expect_made(found: Fields, scope: DecodeScope) -> None:
 def raise_reported(found: Fields, scope: DecodeScope) -> None:
     """Raise the CallError for the `error` object that a response or an event holds; nothing where it holds none."""
     if error := found.get("error"):
-        raise report(error, provider=scope.target.provider, request_id=scope.request_id)
+        raise ERRORS.report(error, scope)
 
 
 def origin_of(found: Fields, scope: DecodeScope) -> Origin:

@@ -12,7 +12,7 @@ from functools import partial
 
 from sabir.authoring import Calls, Dialect, IdentifierRule, JSONValue, MediaRule, Roles, Tables, TurnScope, read_count
 
-from sabir_openai.errors import decode_error
+from sabir_openai.errors import ERRORS
 from sabir_openai.media import IMAGES
 from sabir_openai.responses_decode import NAME, decode
 from sabir_openai.responses_encode import encode_turn
@@ -74,7 +74,7 @@ RESPONSES = Dialect(
     encode_request=encode_request,
     decode=decode,
     decoder=ResponsesDecoder,
-    decode_error=decode_error,
+    decode_error=ERRORS.decode,
     decode_history=decode_history,
     encode_count=encode_count,
     decode_count=partial(read_count, field="input_tokens", dialect=NAME),

@@ -113,7 +113,7 @@ class AccessCases(Suite):
         )
 
     def test_key_variables_are_read_in_their_order(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Of the provider's `key_variables`, the first that is set gives the key."""
+        """Of the variables of the provider's key, the first that is set gives it."""
         _needs_variables(wire)
         for at in reversed(range(len(wire.variables))):
             first, later = wire.variables[at], wire.variables[at:]
@@ -171,7 +171,7 @@ class AccessCases(Suite):
             monkeypatch.setenv(name, str(tmp_path))
         error, server = _refusal(wire, None)
         if not wire.variables:
-            expect(error is None, f"{wire.name} names no key_variables, and a call without a key {_ended(error)}")
+            expect(error is None, f"{wire.name} names no variable of a key, and a call without a key {_ended(error)}")
             return
         expect(isinstance(error, CredentialsMissing), f"a call without a key {_ended(error)}")
         missing = [name for name in (*wire.variables, "api_key=") if name not in str(error)]
@@ -246,7 +246,7 @@ def _set_variables(wire: Wire, monkeypatch: pytest.MonkeyPatch, only: Sequence[s
 
 def _needs_variables(wire: Wire) -> None:
     if not wire.variables:
-        pytest.skip(f"{wire.name} names no key_variables")
+        pytest.skip(f"{wire.name} names no variable of a key")
 
 
 def _sent(wire: Wire, before_sending: Callable[[], None] = lambda: None, **access: Any) -> Mapping[str, str]:

@@ -74,9 +74,9 @@ class ContractCases(Suite):
         expect(KEY not in "".join(shown), "the key stands in the connection's repr", shown={"the reprs": shown})
 
     def test_key_variables_are_names_of_variables(self, subject: Subject) -> None:
-        """`Provider.key_variables` are what errors tell a user to set: names of environment variables."""
-        wrong = [name for name in subject.provider.key_variables if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name)]
-        expect(not wrong, f"key_variables holds {wrong}, which no shell can set; expected names such as ACME_API_KEY")
+        """The variables of the key in `Provider.credentials` are what errors tell a user to set: names of variables."""
+        wrong = [name for name in subject.key_variables if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name)]
+        expect(not wrong, f"the key has the variables {wrong}, which no shell can set; expected such as ACME_API_KEY")
 
     def test_tables_are_the_same_whenever_asked(self, subject: Subject) -> None:
         """`Dialect.tables` is data: asked twice, of two instances, it is the same (what is rendered rests on it)."""

@@ -186,7 +186,7 @@ class Wire:
         self.subject = subject
         self.provider = subject.provider
         self.name = subject.provider.name
-        self.variables = tuple(subject.provider.key_variables)
+        self.variables = tuple(subject.key_variables)
         self.request = self.asking(HELLO)
         """What a user's greeting renders to."""
         self.recorded = recorded_stream(subject)
@@ -244,9 +244,9 @@ def bare_names(subject: Subject) -> list[str]:
     """Variables of the machine that may decide what a provider does: its keys, all of its name, proxies."""
     provider = subject.provider
     words = [provider.name, subject.suite.sdk.partition(".")[0]]
-    words += [each.partition("_")[0] for each in provider.key_variables]
+    words += [each.partition("_")[0] for each in subject.key_variables]
     starts = tuple(re.sub("[^A-Z0-9]+", "_", word.upper()) + "_" for word in words if word)
-    named = {*provider.key_variables, *subject.suite.variables}
+    named = {*subject.key_variables, *subject.suite.variables}
     return [name for name in os.environ if name in named or name.startswith(starts) or name.lower() in PROXIES]
 
 

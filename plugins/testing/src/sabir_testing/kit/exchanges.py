@@ -131,7 +131,7 @@ class Service:
         return replace(question, fault=QUESTIONS[name].fault, messages=messages, settings=settings)
 
     def _recorded_as(self, name: str) -> str:
-        is_keyless = QUESTIONS[name].fault == "wrong_key" and not self.subject.provider.key_variables
+        is_keyless = QUESTIONS[name].fault == "wrong_key" and not self.subject.key_variables
         return "text" if is_keyless else name
 
     def refused_need(self, name: str, way: Way) -> str | None:
@@ -221,7 +221,7 @@ class Service:
 
     def _secrets(self, adapter: sabir.ModelAdapter) -> tuple[str, ...]:
         """The key in use, whatever header carries it: of the adapter, and of the provider's variables."""
-        given = [adapter.access.api_key, *(os.environ.get(name) for name in self.subject.provider.key_variables)]
+        given = [adapter.access.api_key, *(os.environ.get(name) for name in self.subject.key_variables)]
         return tuple(key for key in given if isinstance(key, str) and len(key) >= SHORTEST_SECRET)
 
     def _provenance(self, name: str, adapter: sabir.ModelAdapter) -> dict[str, str]:
@@ -246,7 +246,7 @@ class Service:
             return replace(ask(tapped, question, way), carried=tuple(wire.carried()))
 
     def _missing(self, name: str, way: Way) -> str:
-        variable = next(iter(self.subject.provider.key_variables), "")
+        variable = next(iter(self.subject.key_variables), "")
         key = f" and the key in {variable}" if variable else ""
         needs = [*QUESTIONS[name].needs, *(["streaming"] if way == STREAMED else [])]
         cannot = f"declare {' or '.join(map(repr, needs))} REFUSED if the service cannot, " if needs else ""

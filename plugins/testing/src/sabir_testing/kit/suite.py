@@ -86,6 +86,12 @@ class Subject:
         """Who carries its requests."""
         return self.adapter.provider
 
+    @property
+    def key_variables(self) -> tuple[str, ...]:
+        """The variables of the provider's key, in their order."""
+        key = next(iter(self.provider.credentials), None)
+        return key.variables if key else ()
+
     @cached_property
     def dialect(self) -> Dialect:
         """What encodes and decodes."""

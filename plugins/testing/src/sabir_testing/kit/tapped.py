@@ -6,7 +6,7 @@ Tapped(provider) ──connect──▶ connection ──open_sync──▶ answ
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sabir.authoring import Access, Connection, Provider, WireRequest, WireResponse
+from sabir.authoring import Access, Connection, Credential, Provider, WireRequest, WireResponse
 
 from sabir_testing.cassettes import RecordedExchange
 
@@ -27,7 +27,8 @@ class Tapped(_Around):
     name: str
     api_version: int
     dialects: tuple[str, ...]
-    key_variables: tuple[str, ...]
+    credentials: tuple[Credential, ...]
+    request_ids: tuple[str, ...]
 
     def __init__(self, base: Provider) -> None:
         super().__init__(base)

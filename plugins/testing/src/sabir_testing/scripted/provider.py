@@ -20,6 +20,7 @@ class PlainProvider:
 
     name = NAME
     dialects = ("plain",)
+    request_ids = ()
 
     def dialect(self, short_name: str) -> Dialect:
         """The plain one."""
@@ -42,7 +43,7 @@ class ScriptedProvider:
     """Stands for a provider; its connection is a script, and it needs no key."""
 
     api_version = SABIR_API
-    key_variables = ()
+    credentials = ()
 
     def __init__(self, provider: Provider | PlainProvider, connection: ScriptedConnection) -> None:
         self._provider = provider

@@ -28,7 +28,7 @@ from sabir.authoring import (
 )
 from sabir.errors import ResponseInvalid
 
-from sabir_cohere.errors import report
+from sabir_cohere.errors import ERRORS
 
 Block: TypeAlias = KnownPart | OptionCallPayload
 PLAN, CONTENT, CALLS = 0, 1, 1000
@@ -43,7 +43,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
     found = read_object(body, scope)
     if text(found.get("message")):
-        raise report(found, scope)
+        raise ERRORS.report(found, scope)
     if not fields(found.get("message")):
         raise ResponseInvalid(f"{scope.target} answered without a message; expected one: send the request again")
     builder = ReplyBuilder(scope)

@@ -12,7 +12,7 @@ from sabir.authoring import Calls, Dialect, IdentifierRule, MediaRule, Roles, Ta
 
 from sabir_cohere.decode import decode
 from sabir_cohere.encode import encode_request, encode_turn
-from sabir_cohere.errors import decode_error
+from sabir_cohere.errors import ERRORS
 from sabir_cohere.stream import ChatDecoder
 
 NAME = "cohere.chat"
@@ -50,6 +50,6 @@ CHAT = Dialect(
     encode_request=encode_request,
     decode=decode,
     decoder=ChatDecoder,
-    decode_error=decode_error,
+    decode_error=ERRORS.decode,
 )
 """The dialect `cohere.chat`."""

@@ -24,7 +24,7 @@ from sabir.authoring import (
 )
 
 from sabir_cohere.decode import CALLS, CONTENT, PLAN, read_blocks, read_ending
-from sabir_cohere.errors import report
+from sabir_cohere.errors import ERRORS
 
 _KINDS: dict[str, BlockKind] = {"text": "text", "thinking": "reasoning"}
 
@@ -46,7 +46,7 @@ class ChatDecoder:
         delta, index = fields(found.get("delta")), first_count(found.get("index")) or 0
         message = fields(delta.get("message"))
         if error := delta.get("error") or found.get("error") or found.get("message"):
-            raise report(error, self._scope)
+            raise ERRORS.report(error, self._scope)
         match found.get("type"):
             case "message-start":
                 self._id = found.get("id")

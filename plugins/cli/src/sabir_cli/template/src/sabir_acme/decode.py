@@ -30,7 +30,7 @@ from sabir.authoring import (
 )
 from sabir.errors import ResponseInvalid
 
-from sabir_acme.errors import report
+from sabir_acme.errors import ERRORS
 
 TEXTS: Mapping[str, type[TextPart | ReasoningPart | RefusalPart]] = {
     "text": TextPart, "thought": ReasoningPart, "refusal": RefusalPart,
@@ -48,7 +48,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     """A whole answer → reply; ResponseInvalid, or the CallError that the body reports."""
     found = read_object(body, scope)
     if "error" in found:
-        raise report(found["error"], scope)
+        raise ERRORS.report(found["error"], scope)
     if not isinstance(found.get("parts"), list):
         raise ResponseInvalid(f"{scope.target} answered without parts; send the request again")
     builder = ReplyBuilder(scope)

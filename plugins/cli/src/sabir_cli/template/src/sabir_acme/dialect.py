@@ -14,7 +14,7 @@ from sabir.authoring import Calls, Dialect, IdentifierRule, JSONValue, MediaRule
 
 from sabir_acme.decode import decode
 from sabir_acme.encode import encode_request, encode_turn
-from sabir_acme.errors import decode_error
+from sabir_acme.errors import ERRORS
 from sabir_acme.history import decode_history
 from sabir_acme.stream import ChatDecoder
 
@@ -58,7 +58,7 @@ CHAT = Dialect(
     encode_request=encode_request,
     decode=decode,
     decoder=ChatDecoder,
-    decode_error=decode_error,
+    decode_error=ERRORS.decode,
     decode_history=decode_history,
     encode_count=encode_count,
     decode_count=partial(read_count, field="tokens", dialect=NAME),

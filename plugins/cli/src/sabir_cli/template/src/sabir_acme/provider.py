@@ -1,112 +1,84 @@
 """Acme's endpoint, its key, and the client that carries ready bytes to it.
 
-    access ──connect──▶ AcmeConnection ──open──▶ status, headers, byte chunks
-
-Change: URL, the key's variable, the client. Here httpx2, a plain HTTP client, stands where a vendor's SDK would: that,
+Change: the attributes of Acme, and the client. Here httpx2, a plain HTTP client, stands where a vendor's SDK would: that,
 too, is given ready bytes by its own `post`, asked for as a stream, its retries off; it follows no redirect. It is
 imported at the first send.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sabir import CallError, ModelInfo
 from sabir.authoring import (
     Access,
-    AsyncHTTPAnswer,
-    Clients,
+    ClientConnection,
+    Connection,
+    Credential,
     Dialect,
-    HTTPAnswer,
     KeySource,
+    SDKProvider,
     WireRequest,
-    checked_client,
-    packaged_models,
-    read_endpoint,
-    translate_raised,
-    url_of_client,
 )
 
 from sabir_acme.dialect import CHAT
+from sabir_acme.errors import ERRORS
 
-if TYPE_CHECKING:
-    import httpx2
-
-URL = "https://api.acme.example/v1"
-VARIABLES = ("ACME_API_KEY",)
 SECONDS = 600
 
 
-class Acme:
+class Acme(SDKProvider):
     """The provider."""
 
     name = "acme"
-    api_version = 1
     dialects = ("chat",)
-    key_variables = VARIABLES
+    credentials = (Credential(variables=("ACME_API_KEY",)),)
+    url = "https://api.acme.example/v1"
+    package = "sabir_acme"
 
     def dialect(self, short_name: str) -> Dialect:
         """The only one."""
         return CHAT
 
-    def endpoint(self, access: Access) -> str:
-        """The endpoint's URL without what may be secret in it: the client's, the user's, Acme's own."""
-        given = access.base_url if access.client is None else url_of_client("acme", access.client)
-        return read_endpoint("acme", access, given or URL)
+    def own(self, access: Access, key: KeySource) -> Connection:
+        """Over clients that are made at the first send."""
+        return AcmeConnection(self.endpoint(access), key)
 
-    def connect(self, access: Access) -> "AcmeConnection":
-        """A connection; makes no client and reads no key before its first send."""
-        return AcmeConnection(self.endpoint(access), access)
-
-    def quirks(self, access: Access) -> frozenset[str]:
-        """None: there is one endpoint, and it does as its reference says."""
-        return frozenset()
-
-    def models(self) -> tuple[ModelInfo, ...]:
-        """The rows of models.toml."""
-        return packaged_models("sabir_acme")
+    def given(self, client: object) -> Connection:
+        """Over the user's own client, which has its own endpoint and key."""
+        return AcmeConnection("", None, client)
 
 
-class AcmeConnection:
+class AcmeConnection(ClientConnection):
     """A waiting client, and one for each event loop; a client that the user gave is used and never closed."""
 
-    def __init__(self, url: str, access: Access) -> None:
-        self._url = url
-        self._key = KeySource("acme", access.api_key, VARIABLES)
-        self._given = access.client
-        self._clients: Clients[httpx2.Client, httpx2.AsyncClient] = Clients()
+    kinds = ("httpx2.Client", "httpx2.AsyncClient")
+    remedy = "the waiting calls take an httpx2.Client, await takes an httpx2.AsyncClient"
 
-    def open_sync(self, request: WireRequest) -> HTTPAnswer:
-        """Send; return at the response's headers, whatever the status."""
+    def __init__(self, url: str, key: KeySource | None, client: object = None) -> None:
+        super().__init__("acme", ERRORS, client)
+        self._url, self._key = url, key
+
+    def make_sync(self) -> Any:
+        """A waiting client."""
         from httpx2 import Client
 
-        client = self._given or self._clients.sync(lambda: Client(base_url=self._url, timeout=SECONDS))
-        client = checked_client(client, Client, "acme", "the waiting calls take an httpx2.Client")
-        asked = client.build_request(**self._call(request))
-        return HTTPAnswer(client.send(asked, stream=True, follow_redirects=False))
+        return Client(base_url=self._url, timeout=SECONDS)
 
-    async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
-        """Send; return at the response's headers, whatever the status."""
+    def make(self) -> Any:
+        """A client of the event loop."""
         from httpx2 import AsyncClient
 
-        client = self._given or await self._clients.here(lambda: AsyncClient(base_url=self._url, timeout=SECONDS))
-        client = checked_client(client, AsyncClient, "acme", "await takes an httpx2.AsyncClient")
-        asked = client.build_request(**self._call(request))
-        return AsyncHTTPAnswer(await client.send(asked, stream=True, follow_redirects=False))
+        return AsyncClient(base_url=self._url, timeout=SECONDS)
 
-    def _call(self, request: WireRequest) -> dict[str, Any]:
-        """The request; the key goes with each, for a function may give another. A user's client has its own."""
-        key = {} if self._given else {"Authorization": f"Bearer {self._key.read()}"}
+    def send_sync(self, client: Any, request: WireRequest) -> Any:
+        """Send; return at the response's headers, whatever the status."""
+        return client.send(self._asked(client, request), stream=True, follow_redirects=False)
+
+    async def send(self, client: Any, request: WireRequest) -> Any:
+        """Send; return at the response's headers, whatever the status."""
+        return await client.send(self._asked(client, request), stream=True, follow_redirects=False)
+
+    def _asked(self, client: Any, request: WireRequest) -> Any:
+        """The request; the key goes with each, for a function may give another."""
+        key = {"Authorization": f"Bearer {self._key.text()}"} if self._key else {}
         headers = {"Content-Type": "application/json", **key, **request.headers}
-        call = {"method": "POST", "url": request.path, "content": request.body, "headers": headers}
-        return {**call, **({"timeout": request.timeout} if request.timeout else {})}
-
-    def translate(self, error: Exception) -> CallError | None:
-        """The library error for what the client raised; None for what is not the wire's."""
-        return translate_raised(error, "acme")
-
-    def close(self) -> None:
-        """Close the waiting client if this connection made it."""
-        self._clients.close()
-
-    async def aclose(self) -> None:
-        """Close both clients if this connection made them."""
-        await self._clients.aclose()
+        timeout = {"timeout": request.timeout} if request.timeout else {}
+        return client.build_request("POST", request.path, content=request.body, headers=headers, **timeout)

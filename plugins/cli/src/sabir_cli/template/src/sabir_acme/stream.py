@@ -14,7 +14,7 @@ from sabir import BlockDelta, BlockEnd, BlockStart, OptionCallPayload, ReplyEnd,
 from sabir.authoring import BlockKind, DecodeScope, Fields, ServerEvent, read_object, text, without
 
 from sabir_acme.decode import read_block, read_end
-from sabir_acme.errors import report
+from sabir_acme.errors import ERRORS
 
 
 class ChatDecoder:
@@ -51,7 +51,7 @@ class ChatDecoder:
             case "end":
                 yield ReplyEnd(**read_end({**self._start, **found}, self._scope))
             case _ if "error" in found:
-                raise report(found["error"], self._scope)
+                raise ERRORS.report(found["error"], self._scope)
 
     def close(self) -> Iterable[StreamEvent]:
         """Nothing is due: the end is an event of its own."""

@@ -1,7 +1,7 @@
 """Models are rows of data; the longest prefix counts."""
 
 import pytest
-from sabir.authoring.catalogue import read_models
+from sabir.authoring.providers import read_models
 from sabir.errors import PluginError
 from sabir.vocabulary.target import UNKNOWN_MODEL, ModelInfo, find_model
 
@@ -20,6 +20,7 @@ reasoning = true
 
 [[models]]
 prefix = "s"
+facts = {released = "2026-05", tiers = [1, 2]}
 """
 
 
@@ -30,6 +31,7 @@ def test_rows_are_read_longest_prefix_first() -> None:
     assert [info.prefix for info in infos] == ["large-mini", "large", "s"]
     assert infos[1] == ModelInfo(prefix="large", family="large", modalities=("image", "audio"), context_tokens=200000)
     assert infos[0].modalities is None
+    assert infos[2].facts == {"released": "2026-05", "tiers": [1, 2]}
     assert read_models("") == ()
 
 
@@ -54,6 +56,7 @@ def test_a_model_is_found_by_its_longest_prefix(name: str, prefix: str) -> None:
         ("[[models]]\nprefix = 'a'\n[[models]]\nfamily = 'b'", r"models.toml row 2 \(''\): prefix: Field required"),
         ("[[models]]\nprefix = 'a'\nsize = 3", r"models.toml row 1 \('a'\): size: Extra inputs"),
         ("[[models]]\nprefix = 'a'\nmodalities = ['smell']", r"row 1 \('a'\): modalities.0: Input should be 'image'"),
+        ("[[models]]\nprefix = 'a'\nfacts = 3", r"row 1 \('a'\): facts: "),
         ("[[models]]\nprefix = 'a'\n[[models]]\nprefix = 'a'", "row 2: prefix 'a' has a row already; join the two"),
     ],
 )
@@ -72,3 +75,12 @@ def test_a_clouds_name_of_a_model_is_found_by_its_family() -> None:
     assert find_model(infos, "us.maker.large-2-v1:0", "large-2").prefix == "large-2"
     assert find_model(infos, "eu.maker.large-2-v1:0", "large-2").prefix == "eu.maker"
     assert find_model(infos, "", "") is UNKNOWN_MODEL
+
+
+def test_what_an_author_knows_of_a_model_is_frozen_and_comes_back() -> None:
+    """JSON values alone; equal after a round trip."""
+    info = read_models(TEXT)[2]
+
+    with pytest.raises(TypeError):
+        info.facts["tiers"][0] = 3
+    assert ModelInfo.model_validate_json(info.model_dump_json()) == info

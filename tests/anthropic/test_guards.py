@@ -18,7 +18,7 @@ from sabir_anthropic.limits import BEYOND_CONTEXT, MODELS_AT_ONCE, most_at_once
 from sabir_anthropic.plugin import anthropic as provider
 from sabir_testing.loopback import Server, head
 
-from tests.anthropic.test_decode import message
+from tests.anthropic.answers import message
 from tests.anthropic.test_provider import WIRE, streamed
 
 ROWS = [info.prefix for info in provider.models()]

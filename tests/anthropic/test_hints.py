@@ -9,7 +9,8 @@ from sabir.options.option import Option
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.settings import Settings
 
-from tests.anthropic.test_encode import PDF
+PDF = "data:application/pdf;base64,JVBERi0xLjQ="
+
 
 NAME = "anthropic.messages"
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}

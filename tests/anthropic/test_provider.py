@@ -10,7 +10,7 @@ from sabir.contract.provider import Access, WireRequest
 from sabir_anthropic.plugin import anthropic as provider
 from sabir_testing.loopback import Server, head
 
-from tests.anthropic.test_decode import message
+from tests.anthropic.answers import message
 from tests.anthropic.test_stream import START, STOP, begun, delta, done, ended, framed
 
 REQUEST = WireRequest(path="/v1/messages", body=b'{"model":"m" ,"messages":[]}')

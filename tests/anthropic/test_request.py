@@ -14,7 +14,9 @@ from sabir.vocabulary.target import FEATURES
 from sabir_anthropic.plugin import anthropic as provider
 from sabir_anthropic.request import WORDS
 
-from tests.anthropic.test_encode import ASKED, answer, call, said
+from tests.providers.wires import call, result, said
+
+ASKED = sabir.user("Umbrella?")
 
 NEWEST, OLDER, OLDEST = "claude-opus-5-5", "claude-haiku-4-5", "claude-3-haiku-20240307"
 WEATHER = sabir.Option.from_schema("weather", "Weather.", {"type": "object", "properties": {}})
@@ -243,11 +245,11 @@ def test_a_reply_that_is_held_to_a_schema_is_not_begun() -> None:
 
 def test_a_breakpoint_at_the_end_marks_a_result() -> None:
     """The block itself, not what is within it."""
-    talk = [ASKED, call(), answer(parts=(sabir.user("x").parts[0],))]
+    talk = [ASKED, call(), result(parts=(sabir.user("x").parts[0],))]
     (block,) = body(*talk, vendor={"cache_breakpoints": ["end"]})["messages"][-1]["content"]
 
     assert block == {
-        "type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "x"}], **EPHEMERAL,
+        "type": "tool_result", "tool_use_id": "call_1", "content": [{"type": "text", "text": "x"}], **EPHEMERAL,
     }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, ReplyEnd, R
 from sabir_anthropic.dialect import MESSAGES
 from sabir_anthropic.stream import _Growing
 
-from tests.anthropic.test_decode import FOUND, SCOPE, SERVER, THINKING, USE, decode, message
+from tests.anthropic.answers import FOUND, SCOPE, SERVER, THINKING, USE, decode, message
 from tests.providers import wires
 from tests.providers.wires import same
 

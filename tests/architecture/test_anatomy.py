@@ -32,9 +32,7 @@ ARGUED: dict[str, dict[str, str]] = {
     },
     "sabir_openai": {
         "gateways.toml": "compatible endpoints as rows of data",
-        "media.py": "media as both dialects write them",
         "schema.py": "schemas made strict where they can be, for both dialects",
-        "usage.py": "the figures that both dialects and all compatible endpoints give",
     },
     "sabir_local": {
         "engine.py": "what the child process runs: the model server itself",

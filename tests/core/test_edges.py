@@ -24,7 +24,6 @@ from sabir.errors import (
     QuotaExceeded,
     RateLimited,
     ResponseInvalid,
-    SabirError,
     SettingsInvalid,
     StreamBroken,
 )

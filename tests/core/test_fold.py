@@ -86,10 +86,7 @@ def test_a_stream_folds_to_the_whole_reply(
     usage, loss = Usage(input_tokens=1, output_tokens=2), Loss(kind="dropped", reason="r")
     end = ReplyEnd(finish_reason="length", raw_finish_reason="max", usage=usage, losses=(loss,), details={"tier": "x"})
 
-    builder = ReplyBuilder(SCOPE)
-    for block in given_blocks:
-        builder.add(block)
-    expected = builder.finish(
+    expected = ReplyBuilder(SCOPE, given_blocks).finish(
         finish_reason="length", raw_finish_reason="max", usage=usage, origin=SCOPE.origin(), losses=[loss],
         details={"tier": "x"},
     )  # fmt: skip

@@ -32,7 +32,11 @@ NO_REQUESTS: list[tuple[str, Any, str]] = [
     (GEMINI, {}, "contents is missing"),
     (GEMINI, {"contents": "Hi."}, "contents is 'Hi.'; expected an array"),
     (GEMINI, {"contents": ["Hi."]}, "contents[0] is 'Hi.'; expected an object"),
-    (GEMINI, {"contents": [{"role": "tool", "parts": []}]}, "contents[0].role is 'tool'; expected user or model"),
+    (
+        GEMINI,
+        {"contents": [{"role": "tool", "parts": []}]},
+        "contents[0].role is 'tool'; expected one of function, model, user",
+    ),
     (GEMINI, {"contents": [{"role": "model", "parts": [{"functionCall": {}}]}]}, "functionCall.name is missing"),
     (GEMINI, {"contents": [], "tools": [1]}, "tools[0] is 1; expected an object"),
     (CHAT, {"model": "m"}, "messages is missing; expected an array"),

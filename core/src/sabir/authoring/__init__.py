@@ -20,8 +20,9 @@ _NAMES = {
     "contract.framing": "Framing ServerEvent ServerEventReader",
     # Encoding
     "authoring.leaves": (
-        "arguments_text arguments_value error_text hints_of lose name_choice not_offered read_vendor "
-        "refuse_setting result_text result_value stand_in state_of take_setting"
+        "arguments_text arguments_value call_state declare error_text hints_of lose name_choice "
+        "neutral_fields not_offered read_vendor refuse_setting result_text result_value stand_in state_of "
+        "take_setting"
     ),
     "rendering.turns": "TurnMaker",
     "rendering.pairing": "pair side_of",
@@ -35,10 +36,7 @@ _NAMES = {
     "authoring.bodies": "Fields fields first_count items left_over read_count read_object text usage_of without",
     "reading.fold": "Fold ReplyBuilder decode_call is_empty",
     "authoring.frames": "EventFrames FRAMES",
-    "authoring.stored": (
-        "CHOICES History Leaf data_url expect expect_name file_url listed medium read_hints read_request "
-        "read_text"
-    ),
+    "authoring.stored": "CHOICES History Leaf data_url expect expect_name file_url listed medium read_hints read_text",
     # Failures, models, credentials and clients
     "authoring.failures": "ErrorTable Failure by_codes by_status by_words",
     "authoring.access": "read_endpoint",
@@ -55,7 +53,7 @@ _NAMES = {
     "vocabulary.messages": "OptionCall RESERVED RoleHint new_ids",
     "vocabulary.parts": "KnownPart NonEmpty Part Text",
     "vocabulary.reply": "BlockKind FinishReason block_delta",
-    "vocabulary.settings": "ReasoningEffort SettingsReader WIRE_SETTINGS refuse_misnamed",
+    "vocabulary.settings": "ReasoningEffort WIRE_SETTINGS refuse_misnamed",
     "vocabulary.constructors": "Content as_messages name_kind",
     # Options and their runs
     "options.option": "OptionLike as_options",

@@ -35,10 +35,9 @@ def read_object(body: bytes | str, scope: DecodeScope) -> dict[str, Any]:
         found = _read_broken(body)
     if isinstance(found, dict):
         return found
-    shown, target = body.decode("utf-8", "replace") if isinstance(body, bytes) else body, scope.target
+    shown = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     answer = ascii(shown[:_SHOWN]) if shown.strip() else "an empty body"
-    message = f"{target} answered {answer}; expected a JSON object of {target.dialect}: check the endpoint"
-    raise ResponseInvalid(message, provider=target.provider, request_id=scope.request_id)
+    raise scope.invalid(f"answered {answer}; expected a JSON object of {scope.target.dialect}: check the endpoint")
 
 
 def _read_broken(body: bytes | str) -> JSONValue:

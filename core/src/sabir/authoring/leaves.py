@@ -1,35 +1,36 @@
 """What the leaf functions of every dialect share: calls and results as wires have them, and losses of single pieces.
 
-call     arguments_text   the text as it came to its own dialect, canonical elsewhere
+call     call_state       what its maker wants back with it
+         arguments_text   the text as it came to its own dialect, canonical elsewhere
          arguments_value  the object, for wires that take one
 result   result_text · error_text   for wires that take text
          result_value     any JSON value, for wires that take one
-both     state_of         what their maker wants back with them, or with a part
-piece    hints_of         the vendor hints that the wire takes with a medium, or with an option
+piece    state_of         what its maker wants back with it
+         hints_of         the vendor hints that the wire takes with a medium, or with an option
          lose             a loss that names the part
          stand_in         what stands for a medium that came from elsewhere
+request  read_vendor · neutral_fields · take_setting · declare · name_choice
 
 Values are plain dicts, lists and strings, which the serialiser writes faster than the immutable views of messages.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from pydantic import BaseModel
 
 from sabir.authoring.bodies import Fields, fields
+from sabir.base.errors import SettingsInvalid
 from sabir.base.losses import LossKind
 from sabir.base.values import FrozenDict, JSONValue, encode_json, parse_json
 from sabir.contract.scope import Entry, LossLog, RequestScope, TurnScope
 from sabir.rendering.pieces import placeholder
+from sabir.vocabulary.hints import read_section
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload
 from sabir.vocabulary.parts import KnownPart, MediaPart, Part, Stateful
 
 if TYPE_CHECKING:
     from sabir.options.option import Option
-from typing import Any, TypeVar
-
-from pydantic import BaseModel
-
-from sabir.base.errors import SettingsInvalid
-from sabir.vocabulary.hints import read_section
 
 _NO_FIELDS: Fields = FrozenDict()
 NO_MEDIA = "(its media are not shown)"
@@ -39,6 +40,12 @@ def state_of(stated: Stateful, entry: Entry) -> Fields:
     """The state of a part or of a call, where it goes back to its maker; else an empty object."""
     state = stated.state_json if entry.keeps_state else None
     return _NO_FIELDS if state is None else fields(parse_json(state))
+
+
+def call_state(entry: Entry | None) -> Fields:
+    """The state of the call in an entry, where it goes back to its maker; else, and for none, an empty object."""
+    call = entry.message.payload if entry else None
+    return state_of(call, entry) if entry and isinstance(call, OptionCallPayload) else _NO_FIELDS
 
 
 def hints_of(piece: "MediaPart | Option", scope: TurnScope | RequestScope) -> Fields:
@@ -147,6 +154,37 @@ def take_setting(scope: RequestScope, setting: str) -> Any:
 def refuse_setting(scope: RequestScope, setting: str) -> None:
     """Write down that the model refuses a setting."""
     scope.losses.add("dropped", f"{scope.target.model} refuses it", path=f"settings.{setting}")
+
+
+Take: TypeAlias = Callable[[RequestScope, str], Any]
+
+
+def neutral_fields(
+    scope: RequestScope,
+    names: Mapping[str, str],
+    *,
+    absent: Sequence[str] = (),
+    stops: int = 0,
+    take: Take = take_setting,
+) -> dict[str, Any]:
+    """The settings that the wire takes as they are, under their `names` there; losses for what it has no field for.
+
+    Of stop texts it takes the first `stops`, all where that is 0.
+    """
+    for setting in absent:
+        if scope.settings.take(setting) is not None:
+            scope.losses.add("dropped", f"{scope.target.dialect} has no field for it", path=f"settings.{setting}")
+    found = {name: value for setting, name in names.items() if (value := take(scope, setting)) is not None}
+    stop = names.get("stop", "")
+    for index in range(stops, len(found.get(stop, ()))) if stops else ():
+        scope.losses.add("dropped", f"the wire takes {stops} stop texts", path=f"settings.stop[{index}]")
+    return found | {stop: found[stop][:stops]} if stops and stop in found else found
+
+
+def declare(option: "Option", scope: RequestScope) -> dict[str, Any]:
+    """An option's name on the wire and, where it has one, its description."""
+    found = {"name": scope.option_names[option.name]}
+    return found | {"description": option.description} if option.description else found
 
 
 def name_choice(choice: str, scope: RequestScope) -> str:

@@ -1,6 +1,6 @@
 """A stored request → DecodedHistory: what the readers of all dialects share; each has its own tables.
 
-    request ──read_request──▶ its fields ──▶ History ──whole──▶ DecodedHistory
+    request ──History.decode──▶ each of its fields, by the tables of a dialect's own History ──▶ DecodedHistory
 
     settings   a neutral name, else the plugin's own vendor setting, else `extra_body`, verbatim
     options    declarations; a tool of the vendor's own stays one, in the vendor settings
@@ -11,8 +11,8 @@ Fields that are null say nothing. What is wrong is a HistoryInvalid that names i
 
 import base64
 import binascii
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -24,10 +24,11 @@ from sabir.base.values import JSONValue
 from sabir.contract.dialect import DecodedHistory
 from sabir.contract.scope import DecodeScope, LossLog
 from sabir.options.option import Option
+from sabir.reading.fold import ReplyBuilder
 from sabir.vocabulary.hints import Sections
 from sabir.vocabulary.media import Modality, sniff_mime
-from sabir.vocabulary.messages import Message, OptionResultPayload, PartsPayload
-from sabir.vocabulary.parts import KnownPart, MediaPart, TextPart
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
+from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, Part, TextPart
 from sabir.vocabulary.settings import ResponseFormat, Settings
 
 Expected = TypeVar("Expected", str, dict[str, Any], list[Any])
@@ -35,15 +36,6 @@ Expected = TypeVar("Expected", str, dict[str, Any], list[Any])
 CHOICES = ("auto", "none", "required")
 _WORDS: Mapping[type, str] = {str: "a string", dict: "an object", list: "an array"}
 _NO_PARAMETERS: Mapping[str, JSONValue] = {"type": "object", "properties": {}}
-
-
-def read_request(body: bytes, scope: DecodeScope) -> dict[str, Any]:
-    """The JSON object of a request; HistoryInvalid for anything else."""
-    try:
-        return read_object(body, scope)
-    except ResponseInvalid:
-        shown = ascii(one_line(body[:200].decode("utf-8", "replace"), 60)) if body.strip() else "an empty text"
-        raise HistoryInvalid(f"{shown}; expected a JSON object, the body that was sent") from None
 
 
 def expect(value: JSONValue, kind: type[Expected], place: str) -> Expected:
@@ -85,10 +77,10 @@ def read_hints(found: Fields, model: type[BaseModel], scope: DecodeScope) -> Sec
     return {scope.target.provider: given} if given else {}
 
 
-def medium(modality: Modality, url: str, name: JSONValue = None, vendor: Sections | None = None) -> MediaPart | None:
-    """A media part, or None for a URL that no part may carry."""
+def medium(modality: Modality, url: str, name: JSONValue = None, **further: Any) -> MediaPart | None:
+    """A media part, with `further` fields of it; None for a URL that no part may carry."""
     try:
-        return MediaPart(modality=modality, url=url, name=text(name) or None, vendor=vendor)
+        return MediaPart(modality=modality, url=url, name=text(name) or None, **further)
     except ValidationError:
         return None
 
@@ -110,24 +102,92 @@ def data_url(data: str, mime: str) -> str:
 
 
 class History:
-    """A decoded history being put together; a dialect's reader adds to it, or is a subclass."""
+    """A stored request being read; a dialect's is a subclass, with tables of what reads its fields and its roles.
 
-    says_nothing: Mapping[str, Collection[Any]] = {}
+    `readers` come first, in their order. Then each field sets the neutral setting that `neutral` names, or the vendor's
+    own; one of `verbatim` stays as it is. Tables hold methods of the subclass, hence Any.
+    """
+
+    vendor_model: ClassVar[type[BaseModel]]
+    """The plugin's vendor settings."""
+    messages_field = "messages"
+    readers: ClassVar[Mapping[str, Callable[[Any, Any], None]]] = {}
+    """Field → what reads its value."""
+    roles: ClassVar[Mapping[str, Callable[[Any, Any, str], None]]] = {}
+    """Role → what reads a message of it at a path; "" for one without a role."""
+    neutral: ClassVar[Mapping[str, str]] = {}
+    """Field → the neutral setting that says the same; of two for one, the first is neutral and the other verbatim."""
+    verbatim: ClassVar[Collection[str]] = ()
+    """Fields with the name of a vendor setting that means another."""
+    streaming: ClassVar[Collection[str]] = ("stream",)
+    """Fields that ask for a stream."""
+    leaves: ClassVar[Mapping[str, Leaf]] = {}
+    """Type of a content part → how it becomes a part."""
+    says_nothing: ClassVar[Mapping[str, Collection[Any]]] = {}
     """Field → values that say what would hold without them."""
 
-    def __init__(self, found: Fields, scope: DecodeScope, vendor_model: type[BaseModel]) -> None:
+    def __init__(self, found: Fields, scope: DecodeScope) -> None:
+        self.found = found
         self.scope = scope
         self.model = "" if found.get("model") is None else expect(found["model"], str, "model")
         self.origin = scope.origin(self.model or None)
         self.messages: list[Message] = []
         self.names: dict[str, str] = {}
         """Call id → option name, of every call so far."""
-        self._vendor_model = vendor_model
         self._options: dict[str, Option] = {}
         self._settings: dict[str, Any] = {}
         self._vendor: dict[str, Any] = {}
         self._extra: dict[str, Any] = {}
         self._losses = LossLog()
+
+    @classmethod
+    def decode(cls, body: bytes, scope: DecodeScope) -> DecodedHistory:
+        """The request as sabir's own data; HistoryInvalid for what is no request of this dialect."""
+        try:
+            found = read_object(body, scope)
+        except ResponseInvalid:
+            shown = ascii(one_line(body[:200].decode("utf-8", "replace"), 60)) if body.strip() else "an empty text"
+            raise HistoryInvalid(f"{shown}; expected a JSON object, the body that was sent") from None
+        history = cls(found, scope)
+        history.read()
+        return history.whole()
+
+    def read(self) -> None:
+        """Read all fields."""
+        for name in dict.fromkeys((*self.readers, *self.neutral, *self.found)):
+            value = self.found.get(name)
+            if name in self.readers:
+                if value is not None or name == self.messages_field:
+                    self.readers[name](self, value)
+            elif name in self.streaming:
+                if value:
+                    self.lose("dropped", name, "a call streams by `stream` instead of `complete`")
+            elif value is not None and name != "model":
+                self.read_setting(name, value)
+
+    def read_setting(self, name: str, value: JSONValue) -> None:
+        """One field that has no reader of its own."""
+        if name in self.neutral:
+            self.put(self.neutral[name], value, name)
+        elif name in self.verbatim:
+            self.put_extra(name, value)
+        else:
+            self.put_vendor(name, value)
+
+    def read_messages(self, given: JSONValue) -> None:
+        """All messages, in order."""
+        for index, message in enumerate(expect(given, list, self.messages_field)):
+            path = f"{self.messages_field}[{index}]"
+            self.read_message(expect(message, dict, path), path)
+
+    def read_message(self, message: Fields, path: str) -> None:
+        """One message, by its role; HistoryInvalid for one that no side has."""
+        role = message.get("role")
+        reader = self.roles.get(role or "") if isinstance(role, str | None) else None
+        if reader is None:
+            expected = ", ".join(sorted(filter(None, self.roles)))
+            raise HistoryInvalid(f"{path}.role is {one_line(ascii(role), 40)}; expected one of {expected}")
+        reader(self, message, path)
 
     def lose(self, kind: LossKind, path: str, reason: str) -> None:
         """Write down what has no place, by its path in the request."""
@@ -146,10 +206,20 @@ class History:
             return
         self.messages.append(Message(policy=policy, payload=PartsPayload(parts=tuple(parts))))
 
-    def part(self, content: JSONValue, leaves: Mapping[str, Leaf], path: str) -> KnownPart | None:
-        """The part that a content part is, by the dialect's table; None for one that no part can be."""
+    def parts(
+        self, content: JSONValue, path: str, opaque: Callable[[JSONValue], JSONValue] = lambda block: block
+    ) -> list[KnownPart]:
+        """The parts of a content, which may be a text; one that no part can be is `opaque` of it, for this dialect."""
+        given = [content] if isinstance(content, str) else expect(content, list, path)
+        return [
+            self.part(each, f"{path}[{index}]") or OpaquePart(dialect=self.scope.target.dialect, block=opaque(each))
+            for index, each in enumerate(given)
+        ]
+
+    def part(self, content: JSONValue, path: str) -> KnownPart | None:
+        """The part that a content part is, by the leaves; None for one that no part can be."""
         whole = fields({"type": "text", "text": content} if isinstance(content, str) else content)
-        leaf = leaves.get(text(whole.get("type")))
+        leaf = self.leaves.get(text(whole.get("type")))
         if leaf is None:
             return None
         found: Any = whole.get(leaf.inner) if leaf.inner else whole
@@ -162,11 +232,12 @@ class History:
                 self.lose_unknown(whole, {leaf.inner, "type"}, path, reason)
         return part
 
-    def answer(self, call_id: str, said: str | Sequence[KnownPart], path: str, name: str = "") -> None:
-        """Add the result of a call; `name` is the option's where no call of the request tells it."""
+    def answer(self, call_id: str, said: str | Sequence[KnownPart], path: str, name: str = "", **further: Any) -> None:
+        """Add the result of a call; `name` is the option's where no call tells it, `further` what else a result has."""
         value, parts = (said, ()) if isinstance(said, str) else (None, tuple(said))
         option_name = self.option_of(call_id, path, name)
-        self.add_result(OptionResultPayload(invocation_id=call_id, option_name=option_name, result=value, parts=parts))
+        given = {"invocation_id": call_id, "option_name": option_name, "result": value, "parts": parts, **further}
+        self.messages.append(Message(policy=option_name, payload=OptionResultPayload.model_validate(given)))
 
     def option_of(self, call_id: str, path: str, name: str = "") -> str:
         """The option that a call chose; `name`, or a made-up one and a loss, where no call before it tells."""
@@ -175,14 +246,14 @@ class History:
         self.lose("synthesized", path, f"no call before it has the id {call_id!r}, so that its option is unknown")
         return "unknown"
 
-    def add_result(self, payload: OptionResultPayload) -> None:
-        """Add a result; its policy is its option."""
-        self.messages.append(Message(policy=payload.option_name, payload=payload))
-
-    def extend(self, messages: Sequence[Message]) -> None:
-        """Add what the model said, and remember what it called."""
+    def extend(self, blocks: Iterable[Part | OptionCallPayload], path: str) -> Sequence[Message]:
+        """Add what the model said, as in a reply, and remember what it called; gives the messages."""
+        messages = ReplyBuilder(self.scope, blocks).messages(self.origin)
+        if not messages:
+            self.lose("dropped", path, "the message is empty")
         self.messages += messages
         self.names |= {call.invocation_id: call.option_name for each in messages if (call := each.call)}
+        return messages
 
     def put(self, setting: str, value: JSONValue, field: str) -> None:
         """Set a neutral setting; what it does not take, or was set before, stays in the request's own field."""
@@ -200,13 +271,13 @@ class History:
         given = tuple(value) if isinstance(value, list) else (value,) if setting == "stop" else value
         return taken is not None and bool(taken == given)
 
-    def put_vendor(self, name: str, value: JSONValue) -> None:
-        """Set one of the plugin's vendor settings; what they do not have or take goes to the extra body."""
+    def put_vendor(self, name: str, value: JSONValue, field: str = "") -> None:
+        """Set one of the plugin's vendor settings; what they do not have or take stays in the request's own field."""
         try:
-            self._vendor_model.model_validate({name: value})
+            self.vendor_model.model_validate({name: value})
             self._vendor[name] = value
         except ValidationError:
-            self._extra[name] = value
+            self._extra[field or name] = value
 
     def put_extra(self, name: str, value: JSONValue) -> None:
         """Keep a field verbatim."""
@@ -263,6 +334,6 @@ class History:
         )
 
 
-def listed(found: Fields, name: str) -> list[Any]:
-    """The array in a field; none where it is missing or null."""
-    return [] if found.get(name) is None else expect(found[name], list, name)
+def listed(found: Fields, name: str, within: str = "") -> list[Any]:
+    """The array in a field of an object, which is the one at the path `within`; none where it is missing or null."""
+    return [] if found.get(name) is None else expect(found[name], list, f"{within}.{name}" if within else name)

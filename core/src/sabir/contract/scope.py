@@ -14,7 +14,7 @@ from sabir.base.failures import ResponseInvalid
 from sabir.base.losses import Loss, LossKind
 from sabir.base.values import FrozenDict, JSONValue
 from sabir.contract.tables import Side, Tables
-from sabir.vocabulary.messages import Message, Origin
+from sabir.vocabulary.messages import Message, OptionResultPayload, Origin
 from sabir.vocabulary.parts import KnownPart
 from sabir.vocabulary.settings import SettingsReader, UnsupportedMedia
 from sabir.vocabulary.target import ModelInfo, Target
@@ -43,6 +43,13 @@ class Entry(NamedTuple):
     """Whether the message came from this very target and is said as its own, so that its state goes back."""
     call: "Entry | None" = None
     """For a result, the entry of its call."""
+
+    @property
+    def result(self) -> OptionResultPayload:
+        """The result, in a turn of results."""
+        result = self.message.payload
+        assert isinstance(result, OptionResultPayload)
+        return result
 
 
 class Turn(NamedTuple):
@@ -210,9 +217,10 @@ class DecodeScope:
     content_type: str = ""
     """What the answer says of its body; "" before there is one."""
 
-    def invalid(self, message: str) -> ResponseInvalid:
-        """The error that says so of whoever answers."""
-        return ResponseInvalid(message, provider=self.target.provider, request_id=self.request_id)
+    def invalid(self, said: str) -> ResponseInvalid:
+        """The error for an answer that is none of the dialect's: what the target did, and the remedy."""
+        target = self.target
+        return ResponseInvalid(f"{target} {said}", provider=target.provider, request_id=self.request_id)
 
     def origin(self, model: str | None = None, response_id: str | None = None) -> Origin:
         """The origin of what this scope decodes; `model` is the name that the response gives.

@@ -47,9 +47,11 @@ def is_empty(part: Part) -> bool:
 class ReplyBuilder:
     """Collects the parts and calls of one answer, in order; `finish` makes the reply."""
 
-    def __init__(self, scope: DecodeScope) -> None:
+    def __init__(self, scope: DecodeScope, blocks: Iterable[Part | OptionCallPayload] = ()) -> None:
         self._scope = scope
         self._payloads: list[OptionCallPayload | list[Part]] = []
+        for block in blocks:
+            self.add(block)
 
     def add(self, block: Part | OptionCallPayload) -> None:
         """The next part or option call; a part that carries nothing is left out."""
@@ -106,7 +108,7 @@ def decode_call(
     """
     if not wire_name:
         call = repr(wire_id) if wire_id else "without id"
-        raise scope.invalid(f"{scope.target} chose an option but named none (call {call}); send the request again")
+        raise scope.invalid(f"chose an option but named none (call {call}); send the request again")
     raw, parsed = _read_arguments(arguments)
     return OptionCallPayload(
         state=None if state is None else encode_json(state),
@@ -198,8 +200,7 @@ class Fold:
 
     def _out_of_order(self, event: StreamEvent) -> ResponseInvalid:
         where = f" of block {event.index}" if not isinstance(event, ReplyStart | ReplyEnd) else ""
-        message = f"{self._scope.target} streamed {event.type}{where} out of order; send the request again"
-        return self._scope.invalid(message)
+        return self._scope.invalid(f"streamed {event.type}{where} out of order; send the request again")
 
     def partial(self) -> Reply:
         """What has arrived so far; the whole reply once the terminal marker came.

@@ -85,13 +85,13 @@ def raise_unreadable(scope: DecodeScope, body: bytes | str, error: Exception) ->
     if isinstance(error, CallError):
         raise labelled(error, scope)
     what, reason = f"what {scope.target.dialect} cannot be", one_line(f"{type(error).__name__}: {error}", 160)
-    raise scope.invalid(f"{scope.target} answered with {what}, {shown(body)}: {reason}") from error
+    raise scope.invalid(f"answered with {what}, {shown(body)}: {reason}") from error
 
 
 def too_long(scope: DecodeScope, what: str, bounds: Bounds, name: str) -> ResponseInvalid:
     """The error of an answer that is longer than the bound of that name."""
     longer = f"{what} of more than {getattr(bounds, name)} bytes"
-    return scope.invalid(f"{scope.target} answered with {longer}; if it may, raise Settings.bounds.{name}")
+    return scope.invalid(f"answered with {longer}; if it may, raise Settings.bounds.{name}")
 
 
 def finished(reply: Reply, losses: tuple[Loss, ...], attempt: int, *, was_broken: bool = False) -> Reply:

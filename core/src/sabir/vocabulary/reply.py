@@ -229,6 +229,13 @@ class BlockStart(Frozen):
     invocation_id: str = ""
     option_name: str = ""
 
+    @classmethod
+    def of(cls, index: int, block: Part | OptionCallPayload) -> "BlockStart":
+        """The start of a block that is known already."""
+        call = block if isinstance(block, OptionCallPayload) else None
+        ids = {"invocation_id": call.invocation_id, "option_name": call.option_name} if call else {}
+        return cls.model_validate({"index": index, "kind": block.kind, **ids})
+
     @property
     def type(self) -> str:
         """For example `text-start`."""

@@ -10,9 +10,9 @@ What a part does not say itself is in its state, so that encoding gives the bloc
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
-from sabir import Citation, Loss, OpaquePart, OptionCallPayload, Origin, ReasoningPart, Reply, ReplyEnd, TextPart, Usage
+from sabir import Citation, Loss, OpaquePart, OptionCallPayload, Origin, ReasoningPart, Reply, TextPart, Usage
 from sabir.authoring import (
     DecodeScope,
     Fields,
@@ -30,7 +30,6 @@ from sabir.authoring import (
     usage_of,
     without,
 )
-from sabir.errors import ResponseInvalid
 
 from sabir_anthropic.errors import ERRORS
 
@@ -64,18 +63,9 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     found = read_object(body, scope)
     raise_reported(found, scope)
     if not isinstance(found.get("content"), list):
-        message = f"{scope.target} answered without content; expected a list of blocks: send the request again"
-        raise ResponseInvalid(message, provider=scope.target.provider, request_id=scope.request_id)
+        raise scope.invalid("answered without content; expected a list of blocks: send the request again")
     blocks = [decode_block(block, scope) for block in found["content"]]
-    return build(blocks, scope).finish(**read_end(found, scope))
-
-
-def build(blocks: list[Block], scope: DecodeScope) -> ReplyBuilder:
-    """The messages that some blocks make."""
-    builder = ReplyBuilder(scope)
-    for block in blocks:
-        builder.add(block)
-    return builder
+    return ReplyBuilder(scope, blocks).finish(**read_end(found, scope))
 
 
 def raise_reported(found: Fields, scope: DecodeScope) -> None:
@@ -88,11 +78,6 @@ def raise_reported(found: Fields, scope: DecodeScope) -> None:
 def origin_of(found: Fields, scope: DecodeScope) -> Origin:
     """The origin that a response names."""
     return scope.origin(text(found.get("model")), text(found.get("id")) or None)
-
-
-def reply_end(found: Fields, scope: DecodeScope) -> ReplyEnd:
-    """How a response ended that a stream put together."""
-    return ReplyEnd(**read_end(found, scope))
 
 
 def read_end(found: Fields, scope: DecodeScope) -> dict[str, Any]:
@@ -113,19 +98,16 @@ def read_usage(figures: JSONValue) -> Usage:
     found = fields(figures)
     if not found:
         return Usage()
-    fresh, output = first_count(found.get("input_tokens")), first_count(found.get("output_tokens"))
-    read, written = first_count(found.get("cache_read_input_tokens")), first_count(found.get(_WRITTEN))
+    fresh, read = first_count(found.get("input_tokens")), first_count(found.get("cache_read_input_tokens"))
+    written = first_count(found.get("cache_creation_input_tokens"))
     return usage_of(
         found,
         input_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
-        output_tokens=output,
+        output_tokens=first_count(found.get("output_tokens")),
         cache_read_tokens=read,
         cache_write_tokens=written,
         reasoning_tokens=first_count(fields(found.get("output_tokens_details")).get("thinking_tokens")),
     )
-
-
-_WRITTEN = "cache_creation_input_tokens"
 
 
 def _removals(found: Fields) -> list[Loss]:
@@ -145,8 +127,8 @@ def _removals(found: Fields) -> list[Loss]:
 def decode_block(block: JSONValue, scope: DecodeScope) -> Block:
     """The part or the option call that a content block is; an opaque part for one of an unknown shape."""
     found = fields(block)
-    reader = READERS.get(text(found.get("type")), _opaque)
-    return reader(found, scope) or opaque_block(block)
+    reader = READERS.get(text(found.get("type")))
+    return (reader(found, scope) if reader else None) or opaque_block(block)
 
 
 def _text(found: Fields, scope: DecodeScope) -> Block | None:
@@ -178,21 +160,15 @@ def _call(found: Fields, scope: DecodeScope) -> Block | None:
     return decode_call(text(found.get("id")), text(found.get("name")), found.get("input"), scope, state)
 
 
-def _opaque(found: Fields, scope: DecodeScope) -> Block | None:
-    return None
-
-
 def opaque_block(block: JSONValue) -> OpaquePart:
     """A block as it is; it opens or closes a pair where its type does."""
     found = fields(block)
     kind = text(found.get("type"))
-    half: Literal["opens", "closes"] | None = None
-    if kind in OPENERS:
-        half = "opens"
-    elif kind.endswith(CLOSER):
-        half = "closes"
-    pair_id = text(found.get("id" if half == "opens" else "tool_use_id")) if half else ""
-    return OpaquePart(dialect=NAME, block=block, pair_id=pair_id or None, pair=half if pair_id else None)
+    if kind in OPENERS and (pair_id := text(found.get("id"))):
+        return OpaquePart(dialect=NAME, block=block, pair_id=pair_id, pair="opens")
+    if kind.endswith(CLOSER) and (pair_id := text(found.get("tool_use_id"))):
+        return OpaquePart(dialect=NAME, block=block, pair_id=pair_id, pair="closes")
+    return OpaquePart(dialect=NAME, block=block)
 
 
 READERS: Mapping[str, Callable[[Fields, DecodeScope], Block | None]] = {

@@ -7,13 +7,12 @@
 Neighbouring messages of one role stay apart: the vendor joins them itself, and what was sent stays as it was.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
-from sabir import MediaPart, OpaquePart, OptionCallPayload, OptionResultPayload, ReasoningPart, TextPart
+from sabir import MediaPart, OpaquePart, OptionResultPayload, ReasoningPart, TextPart
 from sabir.authoring import (
     Entry,
-    Fields,
     JSONValue,
     KnownPart,
     LossLog,
@@ -21,6 +20,7 @@ from sabir.authoring import (
     Turn,
     TurnScope,
     arguments_value,
+    call_state,
     data_url_base64,
     data_url_bytes,
     error_text,
@@ -52,71 +52,67 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
     return _SIDES[turn.side](turn, scope, losses)
 
 
-class _Content:
-    """The content of one wire message being put together: each block with the piece that it came from."""
+Placed: TypeAlias = tuple[Any, KnownPart | None, Entry]
+"""A content block with the piece and the message that it came from."""
 
-    __slots__ = ("_has_blanks", "_has_words", "_losses", "_scope", "_sources", "blocks")
 
-    def __init__(self, scope: TurnScope, losses: LossLog) -> None:
-        self._scope = scope
-        self._losses = losses
-        self.blocks: list[Any] = []
-        self._sources: list[tuple[KnownPart | None, Entry]] = []
-        self._has_words = self._has_blanks = False
-        """Whether a text says something; whether one is of white space alone."""
+def _shown(pieces: Iterable[KnownPart], entry: Entry, scope: TurnScope, losses: LossLog) -> list[Placed]:
+    """The blocks of what anyone but the model says or shows."""
+    found: list[Placed] = []
+    for piece in pieces:
+        block: JSONValue = None
+        if isinstance(piece, TextPart):
+            if piece.citations and entry.keeps_state:
+                lose(losses, "dropped", "only an assistant's text is cited", piece, entry, ".citations")
+            block = {"type": "text", "text": piece.text}
+        elif isinstance(piece, MediaPart):
+            block = _MEDIA[piece.modality](piece, entry, scope, losses)
+        elif isinstance(piece, OpaquePart):
+            block = piece.block
+        if block:
+            found.append((block, piece, entry))
+    return found
 
-    def add(self, block: JSONValue, piece: KnownPart | None, entry: Entry) -> None:
-        """Add the next block."""
-        self.blocks.append(block)
-        self._sources.append((piece, entry))
-        said = block.get("text") if isinstance(block, dict) else None
-        if said and isinstance(said, str):
-            if said.isspace():
-                self._has_blanks = True
-            else:
-                self._has_words = True
 
-    def add_shown(self, entry: Entry, pieces: Sequence[KnownPart]) -> None:
-        """Add what anyone but the model says or shows."""
-        for piece in pieces:
-            if isinstance(piece, TextPart):
-                if piece.citations and entry.keeps_state:
-                    lose(self._losses, "dropped", "only an assistant's text is cited", piece, entry, ".citations")
-                self.add({"type": "text", "text": piece.text}, piece, entry)
-            elif isinstance(piece, MediaPart):
-                if block := _MEDIA[piece.modality](piece, entry, self._scope, self._losses):
-                    self.add(block, piece, entry)
-            elif isinstance(piece, OpaquePart):
-                self.add(piece.block, piece, entry)
+def _worded(placed: list[Placed], losses: LossLog) -> list[Placed]:
+    """The blocks without texts of white space alone, which the wire takes only beside another text."""
+    blank = []
+    for index, (block, _, _) in enumerate(placed):
+        if said := text(fields(block).get("text")):
+            if not said.isspace():
+                return placed
+            blank.append(index)
+    for index in reversed(blank):
+        _drop(placed, index, BLANK, losses)
+    return placed
 
-    def drop_blank(self) -> None:
-        """Leave out texts of white space alone, which the wire takes only beside another text."""
-        if self._has_blanks and not self._has_words:
-            said = [text(fields(block).get("text")) for block in self.blocks]
-            for index in reversed([index for index, each in enumerate(said) if each]):
-                self._lose(index, BLANK)
 
-    def end_well(self) -> None:
-        """Leave out what no assistant's message may end with: white space of the user's making, thinking."""
-        while self.blocks:
-            piece, entry = self._sources[-1]
-            if isinstance(piece, ReasoningPart):
-                self._lose(-1, "nothing that this thinking led to is left in its turn")
-                continue
-            if entry.keeps_state or not isinstance(piece, TextPart):
-                return
-            if trimmed := piece.text.rstrip():
-                if trimmed != piece.text:
-                    lose(self._losses, "rewritten", WHITE_END, piece, entry)
-                    self.blocks[-1] = {**self.blocks[-1], "text": trimmed}
-                return
-            self._lose(-1, WHITE_END)
+def _ended(placed: list[Placed], losses: LossLog) -> list[Placed]:
+    """The blocks without what no assistant's message may end with: white space of the user's making, thinking."""
+    while placed:
+        block, piece, entry = placed[-1]
+        if isinstance(piece, ReasoningPart):
+            _drop(placed, -1, "nothing that this thinking led to is left in its turn", losses)
+            continue
+        if entry.keeps_state or not isinstance(piece, TextPart):
+            break
+        if trimmed := piece.text.rstrip():
+            if trimmed != piece.text:
+                lose(losses, "rewritten", WHITE_END, piece, entry)
+                placed[-1] = ({**block, "text": trimmed}, piece, entry)
+            break
+        _drop(placed, -1, WHITE_END, losses)
+    return placed
 
-    def _lose(self, index: int, reason: str) -> None:
-        self.blocks.pop(index)
-        piece, entry = self._sources.pop(index)
-        if piece is not None:
-            lose(self._losses, "dropped", reason, piece, entry)
+
+def _drop(placed: list[Placed], index: int, reason: str, losses: LossLog) -> None:
+    _, piece, entry = placed.pop(index)
+    if piece is not None:
+        lose(losses, "dropped", reason, piece, entry)
+
+
+def _blocks(placed: Iterable[Placed]) -> list[Any]:
+    return [block for block, _, _ in placed]
 
 
 def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
@@ -131,10 +127,7 @@ def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 
 
 def _said(role: str, entry: Entry, scope: TurnScope, losses: LossLog) -> list[Item]:
-    content = _Content(scope, losses)
-    content.add_shown(entry, entry.pieces)
-    content.drop_blank()
-    blocks = content.blocks
+    blocks = _blocks(_worded(_shown(entry.pieces, entry, scope, losses), losses))
     if not blocks and role == "user":
         losses.add("synthesized", f"{EMPTY!r} stands for a message of white space", message=entry.message)
         blocks = [{"type": "text", "text": EMPTY}]
@@ -198,26 +191,19 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 
 
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
-    result = entry.message.payload
-    assert isinstance(result, OptionResultPayload)
+    result = entry.result
     found: Item = {"type": "tool_result", "tool_use_id": entry.wire_id}
     # The API refuses a result that does not repeat its call's. https://platform.claude.com/docs/en/agents-and-tools/tool-use/browser-use-tool
-    if toolset := _state_of_call(entry.call).get("toolset_name"):
+    if toolset := call_state(entry.call).get("toolset_name"):
         found["toolset_name"] = toolset
-    if not (result.is_error or entry.pieces):
-        found["content"] = _plain(entry, result, losses)
-        return found
-    content = _Content(scope, losses)
-    if not result.is_error:
-        content.add_shown(entry, [piece for piece in entry.pieces if _fits_result(piece, entry, losses)])
-        content.drop_blank()
-        found["content"] = content.blocks or _plain(entry, result, losses)
-        return found
-    said = (result.error_message or "") if (result.error_type, result.retryable) == (TOLD, None) else ""
-    content.add({"type": "text", "text": said if said.strip() else error_text(result)}, None, entry)
-    content.add_shown(entry, _texts(entry, scope, losses))
-    blocks = content.blocks
-    return {**found, "content": blocks[0]["text"] if len(blocks) == 1 else blocks, "is_error": True}
+    if result.is_error:
+        said = (result.error_message or "") if (result.error_type, result.retryable) == (TOLD, None) else ""
+        told = {"type": "text", "text": said if said.strip() else error_text(result)}
+        blocks = [told, *_blocks(_shown(_texts(entry, scope, losses), entry, scope, losses))]
+        return {**found, "content": told["text"] if len(blocks) == 1 else blocks, "is_error": True}
+    fitting = [piece for piece in entry.pieces if _fits_result(piece, entry, losses)]
+    blocks = _blocks(_worded(_shown(fitting, entry, scope, losses), losses))
+    return {**found, "content": blocks or _plain(entry, result, losses)}
 
 
 def _fits_result(piece: KnownPart, entry: Entry, losses: LossLog) -> bool:
@@ -249,16 +235,13 @@ def _texts(entry: Entry, scope: TurnScope, losses: LossLog) -> list[KnownPart]:
 
 
 def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
-    content = _Content(scope, losses)
+    placed: list[Placed] = []
     for entry in turn.entries:
         if entry.wire_id:
-            content.add(_call(entry, losses), None, entry)
-        for piece in entry.pieces:
-            if block := _own(piece, entry, losses):
-                content.add(block, piece, entry)
-    content.drop_blank()
-    content.end_well()
-    return [{"role": "assistant", "content": content.blocks}] if content.blocks else []
+            placed.append((_call(entry, losses), None, entry))
+        placed += [(block, piece, entry) for piece in entry.pieces if (block := _own(piece, entry, losses))]
+    blocks = _blocks(_ended(_worded(placed, losses), losses))
+    return [{"role": "assistant", "content": blocks}] if blocks else []
 
 
 def _own(piece: KnownPart, entry: Entry, losses: LossLog) -> JSONValue:
@@ -296,12 +279,7 @@ def _thinking(piece: ReasoningPart, entry: Entry, losses: LossLog) -> Item | Non
 def _call(entry: Entry, losses: LossLog) -> Item:
     arguments = arguments_value(entry, losses)
     said = {"type": "tool_use", "id": entry.wire_id, "name": entry.wire_name, "input": arguments}
-    return {**_state_of_call(entry), **said}
-
-
-def _state_of_call(entry: Entry | None) -> Fields:
-    call = entry.message.payload if entry else None
-    return state_of(call, entry) if entry and isinstance(call, OptionCallPayload) else {}
+    return {**call_state(entry), **said}
 
 
 _SIDES: Mapping[Side, Callable[[Turn, TurnScope, LossLog], list[Item]]] = {

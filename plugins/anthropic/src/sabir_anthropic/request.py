@@ -7,7 +7,7 @@
 A row of models.toml may refuse what WORDS names beside wire settings and features.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sabir import ResponseFormat
@@ -18,10 +18,12 @@ from sabir.authoring import (
     LossKind,
     RequestScope,
     Splice,
+    declare,
     encode_json,
     fields,
     first_count,
     hints_of,
+    neutral_fields,
     not_offered,
     read_vendor,
     take_setting,
@@ -30,7 +32,7 @@ from sabir.authoring import (
 
 from sabir_anthropic.encode import WHITE_END, encode_system
 from sabir_anthropic.limits import BEYOND_CONTEXT, answer_limit
-from sabir_anthropic.schema import fit, fit_parameters
+from sabir_anthropic.schema import Fit, fit_parameters
 from sabir_anthropic.settings import AnthropicSettings
 
 WORDS = frozenset(
@@ -60,15 +62,7 @@ _LEAST_TOP_P = 0.95
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the messages."""
-    vendor = read_vendor(AnthropicSettings, scope)
-    request = _Request(scope, vendor)
-    if scope.settings.take("seed") is not None:
-        request.lose("dropped", f"{scope.target.dialect} has no field for it", "seed")
-    if betas := vendor.pop("betas", ()):
-        scope.headers["anthropic-beta"] = ",".join(betas)
-    if version := vendor.get("version"):
-        scope.headers["anthropic-version"] = version
-    return request.whole()
+    return _Request(scope, read_vendor(AnthropicSettings, scope)).whole()
 
 
 class _Request:
@@ -90,6 +84,10 @@ class _Request:
     def whole(self) -> dict[str, Any]:
         """The fields, in the order in which the vendor caches them as far as it goes."""
         scope, vendor = self._scope, self._vendor
+        if betas := vendor.pop("betas", ()):
+            scope.headers["anthropic-beta"] = ",".join(betas)
+        if version := vendor.pop("version", ""):
+            scope.headers["anthropic-version"] = version
         tools = [*self._options(), *vendor.pop("tools", ())]
         neutral = {"effort": self._effort, "format": self._format()}
         config = {name: value for name, value in neutral.items() if value} | vendor.pop("output_config", {})
@@ -106,7 +104,7 @@ class _Request:
             "output_config": config,
             **self._markers.get("automatic", {}),
             "stop_sequences": self._stops(),
-            **self._samplers(),
+            **self._samplers(is_newer=version != OLDER and COMPATIBLE not in scope.quirks),
         }
         for place in ("closed", "end"):
             if marker := self._markers.get(place):
@@ -123,38 +121,28 @@ class _Request:
 
     def _thinking(self) -> Fields:
         effort, given = take_setting(self._scope, "reasoning_effort"), self._vendor.pop("thinking", None)
+        model, found, told = self._scope.target.model, dict[str, Any](), ""
         if effort is None:
             return given or {}
-        if effort == "none":
-            found = self._no_thinking()
-        elif "thinking.adaptive" in self._rejects:
+        if effort != "none" and "thinking.adaptive" in self._rejects:
             found = self._budget(effort)
+        elif effort != "none":
+            lower = "low" if effort == "minimal" else "high" if "xhigh_effort" in self._rejects else effort
+            found, self._effort = {"type": "adaptive"}, lower if effort in ("minimal", "xhigh") else effort
+            told = f"{model} takes {self._effort!r} for it" if self._effort != effort else ""
+        elif "thinking.disabled" not in self._rejects:
+            found = {"type": "disabled"}
+        elif "thinking.between_tools" not in self._rejects:
+            found, told = {"type": "between_tools"}, f"{model} still thinks between calls"
         else:
-            found, self._effort = {"type": "adaptive"}, self._nearest(effort)
+            self._effort, told = "low", f"{model} always thinks; with the least effort"
+        if told:
+            self.lose("downgraded", told, "reasoning_effort")
         if given is not None and found and self._effort is None and found != given:
             self.lose("dropped", "the vendor setting thinking takes its place", "reasoning_effort")
         return given or found
 
-    def _no_thinking(self) -> Fields:
-        if "thinking.disabled" not in self._rejects:
-            return {"type": "disabled"}
-        if "thinking.between_tools" not in self._rejects:
-            self.lose("downgraded", f"{self._scope.target.model} still thinks between calls", "reasoning_effort")
-            return {"type": "between_tools"}
-        self._effort = "low"
-        self.lose("downgraded", f"{self._scope.target.model} always thinks; with the least effort", "reasoning_effort")
-        return {}
-
-    def _nearest(self, effort: str) -> str:
-        """The effort that the model takes: itself, or the next lower one; the lowest for one that is too low."""
-        found = "low" if effort == "minimal" else effort
-        if effort == "xhigh" and "xhigh_effort" in self._rejects:
-            found = "high"
-        if found != effort:
-            self.lose("downgraded", f"{self._scope.target.model} takes {found!r} for it", "reasoning_effort")
-        return found
-
-    def _budget(self, effort: str) -> Fields:
+    def _budget(self, effort: str) -> dict[str, Any]:
         wanted = BUDGETS[effort]
         budget = max(min(wanted, self._limit // 2), LEAST_BUDGET)
         if budget >= self._limit:
@@ -166,14 +154,13 @@ class _Request:
             self.lose("downgraded", reason, "reasoning_effort")
         return {"type": "enabled", "budget_tokens": budget}
 
-    def _samplers(self) -> dict[str, Any]:
+    def _samplers(self, *, is_newer: bool) -> dict[str, Any]:
         """Temperature and its kin: of the older version of the API alone, as far as the model takes them."""
         model, thinks = self._scope.target.model, self.thinking.get("type") in ("enabled", "adaptive")
         found = {setting: take_setting(self._scope, setting) for setting in ("temperature", "top_p")}
+        temperature, top_p = found.values()
         found["top_k"] = self._vendor.pop("top_k", None)
-        temperature, top_p = found["temperature"], found["top_p"]
         both = None not in (temperature, top_p) and "temperature_with_top_p" in self._rejects
-        is_newer = self._vendor.pop("version", None) != OLDER and COMPATIBLE not in self._scope.quirks
         newer = f"only the older version of the API has it: vendor setting version={OLDER!r}"
         for setting, is_refused, reason in (
             *((setting, is_newer, newer) for setting in found),
@@ -190,38 +177,33 @@ class _Request:
         return found
 
     def _stops(self) -> list[str]:
-        given: list[str] = take_setting(self._scope, "stop") or []
+        given = neutral_fields(self._scope, {"stop": "stop"}, absent=("seed",)).get("stop", ())
         for index, stop in enumerate(given):
             if not stop.strip():
                 self.lose("dropped", "the wire takes no stop text of white space alone", f"stop[{index}]")
         return [stop for stop in given if stop.strip()]
 
-    def _options(self) -> list[dict[str, Any]]:
-        declared = []
+    def _options(self) -> Iterator[dict[str, Any]]:
         for index, option in enumerate(self._scope.options):
             parameters, reason = fit_parameters(option.parameters)
             if reason:
                 self._scope.losses.add("downgraded", reason, path=f"options[{index}].parameters")
-            found: dict[str, Any] = {"name": self._scope.option_names[option.name]}
-            if option.description:
-                found["description"] = option.description
-            declared.append({**found, "input_schema": parameters, **hints_of(option, self._scope)})
-        return declared
+            yield {**declare(option, self._scope), "input_schema": parameters, **hints_of(option, self._scope)}
 
     def _format(self) -> dict[str, Any] | None:
         wanted: ResponseFormat | None = take_setting(self._scope, "response_format")
         if wanted is None:
             return None
-        reasons: dict[str, None] = {}
-        left_out: dict[str, None] = {}
-        schema = fit(wanted.schema_view, reasons, left_out)
-        if left_out:
-            self.lose("rewritten", f"the wire's schemas have no such keyword: {', '.join(left_out)}", "response_format")
-        if reasons:
-            reason = f"replies may miss the schema, of which the wire takes a part: {'; '.join(reasons)}"
+        fitted = Fit()
+        schema = fitted.read(wanted.schema_view)
+        if fitted.left_out:
+            left_out = ", ".join(fitted.left_out)
+            self.lose("rewritten", f"the wire's schemas have no such keyword: {left_out}", "response_format")
+        if fitted.reasons:
+            reason = f"replies may miss the schema, of which the wire takes a part: {'; '.join(fitted.reasons)}"
             self.lose("downgraded", reason, "response_format")
-        if wanted.description and "description" not in schema:
-            schema = {**schema, "description": wanted.description}
+        if wanted.description:
+            schema.setdefault("description", wanted.description)
         return {"type": "json_schema", "schema": schema}
 
     def _choice(self, tools: Sequence[Fields]) -> dict[str, Any]:
@@ -244,19 +226,15 @@ class _Request:
     def _chosen(self, choice: str, tools: Sequence[Fields]) -> dict[str, Any]:
         if choice in ("auto", "none"):
             return {"type": choice}
-        found: dict[str, Any] = {"type": "any"}
-        if choice != "required":
-            name = self._scope.option_names.get(choice, choice)
-            if not any(tool.get("name") == name for tool in tools):
-                raise not_offered(choice, self._scope)
-            found = {"type": "tool", "name": name}
-        refusal = None
-        if "forced_choice" in self._rejects:
+        name = self._scope.option_names.get(choice, choice)
+        if choice != "required" and not any(tool.get("name") == name for tool in tools):
+            raise not_offered(choice, self._scope)
+        if tools and "forced_choice" in self._rejects:
             refusal = f"{self._scope.target.model} cannot be made to choose"
-        elif self.thinking.get("type") == "enabled":
+        elif tools and self.thinking.get("type") == "enabled":
             refusal = "a model that thinks by a budget cannot be made to choose"
-        if refusal is None or not tools:
-            return found
+        else:
+            return {"type": "any"} if choice == "required" else {"type": "tool", "name": name}
         self.lose("downgraded", refusal, "option_choice")
         return {"type": "auto"}
 
@@ -298,20 +276,25 @@ class _Request:
 
     def _close(self, *, is_formatted: bool) -> None:
         """End the messages with one of the user's where the wire wants it."""
-        scope = self._scope
+        scope, said = self._scope, GO_ON
         if scope.last_side is None:
-            self._say(BEGIN, "the wire wants a message of the user's")
-        elif scope.last_side == "assistant" and not (self._last and self._last.kind == "opaque"):
-            if "ending_assistant" in self._rejects:
-                self._say(GO_ON, f"{scope.target.model} takes no conversation that ends with the assistant")
-            elif self.thinking.get("type") == "enabled":
-                self._say(GO_ON, "a thinking model begins its answer itself")
-            elif is_formatted:
-                self._say(GO_ON, "a reply that is held to a schema is begun by nobody else")
-            elif scope.last_turn is None:
-                self._say(GO_ON, "nothing is left of what followed the assistant")
-            elif self._last and self._last.kind == "text" and self._last.text[-1:].isspace():
-                self._say(GO_ON, WHITE_END)
+            said, reason = BEGIN, "the wire wants a message of the user's"
+        elif scope.last_side != "assistant" or ((last := self._last) and last.kind == "opaque"):
+            return
+        elif "ending_assistant" in self._rejects:
+            reason = f"{scope.target.model} takes no conversation that ends with the assistant"
+        elif self.thinking.get("type") == "enabled":
+            reason = "a thinking model begins its answer itself"
+        elif is_formatted:
+            reason = "a reply that is held to a schema is begun by nobody else"
+        elif scope.last_turn is None:
+            reason = "nothing is left of what followed the assistant"
+        elif last and last.kind == "text" and last.text[-1:].isspace():
+            reason = WHITE_END
+        else:
+            return
+        scope.closing.append({"role": "user", "content": [{"type": "text", "text": said}]})
+        scope.losses.add("synthesized", f"{reason}: {said!r} stands at the end", path="messages")
 
     @property
     def _last(self) -> KnownPart | None:
@@ -320,7 +303,3 @@ class _Request:
         entry = last.entries[-1] if last and last.entries else None
         pieces = entry.pieces if entry and entry.keeps_state else ()
         return next((piece for piece in reversed(pieces) if piece.kind != "reasoning"), None)
-
-    def _say(self, said: str, reason: str) -> None:
-        self._scope.closing.append({"role": "user", "content": [{"type": "text", "text": said}]})
-        self._scope.losses.add("synthesized", f"{reason}: {said!r} stands at the end", path="messages")

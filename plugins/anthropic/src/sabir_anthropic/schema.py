@@ -1,6 +1,6 @@
 """JSON schemas as the vendor takes them, for replies and for parameters of options: what it does not take is told.
 
-    schema ──fit──▶ keywords that the wire takes      others go into the description, annotations are left out
+    schema ──Fit──▶ keywords that the wire takes      others go into the description, annotations are left out
 
 https://platform.claude.com/docs/en/build-with-claude/structured-outputs
 """
@@ -26,35 +26,52 @@ _BESIDE_REF = frozenset({"$ref", "$defs", "definitions"})
 """What the SDK leaves beside a reference."""
 
 
-def fit(schema: JSONValue, reasons: dict[str, None], left_out: dict[str, None]) -> Any:
-    """The schema in the form that the vendor holds replies to.
+class Fit:
+    """One schema put into the form that the vendor holds replies to."""
 
-    Adds why a reply may miss the one given, and the keywords that hold it to nothing and are left out.
-    """
-    if not isinstance(schema, Mapping):
-        return schema
-    found: dict[str, Any] = {}
-    told: dict[str, Any] = {}
-    for name, value in schema.items():
-        if name in _ANNOTATIONS:
-            left_out[repr(name)] = None
-        elif not _is_taken(name, value, schema):
-            told[name] = value
-        elif name in _MAPS and isinstance(value, Mapping):
-            found[name] = {key: fit(each, reasons, left_out) for key, each in value.items()}
-        elif name in _UNIONS and isinstance(value, list | tuple):
-            left_out |= {"'oneOf', which is an 'anyOf'": None} if name == "oneOf" else {}
-            found["anyOf" if name == "oneOf" else name] = [fit(each, reasons, left_out) for each in value]
-        elif name != "additionalProperties":
-            found[name] = fit(value, reasons, left_out) if name == "items" else value
-    reasons |= dict.fromkeys(f"{name} stands in the description" for name in told)
-    if told:
-        words = ", ".join(f"{name}: {encode_json(value)}" for name, value in told.items())
-        found["description"] = f"{schema.get('description', '')} ({words})".strip()
-    _close_object(schema, found, reasons)
-    if not found.keys() & _HOLDING:
-        reasons["a part without a type holds them to nothing"] = None
-    return _around_reference(found)
+    def __init__(self) -> None:
+        self.reasons: dict[str, None] = {}
+        """Why a reply may miss the schema given."""
+        self.left_out: dict[str, None] = {}
+        """Keywords that hold it to nothing."""
+
+    def read(self, schema: JSONValue) -> Any:
+        """A part of the schema, in that form."""
+        if not isinstance(schema, Mapping):
+            return schema
+        found: dict[str, Any] = {}
+        told: list[str] = []
+        for name, value in schema.items():
+            if name in _ANNOTATIONS:
+                self.left_out[repr(name)] = None
+            elif not _is_taken(name, value, schema):
+                told.append(f"{name}: {encode_json(value)}")
+                self.reasons[f"{name} stands in the description"] = None
+            elif name in _MAPS and isinstance(value, Mapping):
+                found[name] = {key: self.read(each) for key, each in value.items()}
+            elif name in _UNIONS and isinstance(value, list | tuple):
+                self.left_out |= {"'oneOf', which is an 'anyOf'": None} if name == "oneOf" else {}
+                found["anyOf" if name == "oneOf" else name] = [self.read(each) for each in value]
+            elif name != "additionalProperties":
+                found[name] = self.read(value) if name == "items" else value
+        if told:
+            found["description"] = f"{schema.get('description', '')} ({', '.join(told)})".strip()
+        self._close(schema, found)
+        # Other keywords stand around a reference, not beside it, where the SDK would leave them out.
+        if "$ref" in found and found.keys() - _BESIDE_REF and "anyOf" not in found:
+            found["anyOf"] = [{"$ref": found.pop("$ref")}]
+        return found
+
+    def _close(self, schema: Mapping[str, JSONValue], found: dict[str, Any]) -> None:
+        """Close an object."""
+        if schema.get("type") == "object" or "properties" in schema:
+            if schema.get("additionalProperties") not in (None, False):
+                self.reasons["an object of free keys is closed"] = None
+            found |= {"additionalProperties": False, "type": "object"}
+        elif "additionalProperties" in schema:
+            self.reasons["additionalProperties is left out of what is no object"] = None
+        if not found.keys() & _HOLDING:
+            self.reasons["a part without a type holds them to nothing"] = None
 
 
 def _is_taken(name: str, value: JSONValue, schema: Mapping[str, JSONValue]) -> bool:
@@ -67,23 +84,6 @@ def _is_taken(name: str, value: JSONValue, schema: Mapping[str, JSONValue]) -> b
         case "oneOf":
             return "anyOf" not in schema
     return name in KEPT
-
-
-def _close_object(schema: Mapping[str, JSONValue], found: dict[str, Any], reasons: dict[str, None]) -> None:
-    """Close an object; adds what that, or leaving it out elsewhere, makes of free keys."""
-    if schema.get("type") == "object" or "properties" in schema:
-        if schema.get("additionalProperties") not in (None, False):
-            reasons["an object of free keys is closed"] = None
-        found |= {"additionalProperties": False, "type": "object"}
-    elif "additionalProperties" in schema:
-        reasons["additionalProperties is left out of what is no object"] = None
-
-
-def _around_reference(found: dict[str, Any]) -> dict[str, Any]:
-    """The schema with other keywords around its reference, not beside it, where the SDK would leave them out."""
-    if "$ref" in found and found.keys() - _BESIDE_REF and "anyOf" not in found:
-        found["anyOf"] = [{"$ref": found.pop("$ref")}]
-    return found
 
 
 def fit_parameters(schema: Mapping[str, Any]) -> tuple[dict[str, Any], str]:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sabir import BlockEnd, BlockStart, ReplyStart, StreamEvent
+from sabir import BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
 from sabir.authoring import (
     BlockKind,
     DecodeScope,
@@ -31,9 +31,9 @@ from sabir.authoring import (
     text,
     without,
 )
-from sabir.errors import NotJSON, ResponseInvalid
+from sabir.errors import NotJSON
 
-from sabir_anthropic.decode import REASONING, decode_block, origin_of, raise_reported, reply_end
+from sabir_anthropic.decode import REASONING, decode_block, origin_of, raise_reported, read_end
 
 KINDS: Mapping[str, BlockKind] = {"text": "text", "tool_use": "option_call", **dict.fromkeys(REASONING, "reasoning")}
 """Type of a block → what it grows as; all others are opaque."""
@@ -60,26 +60,26 @@ class _Growing:
         if kind == "citations_delta":
             self.block["citations"] = cited = items(self.block.get("citations"))
             cited.append(delta.get("citation"))
-        else:  # a signature, a compaction, whatever comes: fields of the block, whole
-            said = {name: value for name, value in delta.items() if name != "type" and value is not None}
+            return ""
+        for name, value in delta.items():  # a signature, a compaction, whatever comes: fields of the block, whole
             # What is no text takes the place of none.
-            said = {name: value for name, value in said.items() if name not in self.words or isinstance(value, str)}
-            self.block |= said
-            for name in said.keys() & {"text", "thinking"}:
-                self.words.pop(name, None)
+            if name != "type" and value is not None and (name not in self.words or isinstance(value, str)):
+                self.block[name] = value
+                if name != "partial_json":
+                    self.words.pop(name, None)
         return ""
 
     def whole(self) -> dict[str, Any]:
         """The block as the vendor would have sent it at once; an input that is no JSON stays a text."""
-        arguments = "".join(self.words.pop("partial_json", ()))
-        texts = {name: text(self.block.get(name)) + "".join(words) for name, words in self.words.items()}
-        whole = {**self.block, **texts}
-        if not arguments.strip():
-            return whole
-        try:
-            return {**whole, "input": decode_json(arguments)}
-        except NotJSON:
-            return {**whole, "input": arguments}
+        words = {name: "".join(pieces) for name, pieces in self.words.items()}
+        arguments = words.pop("partial_json", "")
+        whole = self.block | {name: text(self.block.get(name)) + said for name, said in words.items()}
+        if arguments.strip():
+            try:
+                whole["input"] = decode_json(arguments)
+            except NotJSON:
+                whole["input"] = arguments
+        return whole
 
 
 Reader: TypeAlias = Callable[[Fields], Iterable[StreamEvent]]
@@ -146,18 +146,13 @@ class MessagesDecoder:
         index = found.get("index")
         if isinstance(index, int) and not isinstance(index, bool) and index >= 0:
             return index
-        raise self._out_of_order(f"a block at the index {index!r}")
+        raise self._scope.invalid(f"streamed a block at the index {index!r}; send the request again")
 
     def _block(self, found: Fields) -> tuple[int, _Growing]:
         index = self._index(found)
         if index not in self._growing:
-            raise self._out_of_order(f"more of block {index}, which is not open")
+            raise self._scope.invalid(f"streamed more of block {index}, which is not open; send the request again")
         return index, self._growing[index]
-
-    def _out_of_order(self, what: str) -> ResponseInvalid:
-        target = self._scope.target
-        message = f"{target} streamed {what}; send the request again"
-        return ResponseInvalid(message, provider=target.provider, request_id=self._scope.request_id)
 
     def _grown(self, found: Fields) -> tuple[StreamEvent, ...]:
         index, growing = self._block(found)
@@ -181,7 +176,7 @@ class MessagesDecoder:
         for index in sorted(self._growing):
             yield from self._done({"index": index})
         self._is_ended = True
-        yield reply_end(self._message, self._scope)
+        yield ReplyEnd(**read_end(self._message, self._scope))
 
 
 def frame_event(headers: Mapping[str, str], payload: bytes) -> ServerEvent | None:

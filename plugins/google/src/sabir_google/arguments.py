@@ -140,10 +140,8 @@ class GrowingCall:
         return self._text.add(path, value, newest)
 
     def _damaged(self, place: JSONValue, why: str) -> ResponseInvalid:
-        target, shown = self._scope.target, one_line(ascii(place), 80)
-        message = f"{target} streamed arguments of {self._call.get('name')!r} at {shown}, which {why}"
-        remedy = "send the request again"
-        return ResponseInvalid(f"{message}: {remedy}", provider=target.provider, request_id=self._scope.request_id)
+        said = f"streamed arguments of {self._call.get('name')!r} at {one_line(ascii(place), 80)}, which {why}"
+        return self._scope.invalid(f"{said}: send the request again")
 
 
 class _Text:

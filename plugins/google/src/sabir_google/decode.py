@@ -14,17 +14,14 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from pydantic import ValidationError
 from sabir import (
     Alternative,
     Citation,
-    MediaPart,
     OpaquePart,
     OptionCallPayload,
     Origin,
     ReasoningPart,
     Reply,
-    ReplyEnd,
     TextPart,
     Usage,
 )
@@ -42,6 +39,7 @@ from sabir.authoring import (
     first_count,
     items,
     left_over,
+    medium,
     read_object,
     spelled_for_url,
     text,
@@ -90,14 +88,12 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     found = read_response(body, scope)
     candidates = [fields(candidate) for candidate in items(found.get("candidates"))]
     if not candidates and not found.keys() & {"promptFeedback", "usageMetadata"}:
-        message = f"{scope.target} answered without candidates; expected at least one: send the request again"
-        raise ResponseInvalid(message, provider=scope.target.provider, request_id=scope.request_id)
+        raise scope.invalid("answered without candidates; expected at least one: send the request again")
     parts = [join_calls(parts_of(each), scope) for each in candidates]
     answers = [
         cite([part_block(part, scope) for part in found], each) for found, each in zip(parts, candidates, strict=True)
     ]
-    end = read_end(found, candidates, answers, scope)
-    return _built(answers[0] if answers else (), scope).finish(**end)
+    return ReplyBuilder(scope, answers[0] if answers else ()).finish(**read_end(found, candidates, answers, scope))
 
 
 def read_response(body: bytes | str, scope: DecodeScope) -> Fields:
@@ -121,13 +117,6 @@ def origin_of(found: Fields, scope: DecodeScope) -> Origin:
     return scope.origin(text(found.get("modelVersion")) or None, text(found.get("responseId")) or None)
 
 
-def reply_end(
-    found: Fields, candidates: Sequence[Fields], answers: Sequence[Sequence[Block]], scope: DecodeScope
-) -> ReplyEnd:
-    """How a response ended that came as a stream, whose candidates hold these blocks."""
-    return ReplyEnd(**read_end(found, candidates, answers, scope))
-
-
 def read_end(
     found: Fields, candidates: Sequence[Fields], answers: Sequence[Sequence[Block]], scope: DecodeScope
 ) -> dict[str, Any]:
@@ -139,20 +128,19 @@ def read_end(
     blocked = text(fields(found.get("promptFeedback")).get("blockReason"))
     if not reasons:
         reasons = [("content_filter" if blocked else "other", blocked or None)]
-    origin = origin_of(found, scope)
-    further = zip(answers[1:], reasons[1:], strict=True)
-    details = left_over(found, _PLACED)
-    told = [_told(candidate) for candidate in candidates]
+    origin, told = origin_of(found, scope), [_told(candidate) for candidate in candidates]
     return {
         "finish_reason": reasons[0][0],
         "raw_finish_reason": reasons[0][1],
         "usage": read_usage(found.get("usageMetadata")),
         "origin": origin,
         "alternatives": tuple(
-            Alternative(messages=_built(blocks, scope).messages(origin), finish_reason=reason, raw_finish_reason=raw)
-            for blocks, (reason, raw) in further
+            Alternative(
+                messages=ReplyBuilder(scope, blocks).messages(origin), finish_reason=reason, raw_finish_reason=raw
+            )
+            for blocks, (reason, raw) in zip(answers[1:], reasons[1:], strict=True)
         ),
-        "details": {**details, **({"candidates": told} if any(told) else {})} or None,
+        "details": {**left_over(found, _PLACED), **({"candidates": told} if any(told) else {})} or None,
     }
 
 
@@ -165,17 +153,10 @@ def _finish(candidate: Fields, blocks: Collection[Block]) -> tuple[FinishReason,
 
 def _told(candidate: Fields) -> Fields:
     """What a candidate says beside its blocks and its reason."""
-    content = left_over(fields(candidate.get("content")), {"parts", "role"})
     told = left_over(candidate, {"content", "finishReason"})
-    told = {**told, **({"content": content} if content else {})}
+    if content := left_over(fields(candidate.get("content")), {"parts", "role"}):
+        told["content"] = content
     return {} if told == {"index": 0} else told
-
-
-def _built(blocks: Sequence[Block], scope: DecodeScope) -> ReplyBuilder:
-    builder = ReplyBuilder(scope)
-    for block in blocks:
-        builder.add(block)
-    return builder
 
 
 def read_usage(figures: JSONValue) -> Usage:
@@ -205,10 +186,8 @@ def parts_of(candidate: Fields) -> list[Any]:
 def part_block(part: JSONValue, scope: DecodeScope) -> Block:
     """The block that one part is."""
     found = fields(part)
-    for name, reader in READERS.items():
-        if name in found:
-            return reader(found, scope) or _opaque(part)
-    return _opaque(part)
+    reader = next((reader for name, reader in READERS.items() if name in found), None)
+    return (reader(found, scope) if reader else None) or _opaque(part)
 
 
 def _text(part: Fields, scope: DecodeScope) -> Block | None:
@@ -227,8 +206,7 @@ def _state(**beside: Fields) -> Fields | None:
 
 def _call(part: Fields, scope: DecodeScope) -> Block:
     call = fields(part["functionCall"])
-    beside, further = without(part, "functionCall"), without(call, "name", "args")
-    state = _state(part=beside, call=further) if beside or further else None
+    state = _state(part=without(part, "functionCall"), call=without(call, "name", "args"))
     return decode_call(text(call.get("id")) or None, text(call.get("name")), call.get("args"), scope, state)
 
 
@@ -239,10 +217,7 @@ def _media(part: Fields, scope: DecodeScope) -> Block | None:
     state = _state(part=without(part, "inlineData"), blob=without(blob, "mimeType", "data"))
     if part.get("thought") or not data:
         return None
-    try:
-        return MediaPart(modality=modality_of(mime), url=f"data:{spelled_for_url(mime)};base64,{data}", state=state)
-    except ValidationError:
-        return None
+    return medium(modality_of(mime), f"data:{spelled_for_url(mime)};base64,{data}", state=state)
 
 
 def modality_of(mime: str) -> Modality:
@@ -276,9 +251,7 @@ def cite(blocks: Sequence[Block], candidate: Fields) -> list[Block]:
     for place, citation in _citations(texts, candidate) if texts else ():
         found.setdefault(place, []).append(citation)
     return [
-        block.model_copy(update={"citations": tuple(found[place])})
-        if place in found and isinstance(block, TextPart)
-        else block
+        block.model_copy(update={"citations": tuple(found[place])}) if place in found else block
         for place, block in enumerate(blocks)
     ]
 
@@ -290,24 +263,20 @@ def _citations(texts: Mapping[int, str], candidate: Fields) -> Iterator[tuple[in
         place, start, end = _locate(texts, fields(support.get("segment")))
         named = [at for at in items(support.get("groundingChunkIndices")) if isinstance(at, int)]
         for chunk in [fields(chunks[at]) for at in named if 0 <= at < len(chunks)] or [{}]:
-            kind, source = next(((name, fields(value)) for name, value in chunk.items() if value), ("grounding", {}))
-            yield (
-                place,
-                Citation(
-                    kind=kind or "grounding",
-                    url=text(source.get("uri")) or None,
-                    title=text(source.get("title")) or None,
-                    cited_text=text(source.get("text")) or None,
-                    start=start,
-                    end=end,
-                    source={"support": support, "chunk": chunk},
-                ),
-            )
+            kind, about = next(((name, fields(value)) for name, value in chunk.items() if value), ("grounding", {}))
+            whole = {"support": support, "chunk": chunk}
+            yield place, _citation(kind or "grounding", about, start, end, whole, text(about.get("text")))
     metadata = fields(candidate.get("citationMetadata"))
     for source in map(fields, [*items(metadata.get("citations")), *items(metadata.get("citationSources"))]):
         place, start, end = _locate(texts, source)
-        url, title = text(source.get("uri")) or None, text(source.get("title")) or None
-        yield place, Citation(kind="citation", url=url, title=title, start=start, end=end, source=source)
+        yield place, _citation("citation", source, start, end, source)
+
+
+def _citation(
+    kind: str, about: Fields, start: int | None, end: int | None, source: Fields, cited: str = ""
+) -> Citation:
+    url, title = text(about.get("uri")) or None, text(about.get("title")) or None
+    return Citation(kind=kind, url=url, title=title, cited_text=cited or None, start=start, end=end, source=source)
 
 
 def _locate(texts: Mapping[int, str], segment: Fields) -> tuple[int, int | None, int | None]:

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sabir import MediaPart, OpaquePart, OptionCallPayload, OptionResultPayload, ReasoningPart, RefusalPart, TextPart
+from sabir import MediaPart, OpaquePart, OptionResultPayload, ReasoningPart, RefusalPart, TextPart
 from sabir.authoring import (
     DEFAULT_MIMES,
     Entry,
@@ -31,6 +31,7 @@ from sabir.authoring import (
     Turn,
     TurnScope,
     arguments_value,
+    call_state,
     data_url_base64,
     data_url_type,
     fields,
@@ -215,14 +216,9 @@ def _own_media(piece: MediaPart, state: Fields, entry: Entry, scope: TurnScope, 
 
 
 def _call(entry: Entry, losses: LossLog) -> Item:
-    state = _call_state(entry)
+    state = call_state(entry)
     call = {**fields(state.get("call")), "name": entry.wire_name, "args": arguments_value(entry, losses)}
     return {"functionCall": call, **fields(state.get("part"))}
-
-
-def _call_state(entry: Entry) -> Fields:
-    call = entry.message.payload
-    return state_of(call, entry) if isinstance(call, OptionCallPayload) else {}
 
 
 def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
@@ -231,10 +227,8 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
 
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     """A result under `output`, an error under `error`; an object that has neither key stands for itself."""
-    result = entry.message.payload
-    assert isinstance(result, OptionResultPayload)
-    made = _call_state(entry.call).get("call") if entry.call is not None else None
-    wire_id = fields(made).get("id")
+    result = entry.result
+    wire_id = fields(call_state(entry.call).get("call")).get("id")
     found: Item = {"id": wire_id} if wire_id else {}
     if entry.pieces:
         pieces = tuple(each for piece in entry.pieces for each in _typed(piece, entry, scope, losses))

@@ -9,11 +9,11 @@ results in one content is the user's, and renders as a content of its own.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
 
 from pydantic import ValidationError
-from sabir import DecodedHistory, MediaPart, OpaquePart, OptionCallPayload, OptionResultPayload, TextPart
+from sabir import MediaPart, OpaquePart, OptionCallPayload, OptionResultPayload, TextPart
 from sabir.authoring import (
     DecodeScope,
     Fields,
@@ -21,7 +21,6 @@ from sabir.authoring import (
     History,
     JSONValue,
     KnownPart,
-    ReplyBuilder,
     Sections,
     encode_json,
     expect,
@@ -30,9 +29,7 @@ from sabir.authoring import (
     items,
     listed,
     medium,
-    one_line,
     read_hints,
-    read_request,
     spelled_for_url,
     text,
     without,
@@ -58,23 +55,15 @@ _CHOICES: Mapping[str, str] = {mode: choice for choice, mode in MODES.items()}
 _NO_PLACE = "it has no place in a message"
 
 
-def decode_history(body: bytes, scope: DecodeScope) -> DecodedHistory:
-    """The request as sabir's own data; HistoryInvalid for what is no request of this dialect."""
-    found = spelled(read_request(body, scope))
-    reader = _Reader(History(found, scope, GoogleSettings))
-    if (system := found.get("systemInstruction")) is not None:
-        reader.system(system)
-    for index, content in enumerate(expect(found.get("contents"), list, "contents")):
-        reader.take(expect(content, dict, f"contents[{index}]"), f"contents[{index}]")
-    _settings(reader.history, found)
-    return reader.history.whole()
+class _History(History):
+    """A history of this dialect; `waiting` are calls without a result: id, name on the wire, invocation id."""
 
+    vendor_model = GoogleSettings
+    messages_field = "contents"
+    streaming = ()
 
-class _Reader:
-    """Reads contents in order; `waiting` are calls without a result: id, name on the wire, invocation id."""
-
-    def __init__(self, history: History) -> None:
-        self.history = history
+    def __init__(self, found: Fields, scope: DecodeScope) -> None:
+        super().__init__(spelled(found), scope)
         self.waiting: list[tuple[str, str, str]] = []
 
     def system(self, system: JSONValue) -> None:
@@ -86,68 +75,56 @@ class _Reader:
             if isinstance(said, str):
                 parts.append(TextPart(text=said))
             else:
-                self.history.lose("dropped", f"systemInstruction.parts[{index}]", "a system message takes texts alone")
-        self.history.say("system", parts, "systemInstruction")
+                self.lose("dropped", f"systemInstruction.parts[{index}]", "a system message takes texts alone")
+        self.say("system", parts, "systemInstruction")
 
-    def take(self, content: Fields, path: str) -> None:
-        """Read one content."""
-        role = content.get("role")
-        parts = [_part(each) for each in listed(content, "parts")]
-        self.history.lose_unknown(content, {"role", "parts"}, path, _NO_PLACE)
-        if role == "model":
-            self._model(parts, path)
-        elif role in ("user", "function", "", None):
-            self._user(parts, path)
-        else:
-            raise HistoryInvalid(f"{path}.role is {one_line(ascii(role), 40)}; expected user or model")
+    def _wholes(self, content: Fields, path: str) -> list[Any]:
+        self.lose_unknown(content, {"role", "parts"}, path, _NO_PLACE)
+        return [_part(each) for each in listed(content, "parts")]
 
-    def _model(self, parts: list[Any], path: str) -> None:
-        builder = ReplyBuilder(self.history.scope)
+    def model_content(self, content: Fields, path: str) -> None:
+        """What the model said and called."""
+        blocks = []
         try:
-            parts = join_calls(parts, self.history.scope)
+            parts = join_calls(self._wholes(content, path), self.scope)
         except ResponseInvalid:
             raise HistoryInvalid(f"{path} holds a call in pieces whose paths do not fit; give its args whole") from None
         for index, part in enumerate(parts):
+            call = fields(fields(part).get("functionCall"))
             if "functionCall" in fields(part):
-                expect_name(fields(part["functionCall"]).get("name"), f"{path}.parts[{index}].functionCall.name")
-            block = part_block(part, self.history.scope)
+                expect_name(call.get("name"), f"{path}.parts[{index}].functionCall.name")
+            block = part_block(part, self.scope)
+            blocks.append(block)
             if isinstance(block, OptionCallPayload):
-                builder.add(block)
-                call = fields(part["functionCall"])
                 self.waiting.append((text(call.get("id")), text(call.get("name")), block.invocation_id))
-            else:
-                builder.add(block)
-        messages = builder.messages(self.history.origin)
-        if not messages:
-            self.history.lose("dropped", path, "the message is empty")
-        self.history.extend(messages)
+        self.extend(blocks, path)
 
-    def _user(self, parts: list[Any], path: str) -> None:
+    def user_content(self, content: Fields, path: str) -> None:
+        """What the user says and shows, and the results of options."""
         said: list[KnownPart] = []
+        parts = self._wholes(content, path)
         for index, part in enumerate(parts):
             place = f"{path}.parts[{index}]"
             if isinstance(part, dict) and "functionResponse" in part:
-                self.history.lose_unknown(part, {"functionResponse"}, place, _NO_PLACE)
+                self.lose_unknown(part, {"functionResponse"}, place, _NO_PLACE)
                 self._result(expect(part["functionResponse"], dict, f"{place}.functionResponse"), place)
-            elif (read := _said(part, self.history.scope)) is not None:
+            elif (read := _said(part, self.scope)) is not None:
                 said.append(read)
         if said or not any("functionResponse" in fields(part) for part in parts):
-            self.history.say("user", said, path)
+            self.say("user", said, path)
 
     def _result(self, found: Fields, path: str) -> None:
-        name = expect_name(found.get("name"), f"{path}.functionResponse.name")
-        self.history.lose_unknown(found, {"id", "name", "response", "parts"}, f"{path}.functionResponse", _NO_PLACE)
-        option_name = self.history.scope.option_names.get(name, name)
-        invocation_id = self._answered(text(found.get("id")), name) or text(found.get("id")) or f"{path} {name}"
+        name, wire_id = expect_name(found.get("name"), f"{path}.functionResponse.name"), text(found.get("id"))
+        self.lose_unknown(found, {"id", "name", "response", "parts"}, f"{path}.functionResponse", _NO_PLACE)
+        call_id = self._answered(wire_id, name) or wire_id or f"{path} {name}"
         said = self._response(expect(found.get("response") or {}, dict, f"{path}.functionResponse.response"), path)
-        media = [_said(_part(each), self.history.scope) for each in items(found.get("parts"))]
+        media = [_said(_part(each), self.scope) for each in items(found.get("parts"))]
         kept = [part for part in media if isinstance(part, MediaPart)]
         if len(kept) < len(media):
-            self.history.lose("dropped", f"{path}.functionResponse.parts", "not all of it is a medium")
+            self.lose("dropped", f"{path}.functionResponse.parts", "not all of it is a medium")
         if kept:
             said = {**said, "result": None, "parts": [*self._texts(said.get("result"), path), *kept]}
-        answer = {"invocation_id": invocation_id, "option_name": option_name, **said}
-        self.history.add_result(OptionResultPayload.model_validate(answer))
+        self.answer(call_id, (), path, self.scope.option_names.get(name, name), **said)
 
     def _answered(self, wire_id: str, name: str) -> str:
         """The invocation id of the call that a result answers; "" where there is none."""
@@ -159,25 +136,18 @@ class _Reader:
 
     def _response(self, response: Fields, path: str) -> dict[str, Any]:
         """What a result says: an error, an output, or the whole."""
-        error = response.get("error")
-        if response.keys() == {"error"} and isinstance(error, str):
-            return {"is_error": True, "error_type": PLAIN_ERROR, "error_message": error}
-        inner = fields(error)
-        if response.keys() == {"error"} and {"type", "message"} <= inner.keys() <= {"type", "message", "retryable"}:
-            given = {
-                "error_type": inner["type"],
-                "error_message": inner["message"],
-                "retryable": inner.get("retryable"),
-            }
-            try:
-                OptionResultPayload(invocation_id="x", option_name="x", is_error=True, **given)
-                return {"is_error": True, **given}
-            except ValidationError:
-                pass
+        if response.keys() == {"error"}:
+            error = response["error"]
+            inner = {"message": error, "type": PLAIN_ERROR} if isinstance(error, str) else fields(error)
+            if {"type", "message"} <= inner.keys() <= {"type", "message", "retryable"}:
+                said = {"error_type": inner["type"], "error_message": inner["message"]}
+                given = {"is_error": True, "retryable": inner.get("retryable"), **said}
+                if _is_result(given):
+                    return given
         if response.keys() == {"output"}:
             return {"result": response["output"]}
         if response.keys() & {"output", "error"}:
-            self.history.lose("rewritten", f"{path}.functionResponse.response", "the whole renders as its output")
+            self.lose("rewritten", f"{path}.functionResponse.response", "the whole renders as its output")
         return {"result": dict(response)}
 
     def _texts(self, result: JSONValue, path: str) -> list[TextPart]:
@@ -185,9 +155,79 @@ class _Reader:
         if result in (None, {}):
             return []
         if not isinstance(result, str):
-            self.history.lose("rewritten", f"{path}.functionResponse.response", "beside media it is JSON text")
+            self.lose("rewritten", f"{path}.functionResponse.response", "beside media it is JSON text")
             result = encode_json(result)
         return [TextPart(text=result)]
+
+    def tools(self, given: JSONValue) -> None:
+        """Options of declarations; a tool of the vendor's own, or one that says more than hints, stays one."""
+        for index, each in enumerate([given] if isinstance(given, dict) else expect(given, list, "tools")):
+            path = f"tools[{index}]"
+            tool = spelled(expect(each, dict, path))
+            for place, declared in enumerate(items(tool.get("functionDeclarations"))):
+                if not self._option(spelled(fields(declared))):
+                    whole = {"functionDeclarations": [declared]}
+                    self.add_vendor_tool(whole, f"{path}.functionDeclarations[{place}]")
+            if rest := without(tool, "functionDeclarations"):
+                self.add_vendor_tool(rest, path)
+
+    def _option(self, declared: Fields) -> bool:
+        """Add the option that is declared; whether it is one."""
+        schema = declared.get("parametersJsonSchema") or _json_schema(declared.get("parameters"))
+        said = {name: value for name, value in declared.items() if value and name not in _DECLARED}
+        vendor = _hints(said, OptionHints, self.scope)
+        name, description = text(declared.get("name")), text(declared.get("description"))
+        return vendor is not None and self.add_option(name, description, schema, vendor)
+
+    def read_setting(self, name: str, value: JSONValue) -> None:
+        """A field of the request that has no reader of its own, under the name of its vendor setting."""
+        self.put_vendor(_SNAKE.get(name, name), value, name)
+
+    def generation(self, given: JSONValue) -> None:
+        """How the model generates."""
+        config = spelled(expect(given, dict, "generationConfig"))
+        if config.get("responseMimeType") == "application/json" and "responseJsonSchema" in config:
+            schema = config["responseJsonSchema"]
+            if self.hold_to(text(fields(schema).get("title")) or DEFAULT_NAME, schema):
+                config = without(config, "responseMimeType", "responseJsonSchema")
+        for name, value in config.items():
+            if name in _NEUTRAL and self.takes(_NEUTRAL[name], value):
+                self.put(_NEUTRAL[name], value, name)
+            elif name in _SNAKE:
+                self.put_vendor(_SNAKE[name], value)
+            else:
+                self.lose("dropped", f"generationConfig.{name}", "no setting has its name or takes its value")
+
+    def choice(self, given: JSONValue) -> None:
+        """Which option is to be chosen."""
+        config = spelled(expect(given, dict, "toolConfig"))
+        calling = spelled(fields(config.get("functionCallingConfig")))
+        allowed: Collection[Any] = items(calling.get("allowedFunctionNames"))
+        mode = _CHOICES.get(text(calling.get("mode")).upper(), "")
+        is_known = calling.keys() <= {"mode", "allowedFunctionNames"} and len(allowed) <= 1
+        if allowed:
+            is_known, mode = is_known and mode == "required", ""
+        if is_known and calling and self.choose(mode, text(next(iter(allowed), ""))):
+            config = without(config, "functionCallingConfig")
+        if config:
+            self.put_vendor("tool_config", config)
+
+    readers: ClassVar = {
+        "systemInstruction": system, "contents": History.read_messages, "tools": tools, "generationConfig": generation,
+        "toolConfig": choice,
+    }  # fmt: skip
+    roles: ClassVar = {"": user_content, "function": user_content, "model": model_content, "user": user_content}
+
+
+decode_history = _History.decode
+
+
+def _is_result(given: Mapping[str, Any]) -> bool:
+    try:
+        OptionResultPayload(invocation_id="x", option_name="x", **given)
+    except ValidationError:
+        return False
+    return True
 
 
 def _part(part: JSONValue) -> Any:
@@ -245,35 +285,6 @@ def _medium(found: Fields, scope: DecodeScope) -> MediaPart | None:
     return read and read.model_copy(update={"mime": mime})
 
 
-def _settings(history: History, found: Fields) -> None:
-    tools = found.get("tools")
-    for index, tool in enumerate([tools] if isinstance(tools, dict) else listed(found, "tools")):
-        _tool(history, spelled(expect(tool, dict, f"tools[{index}]")), f"tools[{index}]")
-    for name, value in found.items():
-        if value is None or name in ("contents", "model", "systemInstruction", "tools"):
-            continue
-        if name in _READERS:
-            _READERS[name](history, spelled(expect(value, dict, name)))
-        elif name in _SNAKE:
-            history.put_vendor(_SNAKE[name], value)
-        else:
-            history.put_extra(name, value)
-
-
-def _tool(history: History, tool: Fields, path: str) -> None:
-    """Options of declarations; a tool of the vendor's own, or a declaration that says more than hints, stays one."""
-    for index, each in enumerate(items(tool.get("functionDeclarations"))):
-        declared = spelled(fields(each))
-        schema = declared.get("parametersJsonSchema") or _json_schema(declared.get("parameters"))
-        said = {name: value for name, value in declared.items() if value and name not in _DECLARED}
-        vendor = _hints(said, OptionHints, history.scope)
-        name, description = text(declared.get("name")), text(declared.get("description"))
-        if vendor is None or not history.add_option(name, description, schema, vendor):
-            history.add_vendor_tool({"functionDeclarations": [each]}, f"{path}.functionDeclarations[{index}]")
-    if rest := without(tool, "functionDeclarations"):
-        history.add_vendor_tool(rest, path)
-
-
 def _json_schema(schema: JSONValue) -> Any:
     """The vendor's own form of a schema as a JSON schema: its types in lower case, `nullable` as a type."""
     if isinstance(schema, list):
@@ -292,38 +303,3 @@ def _json_schema(schema: JSONValue) -> Any:
         kind = kind.lower()
         found["type"] = [kind, "null"] if found.pop("nullable", None) is True else kind
     return found
-
-
-def _generation(history: History, config: Fields) -> None:
-    config = {name: value for name, value in config.items() if value is not None}
-    if config.get("responseMimeType") == "application/json" and "responseJsonSchema" in config:
-        schema = config["responseJsonSchema"]
-        if history.hold_to(text(fields(schema).get("title")) or DEFAULT_NAME, schema):
-            config = without(config, "responseMimeType", "responseJsonSchema")
-    for name, value in config.items():
-        if name in _NEUTRAL and history.takes(_NEUTRAL[name], value):
-            history.put(_NEUTRAL[name], value, name)
-        elif name in _SNAKE:
-            history.put_vendor(_SNAKE[name], value)
-        else:
-            history.lose("dropped", f"generationConfig.{name}", "no setting has its name or takes its value")
-
-
-def _tool_config(history: History, config: Fields) -> None:
-    calling = spelled(fields(config.get("functionCallingConfig")))
-    allowed: Collection[Any] = items(calling.get("allowedFunctionNames"))
-    mode = _CHOICES.get(text(calling.get("mode")).upper(), "")
-    is_known = calling.keys() <= {"mode", "allowedFunctionNames"} and len(allowed) <= 1
-    if allowed:
-        is_known, mode = is_known and mode == "required", ""
-    if is_known and calling and history.choose(mode, text(next(iter(allowed), ""))):
-        config = without(config, "functionCallingConfig")
-    if config:
-        history.put_vendor("tool_config", config)
-
-
-_READERS: Mapping[str, Callable[[History, Fields], None]] = {
-    "generationConfig": _generation,
-    "toolConfig": _tool_config,
-}
-"""Field of a request → what reads it."""

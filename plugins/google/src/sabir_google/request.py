@@ -11,7 +11,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sabir import ResponseFormat
-from sabir.authoring import JSONValue, ReasoningEffort, RequestScope, hints_of, name_choice, read_vendor, take_setting
+from sabir.authoring import (
+    JSONValue,
+    ReasoningEffort,
+    RequestScope,
+    declare,
+    hints_of,
+    name_choice,
+    neutral_fields,
+    read_vendor,
+    take_setting,
+)
 
 from sabir_google.encode import FILLER, generation, system_parts
 from sabir_google.services import leave_out_the_others, whole_name
@@ -45,14 +55,8 @@ LEVELS: Mapping[str, tuple[ReasoningEffort, ...]] = {
 """Part of a model's name, the longest counts → the thinking levels that it has; any other is refused.
 https://ai.google.dev/gemini-api/docs/thinking, and as the API itself answered: https://github.com/vercel/ai/issues/19031"""
 BUDGETS: Mapping[ReasoningEffort, int] = {
-    "none": 0,
-    "minimal": 512,
-    "low": 1024,
-    "medium": 8192,
-    "high": 24_576,
-    "xhigh": 24_576,
-    "max": 24_576,
-}
+    "none": 0, "minimal": 512, "low": 1024, "medium": 8192, "high": 24_576, "xhigh": 24_576, "max": 24_576,
+}  # fmt: skip
 """Effort → thinking tokens of Gemini 2.5; no model of it takes less but 0, or more but the largest."""
 LEAST_BUDGET: Mapping[str, int] = {"gemini-2.5-pro": 128}
 """Models that always think, by a part of their names."""
@@ -77,7 +81,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     if cache := vendor.get("cached_content"):
         vendor["cached_content"] = whole_name(cache, scope)
     _close(scope)
-    config = dict(_generation(scope)) | _format(scope)
+    config = neutral_fields(scope, FIELDS, absent=("parallel_options",), stops=MOST_STOPS) | _format(scope)
     thinking = _thinking(scope, spelled(vendor.pop("thinking_config", None) or {}))
     config |= {"thinkingConfig": thinking} if thinking else {}
     tools = [*_declarations(scope), *vendor.pop("tools", ())]
@@ -104,19 +108,6 @@ def _close(scope: RequestScope) -> None:
         return
     scope.losses.add("synthesized", reason, path="contents")
     scope.closing.append(FILLER)
-
-
-def _generation(scope: RequestScope) -> Iterator[tuple[str, Any]]:
-    for setting, name in FIELDS.items():
-        value = take_setting(scope, setting)
-        if setting == "stop" and value is not None:
-            for index in range(MOST_STOPS, len(value)):
-                scope.losses.add("dropped", f"the wire takes {MOST_STOPS} stop texts", path=f"settings.stop[{index}]")
-            value = value[:MOST_STOPS]
-        if value is not None:
-            yield name, value
-    if scope.settings.take("parallel_options") is not None:
-        scope.losses.add("dropped", f"{scope.target.dialect} has no field for it", path="settings.parallel_options")
 
 
 def _thinking(scope: RequestScope, vendor: dict[str, Any]) -> dict[str, Any]:
@@ -151,12 +142,10 @@ def _next_to(effort: ReasoningEffort, levels: tuple[ReasoningEffort, ...]) -> Re
 
 def _declarations(scope: RequestScope) -> list[dict[str, Any]]:
     """The options as one tool of function declarations."""
-    declared = []
-    for option in scope.options:
-        function: dict[str, Any] = {"name": scope.option_names[option.name]}
-        if option.description:
-            function["description"] = option.description
-        declared.append({**function, "parametersJsonSchema": option.parameters, **spelled(hints_of(option, scope))})
+    declared = [
+        {**declare(option, scope), "parametersJsonSchema": option.parameters, **spelled(hints_of(option, scope))}
+        for option in scope.options
+    ]
     return [{"functionDeclarations": declared}] if declared else []
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from sabir import BlockEnd, BlockStart, OptionCallPayload, ReasoningPart, ReplyStart, StreamEvent, TextPart
+from sabir import BlockEnd, BlockStart, ReasoningPart, ReplyEnd, ReplyStart, StreamEvent, TextPart
 from sabir.authoring import (
     BlockKind,
     DecodeScope,
@@ -32,7 +32,7 @@ from sabir.authoring import (
 )
 
 from sabir_google.arguments import GrowingCall, is_piece
-from sabir_google.decode import Block, cite, origin_of, part_block, parts_of, read_response, reply_end
+from sabir_google.decode import Block, cite, origin_of, part_block, parts_of, read_end, read_response
 
 _PLAIN = frozenset({"text", "thought"})
 
@@ -90,19 +90,14 @@ class _Candidate:
             return () if is_empty(block) else self._grow(part, block.kind, block.text)
         index = len(self.grown)
         self.grown.append(block)
-        call = block if isinstance(block, OptionCallPayload) else None
-        ids = {"invocation_id": call.invocation_id, "option_name": call.option_name} if call else {}
-        return BlockStart(index=index, kind=block.kind, **ids), BlockEnd(index=index, block=block)
+        return BlockStart.of(index, block), BlockEnd(index=index, block=block)
 
     def _call(self, part: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
         """A piece of a call, which may begin it and may end it."""
         calling = self.calling
         if calling is None or not calling.call.is_continued_by(part):
             begun = part_block({"functionCall": without(part["functionCall"], "args")}, scope)
-            assert isinstance(begun, OptionCallPayload)
-            index, ids = len(self.grown), {"invocation_id": begun.invocation_id, "option_name": begun.option_name}
-            calling = _Calling(GrowingCall(scope), BlockStart(index=index, kind="option_call", **ids))
-            self.calling = calling
+            calling = self.calling = _Calling(GrowingCall(scope), BlockStart.of(len(self.grown), begun))
             self.grown.append(calling)
             yield calling.start
         index, was_whole, more = calling.start.index, calling.call.is_whole, calling.call.take(part)
@@ -195,4 +190,5 @@ class GenerateContentDecoder:
             for index, grown in enumerate(candidates[0].grown):
                 if isinstance(grown, _Growing | _Calling):
                     yield BlockEnd(index=index, block=answers[0][index])
-        yield reply_end(self._response, [candidate.told for candidate in candidates], answers, self._scope)
+        told = [candidate.told for candidate in candidates]
+        yield ReplyEnd(**read_end(self._response, told, answers, self._scope))

@@ -6,13 +6,10 @@
 What a part does not say itself is in its state, so that encoding gives it back (law 3).
 """
 
-import base64
-import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-from pydantic import ValidationError
 from sabir import (
     Alternative,
     Citation,
@@ -32,20 +29,20 @@ from sabir.authoring import (
     FinishReason,
     JSONValue,
     KnownPart,
-    Modality,
     ReplyBuilder,
+    data_url,
     decode_call,
     fields,
+    first_count,
     items,
     left_over,
+    medium,
     read_object,
-    sniff_mime,
     text,
+    usage_of,
 )
-from sabir.errors import ResponseInvalid
 
 from sabir_openai.errors import ERRORS
-from sabir_openai.usage import read_usage
 
 Block: TypeAlias = KnownPart | OptionCallPayload
 Placed: TypeAlias = tuple[int, Block]
@@ -56,18 +53,11 @@ REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Fields in which compatible endpoints give a model's thoughts; the first that holds text counts."""
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
-    "stop": "stop",
-    "eos": "stop",
-    "end_turn": "stop",
-    "tool_calls": "option_calls",
-    "function_call": "option_calls",
-    "length": "length",
-    "max_tokens": "length",
-    "model_length": "length",
+    **dict.fromkeys(("stop", "eos", "end_turn"), "stop"),
+    **dict.fromkeys(("tool_calls", "function_call"), "option_calls"),
+    **dict.fromkeys(("length", "max_tokens", "model_length"), "length"),
     "content_filter": "content_filter",
-    "error": "error",
-    "abort": "error",
-    "insufficient_system_resource": "error",
+    **dict.fromkeys(("error", "abort", "insufficient_system_resource"), "error"),
 }
 _BODY_FIELDS = frozenset({"id", "model", "object", "choices", "usage", "obfuscation"})
 _CHOICE_FIELDS = frozenset({"index", "message", "finish_reason"})
@@ -77,35 +67,15 @@ _SHAPES = {"refusal": str, "annotations": list, "tool_calls": list, "function_ca
 _CALL_FIELDS = frozenset({"id", "type", "index", "function", "custom"})
 
 
-class Answer(NamedTuple):
-    """A body taken apart: the first choice's blocks, and what else a reply holds."""
-
-    blocks: tuple[Placed, ...]
-    finish_reason: FinishReason
-    raw_finish_reason: str | None
-    usage: Usage
-    origin: Origin
-    alternatives: tuple[Alternative, ...]
-    details: JSONValue
-
-
 def decode(body: bytes, scope: DecodeScope) -> Reply:
     """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
     found = read_object(body, scope)
     if not items(found.get("choices")):
         if found.get("error"):
             raise ERRORS.report(found["error"], scope)
-        message = f"{scope.target} answered without choices; expected at least one: send the request again"
-        raise ResponseInvalid(message, provider=scope.target.provider, request_id=scope.request_id)
-    answer = read_answer(found, scope)
-    return _built(answer.blocks, scope).finish(
-        finish_reason=answer.finish_reason,
-        raw_finish_reason=answer.raw_finish_reason,
-        usage=answer.usage,
-        origin=answer.origin,
-        alternatives=answer.alternatives,
-        details=answer.details,
-    )
+        raise scope.invalid("answered without choices; expected at least one: send the request again")
+    placed, end = read_answer(found, scope)
+    return _built(placed, scope).finish(**end)
 
 
 def origin_of(found: Fields, scope: DecodeScope) -> Origin:
@@ -113,22 +83,25 @@ def origin_of(found: Fields, scope: DecodeScope) -> Origin:
     return scope.origin(text(found.get("model")) or None, text(found.get("id")) or None)
 
 
-def read_answer(found: Fields, scope: DecodeScope) -> Answer:
-    """Take a body apart; its choices may stand in any order."""
+def read_answer(found: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], dict[str, Any]]:
+    """The first choice's blocks, and what else a reply and a stream's ReplyEnd hold; choices may stand in any order."""
     origin = origin_of(found, scope)
     choices = [fields(choice) for choice in items(found.get("choices"))]
     first, *others = [_read_choice(choice, scope) for choice in sorted(choices, key=_index)]
-    alternatives = [
-        Alternative(messages=_built(blocks, scope).messages(origin), finish_reason=reason, raw_finish_reason=raw)
-        for blocks, reason, raw, _ in others
-    ]
     details = left_over(found, _BODY_FIELDS)
-    further = [left for *_, left in (first, *others) if left]
-    if further:
+    if further := [left for *_, left in (first, *others) if left]:
         details["choices"] = further
-    blocks, reason, raw, _ = first
-    usage = read_usage(found.get("usage"))
-    return Answer(blocks, reason, raw, usage, origin, tuple(alternatives), details or None)
+    return first[0], {
+        "finish_reason": first[1],
+        "raw_finish_reason": first[2],
+        "usage": read_usage(found.get("usage")),
+        "origin": origin,
+        "alternatives": tuple(
+            Alternative(messages=_built(placed, scope).messages(origin), finish_reason=reason, raw_finish_reason=raw)
+            for placed, reason, raw, _ in others
+        ),
+        "details": details or None,
+    }
 
 
 def _index(choice: Fields) -> int:
@@ -136,11 +109,8 @@ def _index(choice: Fields) -> int:
     return index if isinstance(index, int) else 0
 
 
-def _built(blocks: tuple[Placed, ...], scope: DecodeScope) -> ReplyBuilder:
-    builder = ReplyBuilder(scope)
-    for _, block in blocks:
-        builder.add(block)
-    return builder
+def _built(placed: Iterable[Placed], scope: DecodeScope) -> ReplyBuilder:
+    return ReplyBuilder(scope, (block for _, block in placed))
 
 
 def message_blocks(message: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], dict[str, Any]]:
@@ -216,7 +186,7 @@ class _Message:
             yield CONTENT, TextPart(text=content)
             return
         chunks = content if isinstance(content, list) else [] if content is None else [content]
-        citations = tuple(_citation(annotation) for annotation in annotations)
+        citations = tuple(read_citation(annotation) for annotation in annotations)
         for place, chunk in enumerate(chunks, CONTENT):
             block = self._chunk(chunk)
             if citations and isinstance(block, TextPart):
@@ -237,7 +207,7 @@ class _Message:
             case "thinking":
                 thoughts = (text(fields(inner).get("text")) for inner in items(found.get("thinking")))
                 return ReasoningPart(text="".join(thoughts), state={"chunk": chunk})
-            case "image_url" if picture := _medium("image", fields(found.get("image_url")).get("url")):
+            case "image_url" if picture := _picture(found):
                 return picture
         return OpaquePart(dialect=self.scope.target.dialect, block=chunk)
 
@@ -245,19 +215,19 @@ class _Message:
         audio = fields(self.message.get("audio"))
         data, transcript = text(audio.get("data")), text(audio.get("transcript"))
         state = {"audio": left_over(audio, {"data", "transcript"})}
-        if data and (medium := _medium("audio", f"data:{_mime(data)};base64,{data}", state)):
+        if data and (sound := medium("audio", data_url(data, "application/octet-stream"), state=state)):
             del self.left["audio"]
-            yield SOUND, medium
+            yield SOUND, sound
         if transcript:
             yield TRANSCRIPT, TextPart(text=transcript, state={"transcript_of": audio.get("id")})
 
     def _pictures(self) -> Iterator[Placed]:
         """Pictures as OpenRouter and others give them, beside the content."""
         found = items(self.message.get("images"))
-        media = [_medium("image", fields(fields(each).get("image_url")).get("url")) for each in found]
-        if found and None not in media:
+        pictures = [picture for each in found if (picture := _picture(each))]
+        if found and len(pictures) == len(found):
             del self.left["images"]
-            yield from ((place, medium) for place, medium in enumerate(media, PICTURES) if medium is not None)
+            yield from enumerate(pictures, PICTURES)
 
     def _calls(self) -> Iterator[Placed]:
         found = items(self.message.get("tool_calls"))
@@ -281,7 +251,12 @@ class _Message:
         return decode_call(wire_id, text(function.get("name")), function.get("arguments"), self.scope, state or None)
 
 
-def _citation(annotation: JSONValue) -> Citation:
+def _picture(block: JSONValue) -> MediaPart | None:
+    return medium("image", text(fields(fields(block).get("image_url")).get("url")))
+
+
+def read_citation(annotation: JSONValue) -> Citation:
+    """What an annotation of either dialect cites."""
     found = fields(annotation)
     kind = text(found.get("type")) or "annotation"
     about = fields(found.get(kind)) or found
@@ -289,7 +264,7 @@ def _citation(annotation: JSONValue) -> Citation:
     return Citation(
         kind=kind,
         url=text(about.get("url")) or None,
-        title=text(about.get("title")) or None,
+        title=text(about.get("title")) or text(about.get("filename")) or None,
         file_id=text(about.get("file_id")) or None,
         start=start if isinstance(start, int) else None,
         end=end if isinstance(end, int) else None,
@@ -297,17 +272,18 @@ def _citation(annotation: JSONValue) -> Citation:
     )
 
 
-def _medium(modality: Modality, url: JSONValue, state: JSONValue = None) -> MediaPart | None:
-    """A media part, or None for a URL that no part may carry."""
-    try:
-        return MediaPart(modality=modality, url=url, state=state)
-    except ValidationError:
-        return None
-
-
-def _mime(data: str) -> str:
-    """The type of a sound, which the response does not say; raw samples have no mark to tell."""
-    try:
-        return sniff_mime(base64.b64decode(data[:64])) or "application/octet-stream"
-    except (binascii.Error, ValueError):
-        return "application/octet-stream"
+def read_usage(figures: JSONValue) -> Usage:
+    """The tokens of a call; chat's and responses' names alike, and what compatible endpoints add."""
+    found = fields(figures)
+    if not found:
+        return Usage()
+    read = fields(found.get("prompt_tokens_details") or found.get("input_tokens_details"))
+    made = fields(found.get("completion_tokens_details") or found.get("output_tokens_details"))
+    return usage_of(
+        found,
+        input_tokens=first_count(found.get("prompt_tokens"), found.get("input_tokens")),
+        output_tokens=first_count(found.get("completion_tokens"), found.get("output_tokens")),
+        cache_read_tokens=first_count(read.get("cached_tokens"), found.get("prompt_cache_hit_tokens")),
+        cache_write_tokens=first_count(read.get("cache_write_tokens")),
+        reasoning_tokens=first_count(made.get("reasoning_tokens"), found.get("reasoning_tokens")),
+    )

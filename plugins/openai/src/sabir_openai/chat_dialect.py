@@ -18,11 +18,14 @@ from sabir_openai.chat_history import decode_history
 from sabir_openai.chat_request import encode_request
 from sabir_openai.chat_stream import ChatDecoder
 from sabir_openai.errors import ERRORS
-from sabir_openai.media import IMAGES, SOUNDS
 from sabir_openai.settings import ChatFileHints, ChatOptionHints, ImageHints, MediaHints
 
 NAME = "openai.chat"
 PATH = "/chat/completions"
+IMAGES = r"image/(png|jpe?g|gif|webp)"
+"""MIME types of the images that the models read. https://developers.openai.com/api/docs/guides/images-vision"""
+SOUNDS = r"audio/(wav|x-wav|wave|vnd\.wave|mpeg|mp3|mpeg3|x-mpeg-3)"
+"""MIME types of the two sound formats, wav and mp3. https://developers.openai.com/api/docs/guides/audio"""
 _TABLES = Tables(
     roles=Roles(native={"assistant": frozenset({"reasoning", "refusal", "opaque"})}),
     media={

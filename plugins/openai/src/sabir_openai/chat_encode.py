@@ -9,7 +9,7 @@ An error result is the JSON text {"error": {"type", "message", "retryable"?}}, f
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sabir import MediaPart, OpaquePart, OptionCallPayload, OptionResultPayload, ReasoningPart, TextPart
+from sabir import MediaPart, OpaquePart, OptionCallPayload, ReasoningPart, TextPart
 from sabir.authoring import (
     Entry,
     JSONValue,
@@ -19,6 +19,7 @@ from sabir.authoring import (
     Turn,
     TurnScope,
     arguments_text,
+    data_url_base64,
     error_text,
     fields,
     form_of,
@@ -26,19 +27,21 @@ from sabir.authoring import (
     hints_of,
     items,
     lose,
+    read_data_url,
     result_text,
+    split_provider_file,
     stand_in,
     state_of,
     text,
     without,
 )
 
-from sabir_openai.media import base64_url, file_id, file_name, sound
-
 CUSTOM_CALLS = "openai.chat"
 """The dialect whose calls of free text are calls with a state of their own."""
 Wire = dict[str, Any]
 """A JSON object of the wire."""
+_ENDINGS = {"text/plain": "txt", "text/markdown": "md", "text/csv": "csv", "application/json": "json"}
+"""Type of a document → the ending of a name for it; all others are PDF."""
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
@@ -82,13 +85,33 @@ def _part(piece: KnownPart, scope: TurnScope) -> Wire:
     return {**made, **without(hints, "detail")} if hints else made
 
 
+def base64_url(url: str) -> str:
+    """A data URL whose payload is base64: as given where it is, converted where it is percent-encoded."""
+    header = read_data_url(url)
+    if header.is_base64:
+        return url
+    mime, payload = data_url_base64(url)
+    return f"data:{mime}{header.parameters};base64,{payload}"
+
+
+def file_id(url: str) -> str:
+    """The id in a provider-file URL."""
+    return split_provider_file(url)[1]
+
+
+def file_name(part: MediaPart) -> str:
+    """A document's name; one after its type where it has none, for the wire wants a name with the data."""
+    return part.name or f"document.{_ENDINGS.get(read_data_url(part.url).mime, 'pdf')}"
+
+
 def _image(piece: MediaPart) -> Wire:
     url = piece.url
     return {"type": "image_url", "image_url": {"url": base64_url(url) if form_of(url) == "data" else url}}
 
 
 def _audio(piece: MediaPart) -> Wire:
-    return {"type": "input_audio", "input_audio": sound(piece.url)}
+    mime, payload = data_url_base64(piece.url)
+    return {"type": "input_audio", "input_audio": {"data": payload, "format": "wav" if "wav" in mime else "mp3"}}
 
 
 def _document(piece: MediaPart) -> Wire:
@@ -108,8 +131,7 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
 
 
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Wire]:
-    result = entry.message.payload
-    assert isinstance(result, OptionResultPayload)
+    result = entry.result
     texts: list[Wire] = []
     if result.is_error:
         texts.append({"type": "text", "text": error_text(result)})

@@ -9,10 +9,13 @@ from typing import Any, TypeAlias
 
 from sabir import ResponseFormat
 from sabir.authoring import (
+    CHOICES,
     IdentifierRule,
     JSONValue,
     RequestScope,
+    declare,
     hints_of,
+    neutral_fields,
     not_offered,
     read_vendor,
     refuse_setting,
@@ -22,7 +25,7 @@ from sabir.authoring import (
 from sabir_openai.schema import StrictSchema, as_object, make_strict
 from sabir_openai.settings import ChatSettings
 
-_FIELDS: Mapping[str, str] = {
+FIELDS: Mapping[str, str] = {
     "max_output_tokens": "max_completion_tokens",
     "temperature": "temperature",
     "top_p": "top_p",
@@ -42,12 +45,8 @@ FORMAT_NAMES = IdentifierRule(longest=64)
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the messages."""
     vendor = read_vendor(ChatSettings, scope)
-    body: dict[str, Any] = {"model": scope.target.model}
-    for setting, name in _FIELDS.items():
-        value = take(scope, setting)
-        if value is not None:
-            body[_renamed(name, scope)] = value
-    _limit_stops(body, scope)
+    names = {setting: _renamed(name, scope) for setting, name in FIELDS.items()}
+    body: dict[str, Any] = {"model": scope.target.model} | neutral_fields(scope, names, stops=MOST_STOPS, take=take)
     tools = [*encode_options(scope), *vendor.pop("tools", ())]
     if tools:
         body["tools"] = tools
@@ -73,21 +72,11 @@ def _renamed(name: str, scope: RequestScope) -> str:
     return "max_tokens" if name == "max_completion_tokens" and is_older else name
 
 
-def _limit_stops(body: dict[str, Any], scope: RequestScope) -> None:
-    for index in range(MOST_STOPS, len(body.get("stop", ()))):
-        scope.losses.add("dropped", f"the wire takes {MOST_STOPS} stop texts", path=f"settings.stop[{index}]")
-    if "stop" in body:
-        body["stop"] = body["stop"][:MOST_STOPS]
-
-
 def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
     """The options as function declarations; strict as they hint, else where their schema is so as it stands."""
     declared = []
     for index, option in enumerate(scope.options):
-        function: dict[str, Any] = {"name": scope.option_names[option.name]}
-        if option.description:
-            function["description"] = option.description
-        strict, hints = make_strict(option.parameters), hints_of(option, scope)
+        function, strict, hints = declare(option, scope), make_strict(option.parameters), hints_of(option, scope)
         # A schema that cannot be strict is sent as it is where the option says that it is strict: the vendor judges.
         is_plain = strict.strict and not strict.reasons and "no_strict" not in scope.quirks
         is_strict = hints.get("strict", is_plain)
@@ -101,10 +90,9 @@ def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
 
 def tell_changes(strict: StrictSchema, path: str, scope: RequestScope) -> None:
     """Write down the keywords that a strict schema does not have, and what it asks more."""
-    for keyword in strict.left_out:
-        scope.losses.add("rewritten", f"strict schemas have no such keyword: {keyword}", path=path)
-    for reason in strict.reasons if strict.strict else ():
-        scope.losses.add("rewritten", f"strict schemas ask more: {reason}", path=path)
+    told = [f"strict schemas have no such keyword: {keyword}" for keyword in strict.left_out]
+    for reason in [*told, *(f"strict schemas ask more: {each}" for each in strict.reasons if strict.strict)]:
+        scope.losses.add("rewritten", reason, path=path)
 
 
 def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: Declared) -> dict[str, Any]:
@@ -114,28 +102,19 @@ def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: De
     for another name.
     """
     choice, parallel = take(scope, "option_choice"), take(scope, "parallel_options")
-    found: dict[str, Any] = {}
-    if choice is not None:
-        found["tool_choice"] = (
-            choice if choice in ("auto", "none", "required") else _named(choice, scope, tools, declared)
-        )
-    if parallel is not None:
-        found["parallel_tool_calls"] = parallel
+    said = choice
+    if choice is not None and choice not in CHOICES:
+        wire_name = scope.option_names.get(choice, choice)
+        said = next((said for name, said in map(declared, tools) if name == wire_name), None)
+        if said is None:
+            raise not_offered(choice, scope)
+    given = {"option_choice": ("tool_choice", said), "parallel_options": ("parallel_tool_calls", parallel)}
+    found = {setting: field for setting, field in given.items() if field[1] is not None}
     if tools:
-        return found
-    for name, setting in (("tool_choice", "option_choice"), ("parallel_tool_calls", "parallel_options")):
-        if name in found:
-            scope.losses.add("dropped", "no option is offered", path=f"settings.{setting}")
+        return dict(found.values())
+    for setting in found:
+        scope.losses.add("dropped", "no option is offered", path=f"settings.{setting}")
     return {}
-
-
-def _named(choice: str, scope: RequestScope, tools: list[dict[str, Any]], declared: Declared) -> dict[str, Any]:
-    wire_name = scope.option_names.get(choice, choice)
-    for tool in tools:
-        name, said = declared(tool)
-        if name == wire_name:
-            return said
-    raise not_offered(choice, scope)
 
 
 def _declared(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -146,22 +125,27 @@ def _declared(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 
 def _format(scope: RequestScope) -> dict[str, Any]:
+    if "json_object" not in scope.quirks:
+        schema = encode_format(scope)
+        return {"response_format": {"type": "json_schema", "json_schema": schema}} if schema else {}
+    if take(scope, "response_format") is None:
+        return {}
+    reason = f"{scope.target} holds replies to JSON, not to a schema; say the schema in the instructions"
+    scope.losses.add("downgraded", reason, path="settings.response_format")
+    return {"response_format": {"type": "json_object"}}
+
+
+def encode_format(scope: RequestScope) -> dict[str, Any]:
+    """The schema that replies are held to, with its name: strict where it can be; none where none is asked for."""
     wanted: ResponseFormat | None = take(scope, "response_format")
     if wanted is None:
         return {}
-    path = "settings.response_format"
-    if "json_object" in scope.quirks:
-        reason = f"{scope.target} holds replies to JSON, not to a schema; say the schema in the instructions"
-        scope.losses.add("downgraded", reason, path=path)
-        return {"response_format": {"type": "json_object"}}
-    strict = make_strict(wanted.schema_view)
+    path, strict = "settings.response_format", make_strict(wanted.schema_view)
     tell_changes(strict, path, scope)
     for reason in () if strict.strict else strict.reasons:
         scope.losses.add("downgraded", f"replies may miss the schema, for it cannot be strict: {reason}", path=path)
     name = FORMAT_NAMES.fitted(wanted.name)
     if name != wanted.name:
         scope.losses.add("rewritten", f"the wire takes {name!r} for {wanted.name!r}", path=f"{path}.name")
-    schema: dict[str, Any] = {"name": name, "schema": strict.schema, "strict": strict.strict}
-    if wanted.description:
-        schema["description"] = wanted.description
-    return {"response_format": {"type": "json_schema", "json_schema": schema}}
+    schema = {"name": name, "schema": strict.schema, "strict": strict.strict}
+    return schema | {"description": wanted.description} if wanted.description else schema

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any
 from uuid import uuid4
 
-from sabir import BlockEnd, BlockStart, OptionCallPayload, ReplyEnd, ReplyStart, StreamEvent
+from sabir import BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
 from sabir.authoring import (
     BlockKind,
     DecodeScope,
@@ -107,21 +107,12 @@ class ChatDecoder:
             return
         self._is_done = True
         whole = {**self._body, "choices": [choice.whole() for choice in self._choices.values()]}
-        answer = read_answer(whole, self._scope)
-        for place, block in answer.blocks:
+        placed, end = read_answer(whole, self._scope)
+        for place, block in placed:
             if place not in self._open:
-                call = block if isinstance(block, OptionCallPayload) else None
-                ids = (call.invocation_id, call.option_name) if call else ("", "")
-                yield BlockStart(index=place, kind=block.kind, invocation_id=ids[0], option_name=ids[1])
+                yield BlockStart.of(place, block)
             yield BlockEnd(index=place, block=block)
-        yield ReplyEnd(
-            finish_reason=answer.finish_reason,
-            raw_finish_reason=answer.raw_finish_reason,
-            usage=answer.usage,
-            origin=answer.origin,
-            alternatives=answer.alternatives,
-            details=answer.details,
-        )
+        yield ReplyEnd(**end)
 
 
 Grown = tuple[int, BlockKind, str]
@@ -302,9 +293,7 @@ class _Call:
         """The call as a response that came at once holds it."""
         said = "input" if self.kind == "custom" else "arguments"
         words = "".join(self.arguments)
-        if (
-            self.parsed is not None and words
-        ):  # an object and texts: together they are no arguments, and nothing is lost
+        if self.parsed is not None and words:  # together they are no arguments, and nothing is lost
             words = json.dumps(self.parsed) + words
         inner = {"name": self.name, said: words if words or self.parsed is None else self.parsed}
         return {**self.further, "id": self.id, "type": self.kind, self.kind: inner}

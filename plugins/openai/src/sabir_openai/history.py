@@ -4,8 +4,8 @@ a function declaration ──offer──▶ an option, or a tool of the vendor's
 a content part         ──part───▶ a part, with what it says by hints alone
 """
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import ClassVar
 
 from pydantic import BaseModel
 from sabir.authoring import (
@@ -13,7 +13,6 @@ from sabir.authoring import (
     History,
     JSONValue,
     KnownPart,
-    Leaf,
     encode_json,
     fields,
     read_hints,
@@ -40,7 +39,8 @@ _FORMAT_FIELDS = frozenset({"type", "name", "description", "schema", "strict"})
 class RequestHistory(History):
     """A decoded history of one of OpenAI's dialects."""
 
-    says_nothing: Mapping[str, Collection[Any]] = {
+    streaming = ("stream", "stream_options")
+    says_nothing: ClassVar = {
         "async": (False,),
         "defer_loading": (False,),
         "detail": ("auto",),
@@ -48,19 +48,19 @@ class RequestHistory(History):
         "type": ("message", "function"),
     }
 
-    def part(self, content: JSONValue, leaves: Mapping[str, Leaf], path: str) -> KnownPart | None:
+    def part(self, content: JSONValue, path: str) -> KnownPart | None:
         """As every history's; a medium has the hints that it says."""
         whole = fields(content)
         kind = text(whole.get("type"))
         if kind not in _HINTS:
-            return super().part(content, leaves, path)
+            return super().part(content, path)
         inner = whole.get(kind)
         place = inner if isinstance(inner, dict) else whole
         hints = self._hints({**whole, "detail": place.get("detail")}, _HINTS[kind])
         bare = without(whole, *hints.keys() - {"detail"})
         if "detail" in hints:
             bare = {**bare, kind: without(inner, "detail")} if place is inner else without(bare, "detail")
-        part = super().part(bare, leaves, path)
+        part = super().part(bare, path)
         return with_hints(part, encode_json({self.scope.target.provider: hints})) if part and hints else part
 
     def _hints(self, found: Fields, model: type[BaseModel]) -> Fields:
@@ -87,22 +87,13 @@ class RequestHistory(History):
         else:
             self.add_vendor_tool(tool, path)
 
-    def _compare_strict(self, stated: JSONValue, rendered: bool, path: str) -> None:
-        if isinstance(stated, bool) and stated is not rendered:
-            reason = "rendering decides it: strict where the schema's meaning stays the same"
-            self.lose("rewritten", f"{path}.strict", reason)
-
     def hold_to_format(self, found: Fields, path: str) -> bool:
         """Set the schema that replies are held to; whether a neutral setting can say it."""
         name, description = text(found.get("name")), text(found.get("description")) or None
         if found.keys() - _FORMAT_FIELDS or not self.hold_to(name, found.get("schema"), description):
             return False
-        self._compare_strict(found.get("strict"), make_strict(found["schema"]).strict, path)
+        stated = found.get("strict")
+        if isinstance(stated, bool) and stated is not make_strict(found["schema"]).strict:
+            reason = "rendering decides it: strict where the schema's meaning stays the same"
+            self.lose("rewritten", f"{path}.strict", reason)
         return True
-
-
-def read_streaming(history: RequestHistory, found: Fields) -> None:
-    """Whether a call streams is no setting: it is how it is made."""
-    for name in ("stream", "stream_options"):
-        if found.get(name):
-            history.lose("dropped", name, "a call streams by `stream` instead of `complete`")

@@ -13,18 +13,14 @@ What a block does not say itself is in its state, so that encoding gives the ite
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal, TypeAlias
 
-from pydantic import ValidationError
 from sabir import (
-    Citation,
     Loss,
-    MediaPart,
     OpaquePart,
     OptionCallPayload,
     Origin,
     ReasoningPart,
     RefusalPart,
     Reply,
-    ReplyEnd,
     TextPart,
 )
 from sabir.authoring import (
@@ -38,14 +34,15 @@ from sabir.authoring import (
     fields,
     items,
     left_over,
+    medium,
     read_object,
     text,
     without,
 )
-from sabir.errors import CallError, ResponseInvalid
+from sabir.errors import CallError
 
+from sabir_openai.chat_decode import read_citation, read_usage
 from sabir_openai.errors import ERRORS
-from sabir_openai.usage import read_usage
 
 NAME = "openai.responses"
 
@@ -61,22 +58,17 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 """Status, or an incomplete response's reason → neutral reason; all others are `other`."""
 
+_CALLS = ("apply_patch_call", "computer_call", "custom_tool_call", "local_shell_call", "shell_call", "tool_search_call")
+_OUTPUTS = (
+    "apply_patch_call_output", "computer_call_output", "custom_tool_call_output", "function_call_output",
+    "shell_call_output", "tool_search_output",
+)  # fmt: skip
 PAIRS: Mapping[str, tuple[str, Literal["opens", "closes"]]] = {
-    "apply_patch_call": ("call_id", "opens"),
-    "apply_patch_call_output": ("call_id", "closes"),
-    "computer_call": ("call_id", "opens"),
-    "computer_call_output": ("call_id", "closes"),
-    "custom_tool_call": ("call_id", "opens"),
-    "custom_tool_call_output": ("call_id", "closes"),
-    "function_call_output": ("call_id", "closes"),
-    "local_shell_call": ("call_id", "opens"),
+    **dict.fromkeys(_CALLS, ("call_id", "opens")),
+    **dict.fromkeys(_OUTPUTS, ("call_id", "closes")),
     "local_shell_call_output": ("id", "closes"),
     "mcp_approval_request": ("id", "opens"),
     "mcp_approval_response": ("approval_request_id", "closes"),
-    "shell_call": ("call_id", "opens"),
-    "shell_call_output": ("call_id", "closes"),
-    "tool_search_call": ("call_id", "opens"),
-    "tool_search_output": ("call_id", "closes"),
 }
 """Type of an opaque item → the field that holds its pair's id. A `program` has none: option calls stand within it."""
 
@@ -103,15 +95,11 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     found = read_object(body, scope)
     raise_reported(found, scope)
     if not isinstance(found.get("output"), list):
-        message = f"{scope.target} answered without output; expected a list of items: send the request again"
-        raise ResponseInvalid(message, provider=scope.target.provider, request_id=scope.request_id)
+        raise scope.invalid("answered without output; expected a list of items: send the request again")
     if not found["output"]:
         _expect_made(found, scope)
-    builder = ReplyBuilder(scope)
     blocks = [block for item in found["output"] for block in item_blocks(item, scope)]
-    for block in blocks:
-        builder.add(block)
-    return builder.finish(**read_end(found, blocks, scope))
+    return ReplyBuilder(scope, blocks).finish(**read_end(found, blocks, scope))
 
 
 def _expect_made(found: Fields, scope: DecodeScope) -> None:
@@ -132,11 +120,6 @@ def raise_reported(found: Fields, scope: DecodeScope) -> None:
 def origin_of(found: Fields, scope: DecodeScope) -> Origin:
     """The origin that a response names."""
     return scope.origin(text(found.get("model")), text(found.get("id")) or None)
-
-
-def reply_end(response: Fields, blocks: Collection[Block], scope: DecodeScope) -> ReplyEnd:
-    """How a response ended that came as a stream, once it holds these blocks."""
-    return ReplyEnd(**read_end(response, blocks, scope))
 
 
 def read_end(response: Fields, blocks: Collection[Block], scope: DecodeScope) -> dict[str, Any]:
@@ -200,26 +183,12 @@ def _message(item: Fields, scope: DecodeScope) -> list[Block]:
 def _content(content: JSONValue, head: Fields) -> KnownPart:
     found = fields(content)
     if found.get("type") == "output_text" and isinstance(found.get("text"), str):
-        citations = tuple(_citation(annotation) for annotation in items(found.get("annotations")))
+        citations = tuple(read_citation(annotation) for annotation in items(found.get("annotations")))
         state = {"item": head, "part": without(found, "text", "annotations")}
         return TextPart(text=found["text"], citations=citations, state=state)
     if found.get("type") == "refusal" and isinstance(found.get("refusal"), str):
         return RefusalPart(text=found["refusal"], state={"item": head, "part": without(found, "refusal")})
     return opaque_item({**head, "content": [content]})
-
-
-def _citation(annotation: JSONValue) -> Citation:
-    found = fields(annotation)
-    start, end = found.get("start_index"), found.get("end_index")
-    return Citation(
-        kind=text(found.get("type")) or "annotation",
-        url=text(found.get("url")) or None,
-        title=text(found.get("title")) or text(found.get("filename")) or None,
-        file_id=text(found.get("file_id")) or None,
-        start=start if isinstance(start, int) else None,
-        end=end if isinstance(end, int) else None,
-        source=annotation,
-    )
 
 
 def _reasoning(item: Fields, scope: DecodeScope) -> list[Block]:
@@ -237,12 +206,8 @@ def _image(item: Fields, scope: DecodeScope) -> list[Block]:
     """The image that a call made, or the call itself where it made none that a media part may carry."""
     mime = f"image/{text(item.get('output_format')) or 'png'}".replace("svg", "svg+xml")
     hint, state = text(item.get("revised_prompt")) or None, {"item": without(item, "result")}
-    result = text(item.get("result"))
-    url = f"data:{mime};base64,{result}" if result else ""
-    try:
-        return [MediaPart(modality="image", url=url, prompt_hint=hint, state=state)]
-    except ValidationError:
-        return [opaque_item(item)]
+    url = f"data:{mime};base64,{result}" if (result := text(item.get("result"))) else ""
+    return [medium("image", url, prompt_hint=hint, state=state) or opaque_item(item)]
 
 
 def opaque_item(item: JSONValue) -> OpaquePart:

@@ -12,8 +12,8 @@ from functools import partial
 
 from sabir.authoring import Calls, Dialect, IdentifierRule, JSONValue, MediaRule, Roles, Tables, TurnScope, read_count
 
+from sabir_openai.chat_dialect import IMAGES
 from sabir_openai.errors import ERRORS
-from sabir_openai.media import IMAGES
 from sabir_openai.responses_decode import NAME, decode
 from sabir_openai.responses_encode import encode_turn
 from sabir_openai.responses_history import decode_history

@@ -12,7 +12,7 @@ vendor reads it as `developer` where a model wants that, and compatible endpoint
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from sabir import MediaPart, OpaquePart, OptionCallPayload, OptionResultPayload, ReasoningPart, RefusalPart, TextPart
+from sabir import MediaPart, OpaquePart, OptionCallPayload, ReasoningPart, RefusalPart, TextPart
 from sabir.authoring import (
     Entry,
     Fields,
@@ -27,7 +27,6 @@ from sabir.authoring import (
     fields,
     form_of,
     hints_of,
-    items,
     lose,
     result_text,
     stand_in,
@@ -36,8 +35,7 @@ from sabir.authoring import (
     without,
 )
 
-from sabir_openai.chat_encode import call_arguments
-from sabir_openai.media import base64_url, file_id, file_name
+from sabir_openai.chat_encode import base64_url, call_arguments, file_id, file_name
 
 Item = dict[str, Any]
 """An input item or a content part of one: a JSON object of the wire."""
@@ -117,8 +115,7 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 
 def _output(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Item]:
     """A result as text, or as content parts where it has some; an error says what it is in JSON."""
-    result = entry.message.payload
-    assert isinstance(result, OptionResultPayload)
+    result = entry.result
     parts = [_part(piece, scope) for piece in entry.pieces]
     if result.is_error:
         said = error_text(result)
@@ -174,9 +171,9 @@ class _Answer:
         """One more item; a further part of the message that came last joins it."""
         last, found = fields(self.items[-1]) if self.items else {}, fields(item)
         if last.get("id") and last["id"] == found.get("id"):
-            contents = [each.get("content") for each in (last, found)]
-            if all(isinstance(each, list) for each in contents) and _head(found) == _head(last):
-                self.items[-1] = {**found, "content": [*items(contents[0]), *items(contents[1])]}
+            before, more = last.get("content"), found.get("content")
+            if isinstance(before, list) and isinstance(more, list) and {**last, "content": more} == found:
+                self.items[-1] = {**found, "content": [*before, *more]}
                 return
         self.items.append(item)
 
@@ -186,16 +183,19 @@ class _Answer:
         if len(sources) < len(cited) and entry.keeps_state:
             lose(self.losses, "dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
         if head:
-            self.identified += [(piece, entry)] if "id" in head else []
-            part = {**fields(state.get("part")), "text": piece.text, "annotations": sources}
-            self._append({**head, "content": [part]})
+            self._give_back(
+                piece, head, {**fields(state.get("part")), "text": piece.text, "annotations": sources}, entry
+            )
         else:
             self._say(piece.text)
 
+    def _give_back(self, piece: KnownPart, head: Fields, content: Fields, entry: Entry) -> None:
+        self.identified += [(piece, entry)] if "id" in head else []
+        self._append({**head, "content": [content]})
+
     def _refusal(self, piece: RefusalPart, state: Fields, entry: Entry) -> None:
         if head := fields(state.get("item")):
-            self.identified += [(piece, entry)] if "id" in head else []
-            self._append({**head, "content": [{**fields(state.get("part")), "refusal": piece.text}]})
+            self._give_back(piece, head, {**fields(state.get("part")), "refusal": piece.text}, entry)
         else:
             reason = "only a refusal of its own goes back as one; it renders as text"
             lose(self.losses, "downgraded", reason, piece, entry)
@@ -219,13 +219,8 @@ class _Answer:
             self.items.append(state)
             return
         self.lacks_reasoning = True
-        lose(
-            self.losses,
-            "dropped",
-            "the reasoning came without encrypted content; its id alone is not found",
-            piece,
-            entry,
-        )
+        reason = "the reasoning came without encrypted content; its id alone is not found"
+        lose(self.losses, "dropped", reason, piece, entry)
 
     def whole(self) -> list[Any]:
         """The items; an id that is bound to lost reasoning stays out."""
@@ -235,10 +230,6 @@ class _Answer:
             _withhold_id("the item's id is bound to reasoning that is left out", piece, entry, self.losses)
         bound = ("message", "function_call")
         return [without(item, "id") if fields(item).get("type") in bound else item for item in self.items]
-
-
-def _head(message: Fields) -> Item:
-    return without(message, "content")
 
 
 def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:

@@ -11,67 +11,36 @@ with. Roles need no hint: policies render to them.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from sabir import DecodedHistory, MediaPart, OpaquePart, OptionCallPayload, TextPart
+from sabir import MediaPart, TextPart
 from sabir.authoring import (
     DecodeScope,
     Fields,
     JSONValue,
-    KnownPart,
     Leaf,
-    ReplyBuilder,
     data_url,
     expect,
     expect_name,
     fields,
     file_url,
-    listed,
     medium,
     one_line,
-    read_request,
     read_text,
     text,
     without,
 )
 from sabir.errors import HistoryInvalid
 
-from sabir_openai.history import RequestHistory, read_streaming
+from sabir_openai.history import RequestHistory
 from sabir_openai.responses_decode import PAIRS, Block, item_blocks, opaque_item
+from sabir_openai.responses_request import FIELDS
 from sabir_openai.settings import ResponsesOptionHints, ResponsesSettings
 
-_NEUTRAL: Mapping[str, str] = {
-    "max_output_tokens": "max_output_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "parallel_tool_calls": "parallel_options",
-}
-"""Field → the neutral setting that says the same."""
 _STORED = ("prompt", "conversation", "previous_response_id")
 """Fields that name what the vendor holds; with one of them a request may have no input."""
-_ROLES: Mapping[str, str] = {"system": "system", "developer": "system", "user": "user"}
-"""Role → policy; the assistant's is the scope's."""
 _TEXT_FORMATS = frozenset({"format", "verbosity"})
 _NO_PLACE = "it has no place in a message"
-
-
-def decode_history(body: bytes, scope: DecodeScope) -> DecodedHistory:
-    """The request as sabir's own data; HistoryInvalid for what is no request of this dialect."""
-    found = read_request(body, scope)
-    history = RequestHistory(found, scope, ResponsesSettings)
-    if instructions := found.get("instructions"):
-        history.say("system", [TextPart(text=expect(instructions, str, "instructions"))], "instructions")
-        history.lose("relocated", "instructions", "they render as the first message of the input")
-    given = found.get("input")
-    if isinstance(given, str):
-        history.say("user", [TextPart(text=given)], "input")
-    elif given is not None or not any(found.get(name) for name in _STORED):
-        reader = _Items(history)
-        for index, item in enumerate(expect(given, list, "input")):
-            reader.take(expect(item, dict, f"input[{index}]"), f"input[{index}]")
-        reader.flush()
-    _settings(history, found)
-    return history.whole()
 
 
 def _image(found: Fields, scope: DecodeScope) -> MediaPart | None:
@@ -85,174 +54,164 @@ def _file(found: Fields, scope: DecodeScope) -> MediaPart | None:
 
 
 _TEXT = Leaf("", read_text, frozenset({"text"}))
-_LEAVES: Mapping[str, Leaf] = {
-    "text": _TEXT,
-    "input_text": _TEXT,
-    "output_text": _TEXT,
-    "input_image": Leaf("", _image, frozenset({"image_url", "file_id"})),
-    "input_file": Leaf("", _file, frozenset({"file_data", "file_url", "file_id", "filename"})),
-}
 
 
-class _Items:
-    """Reads input items in order; what the model did one after the other becomes messages together, as in a reply."""
+class _History(RequestHistory):
+    """A history of this dialect; what the model did one after the other becomes messages together, as in a reply."""
 
-    def __init__(self, history: RequestHistory) -> None:
-        self.history = history
-        self.said: list[Block] = []
+    vendor_model = ResponsesSettings
+    messages_field = "input"
+    neutral: ClassVar = {**FIELDS, "parallel_tool_calls": "parallel_options"}
+    verbatim = frozenset({"verbosity"})
+    leaves: ClassVar = {
+        **dict.fromkeys(("text", "input_text", "output_text"), Leaf("", read_text, frozenset({"text"}))),
+        "input_image": Leaf("", _image, frozenset({"image_url", "file_id"})),
+        "input_file": Leaf("", _file, frozenset({"file_data", "file_url", "file_id", "filename"})),
+    }
 
-    def take(self, item: Fields, path: str) -> None:
-        """Read one item; an item without a type is a message, or a reference."""
-        kind = text(item.get("type")) or ("message" if "role" in item else "item_reference" if "id" in item else "")
+    def __init__(self, found: Fields, scope: DecodeScope) -> None:
+        super().__init__(found, scope)
+        self.done: list[Block] = []
+
+    def instructions(self, given: JSONValue) -> None:
+        """The leading system message."""
+        if given:
+            self.say("system", [TextPart(text=expect(given, str, "instructions"))], "instructions")
+            self.lose("relocated", "instructions", "they render as the first message of the input")
+
+    def input(self, given: JSONValue) -> None:
+        """All items, or what the user says."""
+        if isinstance(given, str):
+            self.say("user", [TextPart(text=given)], "input")
+        elif given is not None or not any(self.found.get(name) for name in _STORED):
+            self.read_messages(given)
+            self._flush()
+
+    def read_message(self, message: Fields, path: str) -> None:
+        """One item; an item without a type is a message, or a reference."""
+        kind = text(message.get("type"))
+        kind = kind or ("message" if "role" in message else "item_reference" if "id" in message else "")
         if not kind:
             raise HistoryInvalid(f"{path} has neither type nor role; expected an input item")
-        _ITEMS.get(kind, _Items.other)(self, item, path)
-
-    def flush(self) -> None:
-        """End what the model did."""
-        builder = ReplyBuilder(self.history.scope)
-        for block in self.said:
-            builder.add(block)
-        self.history.extend(builder.messages(self.history.origin))
-        self.said = []
-
-    def message(self, item: Fields, path: str) -> None:
-        """A message of any role."""
-        role = item.get("role")
-        if role == "assistant":
-            self.said += self._assistant(item, path)
-        elif isinstance(role, str) and role in _ROLES:
-            self.flush()
-            self.history.lose_unknown(item, {"role", "content"}, path, _NO_PLACE)
-            parts = self._content(item.get("content"), without(item, "content"), f"{path}.content")
-            self.history.say(_ROLES[role], parts, path)
+        if kind == "message":
+            super().read_message(message, path)
         else:
-            expected = ", ".join(sorted({*_ROLES, "assistant"}))
-            raise HistoryInvalid(f"{path}.role is {one_line(ascii(role), 40)}; expected one of {expected}")
+            _ITEMS.get(kind, _History.other)(self, message, path)
 
-    def _assistant(self, item: Fields, path: str) -> list[KnownPart]:
-        """The parts of a message; it is the vendor's own, and keeps its form, where it says more than its text."""
+    def _flush(self) -> None:
+        """End what the model did."""
+        if self.done:
+            self.extend(self.done, "input")
+        self.done = []
+
+    def system(self, item: Fields, path: str) -> None:
+        """Instructions, under either name."""
+        self._say("system", item, path)
+
+    def user(self, item: Fields, path: str) -> None:
+        """Texts and media."""
+        self._say("user", item, path)
+
+    def _say(self, policy: str, item: Fields, path: str) -> None:
+        """A message; a part of a kind that no part is becomes a message item of its own."""
+        self._flush()
+        self.lose_unknown(item, {"role", "content"}, path, _NO_PLACE)
+        head = without(item, "content")
+        self.say(
+            policy, self.parts(item.get("content"), f"{path}.content", lambda each: {**head, "content": [each]}), path
+        )
+
+    def assistant(self, item: Fields, path: str) -> None:
+        """A message of the model's; it is the vendor's own, and keeps its form, where it says more than its text."""
         content = item.get("content")
         parts = [content] if isinstance(content, str) else expect(content, list, f"{path}.content")
         parts = [{"type": "output_text", "text": part} if isinstance(part, str) else part for part in parts]
-        found = item_blocks({**item, "type": "message", "content": parts}, self.history.scope) if parts else []
-        blocks = [block for block in found if not isinstance(block, OptionCallPayload)]
+        blocks = item_blocks({**item, "type": "message", "content": parts}, self.scope) if parts else []
         if not any(block.text if isinstance(block, TextPart) else block for block in blocks):
-            self.history.lose("dropped", path, "the message is empty")
-            return []
-        if any(item.get(name) for name in item.keys() - {"type", "role", "content"}):
-            return blocks
-        return [_bare(block) for block in blocks]
-
-    def _content(self, content: JSONValue, head: Fields, path: str) -> list[KnownPart]:
-        """The parts; one of a kind that no part is becomes a message item of its own, for this dialect alone."""
-        given = [content] if isinstance(content, str) else expect(content, list, path)
-        parts: list[KnownPart] = []
-        for index, each in enumerate(given):
-            read = self.history.part(each, _LEAVES, f"{path}[{index}]")
-            block = {**head, "content": [each]} if head else each
-            parts.append(read or OpaquePart(dialect=self.history.scope.target.dialect, block=block))
-        return parts
+            self.lose("dropped", path, "the message is empty")
+            return
+        says_more = any(item.get(name) for name in item.keys() - {"type", "role", "content"})
+        self.done += blocks if says_more else map(_bare, blocks)
 
     def call(self, item: Fields, path: str) -> None:
         """A call of an option."""
         expect_name(item.get("name"), f"{path}.name")
         if not text(item.get("call_id")):
-            self.history.lose("synthesized", f"{path}.call_id", "it is missing; one is made up")
+            self.lose("synthesized", f"{path}.call_id", "it is missing; one is made up")
         self.other(item, path)
 
     def output(self, item: Fields, path: str) -> None:
         """The result of a call: a text, or texts and media."""
-        self.flush()
+        self._flush()
         call_id, said = expect_name(item.get("call_id"), f"{path}.call_id"), item.get("output")
-        self.history.lose_unknown(item, {"type", "call_id", "output"}, path, _NO_PLACE)
-        self.history.answer(call_id, said if isinstance(said, str) else self._content(said, {}, f"{path}.output"), path)
+        self.lose_unknown(item, {"type", "call_id", "output"}, path, _NO_PLACE)
+        self.answer(call_id, said if isinstance(said, str) else self.parts(said, f"{path}.output"), path)
 
     def reference(self, item: Fields, path: str) -> None:
         """An item that only the vendor holds."""
         shown = one_line(ascii(item.get("id")), 80)
-        self.history.lose("dropped", path, f"only the vendor holds the item {shown}; give the item itself")
+        self.lose("dropped", path, f"only the vendor holds the item {shown}; give the item itself")
 
     def other(self, item: Fields, path: str) -> None:
         """Any other item: what the model or the vendor's server did, or what a user's own program answered."""
         _, half = PAIRS.get(text(item.get("type")), (None, None))
         is_output = half == "closes" and item.get("execution") != "server"
         if not is_output and item.get("role", "assistant") == "assistant":
-            self.said += item_blocks(item, self.history.scope)
+            self.done += item_blocks(item, self.scope)
             return
-        self.flush()
-        self.history.say("user", [opaque_item(item)], path)
+        self._flush()
+        self.say("user", [opaque_item(item)], path)
+
+    def tools(self, given: JSONValue) -> None:
+        """Options, and tools of the vendor's own."""
+        for index, tool in enumerate(expect(given, list, "tools")):
+            declared = tool if fields(tool).get("type") == "function" else None
+            self.offer(tool, declared, ResponsesOptionHints, f"tools[{index}]")
+
+    def choice(self, choice: JSONValue) -> None:
+        """Which option is to be chosen."""
+        found = fields(choice)
+        if not self.choose(choice, text(found.get("name")) if found.keys() == {"type", "name"} else ""):
+            self.put_vendor("tool_choice", choice)
+
+    def reasoning(self, reasoning: JSONValue) -> None:
+        """How much the model reasons; what stands beside the effort stays the vendor's."""
+        found: dict[str, Any] = expect(reasoning, dict, "reasoning")
+        if self.takes("reasoning_effort", found.get("effort")):
+            self.put("reasoning_effort", found["effort"], "reasoning")
+            found = without(found, "effort")
+        if further := {name: value for name, value in found.items() if value is not None}:
+            self.put_vendor("reasoning", further)
+
+    def text_settings(self, wanted: JSONValue) -> None:
+        """How the text shall be; whole and verbatim where a part of it has no neutral name."""
+        found = expect(wanted, dict, "text")
+        form, verbosity = fields(found.get("format")), found.get("verbosity")
+        is_known = not found.keys() - _TEXT_FORMATS and form.get("type", "json_schema") == "json_schema"
+        if not is_known or (form and not self.hold_to_format(form, "text.format")):
+            self.put_extra("text", wanted)
+        elif verbosity is not None:
+            self.put_vendor("verbosity", verbosity)
+
+    readers: ClassVar = {
+        "instructions": instructions, "input": input, "tools": tools, "tool_choice": choice, "reasoning": reasoning,
+        "text": text_settings,
+    }  # fmt: skip
+    roles: ClassVar = {"assistant": assistant, "developer": system, "system": system, "user": user}
 
 
-_ITEMS: Mapping[str, Callable[[_Items, Fields, str], None]] = {
-    "message": _Items.message,
-    "function_call": _Items.call,
-    "function_call_output": _Items.output,
-    "item_reference": _Items.reference,
+_ITEMS: Mapping[str, Callable[[_History, Fields, str], None]] = {
+    "function_call": _History.call,
+    "function_call_output": _History.output,
+    "item_reference": _History.reference,
 }
-"""Type of an item → what reads it."""
+"""Type of an item that is no message → what reads it."""
+decode_history = _History.decode
 
 
-def _bare(block: KnownPart) -> KnownPart:
-    """A text of the assistant's that is nothing but its characters, as such; any other part as it is."""
+def _bare(block: Block) -> Block:
+    """A text of the assistant's that is nothing but its characters, as such; any other block as it is."""
     if not isinstance(block, TextPart):
         return block
     says_more = block.citations or any(without(fields(fields(block.state).get("part")), "type").values())
     return block if says_more else TextPart(text=block.text)
-
-
-def _settings(history: RequestHistory, found: Fields) -> None:
-    for index, tool in enumerate(listed(found, "tools")):
-        is_function = fields(tool).get("type") == "function"
-        history.offer(tool, tool if is_function else None, ResponsesOptionHints, f"tools[{index}]")
-    for name, value in found.items():
-        if name in _READERS:
-            if value is not None:
-                _READERS[name](history, value)
-        elif name in _READ or (value is None and name in _NEUTRAL.keys() | ResponsesSettings.model_fields.keys()):
-            continue
-        elif name in _NEUTRAL:
-            history.put(_NEUTRAL[name], value, name)
-        elif name in _ELSEWHERE:
-            history.put_extra(name, value)
-        else:
-            history.put_vendor(name, value)
-    read_streaming(history, found)
-
-
-def _choice(history: RequestHistory, choice: JSONValue) -> None:
-    found = fields(choice)
-    name = text(found.get("name")) if found.keys() == {"type", "name"} else ""
-    if not history.choose(choice, name):
-        history.put_vendor("tool_choice", choice)
-
-
-def _reasoning(history: RequestHistory, reasoning: JSONValue) -> None:
-    found: dict[str, Any] = expect(reasoning, dict, "reasoning")
-    if history.takes("reasoning_effort", found.get("effort")):
-        history.put("reasoning_effort", found["effort"], "reasoning")
-        found = without(found, "effort")
-    if further := {name: value for name, value in found.items() if value is not None}:
-        history.put_vendor("reasoning", further)
-
-
-def _text(history: RequestHistory, wanted: JSONValue) -> None:
-    """How the text shall be; whole and verbatim where a part of it has no neutral name."""
-    found = expect(wanted, dict, "text")
-    form, verbosity = fields(found.get("format")), found.get("verbosity")
-    is_known = not found.keys() - _TEXT_FORMATS and form.get("type", "json_schema") == "json_schema"
-    if not is_known or (form and not history.hold_to_format(form, "text.format")):
-        history.put_extra("text", wanted)
-    elif verbosity is not None:
-        history.put_vendor("verbosity", verbosity)
-
-
-_READERS: Mapping[str, Callable[[RequestHistory, JSONValue], None]] = {
-    "tool_choice": _choice,
-    "reasoning": _reasoning,
-    "text": _text,
-}
-_READ = frozenset({"model", "input", "instructions", "tools", "stream", "stream_options"})
-"""Fields that are read elsewhere."""
-_ELSEWHERE = frozenset({"verbosity"})
-"""Names of vendor settings that mean another field than the one at a request's top."""

@@ -10,18 +10,14 @@ The vendor returns that by default; of models known to reason it is asked for to
 from collections.abc import Mapping
 from typing import Any
 
-from sabir import ResponseFormat
-from sabir.authoring import JSONValue, RequestScope, read_vendor
+from sabir.authoring import JSONValue, RequestScope, neutral_fields, read_vendor
 from sabir.errors import SettingsInvalid
 
-from sabir_openai.chat_request import FORMAT_NAMES, encode_choice, encode_options, take, tell_changes
-from sabir_openai.schema import make_strict
+from sabir_openai.chat_request import encode_choice, encode_format, encode_options, take
 from sabir_openai.settings import ResponsesSettings
 
-_FIELDS = ("max_output_tokens", "temperature", "top_p")
-"""Settings whose field has their name and takes their value as it is."""
-_ABSENT = ("stop", "seed")
-"""Settings that this wire has no field for."""
+FIELDS = {name: name for name in ("max_output_tokens", "temperature", "top_p")}
+"""Neutral setting → field that takes its value as it is."""
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
 
 
@@ -31,19 +27,18 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     if previous := vendor.get("previous_response_id"):
         _expect_news(previous, scope)
     body: dict[str, Any] = {"model": scope.target.model, "store": bool(vendor.get("background"))}
-    body |= {setting: value for setting in _FIELDS if (value := take(scope, setting)) is not None}
-    for setting in _ABSENT:
-        if scope.settings.take(setting) is not None:
-            scope.losses.add("dropped", f"{scope.target.dialect} has no field for it", path=f"settings.{setting}")
+    body |= neutral_fields(scope, FIELDS, absent=("stop", "seed"), take=take)
     asked = [ENCRYPTED_REASONING] if scope.model_info.reasoning else []
-    effort, verbosity = take(scope, "reasoning_effort"), vendor.pop("verbosity", None)
+    effort, verbosity, form = take(scope, "reasoning_effort"), vendor.pop("verbosity", None), encode_format(scope)
     tools = [*map(_flat, encode_options(scope)), *vendor.pop("tools", ())]
-    found = {
+    found: dict[str, Any] = {
         "include": list(dict.fromkeys([*asked, *vendor.pop("include", ())])),
-        "reasoning": {**vendor.pop("reasoning", {}), **({} if effort is None else {"effort": effort})},
-        "text": {**_format(scope), **({} if verbosity is None else {"verbosity": verbosity})},
+        "reasoning": vendor.pop("reasoning", {}) | ({} if effort is None else {"effort": effort}),
+        "text": {"format": {"type": "json_schema", **form}} if form else {},
         "tools": tools,
     }
+    if verbosity is not None:
+        found["text"]["verbosity"] = verbosity
     body |= {name: value for name, value in found.items() if value} | encode_choice(scope, tools, _declared)
     if "tool_choice" in body and "tool_choice" in vendor:
         scope.losses.add("dropped", "the vendor setting tool_choice takes its place", path="settings.option_choice")
@@ -64,18 +59,3 @@ def _flat(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 def _declared(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     return tool.get("name"), {"type": tool.get("type"), "name": tool.get("name")}
-
-
-def _format(scope: RequestScope) -> dict[str, Any]:
-    wanted: ResponseFormat | None = take(scope, "response_format")
-    if wanted is None:
-        return {}
-    path, found = "settings.response_format", make_strict(wanted.schema_view)
-    tell_changes(found, path, scope)
-    for reason in () if found.strict else found.reasons:
-        scope.losses.add("downgraded", f"the schema cannot be strict, so that replies may miss it: {reason}", path=path)
-    name = FORMAT_NAMES.fitted(wanted.name)
-    if name != wanted.name:
-        scope.losses.add("rewritten", f"the wire takes {name!r} for {wanted.name!r}", path=f"{path}.name")
-    schema = {"type": "json_schema", "name": name, "schema": found.schema, "strict": found.strict}
-    return {"format": {**schema, "description": wanted.description} if wanted.description else schema}

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from sabir import BlockEnd, BlockStart, OptionCallPayload, ReasoningPart, RefusalPart, ReplyStart, StreamEvent, TextPart
+from sabir import BlockEnd, BlockStart, ReasoningPart, RefusalPart, ReplyEnd, ReplyStart, StreamEvent, TextPart
 from sabir.authoring import (
     BlockKind,
     DecodeScope,
@@ -29,7 +29,7 @@ from sabir.authoring import (
     without,
 )
 
-from sabir_openai.responses_decode import PARAGRAPH, Block, item_blocks, origin_of, raise_reported, reply_end
+from sabir_openai.responses_decode import PARAGRAPH, Block, item_blocks, origin_of, raise_reported, read_end
 
 WIDTH = 1000
 """Places of blocks that one output item has."""
@@ -42,6 +42,9 @@ DELTAS: Mapping[str, tuple[BlockKind, str]] = {
     "response.function_call_arguments.delta": ("option_call", ""),
 }
 """Event → the kind of its block, and the field that says where in its item it belongs."""
+PARTS: Mapping[str, type[ReasoningPart | RefusalPart | TextPart]] = {
+    "reasoning": ReasoningPart, "refusal": RefusalPart,
+}  # fmt: skip
 TERMINAL = ("response.completed", "response.incomplete", "response.failed")
 ANNOUNCED: Mapping[str, BlockKind] = {"reasoning": "reasoning", "function_call": "option_call"}
 """Items of one block that begins as soon as they are added."""
@@ -58,15 +61,9 @@ class _Growing:
     def whole(self, scope: DecodeScope) -> Block:
         """The block as far as it came, for a response whose end does not hold it."""
         so_far = "".join(self.texts)
-        match self.start.kind:
-            case "option_call":
-                return decode_call(self.start.invocation_id, self.start.option_name, so_far, scope)
-            case "reasoning":
-                return ReasoningPart(text=so_far)
-            case "refusal":
-                return RefusalPart(text=so_far)
-            case _:
-                return TextPart(text=so_far)
+        if self.start.kind == "option_call":
+            return decode_call(self.start.invocation_id, self.start.option_name, so_far, scope)
+        return PARTS.get(self.start.kind, TextPart)(text=so_far)
 
 
 Reader: TypeAlias = Callable[[Fields], Iterable[StreamEvent]]
@@ -119,10 +116,10 @@ class ResponsesDecoder:
     def _added(self, found: Fields) -> Iterator[StreamEvent]:
         item = fields(found.get("item"))
         kind, name = ANNOUNCED.get(text(item.get("type"))), text(item.get("name"))
-        index = self._place(found) * WIDTH
+        index, option_name = self._place(found) * WIDTH, self._scope.option_names.get(name, name)
         if kind is not None:
-            option_name = self._scope.option_names.get(name, name)
-            yield from self._begun(index, kind, text(item.get("call_id")), option_name)
+            ids = {"invocation_id": text(item.get("call_id")), "option_name": option_name}
+            yield from self._begun(BlockStart(index=index, kind=kind, **ids))
 
     def _place(self, found: Fields) -> int:
         """The place of an event's item: what the event says; else the order in which the items' ids appeared."""
@@ -138,18 +135,17 @@ class ResponsesDecoder:
             self._last_place = max(self._last_place, self._places.setdefault(key, place))
         return place
 
-    def _begun(self, index: int, kind: BlockKind, call_id: str = "", option_name: str = "") -> tuple[StreamEvent, ...]:
-        if index in self._growing or index // WIDTH in self._done:
+    def _begun(self, start: BlockStart) -> tuple[StreamEvent, ...]:
+        if start.index in self._growing or start.index // WIDTH in self._done:
             return ()
-        start = BlockStart(index=index, kind=kind, invocation_id=call_id, option_name=option_name)
-        self._growing[index] = _Growing(start)
+        self._growing[start.index] = _Growing(start)
         return (start,)
 
     def _grown(self, found: Fields) -> tuple[StreamEvent, ...]:
         (kind, within), more = DELTAS[found["type"]], text(found.get("delta"))
         part = found.get(within)
         index = self._place(found) * WIDTH + (part if kind in ("text", "refusal") and isinstance(part, int) else 0)
-        begun = self._begun(index, kind) if more and kind != "option_call" else ()
+        begun = self._begun(BlockStart(index=index, kind=kind)) if more and kind != "option_call" else ()
         block = self._growing.get(index)
         if block is None or block.start.kind != kind or not more:
             return begun
@@ -169,10 +165,7 @@ class ResponsesDecoder:
             self._last_place = max(self._last_place, place)
 
     def _done_block(self, index: int, block: Block) -> Iterator[StreamEvent]:
-        if isinstance(block, OptionCallPayload):
-            yield from self._begun(index, "option_call", block.invocation_id, block.option_name)
-        else:
-            yield from self._begun(index, block.kind)
+        yield from self._begun(BlockStart.of(index, block))
         self._blocks.append(block)
         self._growing.pop(index, None)
         yield BlockEnd(index=index, block=block)
@@ -184,4 +177,4 @@ class ResponsesDecoder:
         for index, block in sorted(self._growing.items()):
             yield from self._done_block(index, block.whole(self._scope))
         self._is_ended = True
-        yield reply_end(response, self._blocks, self._scope)
+        yield ReplyEnd(**read_end(response, self._blocks, self._scope))

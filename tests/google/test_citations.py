@@ -1,0 +1,100 @@
+"""What a response cites, in characters of its texts."""
+
+import json
+from typing import Any
+
+import pytest
+from sabir.contract.scope import DecodeScope
+from sabir.vocabulary.messages import Message
+from sabir.vocabulary.parts import TextPart
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.target import Target
+from sabir_google.dialect import GENERATE_CONTENT
+
+SCOPE = DecodeScope(
+    target=Target(provider="google", dialect=GENERATE_CONTENT.name, model="gemini-3-pro", endpoint="https://e.org")
+)
+
+
+def response(*parts: Any, reason: str = "STOP", **candidate: Any) -> dict[str, Any]:
+    return {"candidates": [{"content": {"role": "model", "parts": list(parts)}, "finishReason": reason, **candidate}]}
+
+
+def decode(body: Any, scope: DecodeScope = SCOPE) -> Reply:
+    return GENERATE_CONTENT.decode(json.dumps(body).encode(), scope)
+
+
+def only(reply: Reply) -> Message:
+    (message,) = reply.messages
+    return message
+
+
+def grounded(text: str, *segments: dict[str, Any], before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The citations of a text whose segments each rest on both chunks."""
+    chunks = [
+        {"web": {"uri": "https://a.org", "title": "A"}},
+        {"retrievedContext": {"text": "as it was written", "title": "B"}},
+    ]
+    supports = [{"segment": segment, "groundingChunkIndices": [0, 1, 9]} for segment in segments]
+    metadata = {"groundingChunks": chunks, "groundingSupports": supports}
+    part = only(decode(response(*before, {"text": text}, groundingMetadata=metadata))).parts[-1]
+    assert isinstance(part, TextPart)
+    return [(each.kind, each.url, each.title, each.cited_text, each.start, each.end) for each in part.citations]
+
+
+def test_grounding_becomes_citations_in_characters() -> None:
+    """Bytes of the wire, characters here: é and ☂ are longer there. One citation a source, of those that exist."""
+    found = grounded("été ☂ Oslo", {"startIndex": 10, "endIndex": 14, "text": "Oslo"})
+
+    assert found == [
+        ("web", "https://a.org", "A", None, 6, 10),
+        ("retrievedContext", None, "B", "as it was written", 6, 10),
+    ]
+
+
+@pytest.mark.parametrize(
+    "segment",
+    [
+        {"startIndex": 9, "endIndex": 13, "text": "Oslo"},
+        {"startIndex": 11, "endIndex": 15, "text": "Oslo"},
+        {"startIndex": 1, "endIndex": 5, "text": "Oslo"},
+        {"text": "Oslo"},
+        {"startIndex": 10, "endIndex": 14},
+        {"startIndex": 10, "endIndex": 14, "partIndex": 1},
+    ],
+)
+def test_offsets_that_are_one_off_are_mended_by_the_words(segment: dict[str, Any]) -> None:
+    """The vendor's are at times; one may split a character, or be missing."""
+    assert {each[4:] for each in grounded("été ☂ Oslo", segment)} == {(6, 10)}
+
+
+def test_of_words_that_occur_twice_the_nearest_is_cited() -> None:
+    """The offset still says which."""
+    assert {each[4:] for each in grounded("Oslo, Oslo", {"startIndex": 7, "endIndex": 11, "text": "Oslo"})} == {(6, 10)}
+    far = {"startIndex": 22, "endIndex": 26, "text": "Oslo"}  # one off, after fifteen bytes that are five characters
+    assert {each[4:] for each in grounded("☂☂☂☂☂ Oslo, Oslo", far)} == {(12, 16)}
+
+
+def test_the_part_that_a_segment_names_is_looked_at_first() -> None:
+    """Offsets count from the start of that part."""
+    before = ({"text": "Oslo"}, {"executableCode": {"code": "1"}})
+    segment = {"partIndex": 2, "startIndex": 0, "endIndex": 4, "text": "Oslo"}
+
+    assert {each[4:] for each in grounded("Oslo!", segment, before=before)} == {(0, 4)}
+
+
+@pytest.mark.parametrize("segment", [{}, {"startIndex": 90, "endIndex": 95}, {"startIndex": "x", "text": "Rome"}])
+def test_a_segment_that_is_nowhere_is_cited_without_a_place(segment: dict[str, Any]) -> None:
+    """The source is named all the same."""
+    assert {each[4:] for each in grounded("Oslo", segment)} == {(None, None)}
+
+
+def test_recitations_are_citations_too() -> None:
+    """Under either name; the vendor's own is the source, verbatim."""
+    source = {"startIndex": 0, "endIndex": 4, "uri": "https://b.org", "license": "mit"}
+    for name in ("citations", "citationSources"):
+        part = only(decode(response({"text": "Oslo!"}, citationMetadata={name: [source]}))).parts[0]
+        assert isinstance(part, TextPart)
+        (citation,) = part.citations
+        assert (citation.kind, citation.url, citation.start, citation.end) == ("citation", "https://b.org", 0, 4)
+        assert citation.source == source

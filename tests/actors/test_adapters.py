@@ -48,16 +48,6 @@ class Shop:
 class TestAdapters:
     """Agents of all threads ask by one adapter for each model; nobody's is closed while he asks."""
 
-    async def test_they_are_shared_until_the_system_stops(self) -> None:
-        shop = Shop()
-        shop.gate.open()
-        for manager in ("one", "two"):
-            assert (await shop.answer(manager)).type == "AGENT_RESPONSE"
-            await shop.system.let_go(manager)
-        assert shop.closed() == [0]
-        await shop.system.stop()
-        assert shop.closed() == [1]
-
     async def test_a_restart_makes_a_new_one_and_leaves_others_theirs(self) -> None:
         """The old one is closed when the last who used it gives it back."""
         shop = Shop()

@@ -133,19 +133,6 @@ def test_a_mistake_is_told_in_one_line_with_its_remedy(told: Command, words: tup
     assert told.error(*words) == said
 
 
-def test_an_id_that_several_threads_begin_with_is_refused(told: Command) -> None:
-    """With how to see them, in the store that was named."""
-    seen: dict[str, str] = {}
-    while True:  # sixteen threads at most have different first characters
-        thread_id = stored("Why?")
-        if thread_id[0] in seen:
-            break
-        seen[thread_id[0]] = thread_id
-
-    said = told.error("show", thread_id[0], "--store", f"sqlite:///{STORE}")
-    assert said == f"the ids of 2 threads begin with {thread_id[0]!r}; `sabir threads` shows them"
-
-
 def test_an_unknown_model_is_refused_before_a_thread_could_fail_of_it(told: Command) -> None:
     """Neither a new thread nor one that is half done is spent on a mistyped name."""
     thread_id = stored("Why?", dies=True)
@@ -172,26 +159,6 @@ def test_a_thread_whose_process_died_is_resumed(told: Command) -> None:
     """Whether it was processing, paused, or not even started."""
     for thread_id in (stored("One", dies=True), stored("Two", paused=True), stored("Three")):
         assert told("resume", thread_id).splitlines()[-3] == "completed 6/6"
-
-
-def test_a_thread_is_resumed_with_the_model_that_it_was_run_with(
-    told: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Unless another is named."""
-    thread_id = told("run", "Why?").splitlines()[0].removeprefix("thread ")
-    asked: list[str] = []
-    system = ActorSystem
-
-    def noted(model: str | None = None, **how: Any) -> ActorSystem:
-        asked.extend([model] if model else [])
-        return system(model, **how)
-
-    monkeypatch.setenv(command.MODEL_VARIABLE, "echo:large")
-    monkeypatch.setattr(command, "ActorSystem", noted)
-    assert "is completed; it becomes processing only from paused" in told.error("resume", thread_id)
-    told.error("resume", thread_id, "--model", "echo:other")
-
-    assert asked == ["echo:small", "echo:other"]
 
 
 def test_a_thread_of_a_programs_own_chain_is_left_alone(told: Command) -> None:
@@ -282,25 +249,6 @@ def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
     assert [line for line in err.decode().splitlines() if line] == [f"sabir: {said}"]
     assert paused.stdout.decode() == f"thread {thread_id} is paused\n"
     assert b"completed 6/6" in resumed.stdout
-
-
-def test_a_thread_that_another_process_pauses_is_left_there(tmp_path: Path) -> None:
-    """The process that runs it ends the phase at hand, keeps it, and says so; a watcher in a third sees the end."""
-    with in_second_phase(tmp_path) as (process, thread_id):
-        run("threads", "pause", thread_id, cwd=tmp_path)
-        (tmp_path / "go").touch()
-        out, _ = process.communicate()
-    watching = [str(SCRIPT), "threads", "watch", thread_id]
-    with subprocess.Popen(watching, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE) as watcher:
-        assert watcher.stdout is not None
-        first = watcher.stdout.readline()
-        run("threads", "resume", thread_id, cwd=tmp_path)
-        seen, _ = watcher.communicate()
-
-    assert out.decode().splitlines()[-1] == f"paused; `sabir threads resume {thread_id[:8]}` goes on where it was"
-    assert process.returncode == 0
-    assert first.decode() == "paused 2/6 intention\n"
-    assert seen.decode().splitlines()[-3:] == ["completed 6/6", "", "Continue."]
 
 
 SLOW = """

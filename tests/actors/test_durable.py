@@ -12,7 +12,7 @@ from sabir_durable import Runs
 from sabir_session import SQLiteStore
 
 from tests.actors.scripts import begun
-from tests.actors.surviving import Model, events_of, system_of
+from tests.actors.surviving import Model, system_of
 
 OWN = Chain("own", [Phase("only", "You are the only phase.")])
 
@@ -46,20 +46,6 @@ async def test_a_program_asks_and_a_worker_performs(store: SQLiteStore, url: str
                     (f"{thread_id}.1", APPLICATION) for thread_id in ids
                 }
     assert sorted(model.asked) == sorted(AEIOUY * 3)
-
-
-async def test_a_worker_that_closes_leaves_its_threads_to_another(store: SQLiteStore, url: str) -> None:
-    """It stops in the middle of a phase; what was recorded is not done again."""
-    first, second = Model(), Model()
-    async with ActorSystem(store=store, queue=queue(url, at_once=0)) as asking:
-        client, thread_id = await begun(asking)
-        async with system_of(first, store, queue=queue(url)):
-            while "experience" not in first.asked:
-                await asyncio.sleep(0)
-        async with system_of(second, store, queue=queue(url)):
-            assert (await client.result(thread_id, every=0.02)).status == "completed"
-    done = [each for each in events_of(store, thread_id) if each in AEIOUY]
-    assert done == list(AEIOUY) and "action" not in second.asked
 
 
 async def test_a_run_that_lacks_its_chain_is_paused_and_carried_on(store: SQLiteStore, url: str) -> None:

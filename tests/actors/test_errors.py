@@ -3,7 +3,6 @@
 import pickle
 
 import pytest
-from sabir import SabirError
 from sabir_actors import ActorError, ErrorCode, ErrorResponse, Message, Response, deserialize_message, serialize_message
 from sabir_actors.protocol import raised
 
@@ -13,20 +12,6 @@ class Unspeakable:
 
     def __str__(self) -> str:
         return "a lock\nof \x1b[31m some kind"
-
-
-def test_an_error_is_the_librarys_own_and_a_value_error() -> None:
-    """CH-10: who catches either meets it; what it says is one line."""
-    error = ActorError(ErrorCode.TIMEOUT, "too\nlate", retryable=True, seconds=3)
-
-    assert isinstance(error, SabirError)
-    assert isinstance(error, ValueError)
-    assert (str(error), error.code, error.retryable, error.details) == ("too late", "TIMEOUT", True, {"seconds": 3})
-
-
-def test_a_code_is_its_name() -> None:
-    """CH-06: what stands in `error_code`."""
-    assert [str(code) for code in ErrorCode] == [code.name for code in ErrorCode]
 
 
 @pytest.mark.parametrize("detail", [Unspeakable(), float("nan"), "\ud800", [[Unspeakable()]]])

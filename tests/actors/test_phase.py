@@ -1,13 +1,11 @@
 """A phase: its context, its agent, its output; retries, timeouts and ends (CH-22 … CH-25, CH-42, CH-48, CH-49)."""
 
 import asyncio
-from itertools import pairwise
 from typing import Any
 
 import pytest
 import sabir
 from sabir_actors import (
-    AEIOUY,
     AEIOUY_CHAIN,
     ActorSystem,
     AgentManagerActor,
@@ -21,7 +19,7 @@ from sabir_actors.data import AgentConfig
 from sabir_session import Session
 from sabir_testing.scripted import Gate, Scriptable, ScriptedAdapter, always, delayed
 
-from .scripts import AT_ONCE, MODEL, ask, begun, failed, said
+from .scripts import AT_ONCE, MODEL, ask, failed, said
 
 ONCE = sabir.Settings(retries=sabir.RetryPolicy(attempts=1))
 LATER, WRONG_KEY = sabir.errors.Overloaded("later"), sabir.errors.AuthenticationFailed("wrong key")
@@ -118,12 +116,6 @@ class TestContext:
             )
         assert response.data["context"]["messages"][1:] == [*turns, {"role": "assistant", "content": "Hm."}]
 
-    async def test_a_run_is_told_whose_the_conversation_is(self) -> None:
-        async with Stage(said()) as stage:
-            await stage.run(user_id="user123", metadata={"session_id": "session456"})
-            (asked,) = [each for each in stage.sent if each.type == "PROCESS_WITH_AGENT"]
-        assert asked.data["context"]["metadata"] == {"user_id": "user123", "session_id": "session456"}
-
     @pytest.mark.parametrize(
         "context",
         [
@@ -142,23 +134,6 @@ class TestContext:
 
 class TestRuns:
     """CH-22, CH-23, CH-31."""
-
-    async def test_process_phase(self) -> None:
-        async with Stage(said("I'll help you with that.", 0.95)) as stage:
-            response = await stage.run(conversation_history=[], user_id="user123")
-        assert response.type == "PHASE_PROCESSED"
-        assert (response.data["thread_id"], response.data["phase_type"]) == ("t1", "action")
-        output = response.data["output"]
-        assert (output["response"], output["next_phase"], output["confidence"]) == (
-            "I'll help you with that.", "experience", 0.95,
-        )  # fmt: skip
-        assert response.data["processing_time"] >= 0
-
-    @pytest.mark.parametrize(("phase", "following"), [*pairwise(AEIOUY), ("yield", None)])
-    async def test_the_next_phase_is_that_of_the_chain(self, phase: str, following: str | None) -> None:
-        """CH-23: none after yield."""
-        async with Stage(said(), phase=phase) as stage:
-            assert (await stage.run()).data["output"]["next_phase"] == following
 
     @pytest.mark.parametrize("phase", ["yield", "reflection"])
     async def test_another_phase_is_refused(self, phase: str) -> None:
@@ -185,40 +160,6 @@ class TestRetries:
         actions = [each.data["action_taken"] for each in stage.sent if each.type == "ERROR_ACKNOWLEDGED"]
         assert actions == ["restart"] * 3 + ["escalate"]
 
-    async def test_attempts_are_counted(self) -> None:
-        async with Stage(LATER, LATER, said()) as stage:
-            assert (await stage.run()).type == "PHASE_PROCESSED"
-        retries = [each.data for each in stage.sent if each.type == "RETRY"]
-        assert [(each["attempt"], each["max_attempts"]) for each in retries] == [(2, 4), (3, 4)]
-        assert len({each["original_message_id"] for each in retries}) == 1
-
-    async def test_attempts_have_an_end_where_the_window_is_short(self) -> None:
-        """A supervisor that would restart for ever does not have one phase ask for ever."""
-        async with Stage(always(LATER), restarts=RestartPolicy(limit=2, window=0, first_pause=0)) as stage:
-            assert failed(await stage.run())[0] == "AGENT_ERROR"
-        assert len(stage.llm.sent) == 3
-
-    @pytest.mark.parametrize(
-        "error", [WRONG_KEY, sabir.errors.InvalidRequest("no such field"), sabir.errors.ModelNotFound("no such model")]
-    )
-    async def test_what_no_retry_mends_is_not_tried_again(self, error: sabir.CallError) -> None:
-        async with Stage(always(error)) as stage:
-            assert failed(await stage.run()) == ("AGENT_ERROR", str(error))
-        assert len(stage.llm.sent) == 1
-        assert "RESTART" not in stage.types() and stage.types().count("ERROR_NOTIFICATION") == 1
-
-    async def test_an_agent_that_takes_too_long_is_asked_again(self) -> None:
-        """Its run is broken off first."""
-        gate = Gate()
-        async with Stage(delayed("late", gate), said("Now.")) as stage:
-            stage.agents._longest = 0.01
-            running = asyncio.ensure_future(stage.run())
-            await gate.reached()
-            stage.agents._longest = 600
-            assert (await running).data["output"]["response"] == "Now."
-            errors = [each.data["error_code"] for each in stage.sent if each.type == "ERROR"]
-        assert errors == ["TIMEOUT"] and stage.types().count("RETRY") == 1
-
     async def test_without_a_supervisor_nothing_is_retried(self) -> None:
         async with Stage(always(LATER)) as stage:
             stage.system.supervisor_id = None
@@ -242,15 +183,6 @@ class TestEnds:
             message = ask("PROCESS_WITH_AGENT", "t1/agents", input="Hello")
             assert (await stage.system.send_message(message)).data["result"]["response"] == "Now."
 
-    async def test_a_phase_that_is_given_up(self) -> None:
-        gate = Gate()
-        async with Stage(always(delayed("late", gate))) as stage:
-            running = asyncio.ensure_future(stage.run())
-            await gate.reached()
-            stage.actor.abandon()
-            assert failed(await running)[0] == "STOPPED"
-            await stage.agents.drained()
-
     async def test_a_phase_that_is_given_up_before_a_restart(self) -> None:
         """Nobody waits for the pause any more, and nobody is restarted."""
         policy = RestartPolicy(first_pause=600, longest_pause=600)
@@ -263,28 +195,3 @@ class TestEnds:
             async with asyncio.timeout(20):
                 await stage.system.get_actor("supervisor").drained()
         assert "RESTART" not in stage.types()
-
-    async def test_heartbeats_are_answered_while_it_runs(self) -> None:
-        """CH-32: by the phase and by its agents."""
-        gate = Gate()
-        async with Stage(delayed(said(), gate)) as stage:
-            running = asyncio.ensure_future(stage.run())
-            await gate.reached()
-            for actor in (stage.name, "t1/agents", "threads", "supervisor"):
-                assert (await stage.system.send_message(ask("HEARTBEAT", actor))).data["status"] == "alive"
-            assert not running.done()
-            gate.open()
-            assert (await running).type == "PHASE_PROCESSED"
-
-
-async def test_a_thread_fails_with_its_cause_and_its_client_is_told() -> None:
-    """CH-49: when retries are exhausted."""
-    llm = ScriptedAdapter(said(), always(LATER), settings=ONCE)
-    async with ActorSystem(MODEL, adapters=lambda _: llm, restarts=AT_ONCE) as system:
-        client, thread_id = await begun(system, name="client")
-        result = await client.result(thread_id)
-        status = await client.status(thread_id)
-        assert (result.status, result.error_code, result.error_message) == ("failed", "AGENT_ERROR", "later")
-        assert (status.status, status.phases_completed) == ("failed", ["action"])
-        assert system.threads.view(thread_id).cause["cause"] == "Overloaded"
-    assert len(llm.sent) == 1 + 4

@@ -51,7 +51,7 @@ async def ran(chain: Chain, *answers: Scriptable) -> tuple[ThreadResult, Scripte
     system, _ = scripted(chains=[chain], options=[search, publish], adapters=adapter)
     async with system:
         client, thread_id = await begun(system, "A poem", chain=chain.name)
-        return await client.result(thread_id), llm, asked_for
+        return await client.result(thread_id, every=0.01), llm, asked_for
 
 
 def test_the_documents_chain() -> None:
@@ -69,11 +69,6 @@ def test_a_chain_has_phases_each_of_its_own_name(names: list[str]) -> None:
     with pytest.raises(ActorError, match="give at least one, each of its own name") as caught:
         Chain("mine", [Phase(name, "Do it.") for name in names])
     assert caught.value.code == "INVALID_CONFIG"
-
-
-def test_an_unknown_phase_is_told_with_the_known() -> None:
-    with pytest.raises(ActorError, match=r"Invalid phase_type: end; the chain 'review' has draft, critique, final"):
-        REVIEW.phase("end")
 
 
 async def test_an_own_chain_runs_by_the_same_actors() -> None:
@@ -107,6 +102,7 @@ async def test_phase_types_that_validation_allows_are_the_chains() -> None:
 
 
 async def test_phases_of_the_threads_actor_are_no_messages_of_it() -> None:
+    """CH-39: as any type that it does not handle."""
     system, _ = scripted()
     async with system:
         message = ask("PROCESS_PHASE", "threads", thread_id="t", phase_type="action", input="x")

@@ -29,32 +29,6 @@ async def test_a_thread_that_one_process_starts_is_performed_by_another(processe
     assert processes.events(thread_id) == ["created", "started", "taken", *AEIOUY, "completed"]
 
 
-async def test_a_pause_from_another_process_keeps_the_phase_and_leaves_the_run(processes: Processes) -> None:
-    """CH-16: the phase that runs ends, and is kept; the next run begins where it is resumed."""
-    system, (_, seat, model) = await processes.asker(), await processes.worker()
-    thread_id, run = await processes.at_work(system, seat, model)
-    assert (await tell(system, "PAUSE_THREAD", thread_id=thread_id)).type == "THREAD_PAUSED"
-    model.gate.open()
-    await run
-    assert processes.events(thread_id) == ["created", "started", "taken", "paused", "action", "left"]
-    await tell(system, "RESUME_THREAD", thread_id=thread_id)
-    assert processes.hall.put[1:] == [(thread_id, f"{thread_id}.2")]
-    await seat.begin()
-    assert model.asked == list(AEIOUY)
-
-
-async def test_a_thread_that_is_resumed_before_its_phase_ended_goes_on_in_its_run(processes: Processes) -> None:
-    """No second run is put beside the one that is at work."""
-    system, (_, seat, model) = await processes.asker(), await processes.worker()
-    thread_id, run = await processes.at_work(system, seat, model)
-    await tell(system, "PAUSE_THREAD", thread_id=thread_id)
-    await tell(system, "RESUME_THREAD", thread_id=thread_id)
-    model.gate.open()
-    await run
-    assert len(processes.hall.put) == 1 and model.asked == list(AEIOUY)
-    assert processes.events(thread_id)[-1] == "completed"
-
-
 async def test_a_thread_that_is_paused_before_its_run_is_performed_is_left(processes: Processes) -> None:
     """The run ends without a phase; resumed, the thread has another."""
     system, (_, seat, model) = await processes.asker(), await processes.worker()
@@ -134,16 +108,6 @@ async def test_a_run_that_is_cancelled_is_unfinished_for_another_process(process
     assert (model.asked, rest.asked) == (["action", "experience"], list(AEIOUY[1:]))
 
 
-async def test_a_system_that_stops_leaves_its_run_unfinished(store: SQLiteStore, processes: Processes) -> None:
-    """Its run is cancelled, not done: the queue gives it to another."""
-    system = await processes.asker()
-    model, seat = Model(), processes.hall.seat()
-    async with system_of(model, store, queue=seat):
-        _, run = await processes.at_work(system, seat, model)
-    await asyncio.wait([run])
-    assert run.cancelled()
-
-
 async def test_a_run_that_was_recorded_and_not_put_is_put_by_a_sweep(
     processes: Processes, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -194,18 +158,6 @@ async def test_a_thread_that_another_process_terminates_is_interrupted(processes
     await tell(system, "TERMINATE_THREAD", thread_id=thread_id, reason="enough")
     await run
     assert processes.events(thread_id) == ["created", "started", "taken", "terminated"]
-
-
-async def test_a_change_of_model_from_another_process_counts_from_the_next_phase_on(processes: Processes) -> None:
-    """CH-28: the worker reads it in the journal, while the phase before it runs."""
-    system, (worker, seat, model) = await processes.asker(), await processes.worker()
-    worker.model = "scripted:first"
-    thread_id, run = await processes.at_work(system, seat, model)
-    changed = {"agent_id": f"{thread_id}/experience", "config": {"model": "scripted:second"}}
-    assert (await tell(system, "UPDATE_AGENT_CONFIG", **changed)).type == "AGENT_CONFIG_UPDATED"
-    model.gate.open()
-    await run
-    assert model.models == ["scripted:first", "scripted:second", *["scripted:first"] * 4]
 
 
 async def test_a_run_whose_chain_is_not_here_says_so_and_changes_nothing(processes: Processes) -> None:

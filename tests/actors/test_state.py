@@ -3,12 +3,11 @@
 from typing import get_args
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from sabir_actors import AEIOUY, ActorError, ErrorCode, ThreadEvent, ThreadView
 from sabir_actors.data import ThreadState
-from sabir_actors.protocol import now
 from sabir_actors.state import ENDS, MOVES, What
+from sabir_session.state.codec import now
 
 STATES: tuple[ThreadState, ...] = get_args(ThreadState)
 CREATED = {"thread_id": "t", "user_id": "u", "initial_input": "hi", "chain": "aeiou-y", "phases": AEIOUY}
@@ -52,42 +51,3 @@ def test_no_move_leads_out_of_an_end() -> None:
     """CH-20: anything after terminate, completed and failed is refused."""
     assert {"completed", "failed", "terminated"} == ENDS
     assert all(before.isdisjoint(ENDS) for before, _ in MOVES.values())
-
-
-@given(st.lists(STEERING, max_size=20))
-def test_the_state_is_that_of_the_last_move(wanted: list[What]) -> None:
-    """D-24: what is no move leaves the state and the time of the last change as they were."""
-    view, status = view_of(), "created"
-    for what in wanted:
-        before = view.updated_at
-        view.take(event(what))
-        status = MOVES[what][1] if what in MOVES else status
-        assert view.status == status
-        assert what in MOVES or view.updated_at == before
-
-
-@given(st.integers(0, len(AEIOUY)))
-def test_completed_and_remaining_phases_are_the_chain_in_order(count: int) -> None:
-    """CH-19, CH-21."""
-    view = view_of(event("started"), *map(phase_done, AEIOUY[:count]))
-    assert (*view.outputs, *view.remaining) == AEIOUY
-    assert view.current_phase == (AEIOUY[count] if count < len(AEIOUY) else None)
-
-
-def test_who_ran_a_thread_last_runs_it() -> None:
-    """A start, a resume and a taking say by whom; other events leave that."""
-    assert view_of().runner is None
-    assert view_of(event("started", by="a"), event("paused")).runner == "a"
-    assert view_of(event("started", by="a"), event("taken", by="b"), phase_done("action")).runner == "b"
-
-
-def test_the_cause_of_an_end_is_kept() -> None:
-    """CH-18, CH-49: later refusals do not hide it."""
-    view = view_of(event("started"), event("failed", error_message="no", error_code="AGENT_ERROR"), event("refused"))
-    assert (view.status, view.cause["error_message"]) == ("failed", "no")
-
-
-def test_what_a_newer_release_wrote_beside_is_kept() -> None:
-    """An event with fields that this release does not know is read."""
-    told = ThreadEvent.model_validate({**event("paused").model_dump(), "weather": "rain"})
-    assert view_of(event("started"), told).status == "paused"

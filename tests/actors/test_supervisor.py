@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import logging
 from collections.abc import AsyncIterator
 
 import pytest
@@ -87,23 +86,6 @@ async def test_pauses_double_up_to_the_longest_and_restarts_end_at_the_limit(sys
     assert clock.pauses[3:] == [1]
 
 
-async def test_a_provider_that_says_when_is_given_that_time(system: ActorSystem, clock: Clock) -> None:
-    """Up to the longest pause."""
-    await told(system, retry_after=2.5)
-    await told(system, retry_after=60)
-    assert clock.pauses == [2.5, 3]
-
-
-async def test_what_no_retry_mends_is_escalated(system: ActorSystem, clock: Clock) -> None:
-    assert (await told(system, retryable=False)).data["action_taken"] == "escalate"
-    assert frail(system).restarts == 0 and clock.pauses == []
-
-
-async def test_the_culprit_is_restarted_not_who_tells(system: ActorSystem) -> None:
-    response = await told(system, "teller", culprit="frail", retryable=True)
-    assert response.data["actor_id"] == "teller" and frail(system).restarts == 1
-
-
 async def test_who_is_not_here_cannot_be_restarted(system: ActorSystem, clock: Clock) -> None:
     assert (await told(system, "gone")).data["action_taken"] == "escalate"
     await frail(system).stop()
@@ -139,12 +121,6 @@ async def test_restart_by_the_supervisor(system: ActorSystem) -> None:
     assert itself.data["actor_id"] == "supervisor"
 
 
-async def test_errors_are_logged_in_one_line(system: ActorSystem, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "sabir.actors"):
-        await told(system, error_message="it\nbroke", retryable=False)
-    assert "frail failed: it broke" in caplog.messages
-
-
 async def test_nothing_is_kept_of_actors_that_are_gone(system: ActorSystem) -> None:
     """A thread's agents come and go; what is known of their restarts goes with them."""
     supervisor = system.get_actor("supervisor")
@@ -155,10 +131,6 @@ async def test_nothing_is_kept_of_actors_that_are_gone(system: ActorSystem) -> N
     await asyncio.sleep(0)
     gc.collect()
     assert len(supervisor.supervised) == len(supervisor._restarts) == 0
-
-
-def test_pauses_stay_numbers() -> None:
-    assert RestartPolicy(limit=10**6).pause(10**5) == 10
 
 
 @given(

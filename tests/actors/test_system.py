@@ -100,4 +100,4 @@ async def test_states_are_told_while_the_threads_actor_handles_another_message()
             assert (await system.send_message(ask("HEARTBEAT", "threads"))).data["load"] == 1 / 1000
             assert not starting.done()
         assert (await starting).status == "processing"
-        await client.result(thread_id)
+        await client.result(thread_id, every=0.01)

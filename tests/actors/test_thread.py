@@ -124,21 +124,6 @@ async def test_a_system_that_cannot_begin_closes_its_queue(store: SQLiteStore, m
     assert seat.perform is None
 
 
-async def test_two_may_interrupt_a_run_at_once(processes: Processes) -> None:
-    """A look and the queue do, where a worker lost its thread; its actors are let go once."""
-    worker, seat, model = await processes.worker()
-    for steps in range(8):
-        thread_id, run = await processes.at_work(worker, seat, model)
-        thread = worker.threads.threads.held[thread_id]
-        first = asyncio.ensure_future(worker.threads.runs.halt(thread))
-        for _ in range(steps):
-            await asyncio.sleep(0)
-        run.cancel()
-        await first
-        await asyncio.wait([run])
-        assert run.cancelled() and not [each for each in worker.actors() if each.startswith(thread_id)]
-
-
 async def test_a_message_is_not_refused_for_good_while_the_store_is_away(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,6 @@ from sabir_actors.data import ThreadResult
 from sabir_testing.cassettes import provenance_of, replaying
 
 from tests.actors.trip import CHAIN, GPT, RECORDED, program, shell
-from tests.recorded import servers
 
 
 def check(outcome: tuple[ThreadResult, dict[str, str]]) -> None:
@@ -14,12 +13,6 @@ def check(outcome: tuple[ThreadResult, dict[str, str]]) -> None:
     result, models = outcome
     assert result.status == "completed" and result.output is not None and result.output["response"]
     assert models == {"look": "anthropic:smollm2", "answer": GPT, "close": GPT}
-
-
-async def test_the_program_on_the_embedded_server(tmp_path: Path) -> None:
-    """CH-28: a real server, which speaks two vendors' wires, with a model of its own."""
-    with servers.embedded() as server, shell(server.address, server.api_key):
-        check(await program(tmp_path))
 
 
 async def test_the_program_on_its_recording(tmp_path: Path) -> None:

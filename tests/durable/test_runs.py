@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 import sabir
 from sabir_durable import DurableRunner, RunCancelled, RunConflict, RunNotFound, RunPaused, Runs, StoreInvalid, decision
-from sabir_runtime import Batch, human_policy
-from sabir_runtime.human import Question
+from sabir_runtime import Batch, Question, human_policy
 
 from tests.durable.assistant import Assistant, Journal, Names
 from tests.durable.children import BEAT, POLL

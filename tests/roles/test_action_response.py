@@ -30,13 +30,6 @@ def test_a_response_answers_its_request() -> None:
     assert (made.action_request_id, request.action_response_id) == (request.id, made.id)
 
 
-@pytest.mark.parametrize("request_", [None, "look", {"function": "look"}, ActionRequest])
-def test_what_is_no_request_is_not_answered(request_: Any) -> None:
-    """LA-50: nor is one that was answered."""
-    with refuses("ActionRequest"):
-        ActionResponse.create(request_, 1)
-
-
 @pytest.mark.parametrize(
     "bad", [{"output": object()}, {"response_model": 5}, {"sender": ""}, {"recipient": 5}, {"template": "{{"}]
 )
@@ -88,17 +81,6 @@ def test_a_falsy_output_is_kept(output: Any) -> None:
         assert message.result.result == output
 
 
-def test_the_output_alone_can_be_updated() -> None:
-    """LA-54, D-32: and what is not given stays, None included where it is the output."""
-    request = ActionRequest.create("look", {"a": 1})
-    made = ActionResponse.create(request, 1)
-    made.update(output=2)
-    made.update(sender="x", mark=0)
-    assert (made.output, made.sender, made.content["mark"], made.function) == (2, "x", 0, "look")
-    made.update(output=None)
-    assert (made.output, made.action_request_id) == (None, request.id)
-
-
 def test_a_response_moves_to_another_request() -> None:
     """LA-54, D-55: both links agree at all times; the output stays unless it is given."""
     first, second = ActionRequest.create("look", {"a": 1}), ActionRequest.create("see", {"b": 2})
@@ -145,19 +127,6 @@ def test_a_response_is_an_option_result(output: Any) -> None:
     assert through_json(taken).to_message() == message
 
 
-def test_a_call_of_the_vocabulary_is_answered_by_its_own_invocation_id() -> None:
-    """LA-55: the call stays the object that it was; the pair passes for one with every adapter."""
-    builder = sabir.MessageBuilder.continue_step(sabir.assistant("let me look"))
-    builder.add_option_call("look", {"a": 1})
-    [call] = builder.to_messages()
-    request = RoledMessage.from_message(call)
-    assert isinstance(request, ActionRequest)
-    made = ActionResponse.create(request, 1)
-    message = made_of(made)
-    assert request.to_message() is call
-    assert sabir.OptionResultBuilder.response_to(call).success(1).same_content(message)
-
-
 def test_an_error_of_the_vocabulary_is_an_output_and_goes_back_as_it_was() -> None:
     """LA-55: until another output is said."""
     builder = sabir.MessageBuilder.continue_step(sabir.assistant("let me look"))
@@ -170,10 +139,3 @@ def test_an_error_of_the_vocabulary_is_an_output_and_goes_back_as_it_was() -> No
     taken.update(output="late, but here")
     message = made_of(taken)
     assert (message.result.is_error, message.result.result) == (False, "late, but here")
-
-
-def test_a_template_sees_function_arguments_and_output() -> None:
-    """LA-56: each by its name."""
-    made = ActionResponse.create(ActionRequest.create("look", {"a": 1}), ["{{ x }}"])
-    made.template = "{{ function }} {{ arguments.a }} {{ output[0] }}"
-    assert made.rendered == "look 1 {{ x }}"

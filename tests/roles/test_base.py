@@ -5,61 +5,41 @@ from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
-import sabir_roles.base as module
 from sabir_roles import MESSAGE_FIELDS, Instruction, MessageField, MessageFlag, MessageRole, validate_sender_recipient
 
 from tests.roles.checks import refuses
 
-
-def values(of: type[Enum]) -> dict[str, str]:
-    assert issubclass(of, str)
-    return {each.name: each.value for each in of}
-
-
-def test_roles_are_their_names_in_lower_case() -> None:
-    """LA-01: each is a string, and equal to its word."""
-    names = ["SYSTEM", "USER", "ASSISTANT", "UNSET", "ACTION"]
-    assert values(MessageRole) == {name: name.lower() for name in names}
-    assert MessageRole.USER == "user" == f"{MessageRole.USER}"
+ENUMS: list[tuple[type[Enum], list[str]]] = [
+    (MessageRole, ["system", "user", "assistant", "unset", "action"]),
+    (MessageFlag, ["MESSAGE_CLONE", "MESSAGE_LOAD"]),
+    (MessageField, ["created_at", "role", "content", "id", "sender", "recipient", "metadata"]),
+]
 
 
-def test_flags_are_their_names() -> None:
-    """LA-02: a clone and a loaded message."""
-    assert values(MessageFlag) == {name: name for name in ("MESSAGE_CLONE", "MESSAGE_LOAD")}
+@pytest.mark.parametrize(("kind", "words"), ENUMS)
+def test_a_word_is_its_name(kind: type[Enum], words: list[str]) -> None:
+    """LA-01, LA-02, LA-03, LA-04: each is a string, and equal to its word."""
+    assert {each.name: each.value for each in kind} == {word.upper(): word for word in words}
+    assert issubclass(kind, str)
+    assert ENUMS[-1][1] == MESSAGE_FIELDS
 
 
-def test_fields_are_those_that_every_message_has() -> None:
-    """LA-03: each name is one of a message's fields."""
-    names = ["CREATED_AT", "ROLE", "CONTENT", "ID", "SENDER", "RECIPIENT", "METADATA"]
-    assert values(MessageField) == {name: name.lower() for name in names}
-    assert all(hasattr(Instruction.create("x"), field) for field in MessageField)
-
-
-def test_message_fields_lists_the_names_of_the_fields() -> None:
-    """LA-04: plain strings, in the order of the enum."""
-    assert MESSAGE_FIELDS == ["created_at", "role", "content", "id", "sender", "recipient", "metadata"]
-    assert {type(name) for name in MESSAGE_FIELDS} == {str}
-
-
-@pytest.mark.parametrize("role", MessageRole)
-def test_a_role_is_taken_by_its_enum_or_its_word(role: MessageRole) -> None:
-    """LA-05: both give the enum."""
-    assert validate_sender_recipient(role) is role
-    assert validate_sender_recipient(role.value) is role
-
-
-@pytest.mark.parametrize("name", ["planner", "User", "a b", "0", "📎", "4f1c"])
-def test_another_name_or_id_is_kept(name: str) -> None:
-    """LA-05: policies and actors have names of their own."""
-    assert validate_sender_recipient(name) == name
-
-
-def test_an_object_is_its_id_and_none_is_unset() -> None:
-    """LA-05: a message is somebody by its id."""
+@pytest.mark.parametrize(
+    ("given", "somebody"),
+    [
+        *[(role.value, role) for role in MessageRole],
+        ("planner", "planner"),
+        ("User", "User"),
+        (SimpleNamespace(id="user"), MessageRole.USER),
+        (None, MessageRole.UNSET),
+    ],
+)
+def test_somebody_is_a_role_a_name_or_an_object_with_an_id(given: object, somebody: str) -> None:
+    """LA-05: a role by its word, a policy or an actor by a name of its own, a message by its id."""
+    assert (found := validate_sender_recipient(given)) == somebody
+    assert type(found) is type(somebody)
     message = Instruction.create("x")
     assert validate_sender_recipient(message) == message.id
-    assert validate_sender_recipient(SimpleNamespace(id="user")) is MessageRole.USER
-    assert validate_sender_recipient(None) is MessageRole.UNSET
 
 
 @pytest.mark.parametrize(
@@ -69,8 +49,3 @@ def test_anything_else_is_nobody(value: object) -> None:
     """LA-06: the error tells what was given, and what to give."""
     with refuses("no sender or recipient", "MessageRole"):
         validate_sender_recipient(value)
-
-
-def test_the_module_has_what_the_document_names() -> None:
-    """The document imports from the modules that it names."""
-    assert {"MessageRole", "MessageFlag", "MessageField", "MESSAGE_FIELDS", "SenderRecipient"} <= set(vars(module))

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 from sabir_roles import Instruction, MessageManager, RoledMessage, System
 
-from tests.roles.support import asked_and_answered
-
 TASKS, THREADS, EACH = 100, 8, 100
 
 
@@ -77,53 +75,6 @@ def test_eight_threads_lose_nothing_and_keep_one_order() -> None:
         assert own == [f"{thread} {number}" for number in range(EACH)]
 
 
-def test_a_system_message_that_is_replaced_is_never_missing() -> None:
-    """While threads replace it, others read a manager that has just one, and find every other message by its id."""
-    manager = asked_and_answered()
-    ids = manager.progression[1:]
-
-    def work(thread: int) -> None:
-        for number in range(EACH):
-            if thread % 2:
-                manager.set_system(System.create(f"{thread} {number}"))
-            else:
-                assert len(manager.to_chat_msgs(ids)) == len(ids)
-                assert [each.policy for each in manager.to_messages()].count("system") == 1
-
-    at_once(work)
-    assert len(manager) == len(ids) + 1
-
-
-def test_an_edit_is_in_what_is_sent_after_it() -> None:
-    """Each thread edits a message of its own while the others send; nobody gets a stale one, nor one half made."""
-    manager = MessageManager(Instruction.create(f"{thread} start") for thread in range(THREADS))
-    messages = manager.instructions
-
-    def edit(thread: int) -> None:
-        for number in range(EACH):
-            said = f"{thread} {number}"
-            messages[thread].content["instruction"] = said
-            assert manager.to_messages()[thread].text == said
-
-    at_once(edit)
-    assert [each.text for each in manager.to_messages()] == [f"{thread} {EACH - 1}" for thread in range(THREADS)]
-
-
-def test_threads_that_edit_one_message_leave_the_last_word() -> None:
-    """Whichever was last: what is sent is what the message says."""
-    manager = MessageManager([Instruction.create("start")])
-    asked = manager.instructions[0]
-    for turn in range(20):
-
-        def edit(thread: int, turn: int = turn) -> None:
-            for number in range(10):
-                asked.content["instruction"] = f"{turn} {thread} {number}"
-                manager.to_messages()
-
-        at_once(edit)
-        assert manager.to_messages()[0].text == asked.instruction
-
-
 def test_an_edit_in_the_midst_of_making_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """A message that changes after it was read, and before it is sent, is made again for whoever asks next."""
     manager = MessageManager([Instruction.create("one")])
@@ -146,30 +97,6 @@ def test_an_edit_in_the_midst_of_making_is_not_lost(monkeypatch: pytest.MonkeyPa
     threads[0].join(30)
 
     assert [first[0].text, manager.to_messages()[0].text] == ["one", "two"]
-
-
-def test_one_thread_at_a_time_makes_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether it asks for the messages or for the losses: of one change comes one message."""
-    manager, make = asked_and_answered(), RoledMessage._make
-    making: list[RoledMessage] = []
-    at_the_same_time: list[int] = []
-
-    def slowly(copy: RoledMessage) -> Any:
-        making.append(copy)
-        at_the_same_time.append(len(making))
-        time.sleep(0.001)
-        made = make(copy)
-        making.pop()
-        return made
-
-    monkeypatch.setattr(RoledMessage, "_make", slowly)
-
-    def work(thread: int) -> None:
-        for _ in range(3):
-            _ = manager.losses if thread % 2 else manager.to_messages()
-
-    at_once(work)
-    assert at_the_same_time == [1] * len(manager)
 
 
 def test_threads_that_extend_one_instruction_lose_nothing() -> None:

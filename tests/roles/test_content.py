@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from sabir.base.values import encode_json
 from sabir_roles import RoledMessage
 from sabir_roles.content import Held, HeldList, hold, plain
 
@@ -46,14 +45,6 @@ def test_a_set_becomes_an_array_of_one_order() -> None:
     names = {f"name {number}" for number in range(50)}
     message = RoledMessage(content={"a": names, "b": [{"c": frozenset({(2, 1), (1, 2)})}], "d": {3, "x", 1}})
     assert message.content == {"a": sorted(names), "b": [{"c": [[1, 2], [2, 1]]}], "d": ["x", 1, 3]}
-
-
-def test_json_text_is_a_text() -> None:
-    """Also where the vocabulary knows that it is of JSON."""
-    message = RoledMessage()
-    message.content["a"] = encode_json({"b": 1})
-    message.update(c=[encode_json(1)])
-    assert message.content == {"a": '{"b":1}', "c": ["1"]}
 
 
 CHANGES: dict[str, Callable[[Any], object]] = {
@@ -120,10 +111,3 @@ def test_the_names_of_values_are_strings() -> None:
     message = RoledMessage()
     with refuses("1 names a value", "strings", of=message):
         message.content[1] = 2  # type: ignore[index]
-
-
-def test_content_is_an_object() -> None:
-    """Neither a text nor an array."""
-    for content in ("text", ["text"], 5):
-        with refuses("content"):
-            RoledMessage(content=content)

@@ -10,7 +10,6 @@ from sabir.vocabulary.settings import Settings
 from sabir_roles import Instruction, RoledMessage
 
 from tests.roles.checks import made_of, refuses, through_json
-from tests.roles.test_templates import sections
 
 CAT = "https://example.com/cat.png"
 DATA = "data:image/png;base64,iVBORw0KGgo="
@@ -51,30 +50,6 @@ def test_each_part_is_a_property() -> None:
     assert '"name": "its name"' in (made.request_response_format or "")
 
 
-def test_each_part_is_none_where_it_is_not_given() -> None:
-    """LA-25: and images are an empty list."""
-    names = [*EVERYTHING, "response_format", "respond_schema_info", "request_response_format"]
-    made = Instruction.create()
-    assert {name: getattr(made, name) for name in names if name != "images"} == dict.fromkeys(set(names) - {"images"})
-    assert (made.images, made.content, made.rendered, made.chat_msg) == ([], {}, "", None)
-
-
-def test_everything_but_the_instruction_is_named() -> None:
-    """LA-26: and no other name is taken."""
-    with pytest.raises(TypeError):
-        Instruction.create("x", "context")  # type: ignore[call-arg]
-    with refuses("'colour'", "guidance"):
-        Instruction.create("x", colour="red")  # type: ignore[call-arg]
-
-
-@pytest.mark.parametrize("instruction", ["x", 0, False, {"a": [1]}, ["a", "b"]])
-def test_an_instruction_is_any_json(instruction: Any) -> None:
-    """LA-26: text as it is, else JSON, falsy values included."""
-    made = Instruction.create(instruction)
-    assert made.instruction == instruction
-    assert made.rendered == instruction if isinstance(instruction, str) else json.loads(made.text) == instruction
-
-
 @pytest.mark.parametrize(
     ("context", "held"),
     [
@@ -90,24 +65,6 @@ def test_an_instruction_is_any_json(instruction: Any) -> None:
 def test_context_is_a_list(context: Any, held: list[Any]) -> None:
     """LA-27: a single value is a list of one."""
     assert Instruction.create("x", context=context).context == held
-
-
-@pytest.mark.parametrize(
-    "forms",
-    [
-        {"request_fields": ["a"], "request_model": City},
-        {"request_fields": ["a"], "response_format": City},
-        {"request_model": City, "response_format": City},
-        {"request_fields": {}, "request_model": City, "response_format": City},
-    ],
-)
-def test_one_form_of_the_answer_is_asked_for(forms: dict[str, Any]) -> None:
-    """LA-28: the error names those that are given; an update is refused as a whole."""
-    with refuses(*forms, "give one of"):
-        Instruction.create("x", **forms)
-    made = Instruction.create("x", context="a")
-    with refuses(*forms, of=made):
-        made.update(instruction="y", context="b", **forms)
 
 
 @pytest.mark.parametrize("word", ["request_model", "response_format"])
@@ -167,32 +124,6 @@ def test_plain_content_takes_the_place_of_the_sections() -> None:
     assert (made.instruction, len(made.rendered)) == ("x", 2)
     with refuses("plain_content", "int"):
         Instruction.create("x", plain_content=5)  # type: ignore[arg-type]
-
-
-def test_the_sections_stand_in_a_fixed_order() -> None:
-    """LA-31: whichever order they are given in."""
-    given = {"request_model": City, "tool_schemas": [{"name": "look"}], "context": "a", "guidance": "g"}
-    found = sections(Instruction.create("x", **given).text)
-    names = ["Guidance", "Instruction", "Context", "Tools", "Response schema", "Response format"]
-    assert [name for name, _ in found] == names
-    assert [body for _, body in found[:3]] == ["g", "x", "a"]
-    assert json.loads(found[4][1]) == City.model_json_schema()
-
-
-@pytest.mark.parametrize("empty", ["", [], {}, None])
-def test_an_empty_part_has_no_section(empty: Any) -> None:
-    """LA-31: an instruction alone is its text, without a heading."""
-    assert Instruction.create("x", guidance=empty, context=empty, tool_schemas=empty).rendered == "x"
-    assert Instruction.create(empty, guidance="g", context=empty).rendered == "## Guidance\ng"
-
-
-def test_without_a_template_nothing_is_left_out() -> None:
-    """LA-11: the instruction alone is its text; with more it is JSON of all that is said."""
-    made = Instruction.create("x", images=[CAT])
-    made.template = None
-    assert made.text == "x"
-    made.update(guidance="g", context="a")
-    assert json.loads(made.text) == {"instruction": "x", "guidance": "g", "context": ["a"]}
 
 
 def test_images_make_a_chat_array() -> None:
@@ -265,14 +196,6 @@ def test_what_is_no_base64_is_refused_where_it_becomes_a_message() -> None:
             use()
 
 
-def test_image_detail_is_auto_where_none_is_asked_for() -> None:
-    """LA-34: None without images; "auto" that nobody asked for is no hint."""
-    assert Instruction.create("x", image_detail="low").image_detail is None
-    made = Instruction.create("x", images=[CAT])
-    assert made.image_detail == "auto"
-    assert vendor_of(made) == [{}]
-
-
 @pytest.mark.parametrize("detail", ["low", "high", "auto"])
 def test_image_detail_is_a_hint_of_each_image(detail: Any) -> None:
     """LA-34, D-29: for whichever provider knows it; and it comes back from the vocabulary."""
@@ -283,20 +206,6 @@ def test_image_detail_is_a_hint_of_each_image(detail: Any) -> None:
     taken = RoledMessage.from_message(message)
     assert isinstance(taken, Instruction)
     assert (taken.image_detail, taken.to_message()) == (detail, message)
-
-
-@pytest.mark.parametrize("detail", ["huge", "", 5, ["low"], "LOW"])
-def test_another_detail_is_refused(detail: Any) -> None:
-    """LA-34: wherever it is given."""
-    with refuses("image_detail", "low, high, auto"):
-        Instruction.create("x", image_detail=detail)
-    made = Instruction.create("x", images=[CAT])
-    for change in (
-        lambda: made.update(instruction="y", image_detail=detail),
-        lambda: made.extend_images([RAW], detail),
-    ):
-        with refuses("image_detail", of=made):
-            change()
 
 
 def vendor_of(made: Instruction) -> list[Any]:
@@ -329,25 +238,6 @@ def test_context_is_added_to() -> None:
         made.extend_context("f", object())
 
 
-def test_context_that_was_put_in_as_a_text_is_no_list_of_letters() -> None:
-    """LA-27, LA-36: a program may fill content itself."""
-    made = Instruction(content={"context": "abc"})
-    made.extend_context("d")
-    assert made.context == ["abc", "d"]
-
-
-def test_an_update_changes_what_is_given() -> None:
-    """LA-37, D-30: context is added to, images are replaced, the rest is changed, None is not given."""
-    made = Instruction.create("x", context="a", images=[CAT], guidance="g", tool_schemas=[1])
-    made.update(instruction="y", context=["b", "c"], images=[DATA], sender="me", tool_schemas=None)
-    assert (made.instruction, made.context, made.images) == ("y", ["a", "b", "c"], [DATA])
-    assert (made.guidance, made.tool_schemas, made.sender, made.recipient) == ("g", [1], "me", "assistant")
-    made.update(context={"d": 1}, images=[], guidance="", template="{{ instruction }}!")
-    assert (made.context[-1], made.images, made.guidance, made.rendered) == ({"d": 1}, [], "", "y!")
-    with pytest.raises(TypeError):
-        made.update("y")  # type: ignore[misc]
-
-
 def test_a_new_form_replaces_the_old_one() -> None:
     """LA-37: wholly; what is left is of the new form."""
     made = Instruction.create("x", request_model=City)
@@ -357,29 +247,6 @@ def test_a_new_form_replaces_the_old_one() -> None:
     assert (made.response_format, made.respond_schema_info, made.request_fields) == (None, None, {"a": "any"})
     made.update(response_format=City)
     assert made.settings == Settings(response_format=City)
-
-
-@pytest.mark.parametrize("bad", [{"sender": ""}, {"template": "{{"}, {"guidance": object()}, {"colour": "red"}])
-def test_an_update_that_is_refused_changes_nothing(bad: dict[str, Any]) -> None:
-    """LA-37: neither what is wrong nor what would be right."""
-    with refuses():
-        Instruction.create("x", **bad)
-    made = Instruction.create("x", context="a", request_model=City)
-    with refuses(of=made):
-        made.update(**{"instruction": "y", "context": "b", "request_fields": ["c"], "recipient": "z", **bad})
-    assert made.response_format is City
-
-
-def test_serialising_keeps_the_model_on_the_live_object() -> None:
-    """LA-38, D-27: its class is no JSON; its schema is."""
-    made = Instruction.create("x", response_format=City)
-    stored = made.to_dict()
-    made.to_log()
-    assert made.response_format is City
-    assert stored == made.to_dict()
-    loaded = through_json(made)
-    assert loaded.response_format is None
-    assert (loaded.respond_schema_info, loaded.text) == (made.respond_schema_info, made.text)
 
 
 class Form(BaseModel):
@@ -392,13 +259,6 @@ class Endless(BaseModel):
     """A model whose schema JSON cannot hold."""
 
     x: float = float("inf")
-
-
-def test_a_form_that_is_refused_changes_nothing() -> None:
-    """Not the rest of the update either."""
-    asked = Instruction.create("x", request_fields={"a": "int"})
-    with refuses(of=asked):
-        asked.update(guidance="g", request_model=Endless)
 
 
 def test_the_model_holds_for_as_long_as_the_content_asks_for_it() -> None:

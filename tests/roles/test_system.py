@@ -2,10 +2,8 @@
 
 import warnings
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
-from jinja2 import Template
 from sabir_roles import System
 
 from tests.roles.checks import refuses, through_json
@@ -23,12 +21,6 @@ def test_what_a_system_message_is_where_nothing_is_given() -> None:
     assert (made.policy, made.text) == ("system", DEFAULT)
 
 
-def test_a_falsy_text_is_given() -> None:
-    """LA-19: no text is not the default text."""
-    assert System.create("").system_message == ""
-    assert System.create(0).rendered == "0"
-
-
 def test_the_time_of_now_is_read_once() -> None:
     """LA-20: at create; it is content from then on, and comes back from JSON."""
     system = System.create("x", system_datetime=True)
@@ -36,33 +28,6 @@ def test_the_time_of_now_is_read_once() -> None:
     assert told is not None
     assert timedelta(0) <= datetime.now(UTC) - datetime.fromisoformat(told) < timedelta(minutes=2)
     assert system.rendered == f"x\n\n## Time\n{told}" == through_json(system).rendered
-
-
-def test_a_time_that_is_a_text_is_used_as_it_is() -> None:
-    """LA-20: in whatever words."""
-    assert System.create("x", "Tuesday, late").rendered == "x\n\n## Time\nTuesday, late"
-
-
-@pytest.mark.parametrize("given", [None, False])
-def test_without_a_time_none_is_told(given: bool | None) -> None:
-    """LA-20: content has no such value either."""
-    system = System.create("x", system_datetime=given)
-    assert (system.rendered, system.content) == ("x", {"system_message": "x"})
-
-
-@pytest.mark.parametrize("given", [5, datetime(2026, 1, 1, tzinfo=UTC), ["x"]])
-def test_another_time_is_refused(given: Any) -> None:
-    """LA-20: created or updated."""
-    with refuses("system_datetime", type(given).__name__):
-        System.create("x", given)
-    system = System.create("x", "now")
-    with refuses("system_datetime", of=system):
-        system.update("y", system_datetime=given)
-
-
-def test_a_template_may_be_compiled() -> None:
-    """LA-21: as well as a source."""
-    assert System.create("x", template=Template("[{{ system_message }}]")).rendered == "[x]"
 
 
 def test_the_old_name_of_the_text_works_and_warns() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from jinja2 import DictLoader, Environment, Template
+from jinja2 import DictLoader
 from sabir_roles import (
     ActionRequest,
     ActionResponse,
@@ -19,7 +19,7 @@ from sabir_roles import (
 )
 from sabir_roles.templates import HEADINGS
 
-from tests.roles.checks import ENDS, json_values, refuses, texts, through_json
+from tests.roles.checks import ENDS, json_values, refuses, texts
 
 SOME = max(50, settings().max_examples // 4)
 """Examples of what needs fewer."""
@@ -107,21 +107,6 @@ def test_content_is_never_a_template(value: Any) -> None:
     assert json.loads(str(response.rendered)) == {"function": "f", "arguments": {"a": value}, "output": value}
 
 
-@settings(max_examples=SOME)
-@given(json_values)
-def test_the_same_content_gives_the_same_bytes(value: Any) -> None:
-    """Whatever the message's id and time are, and after its JSON too."""
-    first, second = (Instruction.create(value, context={"b": value, "a": 1}) for _ in range(2))
-    assert first.text.encode() == second.text.encode() == through_json(first).text.encode()
-
-
-@pytest.mark.parametrize("source", ["{{ [1, 2] | random }}", "{{ lipsum() }}"])
-def test_nothing_random_is_at_hand(source: str) -> None:
-    """Neither as a filter nor as a function."""
-    with refuses(source.split()[-2].split("(", maxsplit=1)[0]):
-        _ = System.create(template=source).rendered
-
-
 def test_an_unchanged_message_is_rendered_once() -> None:
     """Any change has it rendered once more: in place, by attribute, by update."""
     calls: list[int] = []
@@ -183,14 +168,6 @@ def test_a_loaded_template_runs_in_the_sandbox_too(source: str) -> None:
         assert loaded.rendered == "x"
 
 
-def test_a_template_changes_no_content() -> None:
-    """Neither in place nor in a copy that a later rendering sees."""
-    message = Instruction.create("x", context=["a"], template="{{ context.append('b') }}")
-    with refuses("append"):
-        _ = message.rendered
-    assert message.context == ["a"]
-
-
 @pytest.mark.parametrize(
     ("source", "name"), [("{{ deadline }}", "deadline"), ("{% if due %}x{% endif %}", "due"), ("{{ role.x.y }}", "'x'")]
 )
@@ -200,33 +177,6 @@ def test_an_undefined_name_is_an_error_that_names_it(source: str, name: str) -> 
     with refuses(source, name, "system_message", "created_at"):
         _ = message.rendered
     assert "undefined" in repr(message) or "no attribute" in repr(message)
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        System.create(),
-        Instruction.create("x"),
-        AssistantResponse.create("x"),
-        ActionRequest.create("f"),
-        ActionResponse.create(ActionRequest.create("f")),
-    ],
-    ids=lambda message: type(message).__name__,
-)
-def test_every_key_of_a_kind_is_defined(message: RoledMessage) -> None:
-    """Each key of content, None where empty, and role, sender, recipient and created_at."""
-    names = [*message.keys, *message.content, "role", "sender", "recipient", "created_at"]
-    message.template = "".join(f"{{{{ {name} }}}}|" for name in names)
-    shown = dict(zip(names, message.text.split("|"), strict=False))
-    people = str(message.sender), str(message.recipient)
-    assert (shown["role"], shown["sender"], shown["recipient"]) == (message.role, *people)
-    assert shown["created_at"] == message.created_at.isoformat()
-
-
-def test_an_empty_key_is_none_for_a_template() -> None:
-    """So that a template can ask."""
-    template = "{% if guidance is none %}no guidance{% endif %}"
-    assert Instruction.create("x", template=template).rendered == "no guidance"
 
 
 def test_template_context_is_laid_over_what_a_template_sees() -> None:
@@ -283,18 +233,6 @@ def test_templates_come_from_a_loader_of_ones_own() -> None:
     own = made.get_template("assistant_response.jinja2")
     assert AssistantResponse.create("## Time", template=own).rendered == "> \\## Time"
     assert AssistantResponse.create("x", template="assistant_response.jinja2").rendered == "x"
-
-
-def test_a_compiled_template_is_the_callers_own_trust() -> None:
-    """Its environment says what is undefined, and what is allowed."""
-    assert System.create("x", template=Template("{{ nothing }}{{ ''.__class__.__name__ }}")).rendered == "str"
-    assert System.create("x", template=Environment().from_string("{{ system_message }}")).rendered == "x"
-
-
-def test_a_template_may_be_empty() -> None:
-    """A falsy template is given all the same."""
-    message = System.create("x", template="")
-    assert (message.rendered, message.chat_msg) == ("", None)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from sabir.vocabulary.messages import (
 from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 from sabir_roles import (
     ActionRequest,
-    ActionResponse,
     AssistantResponse,
     Instruction,
     MessageManager,
@@ -125,20 +124,6 @@ def test_a_result_meets_the_latest_call_of_its_id() -> None:
     links = {each.id: each.action_response_id for each in manager.action_requests}
 
     assert links == {first.id: manager.progression[1], again.id: "late", second.id: other.id}
-
-
-@pytest.mark.parametrize(
-    ("outcome", "shown"),
-    [
-        ({"result": None}, None),
-        ({"result": [0, ""]}, [0, ""]),
-        ({"parts": (TextPart(text="rain"),)}, "rain"),
-        ({"is_error": True, "error_type": "Boom", "error_message": "no"}, {"error": {"type": "Boom", "message": "no"}}),
-    ],
-)
-def test_a_response_shows_what_the_result_holds(outcome: dict[str, Any], shown: Any) -> None:
-    """LA-55, LA-53: values, texts and failures."""
-    assert ActionResponse.from_message(result(**outcome)).content["action_response"]["output"] == shown
 
 
 def test_an_unknown_payload_rides_along() -> None:
@@ -245,19 +230,6 @@ def test_what_says_the_same_again_is_the_same_again() -> None:
     assert manager.losses == ()
 
 
-def test_a_message_that_was_created_takes_another_id_when_it_is_edited() -> None:
-    """The earlier one may have been sent; one that says the same stays."""
-    manager = asked_and_answered()
-    before = manager.to_messages()
-    manager.instructions[0].update(context="autumn")
-    manager.instructions[1].content["instruction"] = "And tomorrow?"
-    after = manager.to_messages()
-
-    assert after[1].id not in {each.id for each in before}
-    assert same([*after[:1], *after[2:]], [*before[:1], *before[2:]])
-    assert manager.losses == ()
-
-
 def test_an_edited_call_loses_the_state_that_signed_it() -> None:
     """Its id still pairs it with its result, which is untouched."""
     history = [call(state={"sealed": "c"}, raw_arguments='{"a":1}'), result(result="rain")]
@@ -361,29 +333,6 @@ def said(text: str) -> AssistantResponse:
     return AssistantResponse.create(text)
 
 
-def test_the_assistant_s_words_are_its_own_whoever_an_adapter_speaks_as() -> None:
-    """What a program says for the assistant renders as the assistant's under any `speaks_as`."""
-    manager = MessageManager()
-    manager.add_message(instruction="Name a river.")
-    manager.add_message(assistant_response="The Nile.")
-    manager.add_message(instruction="Another.")
-    for speaks_as in ("llm", "planner"):
-        rendering = sabir.dialect("openai.chat").render(manager.to_messages(), model="m", speaks_as=speaks_as)
-        assert [each["role"] for each in rendering.body["messages"]] == ["user", "assistant", "user"]
-
-
-def test_a_detail_that_is_taken_away_is_asked_of_nobody() -> None:
-    """In every section that asked for it; what else a section says stays."""
-    seen = MediaPart(
-        modality="image", url=IMAGE, vendor={"acme": {"detail": "low", "zoom": 2}, "other": {"detail": "low"}}
-    )
-    manager = MessageManager.from_messages([parts("user", TextPart(text="what?"), seen)])
-    del manager.instructions[0].content["image_detail"]
-
-    (made,) = manager.to_messages()
-    assert [part.vendor for part in made.parts if part.kind == "media"] == [{"acme": {"zoom": 2}}]
-
-
 def test_a_call_whose_text_was_broken_is_told_of_when_it_becomes_whole() -> None:
     """An edit of such a call gives it arguments; the text that was none goes back no more."""
     broken = call(arguments={}, raw_arguments='{"a": bad', invalid_arguments=True)
@@ -392,21 +341,6 @@ def test_a_call_whose_text_was_broken_is_told_of_when_it_becomes_whole() -> None
 
     assert manager.to_messages()[0].call.invalid_arguments is False  # type: ignore[union-attr]
     assert ("rewritten", "payload.arguments") in paths(manager.messages[0])
-
-
-def test_an_answer_that_a_reply_replaces_keeps_the_reply_s_message() -> None:
-    """Reasoning, state and origin go back where they came from, as after create."""
-    block = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
-    body = {
-        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn",
-        "content": [block, {"type": "text", "text": "The Nile."}], "usage": {"input_tokens": 1, "output_tokens": 1},
-    }  # fmt: skip
-    reply = sabir.dialect("anthropic.messages").decode(json.dumps(body))
-    answer = AssistantResponse.create("draft")
-    answer.update(reply)
-
-    assert answer.to_message() is reply.messages[0]
-    assert (answer.response, answer.model_response["messages"][0]["id"]) == ("The Nile.", reply.messages[0].id)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Policies that choose as a test says, and the contexts that bind them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sabir
@@ -22,6 +22,15 @@ def choosing(*batch: Message) -> Any:
         return list(batch)
 
     return chooser
+
+
+def rule(choose: Callable[[list[Message]], list[Message] | None]) -> Any:
+    """A policy that chooses what a function makes of its observations; nothing where that gives None."""
+
+    async def ruled(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+        return choose(observations) or []
+
+    return ruled
 
 
 async def search_web(

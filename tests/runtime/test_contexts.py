@@ -5,7 +5,7 @@ import sabir
 from sabir import Message
 from sabir_runtime import BaseContext, BoundPolicy, InMemoryRunner, PolicyInvalid, UnknownOption
 
-from tests.runtime.support import Context, call, choosing, results, search_web
+from tests.runtime.support import Context, call, results, search_web
 
 HISTORY = [sabir.user("Umbrella today?")]
 
@@ -22,17 +22,8 @@ class Recording(InMemoryRunner):
         return super().create_bind_function(ctx)
 
 
-def test_a_context_keeps_its_runner_and_takes_its_bind_from_it() -> None:
-    """RN-11, RN-12."""
-    runner = Recording()
-    ctx = BaseContext(runner)
-
-    assert ctx._runner is runner
-    assert runner.asked == [ctx]
-
-
 async def test_an_option_is_named_by_its_attribute_whatever_its_function_is_called() -> None:
-    """RN-13, D-09, UP-07."""
+    """RN-12, RN-13, D-09, UP-07."""
     ctx = Context(call("search", query="rain"))
 
     assert ctx.search.name == "search"
@@ -50,19 +41,6 @@ async def test_one_function_is_bound_under_two_names() -> None:
     assert results(await ctx.chooser(HISTORY, ["again"])) == ["3 × rain"]
 
 
-async def test_contexts_stand_side_by_side_and_reach_only_their_own() -> None:
-    """RN-14, RN-15: what the user's context does not bind, no name of it leads to."""
-
-    class User(BaseContext):
-        def __init__(self) -> None:
-            super().__init__(InMemoryRunner())
-            self.chooser = self._bind(choosing(call("search", query="rain")))
-
-    with pytest.raises(UnknownOption, match="User binds no policy 'search'; bound are: chooser"):
-        await User().chooser(HISTORY, ["search"])
-    assert results(await Context(call("search", query="rain")).chooser(HISTORY, ["search"])) == ["3 × rain"]
-
-
 async def test_a_bound_policy_is_called_by_name_and_by_place() -> None:
     """RN-17, RN-18: `await ctx.llm(observations=[…], options=[…])`, and in the order of the parameters."""
     ctx = Context(call("search", query="rain"))
@@ -71,36 +49,6 @@ async def test_a_bound_policy_is_called_by_name_and_by_place() -> None:
 
     assert isinstance(ctx.chooser, BoundPolicy)
     assert [message._content() for message in by_name] == [message._content() for message in by_place]
-
-
-async def test_policies_call_each_other_through_the_context_that_they_are_given() -> None:
-    """RN-18: with the bound policy's own parameters."""
-
-    async def twice(ctx: Context, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-        first = await ctx.search(observations=[], query="rain")
-        return [*first, *await ctx.search([], query="sun", most=1)]
-
-    ctx = Context()
-    ctx.twice = ctx._bind(twice)
-
-    assert [message.text for message in await ctx.twice(HISTORY)] == ["3 × rain", "1 × sun"]
-
-
-async def test_a_policy_sees_just_what_was_passed() -> None:
-    """RN-09, RN-10: the very list, and no more at the next call."""
-    seen: list[list[Message]] = []
-
-    async def spy(ctx: Context, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-        seen.append(list(observations))
-        return [sabir.assistant("seen")]
-
-    ctx = Context()
-    ctx.spy = ctx._bind(spy)
-    await ctx.spy(HISTORY)
-    await ctx.spy("And tomorrow?")
-
-    assert seen[0] == HISTORY
-    assert [message.text for message in seen[1]] == ["And tomorrow?"]
 
 
 async def test_a_bound_policy_without_a_name_says_how_to_get_one() -> None:

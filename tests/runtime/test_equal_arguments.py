@@ -4,7 +4,6 @@ given ──by the parameter's type──▶ what the policy gets        in memo
                               └──▶ JSON and back, the same     where it is written down or sent; else refused by name
 """
 
-import asyncio
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -15,7 +14,7 @@ import sabir
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 from sabir import Message
 from sabir.errors import Misnamed
-from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, InMemoryRunner, PolicyInvalid
+from sabir_runtime import BaseContext, BaseRunner, PolicyInvalid
 
 from tests.runtime.every_runner import RUNNERS
 from tests.servers.postgres import postgres
@@ -136,6 +135,17 @@ async def test_arguments_that_do_not_fit_are_refused_under_every_runner(
             await ctx.tell([HISTORY[0], "Hi."])
 
 
+@pytest.mark.parametrize("runner", RUNNERS)
+async def test_a_policy_has_lists_of_its_own(runner: str, request: pytest.FixtureRequest) -> None:
+    """RN-09, RN-06, RN-21: what it appends to them reaches neither its caller nor the policy that is asked next."""
+    history = list(HISTORY)
+    async with RUNNERS[runner](request, Desk) as made:
+        found = await Desk(made).twice(history, ["tell"])
+
+    assert [message.text for message in found] == ["2", "2"]
+    assert history == HISTORY
+
+
 CHANGED: dict[str, tuple[str, dict[str, Any], str]] = {
     "tuple": ("tell", {"any": {"deep": [(1, 2)]}}, r"\['deep'\]\[0\], of type tuple, becomes one of type list"),
     "date": ("tell", {"any": date(2026, 11, 21)}, "of type date, becomes one of type str"),
@@ -163,36 +173,3 @@ async def test_arguments_that_would_change_on_their_way_are_refused_by_name(
             with pytest.raises(PolicyInvalid, match=told) as refused:
                 await getattr(ctx, policy)([], **arguments)
             assert "hidden" not in str(refused.value)
-
-
-@pytest.mark.parametrize("runner", RUNNERS)
-async def test_a_policy_has_lists_of_its_own(runner: str, request: pytest.FixtureRequest) -> None:
-    """RN-09, RN-06, RN-21: what it appends to them reaches neither its caller nor the policy that is asked next."""
-    history = list(HISTORY)
-    async with RUNNERS[runner](request, Desk) as made:
-        found = await Desk(made).twice(history, ["tell"])
-
-    assert [message.text for message in found] == ["2", "2"]
-    assert history == HISTORY
-
-
-async def test_what_a_caller_appends_while_a_policy_works_is_not_seen_by_it() -> None:
-    """RN-09: the observations are those of the call."""
-    began, seen = asyncio.Event(), asyncio.Event()
-
-    async def look(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-        began.set()
-        await seen.wait()
-        return [sabir.assistant(str(len(observations)))]
-
-    class Watching(BaseContext):
-        look: BoundPolicy
-
-    ctx, history = Watching(InMemoryRunner()), list(HISTORY)
-    ctx.look = ctx._bind(look)
-    looking = asyncio.ensure_future(ctx.look(history))
-    await began.wait()
-    history.append(sabir.user("Later."))
-    seen.set()
-
-    assert (await looking)[0].text == "2"

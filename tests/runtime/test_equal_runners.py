@@ -115,17 +115,6 @@ async def test_the_same_policies_give_the_same_messages(runner: str, request: py
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
-async def test_a_failing_policy_is_its_callers_error(runner: str, request: pytest.FixtureRequest) -> None:
-    """RN-31: with its class and its words, wherever it ran."""
-    async with RUNNERS[runner](request, Assistant) as made:
-        with pytest.raises((LookupError, PolicyFailed), match="no disk") as raised:
-            await Assistant(made).broken(HISTORY)
-
-    error = raised.value
-    assert (error.error_type if isinstance(error, PolicyFailed) else type(error).__name__) == "LookupError"
-
-
-@pytest.mark.parametrize("runner", RUNNERS)
 async def test_an_option_that_offers_itself_is_its_callers_error(runner: str, request: pytest.FixtureRequest) -> None:
     """At a depth, before Python's own limit; the depth goes along to a worker. It is a PolicyFailed, as all are."""
     deep = pytest.raises(CallsTooDeep, match=f"'again' is called within {MOST_DEPTH} other calls")

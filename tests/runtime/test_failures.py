@@ -39,17 +39,6 @@ def test_a_failure_keeps_class_words_and_whether_to_try_again(
     assert (failed.error_type, failed.error_message, failed.retryable) == expected
 
 
-def test_a_failure_crosses_processes_with_its_causes() -> None:
-    """As sabir's errors do."""
-    error = LookupError("no page")
-    error.__cause__ = OSError("disk gone")
-    again = pickle.loads(pickle.dumps(PolicyFailed.of(error)))
-
-    assert isinstance(again, LookupError)
-    assert isinstance(again, PolicyFailed)
-    assert (str(again), str(again.__cause__), again.error_type) == ("no page", "disk gone", "LookupError")
-
-
 def test_causes_of_causes_end() -> None:
     """Also where they go round."""
     one, two = ValueError("one"), ValueError("two")

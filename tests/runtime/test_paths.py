@@ -19,15 +19,6 @@ def test_calls_are_counted_within_their_parent() -> None:
     assert not paths.is_entered()
 
 
-def test_a_branch_is_named_by_whoever_starts_it() -> None:
-    """D-11: for tasks that wait for something else before they call."""
-    with paths.enter("0:main"):
-        with paths.branch("Rome") as branch:
-            assert branch == "0:main/[Rome]"
-            assert paths.next_path("search") == "0:main/[Rome]/0:search"
-        assert paths.next_path("llm") == "0:main/0:llm"
-
-
 async def named_by_branches(delays: list[list[int]]) -> list[list[str]]:
     """The paths that branches of one run get, each pausing as often as said before each of its calls."""
 
@@ -49,11 +40,3 @@ def test_branches_are_named_alike_however_they_interleave(delays: list[list[int]
     others = [[order.randint(0, 5) for _ in pauses] for pauses in delays]
 
     assert asyncio.run(named_by_branches(delays)) == asyncio.run(named_by_branches(others))
-
-
-async def test_tasks_get_lanes_of_their_own() -> None:
-    """RN-32: what one branch does shifts no number of another."""
-    assert await named_by_branches([[0], [0]]) == [
-        ["0:main/~0/0:first", "0:main/~0/1:next"],
-        ["0:main/~1/0:first", "0:main/~1/1:next"],
-    ]

@@ -81,27 +81,6 @@ async def test_a_model_a_person_and_a_rule_are_interchangeable() -> None:
     assert [await converse(Assistant(each)) for each in deciders] == [["3 × rain", "Take one."]] * 3
 
 
-def test_the_keyword_parameters_are_the_argument_schema() -> None:
-    """RN-03, UP-31: types, defaults and descriptions, by pydantic."""
-    (option,) = Context().offer(["search"])
-
-    assert option.description == "Search the web."
-    assert option.parameters["properties"]["query"] == {"type": "string", "description": "What to look for."}
-    assert option.parameters["required"] == ["query"]
-    assert set(option.parameters["properties"]) == {"query", "most"}
-
-
-def test_a_policy_with_open_parameters_takes_any_json() -> None:
-    """RN-01, RN-03: `**kwargs`, as the Protocol itself has."""
-
-    async def anything(
-        ctx: BaseContext, observations: list[Message], options: list[str] | None = None, **kwargs: Any
-    ) -> list[Message]:
-        return []
-
-    assert read_policy(anything).schema["additionalProperties"] is True
-
-
 async def test_open_parameters_reach_the_policy() -> None:
     """RN-01: by name, as plain JSON."""
 
@@ -166,33 +145,6 @@ def test_an_option_is_made_once_for_what_is_offered_beside_it() -> None:
     assert ctx.offer(["search", "chooser"])[1] is second
 
 
-def test_arguments_survive_the_way_to_json_and_back() -> None:
-    """RN-29: by the types of their parameters, messages included."""
-    signature = read_policy(typed)
-    given = {"day": date(2026, 11, 21), "place": Place(city="Rome"), "seen": (sabir.user("x"),)}
-
-    assert signature.decode(signature.encode(given)) == given
-
-
-@pytest.mark.parametrize("value", [object(), {1, 2}, (1, 2), b"x"])
-def test_arguments_that_json_cannot_hold_are_refused_before_they_change(value: object) -> None:
-    """RN-29: a tuple would come back as a list, and be another argument."""
-
-    async def anything(
-        ctx: BaseContext, observations: list[Message], options: list[str] | None = None, **kwargs: Any
-    ) -> list[Message]:
-        return []
-
-    with pytest.raises(PolicyInvalid, match="argument 'deep' of policy 'anything' is no JSON"):
-        read_policy(anything).encode({"deep": value})
-
-
-def test_arguments_of_another_type_are_refused_when_they_are_read() -> None:
-    """RN-29, RN-31: in one line that names the policy."""
-    with pytest.raises(PolicyInvalid, match="arguments of policy 'typed' do not fit"):
-        read_policy(typed).decode('{"day": "never"}')
-
-
 @pytest.mark.parametrize("wrong", [lambda: None, lambda ctx, observations: None, 3])
 def test_what_takes_no_observations_and_options_is_no_policy(wrong: Any) -> None:
     """RN-01, RN-10: said when it is bound, not when it is called."""
@@ -255,16 +207,6 @@ async def test_what_is_no_batch_is_named(returned: Any) -> None:
         await ctx.wrong(HISTORY)
 
 
-async def test_a_model_is_offered_the_schemas_of_the_names() -> None:
-    """RN-03, RN-13: what a provider is sent has the attribute's name."""
-    model = ScriptedAdapter("Take one.")
-    ctx = Context()
-    ctx.llm = ctx._bind(llm_policy(model))
-    await ctx.llm(HISTORY, ["search"])
-
-    model.assert_offered("search")
-
-
 async def test_a_model_as_an_option_is_asked_what_the_call_says() -> None:
     """RN-03: `request` is its parameter; the call that asks is no part of what it sees."""
     model = ScriptedAdapter("It rains.")
@@ -273,17 +215,6 @@ async def test_a_model_as_an_option_is_asked_what_the_call_says() -> None:
 
     assert results(await ctx.chooser(HISTORY, ["expert"])) == ["It rains."]
     assert [message.text for message in model.last.messages] == ["Does it rain?"]
-
-
-def test_what_a_model_is_told_of_an_option_can_be_said_where_it_is_bound() -> None:
-    """RN-03: one function, two purposes."""
-    ctx = Context()
-    ctx.papers = ctx._bind(search_web, description="Search for papers.")
-
-    assert [option.description for option in ctx.offer(["search", "papers"])] == [
-        "Search the web.",
-        "Search for papers.",
-    ]
 
 
 async def test_a_model_speaks_under_the_name_by_which_it_is_bound() -> None:

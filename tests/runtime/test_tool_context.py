@@ -1,13 +1,9 @@
 """An option, and a policy that is one, may take the context of its run as a parameter (WI-48)."""
 
-from typing import Any
-
 import pytest
 import sabir
 from sabir import Message, ToolContext
-from sabir_runtime import BaseContext, BaseRunner, InMemoryRunner, PolicyFailed
-from sabir_session import evaluate, evaluate_sync
-from sabir_testing.scripted import ScriptedAdapter, calls
+from sabir_runtime import BaseContext, BaseRunner, PolicyFailed
 
 from tests.runtime.every_runner import RUNNERS
 from tests.runtime.support import call, results
@@ -21,19 +17,6 @@ __all__ = ["nats", "postgres"]
 def write(path: str, *, context: ToolContext) -> str:
     """Write a file."""
     return f"{path} for {context.call_id}, again: {context.is_resume}, same: {context is ToolContext.current()}"
-
-
-async def test_an_option_is_given_the_context_of_its_run() -> None:
-    """In a thread and waiting; the model is told of its other parameters only."""
-    told = "a.txt for call-1, again: False, same: True"
-    for waiting in (False, True):
-        llm = ScriptedAdapter(calls(write={"path": "a.txt"}), "Done.")
-        how: Any = {"options": [write]}
-        response = evaluate_sync(llm, "Write.", **how) if waiting else await evaluate(llm, "Write.", **how)
-        (result,) = [message.result for message in response.messages if message.result]
-        assert str(result.result).replace(result.invocation_id, "call-1") == told
-
-    assert set(write.parameters["properties"]) == {"path"}
 
 
 async def save(
@@ -66,11 +49,3 @@ async def test_a_policy_that_is_chosen_is_given_it_under_every_runner(
         assert results(await ctx.choose([], ["save"])) == ["a.txt for call-7", "b.txt for call-8"]
         with pytest.raises(PolicyFailed, match="'save' takes 'context', a ToolContext, which nobody provides here"):
             await ctx.save([], path="a.txt")
-
-
-def test_a_model_is_told_of_its_other_parameters_only() -> None:
-    """RN-03."""
-    (option,) = Desk(InMemoryRunner()).offer(["save"])
-
-    assert set(option.parameters["properties"]) == {"path"}
-    assert option.parameters["required"] == ["path"]

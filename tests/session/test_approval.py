@@ -1,7 +1,6 @@
 """A person's word before an option runs; what waits for it survives the process."""
 
 import asyncio
-import threading
 from typing import Any
 
 import pytest
@@ -56,16 +55,6 @@ class EvaluationIO:
 def chosen() -> Any:
     """A call that is harmless between two that are not."""
     return calls(refund=[{"order": 7}, {"order": 8}], look_up={"order": 7})
-
-
-def test_a_call_runs_once_it_is_allowed() -> None:
-    """Each call is asked about, in order, before anything runs."""
-    desk = EvaluationIO()
-    llm = ScriptedAdapter(chosen(), "Done.")
-
-    assert desk.evaluate(llm, Session(), "allow") == "Done."
-    assert desk.asked == ["refund", "refund", "look_up"]
-    assert desk.ran == ["refund 7 10", "refund 8 10", "look_up 7"]
 
 
 def test_a_denied_call_never_runs_and_the_model_is_told_why() -> None:
@@ -150,27 +139,6 @@ def test_what_waits_never_runs_because_a_resume_forgot_to_ask(word: str) -> None
     assert desk.evaluate(llm, session, "allow", resume=True) == "Done."
 
 
-def test_calls_that_nobody_was_to_be_asked_about_need_no_approval_later() -> None:
-    """A reply recorded without `approve` is answered without it; with it, its calls are asked about all the same."""
-    journal, desk = ListJournal(), EvaluationIO()
-
-    def dies(order: int) -> str:
-        raise KeyboardInterrupt
-
-    refund = sabir.option(name="refund")(dies)
-    with pytest.raises(KeyboardInterrupt):
-        evaluate_sync(ScriptedAdapter(chosen()), PROMPT, session=recording(journal), options=[desk.look_up, refund])
-    other = ListJournal(journal.lines)
-    options = [desk.look_up, desk.refund]
-
-    assert (
-        evaluate_sync(ScriptedAdapter("Done."), PROMPT, session=recording(journal), options=options, resume=True).text
-        == "Done."
-    )
-    assert desk.evaluate(ScriptedAdapter("Done."), recording(other), "deny", resume=True) == "Done."
-    assert desk.asked == ["refund", "refund", "look_up"]
-
-
 def test_a_person_may_give_other_arguments() -> None:
     """They run in place of the model's, and are validated alike; the conversation still shows the model's own."""
     desk, session = EvaluationIO(), Session()
@@ -185,16 +153,6 @@ def test_a_person_may_give_other_arguments() -> None:
     mended = ScriptedAdapter(call("refund", "no JSON"), "Done.")
     desk.evaluate(mended, Session(), Decision("allow", arguments={"order": 9}))
     assert desk.ran == ["refund 7 5", "refund 9 10"]
-
-
-def test_nobody_is_asked_about_what_was_not_offered() -> None:
-    """It cannot run whatever the answer; the runtime refuses it."""
-    desk = EvaluationIO()
-    llm = ScriptedAdapter(calls(unknown={}), "Hm.")
-    desk.evaluate(llm, Session(), "allow")
-
-    assert desk.asked == []
-    assert llm.last.results[0].error_type == "option_not_offered"
 
 
 @pytest.mark.parametrize("word", ["yes", True, None, 3])
@@ -227,30 +185,3 @@ async def test_a_person_may_be_awaited() -> None:
     assert len(desk.ran) == 2
     with pytest.raises(sabir.SettingsInvalid, match="approve is asynchronous"):
         evaluate_sync(ScriptedAdapter(chosen()), PROMPT, options=[desk.refund], approve=later)  # type: ignore[arg-type]
-
-
-async def test_a_person_who_thinks_blocks_no_loop() -> None:
-    """A plain function is asked in a thread, as options are run."""
-    loop, free = asyncio.get_running_loop(), threading.Event()
-
-    def thinks(message: sabir.Message) -> str:
-        loop.call_soon_threadsafe(free.set)
-        return "allow" if free.wait(20) else "deny"
-
-    llm = ScriptedAdapter(calls(refund={"order": 7}), "Done.")
-    await evaluate(llm, PROMPT, options=[EvaluationIO().refund], approve=thinks)  # type: ignore[arg-type]
-
-    assert llm.last.results[0].result == "refunded"
-
-
-async def test_whoever_approves_and_runs_out_of_answers_stops_the_evaluation() -> None:
-    """A StopIteration, as `next` raises it, is told: nobody waits for good."""
-    words = iter(["allow"])
-    desk = EvaluationIO()
-    llm = ScriptedAdapter(calls(look_up=[{"order": 7}, {"order": 8}]))
-
-    with pytest.raises(RuntimeError, match="StopIteration"):
-        async with asyncio.timeout(10):
-            await evaluate(llm, PROMPT, options=[desk.look_up], approve=lambda message: next(words))
-
-    assert desk.ran == []

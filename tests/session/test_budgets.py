@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 import sabir
 from sabir_session import Session, get_inner_messages
-from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, Spending, within
+from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, within
 from sabir_session.evaluation.errors import BudgetExhausted
 from sabir_session.evaluation.evaluate import evaluate_sync
-from sabir_session.evaluation.main_loop import MainLoop
 from sabir_session.evaluation.prompts import Prompt
 from sabir_testing.scripted import ScriptedAdapter, always, calls, cut_off, reply
 
@@ -71,21 +70,6 @@ def test_without_a_budget_there_are_so_many_requests_and_no_more() -> None:
         assert evaluate_sync(lasting, PROMPT, options=[look], budget=budget).text == "Done."
 
 
-async def test_each_request_of_a_main_loop_has_as_many() -> None:
-    """They are evaluations of their own."""
-
-    class Counting(MainLoop[str, None]):
-        def create_prompt(self, request: str) -> Prompt[None]:
-            return PROMPT
-
-    llm = endless()
-    loop = Counting(llm, options=[look])
-    for executed in (1, 2):
-        with pytest.raises(BudgetExhausted):
-            await loop.execute("count")
-        assert len(llm.sent) == executed * MOST_REQUESTS
-
-
 @pytest.mark.parametrize("cost", [float("nan"), float("inf"), Decimal("NaN"), -1])
 def test_a_price_that_no_limit_could_stop_is_refused(cost: Any) -> None:
     """A sum that is not a number is never beyond anything; the reply that was paid for is recorded all the same."""
@@ -144,19 +128,6 @@ def test_what_a_provider_does_not_say_is_not_taken_for_nothing(budget: Budget) -
     assert (len(llm.sent), met.value.spent) == (1, None)
     with pytest.raises(BudgetExhausted, match="turns"):
         evaluate_sync(endless(sabir.Usage()), PROMPT, options=[look], budget=Budget(turns=2))
-
-
-def test_time_counts_from_the_beginning() -> None:
-    """Seconds of a clock that a test turns."""
-    now = [100.0]
-    spending = Spending(Budget(seconds=5), clock=lambda: now[0])
-    now[0] = 104.9
-    spending.check()
-    now[0] = 105.0
-    with pytest.raises(BudgetExhausted, match="5 seconds") as met:
-        spending.check()
-
-    assert met.value.spent == 5.0
 
 
 @pytest.mark.parametrize(

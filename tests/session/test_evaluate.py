@@ -1,21 +1,18 @@
 """An evaluation records what happens the moment that it happens, and does nothing else that a loop would not do."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import sabir
 from pydantic import BaseModel
-from sabir import ToolContext
-from sabir_session import InnerMessage, RecordingFailed, Session, Snapshot, get_inner_messages, get_pending_tool_calls
+from sabir_session import InnerMessage, RecordingFailed, Session, get_inner_messages
 from sabir_session.evaluation.evaluate import evaluate, evaluate_sync
 from sabir_session.evaluation.prompts import Prompt
-from sabir_session.evaluation.writing import Heading, RecordWriter
-from sabir_testing.scripted import ScriptedAdapter, call, calls, reply
+from sabir_testing.scripted import ScriptedAdapter, calls, reply
 
-from tests.session.journals import ListJournal, numbers_of, recording, records_of
+from tests.session.journals import ListJournal, numbers_of, records_of
 from tests.session.towns import PARIS, PROMPT, ROME, tide, weather
 
 
@@ -25,8 +22,10 @@ def both_calls() -> ScriptedAdapter:
 
 
 def test_records_are_numbered_as_in_the_diagram() -> None:
-    """WI-10, WI-11, WI-12: system, assistant with two calls, their results, the final response; the prompt's user
-    message has its own place behind the system's (WI-29)."""
+    """WI-10, WI-11, WI-12, WI-13, WI-23: system, assistant with two calls, their results, the final response.
+
+    The prompt's user message has its own place behind the system's (WI-29).
+    """
     session = Session()
     prompt = Prompt[None](system="Be brief.")
     evaluate_sync(both_calls(), prompt, session=session, options=[weather])
@@ -40,20 +39,7 @@ def test_records_are_numbered_as_in_the_diagram() -> None:
     asked = Session()
     evaluate_sync(both_calls(), PROMPT, session=asked, options=[weather])
     assert numbers_of(asked)[:3] == [("system", 0, 0), ("user", 1, 0), ("assistant", 2, 1)]
-
-
-def test_a_record_is_written_by_a_clerk_who_counts() -> None:
-    """WI-23: it gives the record, the sequence rises by one, and turn, namespace and key are stamped on it."""
-    clerk = RecordWriter(Heading("e-1", "trips", "umbrella"))
-    opening = list(clerk.opening([sabir.system("Be brief."), sabir.user("Hi")], "llm"))
-    answered = clerk.reply(ScriptedAdapter(calls(weather=PARIS)).complete_sync("Hi"))
-
-    assert [record.sequence for record in (*opening, answered)] == [0, 1, 2]
-    assert [record.turn for record in (*opening, answered)] == [0, 0, 1]
-    assert {(record.evaluation_id, record.prompt_ns, record.prompt_key) for record in opening} == {
-        ("e-1", "trips", "umbrella")
-    }
-    assert isinstance(answered, InnerMessage)
+    assert {(each.prompt_ns, each.prompt_key) for each in get_inner_messages(asked)} == {("trips", "umbrella")}
 
 
 def test_each_thing_is_recorded_before_anything_is_done_with_it() -> None:
@@ -82,69 +68,6 @@ def test_each_thing_is_recorded_before_anything_is_done_with_it() -> None:
         "system", "user", "request", "assistant ['pending', 'pending']",
         "look Paris", "tool", "look Rome", "tool", "request", "assistant",
     ]  # fmt: skip
-
-
-def test_a_reply_without_text_is_recorded_with_empty_content() -> None:
-    """WI-25: None content is ""; and text with calls is one record that holds all of the reply's messages (D-45)."""
-    session = Session()
-    llm = ScriptedAdapter(calls(weather=PARIS), reply("Let me look.", calls(weather=ROME)), reply())
-    evaluate_sync(llm, PROMPT, session=session, options=[weather])
-    silent, talking, last = (record for record in get_inner_messages(session) if record.role == "assistant")
-
-    assert (silent.content, talking.content, last.content) == ("", "Let me look.", "")
-    assert [message.kind for message in talking.messages] == ["parts", "option_call"]
-    assert (last.messages, last.tool_calls) == ((), ())
-    assert talking.tool_calls[0].arguments == '{"city":"Rome"}'
-    assert (talking.finish_reason, talking.usage is not None) == ("option_calls", True)
-
-
-def test_a_crash_in_one_option_leaves_the_result_of_the_one_before() -> None:
-    """WI-26: with options A and B and a crash in B, the snapshot holds A's result, and B's call is pending; each record
-    is an item of its own (WI-04)."""
-    session = Session()
-
-    def crash() -> str:
-        raise KeyboardInterrupt
-
-    llm = ScriptedAdapter(calls(weather=PARIS, crash={}))
-    with pytest.raises(KeyboardInterrupt):
-        evaluate_sync(llm, PROMPT, session=session, options=[weather, crash])
-    text = session.snapshot().to_json()
-    taken = Snapshot.from_json(text)
-    restored = recording(ListJournal())
-    restored.mutate().rollback(taken)
-
-    assert [len(each["items"]) for each in json.loads(text)["slices"]] == [4]
-    assert numbers_of(restored)[-1] == ("tool", 3, 1)
-    assert get_inner_messages(restored)[-1].content == "rain in Paris"
-    evaluation = get_inner_messages(restored)[0].evaluation_id
-    assert [call.name for call in get_pending_tool_calls(restored, evaluation)] == ["crash"]
-
-
-async def test_each_evaluation_has_an_id_of_its_own() -> None:
-    """WI-09: two calls give two ids, all records of one share theirs, and the response names it."""
-    session = Session()
-    llm = ScriptedAdapter("One.", calls(weather=PARIS), "Two.")
-    first = await evaluate(llm, PROMPT, session=session)
-    second = await evaluate(llm, PROMPT, session=session, options=[weather])
-
-    ids = [record.evaluation_id for record in get_inner_messages(session)]
-    assert ids == [first.evaluation_id] * 3 + [second.evaluation_id] * 5
-    assert first.evaluation_id != second.evaluation_id
-    assert {(record.prompt_ns, record.prompt_key) for record in get_inner_messages(session)} == {("trips", "umbrella")}
-
-
-def test_without_a_session_nothing_is_kept_and_everything_else_is_the_same() -> None:
-    """WI-05: recording is opt-in; the same requests are sent, and the same response comes."""
-    session, recording, alone = Session(), both_calls(), both_calls()
-    with_session = evaluate_sync(recording, PROMPT, session=session, options=[weather])
-    without = evaluate_sync(alone, PROMPT, options=[weather])
-
-    assert [sent.rendering.body for sent in recording.sent] == [sent.rendering.body for sent in alone.sent]
-    assert without.text == with_session.text == "Take one."
-    assert without.usage == with_session.usage
-    assert [message.kind for message in without.messages] == [message.kind for message in with_session.messages]
-    assert len(records_of(session)) == 6
 
 
 async def test_both_drivers_run_the_same_script() -> None:
@@ -180,25 +103,6 @@ async def test_calls_of_one_reply_run_at_once_and_keep_their_order() -> None:
     assert [result.result for result in llm.last.results] == ["slow", "quick"]
 
 
-async def test_a_result_is_recorded_while_its_siblings_still_run() -> None:
-    """WI-26: not batched; the second call's result is in the session before the first has ended."""
-    session = Session()
-
-    async def slow() -> str:
-        while not any(record.content == "quick" for record in session.select_all(InnerMessage)):
-            await asyncio.sleep(0)
-        return "slow"
-
-    await evaluate(
-        ScriptedAdapter(calls(slow={}, weather=PARIS, quick={}), "Done."),
-        PROMPT,
-        session=session,
-        options=[slow, weather, sabir.option(name="quick")(lambda: "quick")],
-    )
-
-    assert [record.content for record in get_inner_messages(session)[3:6]] == ["slow", "rain in Paris", "quick"]
-
-
 async def test_failures_of_options_are_results_and_the_conversation_goes_on() -> None:
     """UP-29: an unknown option, an extra argument, a wrong type and an exception end in error results that the model
     sees; their calls read failed, and the others completed."""
@@ -225,19 +129,6 @@ async def test_failures_of_options_are_results_and_the_conversation_goes_on() ->
     ]  # fmt: skip
     assert [call.status for call in asked.tool_calls] == ["failed", "failed", "failed", "completed", "failed"]
     assert get_inner_messages(session)[-2].content == "no such thing"
-
-
-def test_ids_that_a_provider_uses_again_do_not_confuse_turns() -> None:
-    """UP-13: `call-1` in each turn; each result belongs to its own turn's call."""
-    session = Session()
-    llm = ScriptedAdapter(call("weather", PARIS, id="call-1"), call("weather", ROME, id="call-1"), "Done.")
-    response = evaluate_sync(llm, PROMPT, session=session, options=[weather])
-
-    assert numbers_of(session)[2:] == [
-        ("assistant", 2, 1), ("tool", 3, 1), ("assistant", 4, 2), ("tool", 5, 2), ("assistant", 6, 3),
-    ]  # fmt: skip
-    assert get_pending_tool_calls(session, response.evaluation_id) == ()
-    assert [result.result for result in llm.sent[2].results] == ["rain in Rome"]
 
 
 def test_what_cannot_be_recorded_stops_the_evaluation() -> None:
@@ -302,36 +193,6 @@ def test_a_prompt_may_be_a_text_a_message_or_a_conversation() -> None:
     assert llm.last.messages == tuple(history)
 
 
-def test_a_conversation_that_ends_with_the_models_words_is_no_evaluation_that_ended() -> None:
-    """What a prompt quotes is no response, also when the evaluation is resumed before its first one (WI-47, D-17)."""
-    journal, history = ListJournal(), [sabir.user("Count to three."), sabir.assistant("One, two,")]
-    with pytest.raises(sabir.errors.ServerFailed):
-        evaluate_sync(ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3), history, session=recording(journal))
-    response = evaluate_sync(ScriptedAdapter("three."), history, session=recording(journal), resume=True)
-
-    assert (response.text, response.reply.text) == ("three.", "three.")
-    assert evaluate_sync(ScriptedAdapter("three."), history).text == "three."
-
-
-def test_calls_that_a_conversation_leaves_open_are_answered_first() -> None:
-    """A conversation that was broken off elsewhere goes on as a resumed one does; no option of it ran here before."""
-    seen: list[bool] = []
-
-    def look() -> str:
-        seen.append(ToolContext.current().is_resume)
-        return "seen"
-
-    history = [sabir.user("Hi"), *ScriptedAdapter(calls(look=[{}, {}])).complete_sync("Hi").messages]
-    llm, session = ScriptedAdapter("Done."), Session()
-    evaluate_sync(llm, history, session=session, options=[look])
-
-    assert seen == [False, False]
-    assert numbers_of(session) == [
-        ("system", 0, 0), ("user", 1, 0), ("assistant", 2, 0), ("tool", 3, 0), ("tool", 4, 0), ("assistant", 5, 1),
-    ]  # fmt: skip
-    assert len(llm.last.results) == 2
-
-
 def test_a_paused_reply_is_sent_back_until_the_model_has_ended() -> None:
     """A pause asks for nothing but to go on; it is no end (D-17)."""
     llm = ScriptedAdapter(reply("I am at", finish_reason="paused"), " it.")
@@ -367,14 +228,6 @@ def test_the_output_has_the_prompts_type() -> None:
     ]  # fmt: skip
     with pytest.raises(sabir.OutputInvalid):
         evaluate_sync(llm, Prompt(messages=[sabir.user("?")], output=Forecast))
-
-
-def test_settings_and_strictness_go_with_every_request() -> None:
-    """The call's own settings win over those that the output asks for."""
-    llm = both_calls()
-    evaluate_sync(llm, PROMPT, options=[weather], settings=sabir.Settings(temperature=0.5), strict=True)
-
-    assert [sent.settings.temperature for sent in llm.sent] == [0.5, 0.5]
 
 
 def test_the_response_tells_the_whole_evaluation() -> None:

@@ -17,19 +17,6 @@ from tests.session.journals import ListJournal, numbers_of, recording
 from tests.session.towns import PARIS, PROMPT, ROME, Stopped, Town, interrupted
 
 
-def test_the_latest_evaluation_is_the_one_that_is_resumed() -> None:
-    """WI-37 as an evaluation uses it: of two that were interrupted, the later one goes on."""
-    journal = ListJournal()
-    interrupted(journal, calls(weather=PARIS), stops="Paris")
-    interrupted(journal, calls(weather=ROME), stops="Rome")
-    session = recording(journal)
-    ids = list(dict.fromkeys(record.evaluation_id for record in get_inner_messages(session)))
-    response = Town().run(ScriptedAdapter("Done."), session, resume=True)
-
-    assert response.evaluation_id == ids[-1]
-    assert len(ids) == 2
-
-
 def test_the_one_that_is_named_is_resumed_and_the_latest_is_left_alone() -> None:
     """WI-37 said otherwise: an evaluation that another one came after can be finished too."""
     journal = ListJournal()
@@ -69,17 +56,6 @@ def test_an_evaluation_within_an_option_hides_nothing() -> None:
         evaluate_sync(ScriptedAdapter(), PROMPT, session=session, options=[ask_another], resume=True)
 
 
-def test_what_is_said_next_may_be_said_in_an_earlier_evaluation() -> None:
-    """`follow_up` takes the name too."""
-    session = recording(ListJournal())
-    first = Town().run(ScriptedAdapter("One."), session).evaluation_id
-    Town().run(ScriptedAdapter("Two."), session)
-    follow_up(session, sabir.user("And then?"), evaluation_id=first)
-
-    assert unfinished_evaluations(session) == (first,)
-    assert get_inner_messages(session, first)[-1].content == "And then?"
-
-
 def test_a_name_that_nothing_was_recorded_under_is_nothing_to_resume() -> None:
     """WI-40: one line, with what to give instead; and a name without `resume` would begin anew under another one."""
     session = recording(ListJournal())
@@ -109,18 +85,6 @@ def test_a_chat_goes_on_by_one_record_a_message() -> None:
     assert len(journal.lines) == 9
     with pytest.raises(ConversationNotFound):
         follow_up(Session(), sabir.user("Hi"))
-
-
-def test_what_is_said_next_finds_what_the_journal_holds() -> None:
-    """As `evaluate` does: a session that was just made loads its journal first."""
-    journal = ListJournal()
-    evaluate_sync(ScriptedAdapter("Yes."), PROMPT, session=Session(journal=journal))
-    session = Session(journal=journal)
-    follow_up(session, sabir.user("And tomorrow?"))
-
-    llm = ScriptedAdapter("No.")
-    assert evaluate_sync(llm, PROMPT, session=session, resume=True).text == "No."
-    assert llm.last.user_text == "And tomorrow?"
 
 
 def test_calls_that_the_user_did_not_wait_for_are_abandoned() -> None:

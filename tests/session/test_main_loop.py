@@ -48,16 +48,6 @@ async def test_a_request_becomes_a_response_and_is_recorded() -> None:
     llm.assert_asked("Paris", "Paris", "Rome")
 
 
-async def test_where_a_session_is_kept_is_the_callers_business() -> None:
-    """WI-52: nothing is written but what the session given writes, here to its journal."""
-    journal = ListJournal()
-    loop = Trips(ScriptedAdapter("[1]"))
-    await loop.execute("Paris", session=Session(journal=journal))
-
-    assert loop.sessions == []
-    assert len(journal.lines) == 3
-
-
 async def test_a_session_given_by_the_caller_is_resumed() -> None:
     """WI-53, D-18: the loop makes no session of its own then; without anything to resume it says so."""
     journal = ListJournal()

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
-from sabir_session import PostgresStore, RecordingFailed, StoreError, StoreTooNew
+from sabir_session import PostgresStore, RecordingFailed, StoreError
 
 LOADED = "import sys, sabir_session; print(*sorted({'psycopg', 'sqlalchemy'} & set(sys.modules)))"
 
@@ -89,15 +89,6 @@ def test_a_store_shows_its_database_and_neither_user_nor_password(database: str)
 
 def server(url: str) -> str:
     return url.rpartition("/")[0].rpartition("@")[2]
-
-
-def test_a_newer_layout_is_refused_by_its_number(database: str) -> None:
-    """WI-33: the same law as for files."""
-    PostgresStore(database).close()
-    execute(database, "UPDATE sabir_session_schema SET version = 7")
-
-    with pytest.raises(StoreTooNew, match="has layout 7, newer than 1"):
-        PostgresStore(database)
 
 
 def test_stores_that_open_an_empty_database_at_once_all_find_it_made(database: str) -> None:

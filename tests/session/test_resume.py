@@ -2,7 +2,6 @@
 
 import asyncio
 from contextlib import suppress
-from typing import Any
 
 import pytest
 import sabir
@@ -10,15 +9,12 @@ from sabir import ToolContext
 from sabir_session import (
     InnerMessage,
     Session,
-    Snapshot,
     ToolCallRecord,
     enable_inner_message_recording,
     get_inner_messages,
-    get_pending_tool_calls,
 )
 from sabir_session.evaluation.errors import ConversationNotFound, PromptMismatch
 from sabir_session.evaluation.evaluate import evaluate, evaluate_sync
-from sabir_session.evaluation.evaluations import restore
 from sabir_session.evaluation.prompts import Prompt
 from sabir_testing.scripted import ScriptedAdapter, call, calls, reply
 
@@ -28,7 +24,7 @@ from tests.session.towns import PARIS, PROMPT, ROME, Stopped, Town, interrupted
 
 
 def test_resume_is_asked_for() -> None:
-    """WI-39: without it, the same session begins another evaluation and leaves the interrupted one alone."""
+    """WI-09, WI-39: without it, the same session begins another evaluation and leaves the interrupted one alone."""
     journal = ListJournal()
     interrupted(journal, calls(weather=[PARIS, ROME]))
     session = recording(journal)
@@ -84,22 +80,6 @@ def test_a_prompt_without_a_name_resumes_what_it_asked_itself() -> None:
     assert (llm.sent, records_of(session)) == ((), before)
 
 
-def test_an_opening_that_was_cut_off_is_compared_as_far_as_it_came() -> None:
-    """What was not written yet is taken from the prompt; what was must be the same."""
-    journal = ListJournal()
-    with suppress(sabir.errors.ServerFailed):
-        evaluate_sync(
-            ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3), "Name a river.", session=recording(journal)
-        )
-    del journal.lines[-1]
-    with pytest.raises(PromptMismatch):
-        evaluate_sync(ScriptedAdapter(), [sabir.system("Be brief.")], session=recording(journal), resume=True)
-
-    llm = ScriptedAdapter("The Po.")
-    assert evaluate_sync(llm, "Name a river.", session=recording(journal), resume=True).text == "The Po."
-    assert llm.last.user_text == "Name a river."
-
-
 def test_a_named_prompt_goes_on_as_it_was_recorded_and_a_changed_text_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -118,15 +98,6 @@ def test_a_named_prompt_goes_on_as_it_was_recorded_and_a_changed_text_is_logged(
     assert [each.getMessage().partition(" ")[2].partition(" ")[2] for each in caplog.records] == [
         "answers a prompt of another text than 'trips:river' has now; what was recorded goes on"
     ]
-
-
-def test_a_history_that_ends_with_a_call_of_another_option_is_begun() -> None:
-    """It is no resume: nothing waits for an option that was there before, and the model reads that there is none."""
-    llm = ScriptedAdapter(calls(weather=[PARIS]), "Take one.")
-    asked = [sabir.user("Umbrella?"), *llm.complete_sync("Umbrella?").messages]
-
-    assert evaluate_sync(llm, asked).text == "Take one."
-    assert [result.error_type for result in llm.last.results] == ["option_not_offered"]
 
 
 def test_a_resume_without_the_option_of_a_pending_call_is_refused() -> None:
@@ -160,37 +131,6 @@ def test_pending_calls_run_first_and_completed_ones_never_again() -> None:
     assert response.text == "Take one."
 
 
-def test_a_resumed_evaluation_continues_its_numbers() -> None:
-    """WI-42: the same evaluation id, sequences from the highest + 1, turns from the highest; the system message is not
-    recorded again; and the records are those of a run that nothing interrupted (WI-01)."""
-    answers = calls(weather=[PARIS, ROME]), "Take one."
-    journal, whole = ListJournal(), Session()
-    interrupted(journal, answers[0])
-    Town().run(ScriptedAdapter(*answers), whole)
-    session = recording(journal)
-    begun = get_inner_messages(session)[0].evaluation_id
-    response = Town().run(ScriptedAdapter(answers[1]), session, resume=True)
-
-    assert response.evaluation_id == begun
-    assert numbers_of(session) == numbers_of(whole)
-    assert [record.role for record in get_inner_messages(session)].count("system") == 1
-    assert [record.content for record in get_inner_messages(session)] == [
-        record.content for record in get_inner_messages(whole)
-    ]
-
-
-def test_after_the_results_the_provider_is_asked_and_no_option_runs() -> None:
-    """WI-45: the process ended between the last result and the next response."""
-    journal = ListJournal()
-    with pytest.raises(sabir.errors.ServerFailed):
-        Town().run(ScriptedAdapter(calls(weather=PARIS), *[sabir.errors.ServerFailed("down")] * 3), recording(journal))
-    town, llm = Town(), ScriptedAdapter("Take one.")
-    town.run(llm, recording(journal), resume=True)
-
-    assert town.ran == []
-    assert [result.result for result in llm.last.results] == ["rain in Paris"]
-
-
 def test_an_evaluation_that_ended_answers_from_its_records() -> None:
     """WI-46, D-17: no provider call, no run, nothing new recorded; the same response."""
     journal, usage = ListJournal(), sabir.Usage(input_tokens=1, output_tokens=2)
@@ -206,17 +146,6 @@ def test_an_evaluation_that_ended_answers_from_its_records() -> None:
     assert response.reply.origin == ended.reply.origin
 
 
-def test_before_the_first_response_the_recorded_messages_are_asked_again() -> None:
-    """WI-47: the opening was recorded, and the provider never answered."""
-    journal = ListJournal()
-    with pytest.raises(sabir.errors.ServerFailed):
-        Town().run(ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3), recording(journal))
-    llm = ScriptedAdapter("Take one.")
-    Town().run(llm, recording(journal), resume=True)
-
-    assert [message.text for message in llm.last.messages] == ["Be brief.", "Umbrella today?"]
-
-
 def test_an_opening_that_was_half_recorded_is_completed_from_the_prompt() -> None:
     """The process ended between the system's record and the user's: the question is not lost, and not asked without."""
     journal = ListJournal()
@@ -227,52 +156,6 @@ def test_an_opening_that_was_half_recorded_is_completed_from_the_prompt() -> Non
 
     assert [message.text for message in llm.last.messages] == ["Be brief.", "Umbrella today?"]
     assert numbers_of(session) == [("system", 0, 0), ("user", 1, 0), ("assistant", 2, 1)]
-
-
-def test_an_option_that_keeps_its_receipts_by_call_id_acts_once() -> None:
-    """WI-49: interrupted after it had acted and before its result was recorded, it gives what it kept on resume."""
-    journal, kept, acts = ListJournal(), dict[str, str](), list[str]()
-    dies = [True]
-
-    def pay(amount: int) -> str:
-        run = ToolContext.current()
-        if run.call_id in kept:
-            return kept[run.call_id]
-        acts.append(run.idempotency_key)
-        kept[run.call_id] = f"paid {amount}"
-        if dies:
-            raise Stopped
-        return kept[run.call_id]
-
-    with pytest.raises(Stopped):
-        evaluate_sync(
-            ScriptedAdapter(call("pay", {"amount": 3}, id="p-1")), PROMPT, session=recording(journal), options=[pay]
-        )
-    dies.clear()
-    llm = ScriptedAdapter("Paid.")
-    evaluate_sync(llm, PROMPT, session=recording(journal), options=[pay], resume=True)
-
-    assert len(acts) == 1
-    assert [result.result for result in llm.last.results] == ["paid 3"]
-
-
-def test_a_call_keeps_its_idempotency_key_over_processes() -> None:
-    """The key names the call of the evaluation, not the run."""
-    journal, keys = ListJournal(), list[str]()
-    dies = [True]
-
-    def pay() -> None:
-        keys.append(ToolContext.current().idempotency_key)
-        if dies:
-            raise Stopped
-
-    with pytest.raises(Stopped):
-        evaluate_sync(ScriptedAdapter(calls(pay={})), PROMPT, session=recording(journal), options=[pay])
-    dies.clear()
-    evaluate_sync(ScriptedAdapter("Paid."), PROMPT, session=recording(journal), options=[pay], resume=True)
-
-    assert len(set(keys)) == 1
-    assert len(keys) == 2
 
 
 def test_calls_of_forks_have_keys_of_their_own() -> None:
@@ -297,52 +180,6 @@ def test_calls_of_forks_have_keys_of_their_own() -> None:
     shared, again, five, again_too, seven = keys
     assert shared == again == again_too
     assert len({shared, five, seven}) == 3
-
-
-def test_a_resumed_run_that_is_interrupted_again_is_resumed_again() -> None:
-    """WI-50: each time one call further, until nothing is left to do."""
-    journal, ran = ListJournal(), list[tuple[str, bool]]()
-    cities = ["Paris", "Rome", "Oslo"]
-    interrupted(journal, calls(weather=[{"city": city} for city in cities]), stops="Paris")
-    for stops in ("Rome", "Oslo"):
-        town = Town(stops=stops)
-        with pytest.raises(Stopped):
-            town.run(ScriptedAdapter(), recording(journal), resume=True)
-        ran += town.ran
-    last, session = Town(), recording(journal)
-    last.run(ScriptedAdapter("Done."), session, resume=True)
-
-    assert [*ran, *last.ran] == [("call-1", True), ("call-2", True), ("call-3", True)]
-    assert numbers_of(session)[3:] == [("tool", 3, 1), ("tool", 4, 1), ("tool", 5, 1), ("assistant", 6, 2)]
-
-
-def test_what_a_resume_repaired_is_recorded_and_a_second_load_is_valid() -> None:
-    """UP-16: the results of the resumed calls stay, whatever becomes of the request that follows."""
-    journal = ListJournal()
-    interrupted(journal, calls(weather=[PARIS, ROME]))
-    with pytest.raises(sabir.errors.ServerFailed):
-        Town().run(ScriptedAdapter(*[sabir.errors.ServerFailed("down")] * 3), recording(journal), resume=True)
-    session, town = recording(journal), Town()
-    evaluation = get_inner_messages(session)[0].evaluation_id
-
-    assert get_pending_tool_calls(session, evaluation) == ()
-    town.run(ScriptedAdapter("Done."), session, resume=True)
-    assert town.ran == []
-
-
-def test_the_state_lives_in_the_session_alone() -> None:
-    """WI-01, WI-02: adapter and loop are thrown away; a snapshot's text and another provider are enough to go on."""
-    journal = ListJournal()
-    interrupted(journal, calls(weather=[PARIS, ROME]))
-    text = recording(journal).snapshot().to_json()
-    session = Session()
-    enable_inner_message_recording(session)
-    session.mutate().rollback(Snapshot.from_json(text))
-    llm = ScriptedAdapter("Take one.", model="anthropic:claude-sonnet-5")
-    Town().run(llm, session, resume=True)
-
-    check_pairing("anthropic.messages", llm.last.rendering.body_bytes)
-    assert [result.result for result in llm.last.results] == ["rain in Paris", "rain in Rome"]
 
 
 @pytest.mark.parametrize("dialect", ["openai.chat:gpt-5", "openai.responses:gpt-5", "anthropic:claude-sonnet-5",
@@ -373,26 +210,6 @@ def test_no_orphan_is_sent_however_records_were_made(dialect: str) -> None:
     assert town.ran == [("c1", True)]
     assert [result.result for result in llm.last.results] == ["rain in Paris", "rain in Rome"]
     assert numbers_of(session)[6:] == [("tool", 6, 3), ("tool", 7, 3), ("assistant", 8, 4)]
-
-
-def test_a_record_made_by_hand_is_read_by_its_text() -> None:
-    """D-18: a record without messages becomes the ones that its fields say, option calls included."""
-    session = Session()
-    enable_inner_message_recording(session)
-    fields: list[dict[str, Any]] = [
-        {"role": "system", "content": "Be brief."},
-        {"role": "assistant", "content": "Hm", "turn": 1,
-         "tool_calls": (ToolCallRecord(call_id="c", name="f", arguments="no JSON"),)},
-    ]  # fmt: skip
-    for sequence, each in enumerate(fields):
-        session.mutate(InnerMessage).append(InnerMessage(evaluation_id="e", sequence=sequence, **each))
-    conversation = restore(session, Prompt[None](), "llm")
-
-    assert [message.kind for message in conversation.messages] == ["parts", "parts", "option_call"]
-    assert [message.policy for message in conversation.messages] == ["system", "llm", "llm"]
-    (pending,) = conversation.open
-    assert pending.message.call is not None
-    assert (pending.message.call.invalid_arguments, pending.message.call.raw_arguments) == (True, "no JSON")
 
 
 async def test_results_that_came_out_of_order_are_matched_by_their_places() -> None:

@@ -146,16 +146,6 @@ def test_what_ended_a_transaction_is_what_is_told(tmp_path: Path, monkeypatch: p
     assert execute(tmp_path / "a.db", "SELECT version FROM sabir_session_schema") == [(-1,)]
 
 
-def test_a_store_lives_beside_other_tables(tmp_path: Path) -> None:
-    """One file may serve an application and its conversations."""
-    execute(tmp_path / "a.db", "CREATE TABLE users (name TEXT)", "INSERT INTO users VALUES ('Ada')")
-
-    with SQLiteStore(tmp_path / "a.db") as store:
-        store.journal("a").append("k", "x")
-
-    assert execute(tmp_path / "a.db", "SELECT name FROM users") == [("Ada",)]
-
-
 def test_what_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
     """UP-30: at opening, not at the first record."""
     (tmp_path / "notes.txt").write_text("These are my notes, and they are longer than a header. " * 20, "utf-8")

@@ -155,7 +155,7 @@ CASES = [
 def test_a_process_killed_anywhere_is_carried_on_from_sqlite(
     dialect: str, is_awaited: bool, server: Service, tmp_path: Path
 ) -> None:
-    """WI-01, WI-03, WI-26, WI-42 … WI-48, UP-14, UP-16: at every point of a two-option, three-turn run."""
+    """WI-01, WI-03, WI-26, WI-42, WI-45 … WI-48, UP-14, UP-16: at every point of a two-option, three-turn run."""
 
     def make(name: str) -> Case:
         return Case(name, dialect, str(tmp_path / f"{name}.db"), tmp_path, server, is_awaited)

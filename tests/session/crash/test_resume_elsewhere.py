@@ -10,7 +10,7 @@ import sabir
 from sabir.authoring.inprocess import Served
 from sabir.calling.adapter import ModelAdapter
 from sabir.contract.provider import WireRequest
-from sabir_session.evaluation.evaluate import evaluate, evaluate_sync
+from sabir_session.evaluation.evaluate import evaluate_sync
 from sabir_session.evaluation.prompts import Prompt
 
 from tests.laws.oracle import check_request
@@ -106,22 +106,3 @@ def test_an_evaluation_that_ended_elsewhere_asks_nobody() -> None:
         for second in DIALECTS:
             resumed, bodies = recorded(second, journal.lines, resume=True)
             assert (bodies, len(resumed.lines)) == ([], len(journal.lines))
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-async def test_awaited_and_waiting_make_the_same_requests_on_every_wire(dialect: str) -> None:
-    """D-38: byte for byte, ids that core makes up aside."""
-    waiting: list[bytes] = []
-    awaited: list[bytes] = []
-    evaluate_sync(strict(dialect, waiting), PROMPT, options=[look_up, book])
-    await evaluate(strict(dialect, awaited), PROMPT, options=[look_up, book])
-
-    assert len(waiting) == len(awaited) == 3
-    assert [kinds(dialect, body) for body in waiting] == [kinds(dialect, body) for body in awaited]
-    if dialect != "google.generate_content":
-        assert waiting == awaited
-
-
-def kinds(dialect: str, body: bytes) -> list[str]:
-    """The kinds of a request's messages, in order."""
-    return [message.kind for message in sabir.dialect(dialect).decode_history(body).messages]

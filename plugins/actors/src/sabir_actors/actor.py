@@ -20,6 +20,7 @@ from sabir import Adapter, Option, Settings
 from sabir import adapter as make_adapter
 from sabir.authoring import OptionLike, as_options, one_line
 from sabir_session import Store
+from sabir_session.state.codec import now
 
 from sabir_actors import data as typed
 from sabir_actors.adapters import Adapters
@@ -27,7 +28,7 @@ from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.observers import Observers, log, logger, spanned
 from sabir_actors.phases import AEIOUY_CHAIN, Chain
 from sabir_actors.policies import RestartPolicy
-from sabir_actors.protocol import AEIOUY, AnyMessage, Message, Response, data_of, now, validate_message
+from sabir_actors.protocol import AEIOUY, AnyMessage, Message, Response, data_of, validate_message
 from sabir_actors.queues import ThreadQueue
 
 THREADS, SUPERVISOR = "threads", "supervisor"

@@ -4,20 +4,12 @@ Fields that a type does not name are kept: a newer sender may say more. Times ar
 `uptime` are seconds. A model is a copy of a message's data: whatever is done to it, the message stays as it is.
 """
 
-from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from sabir_session.state.codec import UTCDatetime
 
-
-def _in_utc(time: datetime) -> datetime:
-    try:
-        return time.astimezone(UTC)
-    except OverflowError:
-        raise ValueError(f"{time.isoformat()} is outside the years 1 … 9999 in UTC") from None
-
-
-Time = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+Time: TypeAlias = UTCDatetime
 """A time with its zone, held in UTC; ISO 8601 on the wire."""
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 """An id or a name: 1 … 200 characters."""

@@ -11,21 +11,15 @@ nested value of a message can be changed: an answer that an actor keeps is the s
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, TypeAlias
 from uuid import uuid4
 
 from pydantic import BaseModel, Field, PlainSerializer, PlainValidator, ValidationError, WithJsonSchema, model_validator
 from sabir.authoring import Frozen, FrozenDict, Text, describe, encode_json, object_view, one_line
+from sabir_session.state.codec import now
 
 from sabir_actors import data as typed
 from sabir_actors.errors import ActorError, ErrorCode
-
-
-def now() -> datetime:
-    """The time of now, aware, in UTC."""
-    return datetime.now(UTC)
-
 
 LARGEST = 4 * 2**20
 """Characters that the text of a message may have, or bytes where it is given as bytes."""

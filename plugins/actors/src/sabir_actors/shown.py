@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import sabir
 from sabir.authoring import one_line, printable
+from sabir_session.state.codec import now
 
-from sabir_actors.protocol import now
 from sabir_actors.state import ThreadView
 
 if TYPE_CHECKING:

@@ -24,13 +24,13 @@ from sabir_session import (
     StoreError,
     append_item,
 )
-from sabir_session.state.codec import Codec, kind_of
+from sabir_session.state.codec import Codec, kind_of, now
 
 from sabir_actors.actor import Actor
 from sabir_actors.agents import AgentManagerActor
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.observers import logger
-from sabir_actors.protocol import Message, Response, deserialize_message, now
+from sabir_actors.protocol import Message, Response, deserialize_message
 from sabir_actors.state import ThreadEvent, ThreadView, What
 
 JOURNAL = "thread:"

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from sabir_session import PositionTaken, RecordingFailed, Store
+from sabir_session.state.codec import now
 
 from sabir_actors import data as typed
 from sabir_actors.actor import Actor, ActorHost, Handled
@@ -19,7 +20,7 @@ from sabir_actors.agents import Agent, AgentManagerActor, changed, config_of
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.observers import logger
 from sabir_actors.phases import AEIOUY_CHAIN
-from sabir_actors.protocol import Message, Response, data_of, now
+from sabir_actors.protocol import Message, Response, data_of
 from sabir_actors.running import ThreadRuns
 from sabir_actors.state import MOVES, ThreadView, What, request_of, status_of, thread_id_of
 from sabir_actors.thread import KnownThreads, Thread, done

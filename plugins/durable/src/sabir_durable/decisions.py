@@ -7,7 +7,7 @@ Those that wait are listed as such by `sabir runs list --state waiting`, and `sh
 """
 
 from sabir import Message
-from sabir_runtime.human import Question
+from sabir_runtime import Question
 
 from sabir_durable.errors import DurableFault
 from sabir_durable.execution import place

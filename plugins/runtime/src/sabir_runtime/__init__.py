@@ -4,15 +4,12 @@ ctx = Assistant(InMemoryRunner())
 messages = await ctx.llm(observations=history, options=["search"])
 """
 
-from sabir_runtime.contexts import BaseContext, BaseRunner, BoundCall, BoundPolicy, Runner
+from sabir_runtime.contexts import BaseContext, BaseRunner, BoundCall, BoundPolicy, InMemoryRunner, Runner
 from sabir_runtime.errors import LoopLimit, PolicyInvalid, ReplayMismatch, RuntimeFault, UnknownOption
 from sabir_runtime.failures import PolicyFailed
-from sabir_runtime.human import Question, human_policy
-from sabir_runtime.llm import LLMPolicy, llm_policy
-from sabir_runtime.loops import loop_policy
 from sabir_runtime.paths import branch
 from sabir_runtime.policies import Batch, Policy
-from sabir_runtime.runners import InMemoryRunner
+from sabir_runtime.ready import LLMPolicy, Question, human_policy, llm_policy, loop_policy
 
 __all__ = [
     "BaseContext",

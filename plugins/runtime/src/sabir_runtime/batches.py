@@ -7,6 +7,7 @@ Calls that have their result already are left alone; one failure loses none of t
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from typing import TypeAlias
 
 from sabir import Message, unanswered
@@ -50,7 +51,5 @@ def lanes_of(calls: Sequence[Message]) -> list[str]:
 
 
 async def _in_lane(lane: str, call: Message, answer_one: Answer) -> Message:
-    if not paths.is_entered():
-        return await answer_one(call)
-    with paths.branch(lane):
+    with paths.branch(lane) if paths.is_entered() else nullcontext():
         return await answer_one(call)

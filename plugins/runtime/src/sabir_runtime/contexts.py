@@ -22,6 +22,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache, partial
+from importlib import import_module
 from typing import Any
 
 from sabir import RUNTIME, Message, Option, OptionFailed, ToolContext, answer
@@ -29,7 +30,7 @@ from sabir.authoring import RESERVED, AsyncClosing, as_messages, deeper, values_
 from sabir.errors import CallsTooDeep
 
 from sabir_runtime.batches import answer_batch
-from sabir_runtime.errors import PolicyInvalid, UnknownOption
+from sabir_runtime.errors import PolicyInvalid, RuntimeFault, UnknownOption
 from sabir_runtime.failures import PolicyFailed, is_cancelled
 from sabir_runtime.policies import AnyPolicy, Batch, Named, check_batch
 from sabir_runtime.signatures import PolicySignature, read_policy
@@ -72,6 +73,39 @@ class _Wrapping(Runner):
     async def perform(self, call: "BoundCall") -> Batch:
         """The batch that the function gave, its option calls answered."""
         return await answer_batch(await call.decide(self._function), call.answer)
+
+
+class InMemoryRunner(Runner):
+    """Performs calls in this process, and keeps nothing.
+
+    `trace=True` opens a span for each call, by sabir-otel; RuntimeFault where that is not installed.
+    """
+
+    def __init__(self, trace: bool = False) -> None:
+        self.trace = trace
+        self._span: Callable[..., Any] | None = _policy_span() if trace else None
+
+    async def perform(self, call: "BoundCall") -> Batch:
+        """The batch of a call's policy, its option calls answered."""
+        if self._span is None:
+            batch = await call.decide()
+            for message in batch:
+                if message.kind == "option_call":
+                    return await answer_batch(batch, call.answer)
+            return batch
+        asked = call.observations[-1].call if call.is_option else None
+        with self._span(call.bound.signature.function_name, invocation_id=asked.invocation_id if asked else ""):
+            return await answer_batch(await call.decide(), call.answer)
+
+
+def _policy_span() -> Callable[..., Any]:
+    try:
+        spans = import_module("sabir_otel.policies")
+    except ModuleNotFoundError:
+        remedy = "install sabir-otel, or sabir-runtime[trace]"
+        raise RuntimeFault(f"InMemoryRunner(trace=True) needs the package sabir-otel; {remedy}") from None
+    span: Callable[..., Any] = spans.policy_span
+    return span
 
 
 class BaseContext(AsyncClosing):

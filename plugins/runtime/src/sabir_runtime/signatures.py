@@ -12,7 +12,7 @@ refused by `encode`; a policy that takes `**others` takes plain JSON there.
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, get_origin, get_type_hints
 from weakref import WeakKeyDictionary
@@ -63,10 +63,6 @@ class PolicySignature:
     """What it takes besides, which is no argument: a ToolContext."""
     reserved: frozenset[str] = frozenset()
     """Names of what every policy is given, and of what is provided: no argument has one."""
-
-    def described(self, description: str) -> "PolicySignature":
-        """The same signature with another description."""
-        return replace(self, description=description)
 
     def as_option(self, name: str, function: Callable[..., Any]) -> Option:
         """The option of that name that runs a function with this policy's arguments."""
@@ -128,10 +124,9 @@ class PolicySignature:
 
     def _encode(self, name: str, value: Any) -> str:
         policy = f"of policy {self.function_name!r}"
-        argument = f"argument {name!r} {policy}"
         adapter = self._adapters.get(name)
         try:
-            text = encode_json(value) if adapter is None else _written(adapter, value)
+            text = _written(adapter, value)
             secret = secret_in(value)
             plain = parse_json(text)
             encode_json(plain)
@@ -139,21 +134,20 @@ class PolicySignature:
         except (PydanticSerializationError, ValueError, RecursionError) as error:
             reason = describe(error) if isinstance(error, ValidationError) else str(error)
             remedy = "annotate the parameter with a type that pydantic knows, or pass plain JSON"
-            raise PolicyInvalid(f"{argument} is no JSON: {one_line(reason, 200)}; {remedy}") from None
+            raise PolicyInvalid(f"argument {name!r} {policy} is no JSON: {one_line(reason, 200)}; {remedy}") from None
         if secret is not None:
             remedy = "pass a name under which the policy finds it where it runs"
             raise PolicyInvalid(
                 f"argument {name!r}{secret} {policy} is a secret, which is neither written down nor sent; {remedy}"
             )
-        changed = difference(value, again)
-        if changed:
+        if changed := difference(value, again):
             remedy = "annotate the parameter with the value's own type, or pass plain JSON"
-            raise PolicyInvalid(f"{argument} is no JSON as it is: {one_line(changed, 200)}; {remedy}")
+            raise PolicyInvalid(f"argument {name!r} {policy} is no JSON as it is: {one_line(changed, 200)}; {remedy}")
         return text
 
 
-def _written(adapter: TypeAdapter[Any], value: Any) -> str:
-    return adapter.dump_json(value, by_alias=True, warnings="error").decode()
+def _written(adapter: TypeAdapter[Any] | None, value: Any) -> str:
+    return adapter.dump_json(value, by_alias=True, warnings="error").decode() if adapter else encode_json(value)
 
 
 def _read_again(adapter: TypeAdapter[Any] | None, value: Any) -> Any:
@@ -173,10 +167,9 @@ def read_policy(policy: Callable[..., Any]) -> PolicySignature:
     is_plain = kind is policy or inspect.isfunction(getattr(kind, "__call__", None))  # noqa: B004
     if not is_plain or hasattr(policy, "__signature__"):  # a method, a partial, or one that says itself what it takes
         return _read(policy)
-    known = _KNOWN.get(kind)
-    if known is None:
-        known = _KNOWN[kind] = _read(policy)
-    return known
+    if kind not in _KNOWN:
+        _KNOWN[kind] = _read(policy)
+    return _KNOWN[kind]
 
 
 _KNOWN: WeakKeyDictionary[Callable[..., Any], PolicySignature] = WeakKeyDictionary()
@@ -189,18 +182,17 @@ def _read(policy: Callable[..., Any]) -> PolicySignature:
     try:
         given = list(inspect.signature(policy).parameters.values())
     except (TypeError, ValueError):
-        raise PolicyInvalid(f"{_shown(policy)} is no policy: it cannot be called") from None
+        raise PolicyInvalid(f"{one_line(repr(policy), 80)} is no policy: it cannot be called") from None
     positional = [each for each in given if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     if len(positional) < ALWAYS_GIVEN:
-        raise PolicyInvalid(
-            f"policy {name!r} takes {_names(given)}; a policy is async def {name}(ctx, observations, options=None, …)"
-        )
+        taken = ", ".join(each.name for each in given)
+        remedy = f"a policy is async def {name}(ctx, observations, options=None, …)"
+        raise PolicyInvalid(f"policy {name!r} takes ({taken}); {remedy}")
     if not _is_awaited(policy):
         remedy = f"write async def {name}, or annotate what it returns: -> Awaitable[list[Message]]"
         raise PolicyInvalid(f"policy {name!r} is a plain function, whose batch cannot be awaited; {remedy}")
     own = [each for each in given if each not in positional[:ALWAYS_GIVEN]]
-    described = _describe(policy, name, [each for each in own if each.kind is not each.VAR_KEYWORD], own)
-    return replace(described, reserved=described.reserved.union(each.name for each in positional[:ALWAYS_GIVEN]))
+    return _describe(policy, name, own, _CALLED_WITH.union(each.name for each in positional[:ALWAYS_GIVEN]))
 
 
 def _is_awaited(policy: Callable[..., Any]) -> bool:
@@ -236,10 +228,11 @@ def _function_of(policy: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _describe(
-    policy: Callable[..., Any], name: str, named: list[inspect.Parameter], own: list[inspect.Parameter]
+    policy: Callable[..., Any], name: str, own: list[inspect.Parameter], reserved: frozenset[str]
 ) -> PolicySignature:
     async def described() -> None: ...
 
+    named = [each for each in own if each.kind is not each.VAR_KEYWORD]
     described.__doc__ = inspect.getdoc(_function_of(policy))
     try:
         resolved = _hints(policy, {each.name for each in named})
@@ -263,13 +256,5 @@ def _describe(
         frozenset(each.name for each in named if each.default is each.empty) - provided,
         is_open,
         signature.provided,
-        _CALLED_WITH | provided,
+        reserved | provided,
     )
-
-
-def _names(parameters: list[inspect.Parameter]) -> str:
-    return f"({', '.join(each.name for each in parameters)})"
-
-
-def _shown(value: object) -> str:
-    return one_line(repr(value), 80)

@@ -50,9 +50,8 @@ from sabir_session.records.queries import (
 )
 from sabir_session.records.reducer import inner_message_append
 from sabir_session.state.bus import EventBus, InProcessEventBus, Subscription
-from sabir_session.state.folds import Reducer, ReducerContext
+from sabir_session.state.folds import Reducer, ReducerContext, append_item, replace_latest
 from sabir_session.state.journals import Journal
-from sabir_session.state.reducers import append_item, replace_latest
 from sabir_session.state.session import Session
 from sabir_session.state.snapshots import SliceSnapshot, Snapshot
 from sabir_session.stores.postgres import PostgresStore

@@ -154,34 +154,28 @@ class BudgetedAdapter:
 
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering as it is."""
-        self._spending.check()
-        return self._counted(await self._adapter.send(rendering))
+        return self._counted(await self._checked.send(rendering))
 
     def send_sync(self, rendering: Rendering) -> Reply:
         """As `send`, waiting."""
-        self._spending.check()
-        return self._counted(self._adapter.send_sync(rendering))
+        return self._counted(self._checked.send_sync(rendering))
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Render and send."""
-        self._spending.check()
-        return self._counted(await self._adapter.complete(messages, **how))
+        return self._counted(await self._checked.complete(messages, **how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """As `complete`, waiting."""
-        self._spending.check()
-        return self._counted(self._adapter.complete_sync(messages, **how))
+        return self._counted(self._checked.complete_sync(messages, **how))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Render and send; the reply as it comes. One that is left before its end is counted as far as it came."""
-        self._spending.check()
-        relay = _Counted(self._adapter.stream(messages, **how), self._spending)
+        relay = _Counted(self._checked.stream(messages, **how), self._spending)
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """As `stream`, waiting."""
-        self._spending.check()
-        relay = _Counted(self._adapter.stream_sync(messages, **how), self._spending)
+        relay = _Counted(self._checked.stream_sync(messages, **how), self._spending)
         return SyncReplyStream(relay, relay.start)
 
     async def aclose(self) -> None:
@@ -191,6 +185,12 @@ class BudgetedAdapter:
     def close(self) -> None:
         """Close the adapter."""
         self._adapter.close()
+
+    @property
+    def _checked(self) -> Adapter:
+        """The adapter, while the budget is not exhausted."""
+        self._spending.check()
+        return self._adapter
 
     def _counted(self, reply: Reply) -> Reply:
         self._spending.add(reply)

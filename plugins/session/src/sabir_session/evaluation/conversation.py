@@ -1,21 +1,173 @@
-"""How far an evaluation is: what was said, which calls have no result yet, and whether it is over.
+"""How far an evaluation is: its messages as a session's records, records as messages again, and what is open.
 
     records of a session ──restore──┐
                                     ├──▶ Conversation ── take(reply), settle(call, result) ──▶ records
     opening of a prompt ────begin───┘
 
-Both begin with records, so that there is one way to go on: that of an evaluation which was interrupted.
+    instructions · what others said · one reply, its calls included · one result
+         system  ·       user       ·          assistant            ·    tool
+
+Both begin with records, so that there is one way to go on: that of an evaluation which was interrupted. A record's
+`messages` are the truth; its text and its calls are for reading, and stand in where a record has none.
 """
 
-from collections.abc import Collection, Sequence
-from itertools import count
-from typing import NamedTuple, cast
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count, groupby
+from typing import Any, NamedTuple, cast
 
-from sabir import Message, Reply
-from sabir.authoring import OptionCall
+from sabir import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload, Reply, Target, TextPart, Usage
+from sabir.authoring import DecodeScope, OptionCall, decode_call
 
-from sabir_session.evaluation.writing import Heading, RecordWriter, messages_of, reply_of
-from sabir_session.records.inner_messages import InnerMessage
+from sabir_session.records.inner_messages import InnerMessage, ToolCallRecord
+
+SYSTEM = "system"
+USER = "user"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What all records of one evaluation say alike."""
+
+    evaluation_id: str
+    prompt_ns: str
+    prompt_key: str
+
+
+class RecordWriter:
+    """Writes the records of one evaluation: sequences rise by one, turns with each reply.
+
+    A reply's results have their places by the order of its calls, whichever comes first; what follows them begins
+    behind the last.
+    """
+
+    def __init__(self, heading: Heading, sequence: int = 0, turn: int = 0) -> None:
+        self._heading = heading
+        self._sequence = sequence
+        self.turn = turn
+
+    def opening(self, messages: Iterable[Message], speaks_as: str) -> Iterator[InnerMessage]:
+        """The records of what a prompt says: the instructions first, were they empty."""
+        groups = list(_grouped(messages, speaks_as))
+        if not groups or groups[0][0] != SYSTEM:
+            groups.insert(0, (SYSTEM, []))
+        for role, group in groups:
+            yield self._write(role, group, tool_calls=_calls_of(group)) if role != "tool" else self.result(group[0])
+
+    def following(self, messages: Iterable[Message]) -> Iterator[InnerMessage]:
+        """The records of what others say later, one a message."""
+        return (self._write(SYSTEM if message.policy == SYSTEM else USER, [message]) for message in messages)
+
+    def reply(self, reply: Reply, *, needs_approval: bool = False) -> InnerMessage:
+        """The record of a whole reply, all its calls pending; places for their results are kept free.
+
+        `needs_approval` says of its calls that they wait for a person's word.
+        """
+        self.turn += 1
+        calls = _calls_of(reply.messages)
+        record = self._write(
+            "assistant",
+            reply.messages,
+            tool_calls=calls,
+            finish_reason=reply.finish_reason,
+            raw_finish_reason=reply.raw_finish_reason,
+            usage=reply.usage,
+            needs_approval=needs_approval,
+        )
+        self._sequence += len(calls)
+        return record
+
+    def result(self, message: Message, sequence: int | None = None) -> InnerMessage:
+        """The record of one result, at the place that was kept for it, or at the next."""
+        assert message.result is not None
+        names = {"tool_call_id": message.result.invocation_id, "tool_name": message.result.option_name}
+        return self._write("tool", [message], sequence=sequence, **names)
+
+    def _write(
+        self, role: str, messages: Iterable[Message], *, sequence: int | None = None, **fields: Any
+    ) -> InnerMessage:
+        held = tuple(messages)
+        if sequence is None:
+            sequence, self._sequence = self._sequence, self._sequence + 1
+        return InnerMessage.model_validate({
+            **vars(self._heading),
+            "role": role,
+            "content": "".join(map(_text_of, held)),
+            "messages": held,
+            "sequence": sequence,
+            "turn": self.turn,
+            **fields,
+        })  # fmt: skip
+
+
+def messages_of(record: InnerMessage) -> tuple[Message, ...]:
+    """The messages that a record stands for; those of its text and its calls where it holds none."""
+    if record.messages:
+        return record.messages
+    if record.role == "tool":
+        names = {"invocation_id": record.tool_call_id or "?", "option_name": record.tool_name or "?"}
+        result = OptionResultPayload.model_validate({**names, "result": record.content})
+        return (Message(policy=result.option_name, payload=result),)
+    policy = "llm" if record.role == "assistant" else record.role
+    payloads: list[PartsPayload | OptionCallPayload] = list(map(_call_of, record.tool_calls))
+    if record.content:
+        payloads.insert(0, PartsPayload(parts=(TextPart(text=record.content),)))
+    return tuple(Message(policy=policy, payload=payload) for payload in payloads)
+
+
+def reply_of(record: InnerMessage) -> Reply:
+    """The reply that an assistant's record stands for: what is needed to go on from it, or to answer with it again."""
+    messages = messages_of(record)
+    origins = [message.origin for message in messages if message.origin is not None]
+    return Reply(
+        messages=messages,
+        finish_reason=record.finish_reason or ("option_calls" if record.tool_calls else "stop"),
+        raw_finish_reason=record.raw_finish_reason,
+        usage=record.usage or Usage(),
+        origin=origins[0] if origins else Origin(provider="unknown", dialect="unknown"),
+    )
+
+
+def _grouped(messages: Iterable[Message], speaks_as: str) -> Iterator[tuple[str, list[Message]]]:
+    """Messages by the records that they make: neighbours of the assistant together, all others by themselves."""
+    for role, group in groupby(messages, key=lambda message: _role_of(message, speaks_as)):
+        if role == "assistant":
+            yield role, list(group)
+        else:
+            yield from ((role, [message]) for message in group)
+
+
+def _role_of(message: Message, speaks_as: str) -> str:
+    if message.kind in ("option_call", "option_result"):
+        return "assistant" if message.kind == "option_call" else "tool"
+    return {speaks_as: "assistant", SYSTEM: SYSTEM}.get(message.policy, USER)
+
+
+def _calls_of(messages: Iterable[Message]) -> tuple[ToolCallRecord, ...]:
+    return tuple(
+        ToolCallRecord(
+            call_id=call.invocation_id,
+            name=call.option_name,
+            arguments=(call.raw_arguments or "") if call.invalid_arguments else call.arguments_json,
+        )
+        for call in (message.call for message in messages)
+        if call is not None
+    )
+
+
+def _call_of(record: ToolCallRecord) -> OptionCallPayload:
+    nowhere = DecodeScope(Target(provider="unknown", dialect="unknown"))
+    return decode_call(record.call_id, record.name, record.arguments, nowhere)
+
+
+def _text_of(message: Message) -> str:
+    """What a record shows of a message."""
+    result = message.result
+    if result is None or result.parts:
+        return message.text
+    if result.is_error:
+        return result.error_message or ""
+    return result.result if isinstance(result.result, str) else str(result.result_json)
 
 
 class OpenCall(NamedTuple):

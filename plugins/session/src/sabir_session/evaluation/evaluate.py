@@ -3,13 +3,12 @@
     response = await evaluate(llm, prompt, session=session, options=[search])
     response = await evaluate(llm, prompt, session=session, options=[search], resume=True)      # in another process
 
-`evaluate` and `evaluate_sync` are two thin drivers of one script.
+`evaluate` and `evaluate_sync` are one script, with two performers.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Generic, TypedDict, Unpack, cast
+from typing import TypedDict, Unpack, cast
 
 from sabir import Adapter, Option, Settings, SettingsInvalid
 from sabir.authoring import CallArguments, OptionLike, Strict, as_options, check_runs, refuse_misnamed
@@ -18,12 +17,12 @@ from sabir.errors import OptionInvalid
 from sabir_session.evaluation.approval import Approve
 from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, Spending
 from sabir_session.evaluation.conversation import Conversation
-from sabir_session.evaluation.drive import EvaluationIO, Performer, SyncPerformer, drive, drive_sync
 from sabir_session.evaluation.errors import BudgetExhausted
 from sabir_session.evaluation.evaluations import begin, restore
+from sabir_session.evaluation.perform import LoopPerformer, Performer, WaitingPerformer
 from sabir_session.evaluation.progress import Watch
 from sabir_session.evaluation.prompts import Output, Prompt, PromptLike, PromptResponse, as_prompt, total
-from sabir_session.evaluation.script import Script, evaluation_script
+from sabir_session.evaluation.script import evaluated, to_its_end
 from sabir_session.records.queries import enable_inner_message_recording
 from sabir_session.state.session import Session
 
@@ -77,10 +76,11 @@ async def evaluate(
     OutputError for a reply that is not of the prompt's type, RecordingFailed where the session cannot record, and the
     adapter's errors.
     """
-    evaluation = _prepared("evaluate", adapter, prompt, how)
-    with evaluation.told():
-        await drive(evaluation.script, Performer(evaluation.io))
-    return evaluation.response()
+    asked = as_prompt(prompt)
+    conversation, io = _prepared("evaluate", LoopPerformer, adapter, asked, how)
+    with _told(conversation):
+        await evaluated(conversation, io)
+    return _ended(conversation, asked)
 
 
 def evaluate_sync(
@@ -90,57 +90,51 @@ def evaluate_sync(
 
     They run in this thread; under a budget of seconds each in one of its own, which is left when the time is over.
     """
-    evaluation = _prepared("evaluate_sync", adapter, prompt, how)
-    with evaluation.told():
-        drive_sync(evaluation.script, SyncPerformer(evaluation.io))
-    return evaluation.response()
+    asked = as_prompt(prompt)
+    conversation, io = _prepared("evaluate_sync", WaitingPerformer, adapter, asked, how)
+    with _told(conversation):
+        to_its_end(evaluated(conversation, io))
+    return _ended(conversation, asked)
 
 
-@dataclass(frozen=True)
-class _Evaluation(Generic[Output]):
-    """One evaluation made ready: what it is about, how it goes, and what it works with."""
+@contextmanager
+def _told(conversation: Conversation) -> Iterator[None]:
+    """Give the response so far to whoever is told within that the budget is exhausted."""
+    try:
+        yield
+    except BudgetExhausted as error:
+        if conversation.replies:
+            error.response = _response(conversation, None)
+        raise
 
-    prompt: Prompt[Output]
-    conversation: Conversation
-    script: Script
-    io: EvaluationIO
 
-    @contextmanager
-    def told(self) -> Iterator[None]:
-        """Give the response so far to whoever is told within that the budget is exhausted."""
-        try:
-            yield
-        except BudgetExhausted as error:
-            if self.conversation.replies:
-                error.response = self._response(cast("Output", None))
-            raise
+def _ended(conversation: Conversation, prompt: Prompt[Output]) -> PromptResponse[Output]:
+    """The response of an evaluation that is over; OutputError where it is not of the prompt's type."""
+    if prompt.output is None:
+        return _response(conversation, cast("Output", None))
+    return _response(conversation, conversation.replies[-1].parse(prompt.output))
 
-    def response(self) -> PromptResponse[Output]:
-        """The response of an evaluation that is over; OutputError where it is not of the prompt's type."""
-        if self.prompt.output is None:
-            return self._response(cast("Output", None))
-        return self._response(self.conversation.replies[-1].parse(self.prompt.output))
 
-    def _response(self, output: Output) -> PromptResponse[Output]:
-        conversation, heading = self.conversation, self.conversation.heading
-        return PromptResponse(
-            prompt_ns=heading.prompt_ns,
-            prompt_key=heading.prompt_key,
-            evaluation_id=heading.evaluation_id,
-            reply=conversation.replies[-1],
-            messages=tuple(conversation.messages),
-            output=output,
-            usage=total(reply.usage for reply in conversation.replies),
-        )
+def _response(conversation: Conversation, output: Output) -> PromptResponse[Output]:
+    heading = conversation.heading
+    return PromptResponse(
+        prompt_ns=heading.prompt_ns,
+        prompt_key=heading.prompt_key,
+        evaluation_id=heading.evaluation_id,
+        reply=conversation.replies[-1],
+        messages=tuple(conversation.messages),
+        output=output,
+        usage=total(reply.usage for reply in conversation.replies),
+    )
 
 
 def _prepared(
-    function: str, adapter: Adapter, given: PromptLike[Output], how: EvaluateArguments
-) -> _Evaluation[Output]:
+    function: str, made: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
+) -> tuple[Conversation, Performer]:
     """Check everything that can be wrong before anything is asked, run or recorded."""
     refuse_misnamed(function, how, _KNOWN)
     _check_types(function, adapter, how)
-    prompt, session, approve = as_prompt(given), how.get("session"), how.get("approve")
+    session = how.get("session")
     options = as_options(how.get("options") or ())
     for option in options:
         check_runs(option, asynchronous=function == "evaluate")
@@ -151,12 +145,8 @@ def _prepared(
     if how.get("resume"):
         _check_open_calls(conversation, options)
     spending = Spending(how.get("budget") or Budget(turns=len(conversation.replies) + MOST_REQUESTS))
-    asked_about = [option.name for option in options] if approve else None
-    script = evaluation_script(conversation, spending, asked_about)
     call = CallArguments(options=options, settings=prompt.laid_under(how.get("settings")), strict=how.get("strict"))
-    return _Evaluation(
-        prompt, conversation, script, EvaluationIO(adapter, session, options, call, spending, approve, how.get("watch"))
-    )
+    return conversation, made(adapter, session, options, call, spending, how.get("approve"), how.get("watch"))
 
 
 def _conversation(function: str, prompt: Prompt[Output], speaks_as: str, how: EvaluateArguments) -> Conversation:

@@ -13,10 +13,9 @@ from uuid import uuid4
 from sabir import Message
 from sabir.authoring import as_messages
 
-from sabir_session.evaluation.conversation import Conversation
+from sabir_session.evaluation.conversation import Conversation, Heading, RecordWriter, messages_of
 from sabir_session.evaluation.errors import ConversationNotFound, PromptMismatch
 from sabir_session.evaluation.prompts import Output, Prompt
-from sabir_session.evaluation.writing import Heading, RecordWriter, messages_of
 from sabir_session.records.inner_messages import InnerMessage
 from sabir_session.records.queries import (
     enable_inner_message_recording,

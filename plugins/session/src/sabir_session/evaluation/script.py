@@ -1,123 +1,77 @@
-"""An evaluation as a script without I/O: it says what to do next and is told what came of it.
-
-    script ── Record · Tell · Complete · Ask · Start · Take ──▶ driver ──▶ session, watcher, provider, person, options
-       ▲                                                          │
-       └───────── None · Reply · Decision · Ended ◀───────────────┘
+"""An evaluation step by step: what happens in which order, written once for whoever waits and for event loops.
 
     open calls? ─▶ ask ─▶ start ─▶ take and record each ─┐
         ▲                                                ▼
     record it ◀── complete ◀── budget ◀── over? ── no ───┘        a resumed one enters here too
 
-What exists is recorded before anything is done with it. Errors are the driver's: it lets them through, and the session
-says where to go on.
+What exists is recorded before anything is done with it. Errors pass, and the session says where to go on. All I/O is
+the performer's; one that waits never suspends, so that `to_its_end` runs the same steps without a loop.
 """
 
-from collections.abc import Collection, Generator
-from typing import NamedTuple, TypeAlias
+from collections.abc import Coroutine
 
-from sabir import Message, Reply
-from sabir.authoring import OptionCall
+from sabir import Message
 
 from sabir_session.evaluation.approval import ALLOWED, Decision, denial, with_arguments
-from sabir_session.evaluation.budgets import Spending
 from sabir_session.evaluation.conversation import Conversation, OpenCall
 from sabir_session.evaluation.errors import ApprovalPending
-from sabir_session.evaluation.progress import CallEnded, Event, ReplyArrived, RequestStarted
-from sabir_session.records.inner_messages import InnerMessage
+from sabir_session.evaluation.perform import Performer, Run
+from sabir_session.evaluation.progress import CallEnded, ReplyArrived, RequestStarted
 
 
-class Record(NamedTuple):
-    """Append a record to the session."""
-
-    record: InnerMessage
-
-
-class Tell(NamedTuple):
-    """Tell whoever watches."""
-
-    event: Event
-
-
-class Complete(NamedTuple):
-    """Ask the provider; the answer is its Reply."""
-
-    messages: list[Message]
-
-
-class Ask(NamedTuple):
-    """Ask whether a call may run; the answer is a Decision."""
-
-    call: OptionCall
+async def evaluated(conversation: Conversation, io: Performer) -> None:
+    """Go on with a conversation until its last reply asks for nothing; raises BudgetExhausted and ApprovalPending."""
+    try:
+        for record in conversation.unrecorded:
+            io.record(record)
+        for earlier in conversation.replies:
+            io.spending.add(earlier)
+        while not conversation.is_over:
+            if conversation.open:
+                await _answered(conversation, io)
+                continue
+            io.spending.check()
+            io.tell(RequestStarted(conversation.turn + 1))
+            reply = await io.complete(conversation.messages)
+            io.record(conversation.take(reply, io.asked_about or ()))
+            io.spending.add(reply)
+            io.tell(ReplyArrived(reply))
+    finally:
+        io.cancelled.set()
 
 
-class Start(NamedTuple):
-    """Have calls answered, in any order, at once where that is possible."""
-
-    runs: tuple["Run", ...]
-
-
-class Take(NamedTuple):
-    """Wait until the next of the calls that were started has ended; the answer is an Ended."""
-
-
-class Run(NamedTuple):
-    """A call that may run; `message` is what runs, which a person may have changed."""
-
-    open: OpenCall
-    message: OptionCall
+def to_its_end(steps: Coroutine[object, object, None]) -> None:
+    """Run steps whose performer waits, and never suspends."""
+    try:
+        steps.send(None)
+    except StopIteration:
+        return
+    raise AssertionError("a performer that waits has suspended")
 
 
-class Ended(NamedTuple):
-    """A run and its result."""
-
-    run: Run
-    result: Message
-
-
-Action: TypeAlias = Record | Tell | Complete | Ask | Start | Take
-Outcome: TypeAlias = Reply | Decision | Ended | None
-Script: TypeAlias = Generator[Action, Outcome, None]
-
-
-def evaluation_script(conversation: Conversation, spending: Spending, asked_about: Collection[str] | None) -> Script:
-    """Go on with a conversation until its last reply asks for nothing.
-
-    `asked_about` are the options whose calls need a person's word, None where nobody is asked. Raises BudgetExhausted
-    and ApprovalPending.
-    """
-    for record in conversation.unrecorded:
-        yield Record(record)
-    for earlier in conversation.replies:
-        spending.add(earlier)
-    while not conversation.is_over:
-        if conversation.open:
-            yield from _answered(conversation, asked_about)
-            continue
-        spending.check()
-        yield Tell(RequestStarted(conversation.turn + 1))
-        reply = yield Complete(conversation.messages)
-        assert isinstance(reply, Reply)
-        yield Record(conversation.take(reply, asked_about or ()))
-        spending.add(reply)
-        yield Tell(ReplyArrived(reply))
-
-
-def _answered(conversation: Conversation, asked_about: Collection[str] | None) -> Script:
+async def _answered(conversation: Conversation, io: Performer) -> None:
     """Answer the open calls, each result recorded when it is there; ApprovalPending for those that must wait."""
-    if conversation.needs_approval and asked_about is None:
+    if conversation.needs_approval and io.asked_about is None:
         raise _pending(conversation, "resume with approve=, which decides")
     runs: list[Run] = []
     for call in tuple(conversation.open):
-        decision = yield from _decided(call, asked_about or ())
+        decision = await _decided(call, io)
         if decision.kind == "allow":
             runs.append(Run(call, with_arguments(call.message, decision)))
         elif decision.kind == "deny":
-            yield from _settled(conversation, call, denial(call.message, decision))
-    yield Start(tuple(runs))
+            _settle(conversation, io, call, denial(call.message, decision))
+    io.start(runs)
     for _ in runs:
-        ended = yield Take()
-        assert isinstance(ended, Ended)
-        yield from _settled(conversation, ended.run.open, ended.result)
+        is_taken = False
+        try:
+            run, result = await io.take()
+            is_taken = True
+            _settle(conversation, io, run.open, result)
+        except BaseException:
+            late = await io.stop()
+            for run, result in () if is_taken else late:  # it ended although it was cancelled
+                _settle(conversation, io, run.open, result)
+            raise
     if conversation.open:
         raise _pending(conversation, "resume the evaluation to ask again")
 
@@ -129,14 +83,10 @@ def _pending(conversation: Conversation, remedy: str) -> ApprovalPending:
     return ApprovalPending(f"calls wait for approval: {names}; {remedy}", calls=calls, evaluation_id=evaluation_id)
 
 
-def _decided(call: OpenCall, asked_about: Collection[str]) -> Generator[Action, Outcome, Decision]:
-    if call.message.call.option_name not in asked_about:
-        return ALLOWED
-    decision = yield Ask(call.message)
-    assert isinstance(decision, Decision)
-    return decision
+async def _decided(call: OpenCall, io: Performer) -> Decision:
+    return await io.ask(call.message) if call.message.call.option_name in (io.asked_about or ()) else ALLOWED
 
 
-def _settled(conversation: Conversation, call: OpenCall, result: Message) -> Script:
-    yield Record(conversation.settle(call, result))
-    yield Tell(CallEnded(call.message, result))
+def _settle(conversation: Conversation, io: Performer, call: OpenCall, result: Message) -> None:
+    io.record(conversation.settle(call, result))
+    io.tell(CallEnded(call.message, result))

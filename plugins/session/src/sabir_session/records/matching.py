@@ -7,7 +7,7 @@ A result answers the nearest earlier call of its id that no result before it has
 same id, the first such.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from sabir_session.records.inner_messages import CallStatus, InnerMessage, ToolCallRecord, changed
@@ -17,16 +17,15 @@ Place: TypeAlias = tuple[int, int]
 Answers: TypeAlias = dict[Place, InnerMessage]
 
 
-def answers_in(records: Iterable[InnerMessage], call_id: str | None = None) -> Answers:
-    """The answered calls of one evaluation's records, in order, each with its result; of one id alone, if given."""
+def answers_in(records: Iterable[InnerMessage]) -> Answers:
+    """The answered calls of one evaluation's records, in order, each with its result."""
     open_calls: dict[str, list[Place]] = {}
     answers: Answers = {}
     for record in records:
         if record.role == "assistant":
             for index, call in reversed(list(enumerate(record.tool_calls))):
-                if call_id in (None, call.call_id):
-                    open_calls.setdefault(call.call_id, []).append((record.sequence, index))
-        elif record.role == "tool" and record.tool_call_id and call_id in (None, record.tool_call_id):
+                open_calls.setdefault(call.call_id, []).append((record.sequence, index))
+        elif record.role == "tool" and record.tool_call_id:
             stack = open_calls.get(record.tool_call_id)
             if stack:
                 answers[stack.pop()] = record
@@ -35,8 +34,7 @@ def answers_in(records: Iterable[InnerMessage], call_id: str | None = None) -> A
 
 def unanswered(records: Iterable[InnerMessage]) -> list[ToolCallRecord]:
     """The calls of one evaluation's records that no result answers, in call order."""
-    records = list(records)
-    answered = answers_in(records)
+    answered = answers_in(records := list(records))
     return [
         call
         for record in records
@@ -46,31 +44,31 @@ def unanswered(records: Iterable[InnerMessage]) -> list[ToolCallRecord]:
     ]
 
 
-def outcome(result: InnerMessage) -> CallStatus:
-    """The status of a call that this result answers."""
-    return "failed" if result.is_error else "completed"
+def advanced(records: Sequence[InnerMessage]) -> list[InnerMessage]:
+    """The records of one evaluation, each answered call with the status that its result gives it.
 
-
-def with_status(record: InnerMessage, index: int, status: CallStatus) -> InnerMessage:
-    """The record with one of its calls in another status."""
-    calls = record.tool_calls
-    if calls[index].status == status:
-        return record
-    return changed(record, "tool_calls", (*calls[:index], changed(calls[index], "status", status), *calls[index + 1 :]))
-
-
-def settled(record: InnerMessage, before: Container[Place], after: Answers) -> InnerMessage:
-    """The record with its calls' statuses as its results have them; one that was answered and no longer is is pending.
-
-    A call that was never answered keeps the status that it was recorded with.
+    A call that nothing answers keeps the status that it was recorded with.
     """
-    for index in range(len(record.tool_calls)):
-        place = (record.sequence, index)
-        if place in after:
-            record = with_status(record, index, outcome(after[place]))
-        elif place in before:
-            record = with_status(record, index, "pending")
-    return record
+    answers = answers_in(records).items()
+    return _with_statuses(records, {place: "failed" if result.is_error else "completed" for place, result in answers})
+
+
+def as_recorded(records: Sequence[InnerMessage]) -> list[InnerMessage]:
+    """The records of one evaluation as they were before their calls were answered."""
+    return _with_statuses(records, dict.fromkeys(answers_in(records), "pending"))
+
+
+def _with_statuses(records: Iterable[InnerMessage], statuses: Mapping[Place, CallStatus]) -> list[InnerMessage]:
+    asked = {sequence for sequence, _ in statuses}
+    return [_with_own(record, statuses) if record.sequence in asked else record for record in records]
+
+
+def _with_own(record: InnerMessage, statuses: Mapping[Place, CallStatus]) -> InnerMessage:
+    calls = []
+    for index, call in enumerate(record.tool_calls):
+        status = statuses.get((record.sequence, index), call.status)
+        calls.append(call if status == call.status else changed(call, "status", status))
+    return record if tuple(calls) == record.tool_calls else changed(record, "tool_calls", tuple(calls))
 
 
 def is_earlier(record: InnerMessage, held: InnerMessage) -> bool:

@@ -25,9 +25,8 @@ class Subscription:
         """End it: nothing is called from now on."""
         self._end()
 
-    def __call__(self) -> None:
-        """The same as `unsubscribe`."""
-        self._end()
+    __call__ = unsubscribe
+    """The same."""
 
 
 class EventBus(Protocol):
@@ -98,6 +97,3 @@ class InProcessEventBus:
             raise failures[0]
         if failures:
             raise ExceptionGroup(f"{len(failures)} handlers of {type(event).__name__} failed", failures)
-
-
-__all__ = ["EventBus", "InProcessEventBus", "Listeners", "Subscription"]

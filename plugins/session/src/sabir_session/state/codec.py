@@ -6,17 +6,26 @@
 Models at rest keep what a newer version wrote: unknown fields and unknown kinds of parts.
 """
 
-from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Annotated, Any, Generic, TypeVar, cast
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, TypeAdapter, ValidationError
+from pydantic import AfterValidator, AwareDatetime, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError
 from sabir.authoring import AtRest, describe, load_as, one_line, parse_json
 
 Item = TypeVar("Item")
-UTCDatetime = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{moment.isoformat()} is outside the years 1 … 9999 in UTC") from None
+
+
+UTCDatetime = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 """A moment, held in UTC whatever zone it was given in; one without a zone is an error."""
 
 
@@ -38,20 +47,17 @@ class Codec(Generic[Item]):
 
     def __init__(self, item_type: type[Item]) -> None:
         self._type = item_type
-        self._is_at_rest = issubclass(item_type, AtRest)
-        self._write: Callable[[Any], bytes] | None = None
-        if issubclass(item_type, AtRest):
-            self._write = item_type.__pydantic_serializer__.to_json  # what model_dump_json does, directly
-        self._adapter: TypeAdapter[Item] | None = None
+        # Any: pydantic's own validator and serializer are called, as its methods do.
+        self._at_rest: Any = item_type if issubclass(item_type, AtRest) else None
 
     def encode(self, item: Item) -> str:
         """The item's text; ValueError where it would not come back equal."""
         if type(item) is not self._type:
             raise ValueError(f"it is a {type(item).__name__}, not a {self._type.__name__}")
         try:
-            if self._write is not None:
-                return str(self._write(item), "utf-8")
-            text = self._adapted().dump_json(item, warnings="error").decode()
+            if self._at_rest is not None:
+                return str(self._at_rest.__pydantic_serializer__.to_json(item), "utf-8")
+            text = self._adapter.dump_json(item, warnings="error").decode()
             if self.decode(text) == item:
                 return text
         except (PydanticSerializationError, TypeError, ValueError, RecursionError) as error:
@@ -61,27 +67,20 @@ class Codec(Generic[Item]):
     def decode(self, text: str) -> Item:
         """The item of a text; ValueError where it is none of this type."""
         try:
-            if not issubclass(self._type, BaseModel):
-                return self._adapted().validate_json(text)
-            return cast(Item, self._decode_model(text))
+            if self._at_rest is None:
+                return self._adapter.validate_json(text)
+            try:
+                return cast(Item, self._at_rest.__pydantic_validator__.validate_json(text))
+            except ValidationError:
+                return cast(Item, load_as(self._at_rest.model_validate, parse_json(text)))
         except ValidationError as error:
             raise ValueError(one_line(describe(error), 300)) from None
         except RecursionError:
             raise ValueError("it is nested too deeply") from None
 
-    def _decode_model(self, text: str) -> Any:
-        model: Any = self._type
-        if not self._is_at_rest:
-            return model.model_validate_json(text)
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Item]:
         try:
-            return model.__pydantic_validator__.validate_json(text)
-        except ValidationError:
-            return load_as(model.model_validate, parse_json(text))
-
-    def _adapted(self) -> TypeAdapter[Item]:
-        if self._adapter is None:
-            try:
-                self._adapter = TypeAdapter(self._type)
-            except PydanticUserError as error:
-                raise ValueError(f"pydantic cannot describe its type: {one_line(str(error), 150)}") from None
-        return self._adapter
+            return TypeAdapter(self._type)
+        except PydanticUserError as error:
+            raise ValueError(f"pydantic cannot describe its type: {one_line(str(error), 150)}") from None

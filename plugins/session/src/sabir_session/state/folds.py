@@ -7,6 +7,9 @@
 
 Law: a fold's items are those that folding its pure reducer over the same events gives. A fold is there so that an event
 costs the same whether it is the first or the ten thousandth: a pure reducer copies its tuple each time.
+
+    append_item      (a, b), c ──▶ (a, b, c)    a log, where nobody says otherwise
+    replace_latest   (a,),   c ──▶ (c,)         a state of one value
 """
 
 from collections.abc import Callable, Mapping
@@ -150,13 +153,46 @@ def fold_of(item_type: type[Item], reducers: Mapping[type, Reducer[Item, Any]], 
     if own is None:
         return PureFold(reducers, items)
     fold: Fold[Item] = own.fold()
-    extend(fold, items, ReducerContext())
+    extend(fold, items)
     return fold
 
 
-def extend(fold: Fold[Item], items: tuple[Item, ...], context: ReducerContext) -> None:
-    """Have a fold take one item after another."""
-    for item in items:
-        plan = fold.plan(item, context)
+def extend(fold: Fold[Item], items: tuple[Item, ...]) -> None:
+    """Have a fold take what it lacks of a later state of its log, one item after another."""
+    for item in fold.missing(items):
+        plan = fold.plan(item, ReducerContext())
         if plan is not None:
             fold.commit(plan)
+
+
+class Appended(PureFold[Item]):
+    """The fold of `append_item`: a list, and the tuple that is made of it when asked for."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self._held: list[Item] = []
+
+    def plan(self, event: Item, context: ReducerContext) -> tuple[Item, ...]:
+        """Every item is taken."""
+        return (event,)
+
+    def commit(self, plan: tuple[Item, ...]) -> None:
+        """Append it."""
+        self._held += plan
+
+    def items(self) -> tuple[Item, ...]:
+        """The items, as a tuple that is kept until the next one comes."""
+        if len(self._items) != len(self._held):
+            self._items = tuple(self._held)
+        return self._items
+
+
+@kept_by(Appended, kind="log")
+def append_item(items: tuple[Item, ...], event: Item, *, context: ReducerContext) -> tuple[Item, ...]:
+    """Put the item at the end."""
+    return (*items, event)
+
+
+def replace_latest(items: tuple[Item, ...], event: Item, *, context: ReducerContext) -> tuple[Item, ...]:
+    """Hold this item alone."""
+    return (event,)

@@ -66,22 +66,19 @@ class Session:
         """What changes one slice; without a type, what changes all of them."""
         if item_type is None:
             return SessionMutator(self)
-        mutator: SliceMutator[Item] | None = self._mutators.get(item_type)
-        if mutator is None:
-            mutator = self._mutators[item_type] = SliceMutator(self, item_type)
-        return mutator
+        if item_type not in self._mutators:
+            self._mutators[item_type] = SliceMutator(self, item_type)
+        return self._mutators[item_type]
 
     def select_all(self, item_type: type[Item]) -> tuple[Item, ...]:
         """The items of a slice, in its order; () for a type that is not registered."""
         with self._lock:
-            held: Slice[Item] | None = self._slices.get(item_type)
-            return () if held is None else held.fold.items()
+            return self._slices[item_type].fold.items() if item_type in self._slices else ()
 
     def select_arrived(self, item_type: type[Item]) -> tuple[Item, ...]:
         """The items of a slice, of records the evaluation first that came first, whatever its clock said; else ()."""
         with self._lock:
-            held: Slice[Item] | None = self._slices.get(item_type)
-            return () if held is None else held.fold.arrived()
+            return self._slices[item_type].fold.arrived() if item_type in self._slices else ()
 
     def is_registered(self, item_type: type) -> bool:
         """Whether there is a slice of that type."""
@@ -230,32 +227,24 @@ class Session:
     def _rollback(self, snapshot: Snapshot) -> None:
         with self._lock:
             goals = self._decoded(snapshot)
-            moves = {
-                item_type: held.moved_to(goals.get(item_type, ()))
-                for item_type, held in self._slices.items()
-                if held.kind == "log"
-            }
-            states = {
-                item_type: held.set_to(goals.get(item_type, ()))
-                for item_type, held in self._slices.items()
-                if held.kind == "state"
-            }
-            for item_type, missing in moves.items():
-                self._advance(item_type, missing)
-            for item_type, fold in states.items():
-                before, self._slices[item_type].fold = self._slices[item_type].fold.items(), fold
+            planned = [(held, goals.get(item_type, ())) for item_type, held in self._slices.items()]
+            moves = [(held, held.moved_to(goal)) for held, goal in planned if held.kind == "log"]
+            states = [(held, held.set_to(goal)) for held, goal in planned if held.kind == "state"]
+            for held, missing in moves:
+                self._advance(held, missing)
+            for held, fold in states:
+                before, held.fold = held.fold.items(), fold
                 if before != fold.items():
-                    self._tell(item_type, before, fold.items())
+                    self._tell(held.item_type, before, fold.items())
 
-    def _advance(self, item_type: type, missing: tuple[Any, ...]) -> None:
-        held = self._slices[item_type]
+    def _advance(self, held: Slice[Any], missing: tuple[Any, ...]) -> None:
         before = held.fold.items() if missing else ()
         try:
             for item in missing:
                 self._take(held, item)
         finally:
             if missing and held.fold.items() is not before:
-                self._tell(item_type, before, held.fold.items())
+                self._tell(held.item_type, before, held.fold.items())
 
     def _decoded(self, snapshot: Snapshot) -> dict[type, tuple[Any, ...]]:
         registered = {each.type_id: each for each in self._slices.values()}

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from sabir_session.errors import SliceConflict, SnapshotRestoreError
 from sabir_session.state.codec import Codec, kind_of
-from sabir_session.state.folds import Fold, Reducer, ReducerContext, SliceKind, declared, extend, fold_of
+from sabir_session.state.folds import Fold, Reducer, SliceKind, declared, extend, fold_of
 from sabir_session.state.snapshots import SliceSnapshot
 
 Item = TypeVar("Item")
@@ -88,18 +88,17 @@ class Slice(Generic[Item]):
             goal = self.filled(items)
         except Exception as error:
             raise SnapshotRestoreError(f"the log {self.type_id} refuses what the snapshot holds: {error}") from error
-        missing = self.fold.missing(items)
-        if not goal.fold.covers(self.fold.items()) or not self._reaches(missing, items):
+        if not goal.fold.covers(self.fold.items()) or not self._reaches(items):
             raise SnapshotRestoreError(
                 f"the log {self.type_id} and the snapshot's part: neither begins with the other; use a new session"
             )
-        return missing
+        return self.fold.missing(items)
 
-    def _reaches(self, missing: tuple[Item, ...], goal: tuple[Item, ...]) -> bool:
-        """Whether the log would be where the snapshot is, had it taken these too."""
+    def _reaches(self, goal: tuple[Item, ...]) -> bool:
+        """Whether the log would be where the snapshot is, had it taken what it lacks."""
         reached = self.filled(self.fold.items())
         try:
-            extend(reached.fold, missing, ReducerContext())
+            extend(reached.fold, goal)
         except Exception:  # whatever a reducer raises for an item out of place
             return False
         return reached.fold.covers(goal)

@@ -9,12 +9,12 @@ A snapshot holds texts, never instances: reading one makes nothing that it names
 session that it is given to makes items of its own registered types.
 """
 
-import json
-from typing import Any, Literal, NoReturn
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 from pydantic_core import to_json
-from sabir.authoring import AtRest, NonEmpty, Text, describe, load_as, one_line
+from sabir.authoring import AtRest, NonEmpty, Text, describe, load_as, one_line, parse_json
 
 from sabir_session.errors import SnapshotRestoreError
 from sabir_session.state.codec import UTCDatetime, now
@@ -41,18 +41,16 @@ class Snapshot(AtRest):
 
     def to_json(self) -> str:
         """The snapshot as JSON text; the items of a slice stand in it as they are, with plain keys."""
-        document: dict[str, Any] = self.model_dump(mode="json", exclude={"slices"})
-        slices = [each.model_dump(mode="json", exclude={"items"}) for each in self.slices]
-        texts = [
-            f'{_encode(head)[:-1]},"items":[{",".join(each.items)}]}}'
-            for head, each in zip(slices, self.slices, strict=True)
-        ]
-        return f'{_encode(document)[:-1]},"slices":[{",".join(texts)}]}}'
+        texts = [_with_array(each, "items", each.items) for each in self.slices]
+        return _with_array(self, "slices", texts)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Snapshot":
         """The snapshot of a text; SnapshotRestoreError for one that is none, or is of a newer schema."""
-        document = _decoded(text)
+        try:
+            document: Any = parse_json(text)
+        except ValueError as error:
+            raise SnapshotRestoreError(f"the text is no JSON: {one_line(str(error), 200)}") from None
         if not isinstance(document, dict) or not isinstance(document.get("slices"), list):
             raise SnapshotRestoreError(
                 "the text is no snapshot: expected an object with `slices`; see Snapshot.to_json"
@@ -77,19 +75,11 @@ def _with_texts(each: Any) -> Any:
     return {**each, "items": [_encode(item) for item in each["items"]]}
 
 
+def _with_array(model: AtRest, name: str, texts: Sequence[str]) -> str:
+    """A model as JSON text, with an array of texts as they are in the place of one of its fields."""
+    head = _encode(model.model_dump(mode="json", exclude={name}))
+    return f'{head[:-1]},"{name}":[{",".join(texts)}]}}'
+
+
 def _encode(value: Any) -> str:
     return to_json(value).decode()  # as pydantic wrote it, numbers included
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
-
-
-def _decoded(text: str | bytes) -> Any:
-    try:
-        return _DECODER.decode(text if isinstance(text, str) else text.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise SnapshotRestoreError(f"the text is no JSON: {one_line(str(error), 200)}") from None

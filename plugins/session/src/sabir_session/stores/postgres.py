@@ -4,16 +4,16 @@ Texts are kept as TEXT, not as JSONB: that would change their bytes, and refuse 
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import TYPE_CHECKING, LiteralString
 
 from sabir.authoring import hide_secrets
 
 from sabir_session.errors import StoreError
 from sabir_session.stores import layout
-from sabir_session.stores.store import Changed, Row, Store, scheme_of
+from sabir_session.stores.store import Executed, Row, Store, scheme_of
 
 if TYPE_CHECKING:
     import psycopg
@@ -30,6 +30,7 @@ class PostgresStore(Store):
     """
 
     _append = f"{layout.APPEND} FOR SHARE"  # a delete at the same time waits, and then sees the record
+    _find_tables = "SELECT 1 WHERE to_regclass('sabir_session_schema') IS NOT NULL"
     _tables = layout.POSTGRES_TABLES
 
     def __init__(self, url: str) -> None:
@@ -84,17 +85,8 @@ class PostgresStore(Store):
             self._connection = self._connect()
         return self._connection
 
-    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        return self._connected().execute(_with_placeholders(statement), values).fetchall()
-
-    def _executor(self) -> Callable[[str, Row], Changed]:
-        return self._execute
-
-    def _execute(self, statement: str, values: Row) -> Changed:
+    def _execute(self, statement: str, values: Row = ()) -> Executed:
         return self._connected().execute(_with_placeholders(statement), values, prepare=bool(values))
-
-    def _is_empty(self) -> bool:
-        return self._rows("SELECT to_regclass('sabir_session_schema')") == [(None,)]
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -6,16 +6,16 @@ too, for one wait for the disk an append (https://sqlite.org/pragma.html#pragma_
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from sabir.authoring import make_private
 
 from sabir_session.errors import StoreError
 from sabir_session.stores import layout
-from sabir_session.stores.store import Changed, Row, Store, scheme_of
+from sabir_session.stores.store import Executed, Row, Store, scheme_of
 
 Durability: TypeAlias = Literal["process", "power"]
 _SYNCHRONOUS: dict[str, str] = {"process": "NORMAL", "power": "FULL"}
@@ -31,6 +31,7 @@ class SQLiteStore(Store):
 
     _failures = sqlite3.Error
     _taken = sqlite3.IntegrityError
+    _find_tables = "SELECT 1 FROM sqlite_master WHERE name = 'sabir_session_schema'"
     _tables = layout.SQLITE_TABLES
 
     def __init__(self, path: str | Path, *, durability: Durability = "process", timeout: float = 10.0) -> None:
@@ -43,7 +44,6 @@ class SQLiteStore(Store):
             make_private(path)
         with self._working("be opened"):
             self._connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
-        self._cursor = self._connection.cursor()
         try:
             self._open()
             with self._working("be opened"):
@@ -64,14 +64,8 @@ class SQLiteStore(Store):
         """Where it is."""
         return f"SQLiteStore({self._described})"
 
-    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        return self._connection.execute(statement, values).fetchall()
-
-    def _executor(self) -> Callable[[str, Row], Changed]:
-        return self._cursor.execute
-
-    def _is_empty(self) -> bool:
-        return not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'sabir_session_schema'")
+    def _execute(self, statement: str, values: Row = ()) -> Executed:
+        return self._connection.execute(statement, values)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

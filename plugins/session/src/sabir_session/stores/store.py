@@ -8,7 +8,7 @@ An engine (SQLite, Postgres) runs statements; what they mean stands here.
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import RLock
 from typing import Any, NamedTuple, Protocol
@@ -41,12 +41,15 @@ def scheme_of(address: str) -> str:
     return found[1] if found else ""
 
 
-class Changed(Protocol):
+class Executed(Protocol):
     """What an engine says of a statement that it executed."""
 
     @property
     def rowcount(self) -> int:
         """How many rows it changed."""
+
+    def fetchall(self) -> list[Row]:
+        """The rows that it gives."""
 
 
 class Stretch(NamedTuple):
@@ -69,30 +72,23 @@ class Store(SyncClosing, ABC):
     _taken: type[Exception]
     """What the engine raises for a key that is there already."""
     _append = layout.APPEND
+    _find_tables: str
+    """The statement that gives a row where the tables are made."""
     _tables: tuple[str, ...]
 
     def __init__(self) -> None:
         self._lock = RLock()
 
     @abstractmethod
-    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        """The rows that a statement gives."""
+    def _execute(self, statement: str, values: Row = ()) -> Executed:
+        """Execute a statement."""
 
-    @abstractmethod
-    def _executor(self) -> Callable[[str, Row], Changed]:
-        """The function that executes a statement which gives no rows; the same one serves for all."""
-
-    def _changed(self, statement: str, values: Row = ()) -> int:
-        """How many rows a statement changed."""
-        return self._executor()(statement, values).rowcount
+    def _rows(self, statement: str, values: Row = ()) -> list[Row]:
+        return self._execute(statement, values).fetchall()
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[object]:
         """All or nothing, and nobody else's writes between what is read and what is written in it."""
-
-    @abstractmethod
-    def _is_empty(self) -> bool:
-        """Whether the tables are yet to be made."""
 
     def journal(self, name: str) -> "StoredJournal":
         """The journal of that name, opened, and made where there is none.
@@ -105,7 +101,7 @@ class Store(SyncClosing, ABC):
         with self._working(f"open the journal {name!r}"):
             found = self._rows(layout.FIND, (name,))
             if not found:
-                self._changed(layout.MAKE, (name,))
+                self._execute(layout.MAKE, (name,))
                 found = self._rows(layout.FIND, (name,))
             identity: int = found[0][0]
             return StoredJournal(self, name, identity, self._length(identity))
@@ -127,7 +123,7 @@ class Store(SyncClosing, ABC):
             parent: int | None = None
             if at:  # whoever holds the last record of the past, so that no chain is longer than it must be
                 parent = self._stretches(identity, at)[-1].journal
-            if not self._changed(layout.FORK, (other, parent, at)):
+            if not self._execute(layout.FORK, (other, parent, at)).rowcount:
                 raise JournalExists(
                     f"{self._described} holds a journal {other!r} already; delete it, or fork to another name"
                 )
@@ -150,7 +146,7 @@ class Store(SyncClosing, ABC):
         """
         with self._working(f"delete the journal {name!r}"), self._transaction():
             identity = self._found(name)
-            self._changed(layout.HIDE, (identity,))
+            self._execute(layout.HIDE, (identity,))
             self._sweep(identity)
 
     def _sweep(self, journal: int | None) -> None:
@@ -161,10 +157,10 @@ class Store(SyncClosing, ABC):
             if name is not None:
                 return
             first = journal * POSITIONS
-            self._changed(layout.DROP_RECORDS, (first + (longest or 0), first + POSITIONS))
+            self._execute(layout.DROP_RECORDS, (first + (longest or 0), first + POSITIONS))
             if longest is not None:
                 return
-            self._changed(layout.DROP, (journal,))
+            self._execute(layout.DROP, (journal,))
             journal = parent
 
     def _found(self, name: str) -> int:
@@ -216,16 +212,16 @@ class Store(SyncClosing, ABC):
     def _open(self) -> None:
         """Make the tables, or bring older ones to this version's layout; StoreTooNew for newer ones."""
         with self._working("be opened"), self._transaction():
-            if self._is_empty():
+            if not self._rows(self._find_tables):
                 for statement in self._tables:
-                    self._changed(statement)
+                    self._execute(statement)
                 return
             version = self._version()
             for older in range(version, layout.VERSION):
                 for statement in layout.UPGRADES[older]:
-                    self._changed(statement)
+                    self._execute(statement)
             if version != layout.VERSION:
-                self._changed(layout.WRITE_VERSION, (layout.VERSION,))
+                self._execute(layout.WRITE_VERSION, (layout.VERSION,))
 
     def _version(self) -> int:
         """The layout that the tables have."""
@@ -257,7 +253,7 @@ class StoredJournal:
         self._store = store
         self._identity = identity
         self._key = identity * POSITIONS + length
-        self._lock, self._execute, self._statement = store._lock, store._executor(), store._append
+        self._lock, self._execute, self._statement = store._lock, store._execute, store._append
 
     def __len__(self) -> int:
         """How many records it holds."""

@@ -1,4 +1,4 @@
-"""The drivers: what runs at once, who is told, and how an evaluation stops."""
+"""The performers: what runs at once, who is told, and how an evaluation stops."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ import sabir
 from sabir import ToolContext
 from sabir.errors import OutsideEvaluation
 from sabir_session import InnerMessage, RecordingFailed, Session, get_inner_messages, get_pending_tool_calls
-from sabir_session.evaluation import drive
+from sabir_session.evaluation import perform
 from sabir_session.evaluation.budgets import Budget
 from sabir_session.evaluation.errors import BudgetExhausted
 from sabir_session.evaluation.evaluate import EvaluateArguments, evaluate, evaluate_sync
@@ -61,25 +61,6 @@ async def test_whoever_watches_is_told_everything_in_order(is_awaited: bool) -> 
     assert [sent.streaming for sent in (*watched.sent, *alone.sent)] == [True, True, False, False]
 
 
-async def test_a_watcher_hears_in_the_loops_own_thread() -> None:
-    """Options run in threads; a display need not know."""
-    import threading
-
-    threads: set[int] = set()
-
-    def count() -> None:
-        ToolContext.current().report(1)
-
-    await evaluate(
-        ScriptedAdapter(calls(count={}), "Done."),
-        PROMPT,
-        options=[count],
-        watch=lambda event: threads.add(threading.get_ident()),
-    )
-
-    assert threads == {threading.get_ident()}
-
-
 def test_a_watcher_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """It is logged, by the event at which it failed."""
 
@@ -120,26 +101,6 @@ async def test_an_option_knows_its_run(is_awaited: bool) -> None:
     assert response.text == "Done."
     with pytest.raises(OutsideEvaluation):
         ToolContext.current()
-
-
-async def test_parallel_options_know_each_their_own_run() -> None:
-    """The context belongs to the run, also while another one is under way."""
-    first, second = asyncio.Event(), asyncio.Event()
-    seen: list[str] = []
-
-    async def one() -> None:
-        second.set()
-        await first.wait()
-        seen.append(ToolContext.current().call_id)
-
-    async def other() -> None:
-        await second.wait()
-        seen.append(ToolContext.current().call_id)
-        first.set()
-
-    await evaluate(ScriptedAdapter(calls(one={}, other={}), "Done."), PROMPT, options=[one, other])
-
-    assert seen == ["call-2", "call-1"]
 
 
 async def test_a_cancelled_evaluation_cancels_its_options_and_can_be_resumed() -> None:
@@ -211,28 +172,6 @@ async def test_what_ends_although_it_is_cancelled_is_recorded() -> None:
     assert [result.result for result in after.last.results] == ["paid Ann", "paid nobody", "paid Bob"]
 
 
-async def test_all_results_that_come_after_a_cancellation_ask_nobody() -> None:
-    """The last of them would make the next request due; a cancelled evaluation makes none."""
-    session, started = Session(), asyncio.Event()
-
-    async def pay() -> str:
-        started.set()
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            return "paid"
-        return "never"
-
-    llm = ScriptedAdapter(calls(pay={}), "Done.")
-    task = asyncio.create_task(evaluate(llm, PROMPT, session=session, options=[pay]))
-    await started.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-    assert (len(llm.sent), numbers_of(session)[-1]) == (1, ("tool", 3, 1))
-
-
 async def test_what_cannot_be_recorded_ends_the_siblings_too() -> None:
     """UP-30: the first result meets a full disk; what the sibling still gives is not taken for recorded."""
     ended: list[str] = []
@@ -282,30 +221,6 @@ async def test_nobody_hears_of_progress_after_a_cancellation() -> None:
     assert [event.done for event in told if isinstance(event, CallProgress)] == [1]
 
 
-async def test_an_interrupt_in_one_option_ends_its_siblings() -> None:
-    """No task is left behind when the evaluation ends."""
-
-    class Stop(BaseException):
-        """Not of options: it ends the program."""
-
-    ended: list[str] = []
-
-    async def sibling() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append("sibling")
-
-    async def stop() -> None:
-        raise Stop
-
-    with pytest.raises(Stop):
-        await evaluate(ScriptedAdapter(calls(sibling={}, stop={})), PROMPT, options=[sibling, stop])
-
-    assert ended == ["sibling"]
-    assert len(asyncio.all_tasks()) == 1
-
-
 @pytest.mark.parametrize("is_awaited", [True, False])
 async def test_an_option_that_does_not_return_is_given_up_when_the_time_is_over(
     is_awaited: bool, caplog: pytest.LogCaptureFixture
@@ -341,7 +256,7 @@ async def test_an_option_that_does_not_return_is_given_up_when_the_time_is_over(
 
 async def test_a_coroutine_is_cancelled_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs on only if it takes no notice."""
-    monkeypatch.setattr(drive, "LEAVING", 0.01)
+    monkeypatch.setattr(perform, "LEAVING", 0.01)
     opened, left = asyncio.Event(), list[str]()
 
     async def heeds() -> None:
@@ -397,29 +312,6 @@ async def test_what_ends_while_it_is_stopped_is_recorded_whichever_stops_it_firs
 
     results = [each for each in get_inner_messages(session) if each.role == "tool"]
     assert len(results) == 1
-
-
-def test_no_option_begins_when_the_time_is_over() -> None:
-    """Those of one reply run one after another here; the time is one for all."""
-    begun, session = list[str](), Session()
-
-    def first() -> None:
-        begun.append("first")
-        ToolContext.current().cancelled.wait(60)
-
-    def second() -> None:
-        begun.append("second")
-
-    with pytest.raises(BudgetExhausted):
-        evaluate_sync(
-            ScriptedAdapter(calls(first={}, second={})),
-            PROMPT,
-            session=session,
-            options=[first, second],
-            budget=Budget(seconds=2),
-        )
-
-    assert begun == ["first"]
 
 
 @pytest.mark.parametrize("wait", ["evaluate_sync(*asked, **how)", "asyncio.run(evaluate(*asked, **how))"])

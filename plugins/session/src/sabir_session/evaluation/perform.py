@@ -1,0 +1,265 @@
+"""Performers of evaluations: who asks the provider and the person, runs options, records and tells.
+
+Nothing is decided here. Awaited, the calls of one reply run at once, each in a task of its own; waiting, one after
+another in this thread. No loop is started. An error or a cancellation stops what runs on its way out.
+"""
+
+import inspect
+import logging
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import wait
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Event as Signal
+from typing import TYPE_CHECKING, NamedTuple
+
+import sabir
+from sabir import Adapter, Message, Option, Reply, SettingsInvalid, ToolContext
+from sabir.authoring import CallArguments, OptionCall, called, deeper, is_asynchronous, start_thread
+
+from sabir_session.evaluation.approval import Approve, Decision, as_decision
+from sabir_session.evaluation.budgets import Spending
+from sabir_session.evaluation.conversation import OpenCall
+from sabir_session.evaluation.errors import BudgetExhausted
+from sabir_session.evaluation.progress import CallProgress, CallStarted, Event, TextArrived, Watch, tell
+from sabir_session.records.inner_messages import InnerMessage
+from sabir_session.state.session import Session
+
+if TYPE_CHECKING:
+    import asyncio
+
+
+logger = logging.getLogger("sabir")
+
+LEAVING = 1.0
+"""Seconds for which a coroutine that is cancelled because the time is over may clean up."""
+
+
+class Run(NamedTuple):
+    """A call that may run; `message` is what runs, which a person may have changed."""
+
+    open: OpenCall
+    message: OptionCall
+
+
+class Ended(NamedTuple):
+    """A run and its result."""
+
+    run: Run
+    result: Message
+
+
+@dataclass
+class Performer(ABC):
+    """What an evaluation works with: whom to ask, where to record, what may run, who approves and who watches."""
+
+    adapter: Adapter
+    session: Session | None
+    options: tuple[Option, ...]
+    how: CallArguments
+    spending: Spending
+    approve: Approve | None = None
+    watch: Watch | None = None
+    cancelled: Signal = field(default_factory=Signal, init=False)
+
+    @property
+    def asked_about(self) -> frozenset[str] | None:
+        """The options whose calls need a person's word, None where nobody is asked."""
+        return None if self.approve is None else frozenset(option.name for option in self.options)
+
+    def record(self, record: InnerMessage) -> None:
+        """Append a record to the session."""
+        if self.session is not None:
+            self.session.mutate(InnerMessage).append(record)
+
+    def tell(self, event: Event) -> None:
+        """Tell whoever watches."""
+        tell(self.watch, event)
+
+    @abstractmethod
+    async def complete(self, messages: list[Message]) -> Reply:
+        """Ask the provider."""
+
+    @abstractmethod
+    async def ask(self, call: OptionCall) -> Decision:
+        """Ask whether a call may run."""
+
+    @abstractmethod
+    def start(self, runs: Sequence[Run]) -> None:
+        """Have calls answered, in any order, at once where that is possible."""
+
+    @abstractmethod
+    async def take(self) -> Ended:
+        """Wait until the next of the calls that were started has ended."""
+
+    async def stop(self) -> list[Ended]:
+        """Stop what runs; those that ended all the same."""
+        return []
+
+    def give_up(self, runs: Iterable[Run]) -> BudgetExhausted:
+        """What says that the time is over; those that still run are named in the log too."""
+        running = [run.message for run in runs]
+        for message in running:
+            name, call_id = message.call.option_name, message.call.invocation_id
+            logger.warning("option %s still runs for the call %s, and nobody waits for it any more", name, call_id)
+        return self.spending.time_over(running)
+
+    def context(self, run: Run, heard: Callable[[Event], None]) -> ToolContext:
+        """The context of a run; `heard` is told of its progress."""
+
+        def report(done: float, total: float | None, text: str) -> None:
+            heard(CallProgress(run.open.message, done, total, text))
+
+        self.tell(CallStarted(run.open.message, run.open.is_resume))
+        return ToolContext(
+            call_id=run.message.call.invocation_id,
+            is_resume=run.open.is_resume,
+            idempotency_key=run.open.key,
+            cancelled=self.cancelled,
+            _report=report,
+        )
+
+
+@dataclass
+class WaitingPerformer(Performer):
+    """Waits for what it performs, holding calls that were not begun yet; none of its coroutines suspends."""
+
+    _waiting: deque[Run] = field(default_factory=deque, init=False)
+
+    async def complete(self, messages: list[Message]) -> Reply:
+        """Ask the provider; streamed where somebody watches."""
+        if self.watch is None:
+            return self.adapter.complete_sync(messages, **self.how)
+        with self.adapter.stream_sync(messages, **self.how) as stream:
+            for text in stream.text:
+                self.tell(TextArrived(text))
+            return stream.reply()
+
+    async def ask(self, call: OptionCall) -> Decision:
+        """Ask a plain function; SettingsInvalid for another."""
+        assert self.approve is not None
+        decided = self.approve(call)
+        if inspect.iscoroutine(decided):
+            decided.close()
+            raise SettingsInvalid("approve is asynchronous; use `await evaluate(…)`, or give a plain function")
+        return as_decision(decided)
+
+    def start(self, runs: Sequence[Run]) -> None:
+        """Begin when each is taken."""
+        self._waiting.extend(runs)
+
+    async def take(self) -> Ended:
+        """Run the next here; where the time is limited in a thread, to which it can be left."""
+        left = self.spending.left()
+        if left == 0:
+            raise self.give_up(())
+        run = self._waiting.popleft()
+        context = self.context(run, self.tell)
+        if left is None:
+            return self._run(run, context)
+        ending = start_thread(partial(self._run, run, context))
+        wait([ending], timeout=left)
+        if ending.done():
+            return ending.result()
+        raise self.give_up([run])
+
+    def _run(self, run: Run, context: ToolContext) -> Ended:
+        with context.entered(), deeper(run.message.call.option_name):
+            (result,) = sabir.answer_sync([run.message], self.options)
+        return Ended(run, result)
+
+
+@dataclass
+class LoopPerformer(Performer):
+    """Performs in an event loop; holds the tasks of the calls that were started."""
+
+    _running: "dict[asyncio.Task[Ended], Run]" = field(default_factory=dict, init=False)
+    _ended: list[Ended] = field(default_factory=list, init=False)
+
+    async def complete(self, messages: list[Message]) -> Reply:
+        """Ask the provider; streamed where somebody watches."""
+        if self.watch is None:
+            return await self.adapter.complete(messages, **self.how)
+        async with self.adapter.stream(messages, **self.how) as stream:
+            async for text in stream.text:
+                self.tell(TextArrived(text))
+            return await stream.reply()
+
+    async def ask(self, call: OptionCall) -> Decision:
+        """Ask whoever approves, in a thread where that is a plain function."""
+        assert self.approve is not None
+        return as_decision(await called(self.approve, call))
+
+    def start(self, runs: Sequence[Run]) -> None:
+        """Begin all of them at once."""
+        import asyncio
+
+        self._running = {asyncio.ensure_future(self._run(run)): run for run in runs}
+
+    async def _run(self, run: Run) -> Ended:
+        with self.context(run, _here(self.tell)).entered(), deeper(run.message.call.option_name):
+            (result,) = await sabir.answer([run.message], self.options)
+        return Ended(run, result)
+
+    async def take(self) -> Ended:
+        """The next that ends; when the time is over all are stopped."""
+        import asyncio
+
+        while not (ended := [task for task in self._running if task.done()]):
+            left = self.spending.left()
+            if left == 0:
+                raise self.give_up(await self._stop(LEAVING))
+            await asyncio.wait(self._running, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        del self._running[ended[0]]
+        return ended[0].result()
+
+    async def stop(self) -> list[Ended]:
+        """Stop what runs, and wait for the tasks; those that ended all the same."""
+        await self._stop(None)
+        return self._ended
+
+    async def _stop(self, seconds: float | None) -> list[Run]:
+        """Cancel what runs, tell threads that nobody waits, and wait so long for the tasks; what runs on all the same.
+
+        Of those that ended all the same, the results are kept. Whoever cancels this wait leaves them to the next one:
+        each is cancelled once, so that it can clean up, and forgotten when it was waited for.
+        """
+        import asyncio
+
+        self.cancelled.set()
+        running = self._running
+        in_threads = [run for run in running.values() if not self._is_awaited(run)]
+        for task in running:
+            if not task.cancelling():
+                task.cancel()
+        done = (await asyncio.wait(running, timeout=seconds))[0] if running else set()
+        self._running = {}
+        results = await asyncio.gather(*done, return_exceptions=True)
+        ended = [each for each in results if isinstance(each, Ended)]
+        self._ended += ended
+        on_time = [each.run for each in ended]
+        return [run for task, run in running.items() if task not in done or (run in in_threads and run not in on_time)]
+
+    def _is_awaited(self, run: Run) -> bool:
+        """Whether a call is a coroutine's, which ends when it is cancelled; a thread does not."""
+        functions = {option.name: option.function for option in self.options}
+        function = functions.get(run.message.call.option_name)
+        return function is None or is_asynchronous(function)
+
+
+def _here(heard: Callable[[Event], None]) -> Callable[[Event], None]:
+    """Tells whoever watches in this loop's thread, wherever an option says something."""
+    import asyncio
+    from threading import get_ident
+
+    loop, home = asyncio.get_running_loop(), get_ident()
+
+    def hear(event: Event) -> None:
+        if get_ident() == home:
+            heard(event)
+        elif not loop.is_closed():
+            loop.call_soon_threadsafe(heard, event)
+
+    return hear

@@ -141,7 +141,7 @@ def grounded(exchange: Exchange) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("wire", "feature", "faults"),
     [(chat_support.WIRE, "citations", cited), (google_support.WIRE, "grounding", grounded)],
-    ids=str,
+    ids=["citations", "grounding"],
 )
 def test_citations_point_at_their_place_in_the_text(wire: Wire, feature: str, faults) -> None:
     """Offsets are characters."""

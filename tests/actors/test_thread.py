@@ -43,18 +43,19 @@ async def test_a_worker_that_wakes_does_not_take_its_thread_back(
     assert processes.events(thread_id).count("taken") == 2
 
 
-async def test_a_run_that_the_queue_left_here_takes_its_thread_again(processes: Processes) -> None:
-    """Whoever took it in between was late, and is cancelled; the thread is not lost between the two."""
+async def test_a_run_that_comes_back_to_a_worker_takes_its_thread_again(processes: Processes) -> None:
+    """Whoever had it in between died; the thread is not lost between the two, and nothing is recorded twice."""
     system = await processes.asker()
     _, holder, first = await processes.worker()
-    _, late, second = await processes.worker()
+    _, other, second = await processes.worker()
     second.hold()
     thread_id, run = await processes.at_work(system, holder, first)
-    first.gate.open()
-    stray = late.begin()
+    taken = other.begin()
     await second.gate.reached()
-    stray.cancel()
+    first.gate.open()
     await run
+    taken.cancel()
+    await holder.begin()
     assert processes.events(thread_id)[-1] == "completed"
     assert [each for each in processes.events(thread_id) if each in AEIOUY] == list(AEIOUY)
 

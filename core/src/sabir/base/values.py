@@ -14,8 +14,9 @@ what is nested deeper than 100 levels: a view of it could not be made.
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
 from typing import Annotated, Any, NoReturn, Self, TypeAlias
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
@@ -140,13 +141,17 @@ def object_view(text: JSONText) -> FrozenDict:
     return view
 
 
-_AS_GIVEN, _SORTED = (
-    json.JSONEncoder(
-        ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys, check_circular=False
-    )
-    for sort_keys in (False, True)
-)
-"""They look for no loops: a loop is too deep."""
+def _encoder(*, sort_keys: bool) -> Callable[[JSONValue], str]:
+    """What json.dumps does, by one encoder for all calls, which looks for no loops: a loop is too deep."""
+    written: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
+    encoder = json.JSONEncoder(**written, sort_keys=sort_keys, check_circular=False)
+    if c_make_encoder is None:  # an interpreter without json's encoder in C
+        return encoder.encode
+    pieces = c_make_encoder(None, encoder.default, encode_basestring, None, ":", ",", sort_keys, False, False)
+    return lambda value: "".join(pieces(value, 0))
+
+
+_AS_GIVEN, _SORTED = _encoder(sort_keys=False), _encoder(sort_keys=True)
 
 
 def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
@@ -156,7 +161,7 @@ def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
     """
     if type(value) is JSONText:
         return value
-    encode = (_SORTED if sort_keys else _AS_GIVEN).encode
+    encode = _SORTED if sort_keys else _AS_GIVEN
     try:
         try:
             text = encode(value)

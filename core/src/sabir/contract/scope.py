@@ -48,7 +48,7 @@ class Entry(NamedTuple):
     def result(self) -> OptionResultPayload:
         """The result, in a turn of results."""
         result = self.message.payload
-        assert isinstance(result, OptionResultPayload)
+        assert result.kind == "option_result"
         return result
 
 

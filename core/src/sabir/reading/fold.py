@@ -15,9 +15,10 @@ from os import urandom
 from sabir.base.errors import NotJSON
 from sabir.base.failures import ResponseInvalid
 from sabir.base.losses import Loss
+from sabir.base.models import assemble
 from sabir.base.values import JSONText, JSONValue, encode_json, parse_json
 from sabir.contract.scope import DecodeScope
-from sabir.vocabulary.messages import Message, OptionCallPayload, Origin, PartsPayload
+from sabir.vocabulary.messages import SCHEMA, Message, OptionCallPayload, Origin, PartsPayload, new_ids
 from sabir.vocabulary.parts import KnownPart, Part, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.reply import (
     Alternative,
@@ -33,6 +34,8 @@ from sabir.vocabulary.reply import (
     Usage,
 )
 
+_UNSET = {**dict.fromkeys(Message.model_fields), "schema_number": SCHEMA}
+_SAID = {"id", "policy", "origin", "payload"}
 _TEXTS = (TextPart, ReasoningPart, RefusalPart)
 _TEXT_PARTS: Mapping[str, Callable[..., KnownPart]] = dict(zip(("text", "reasoning", "refusal"), _TEXTS, strict=True))
 
@@ -67,7 +70,9 @@ class ReplyBuilder:
     def messages(self, origin: Origin) -> tuple[Message, ...]:
         """The messages so far, each with a new id, by the scope's policy; an Alternative holds such too."""
         held = (PartsPayload(parts=tuple(each)) if isinstance(each, list) else each for each in self._payloads)
-        return tuple([Message(policy=self._scope.policy, origin=origin, payload=payload) for payload in held])
+        said = {**_UNSET, "policy": self._scope.policy, "origin": origin}
+        given = zip(new_ids(len(self._payloads)), held, strict=True)
+        return tuple([assemble(Message, {**said, "id": new, "payload": each}, _SAID.copy()) for new, each in given])
 
     def finish(
         self,

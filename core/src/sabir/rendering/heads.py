@@ -56,7 +56,7 @@ class Told(NamedTuple):
 
     def hoisted(self) -> tuple[tuple[Turn, ...], list[Loss]]:
         """The turns of the hoisted messages, and what they lose."""
-        log, block = LossLog(), Block("system", *self.system)
+        log, block = LossLog(), Block("system", [*self.system])
         made = TurnMaker(self.messages, self.scope, log).make(block) if self.system else []
         return tuple(Turn(side, entries) for side, entries in made), log.losses
 

@@ -29,26 +29,6 @@ _NOTHING = frozenset[Any]()
 Member = TypeVar("Member")
 
 
-class Block:
-    """One turn being gathered: positions of its messages and, for calls that have one, of their results."""
-
-    __slots__ = ("answers", "late", "losses", "omitted", "positions", "side", "words")
-
-    def __init__(self, side: Side, *positions: int) -> None:
-        self.side = side
-        self.positions = list(positions)
-        self.answers: dict[int, int | None] = {}
-        """The position of a call → that of its result; None where an error stands for it."""
-        self.words: Block | None = None
-        """What the user says in the turn of the results, where the table of calls joins them."""
-        self.late: AbstractSet[int] = _NOTHING
-        """Positions of system messages after the start, which are among the user's."""
-        self.omitted: AbstractSet[tuple[int, int]] = _NOTHING
-        """(position, part index) of opaque parts whose other half is missing."""
-        self.losses: Sequence[Loss] = ()
-        """Those of what closed, or is still open, from this block on."""
-
-
 class Waiting(NamedTuple):
     """What a closed prefix leaves behind."""
 
@@ -61,21 +41,35 @@ class Waiting(NamedTuple):
 _NONE_WAITING = Waiting(is_leading=False)
 
 
-class Closing(NamedTuple):
-    """A place where a prefix closes."""
+class Block:
+    """One turn being gathered: positions of its messages and, for calls that have one, of their results."""
 
-    blocks: int
-    """How many blocks of the history stand before it."""
-    position: int
-    """The position of the message that closed them, the first after them."""
-    waiting: Waiting
+    __slots__ = ("answers", "closer", "late", "losses", "omitted", "positions", "side", "waiting", "words")
+
+    def __init__(self, side: Side, positions: list[int]) -> None:
+        self.side = side
+        self.positions = positions
+        self.answers: dict[int, int | None] = {}
+        """The position of a call → that of its result; None where an error stands for it."""
+        self.words: Block | None = None
+        """What the user says in the turn of the results, where the table of calls joins them."""
+        self.late: AbstractSet[int] = _NOTHING
+        """Positions of system messages after the start, which are among the user's."""
+        self.omitted: AbstractSet[tuple[int, int]] = _NOTHING
+        """(position, part index) of opaque parts whose other half is missing."""
+        self.losses: Sequence[Loss] = ()
+        """Those of what closed, or is still open, from this block on."""
+        self.closer = 0
+        """The position of the message that closed all blocks before this one; 0 where they are open."""
+        self.waiting = _NONE_WAITING
+        """What those leave behind."""
 
 
 class Paired(NamedTuple):
-    """Blocks of a history, where they close, and losses that belong to none of them."""
+    """Blocks of a history, how many of them are final, and losses that belong to none of them."""
 
     blocks: list[Block]
-    closings: list[Closing]
+    final: int
     losses: list[Loss]
 
 
@@ -91,7 +85,7 @@ def side_of(message: Message, speaks_as: str) -> Side:
 
 def pair(messages: Sequence[Message], scope: TurnScope) -> Paired:
     """The messages as blocks of complete pairs, by the tables of a scope."""
-    (whole,) = pair_apart(messages, scope, 0, Waiting(), len(messages))
+    (whole,) = pair_apart(messages, scope, 0, Waiting(), len(messages) + 1)
     return whole
 
 
@@ -103,25 +97,25 @@ def pair_apart(
     `waiting` is what closed before.
     """
     pairing = _Pairing(messages, scope, waiting)
-    for position in range(start, len(messages)):
-        if (position - start) % apart == 0 and position > start:
+    for begin in range(start, len(messages), apart):
+        if begin > start:
             yield pairing.cut()
-        message = messages[position]
-        payload = message.payload
-        if payload.kind == "parts":
-            pairing.take_parts(position, message, payload.parts)
-        elif payload.kind == "option_call":
-            pairing.take_call(position, payload)
-        elif payload.kind == "option_result":
-            pairing.take_result(position, payload)
-        else:
-            reason = f"messages of the kind {payload.document['kind']!r} are unknown to this version"
-            pairing.log.add("dropped", reason, message=message)
+        for position, message in enumerate(messages[begin : begin + apart], begin):
+            payload = message.payload
+            if payload.kind == "parts":
+                pairing.take_parts(position, message, payload.parts)
+            elif payload.kind == "option_call":
+                pairing.take_call(position, payload)
+            elif payload.kind == "option_result":
+                pairing.take_result(position, payload)
+            else:
+                reason = f"messages of the kind {payload.document['kind']!r} are unknown to this version"
+                pairing.log.add("dropped", reason, message=message)
     yield pairing.finish()
 
 
-_Halves: TypeAlias = tuple[Mapping[str | None, int], Sequence[int]]
-_NO_HALVES: _Halves = {}, ()
+_Halves: TypeAlias = tuple[Mapping[str | None, int], Sequence[int], bool]
+_NO_HALVES: _Halves = {}, (), False
 
 
 class _Pairing:
@@ -137,17 +131,15 @@ class _Pairing:
         """Calls that wait for a result in their own turn, by position."""
         self._open_pairs: dict[str | None, tuple[Block, int, int]] = {}
         self._blocks: list[Block] = []
-        self._closings: list[Closing] = []
-        self._final = self._cut = 0
-        """How many of the blocks are final, and how many were before these."""
+        self._final = 0
+        """How many of the blocks are final."""
         self.log = LossLog()
 
     def cut(self) -> Paired:
         """The blocks that are final; the others stay."""
         final, self._blocks = self._blocks[: self._final], self._blocks[self._final :]
-        closings, self._closings = self._closings, []
-        self._cut, self._final = self._cut + self._final, 0
-        return new_tuple(Paired, (final, closings, []))
+        self._final = 0
+        return new_tuple(Paired, (final, len(final), []))
 
     def finish(self) -> Paired:
         """What was gathered, with every loss that a later message could undo."""
@@ -161,7 +153,7 @@ class _Pairing:
                 self.log.add("dropped", NO_RESULT, message=self._messages[position])
         if self._final < len(self._blocks):
             self._blocks[self._final].losses, self.log.losses = self.log.losses, []
-        return new_tuple(Paired, (self._blocks, self._closings, self.log.losses))
+        return new_tuple(Paired, (self._blocks, self._final, self.log.losses))
 
     def take_call(self, position: int, call: OptionCallPayload) -> None:
         """An option call waits for its result."""
@@ -175,10 +167,8 @@ class _Pairing:
         side = "user" if is_late else side
         if self._open:
             self._unanswered.end_run()
-        waiting = len(self._open_pairs)
         may_pair = len(parts) > 1 or parts[0].kind == "opaque"
-        opened, lonely = self._read_halves(message, side) if may_pair else _NO_HALVES
-        is_answer = len(self._open_pairs) < waiting
+        opened, lonely, is_answer = self._read_halves(message, side) if may_pair else _NO_HALVES
         if side != "assistant" and (self._open or self._open_pairs):
             self._abandon()
         block = self._place(position, position, side, is_answer=is_answer)
@@ -191,10 +181,10 @@ class _Pairing:
             self.log.add("downgraded", "parts with the hint 'tool' render as user", message=message)
         elif isinstance(hint, UnknownHint):
             self.log.add("downgraded", f"the role hint {hint!r} is unknown to this version", message=message)
-        for index in lonely:
-            self._omit(block, position, index)
-        for pair_id, index in opened.items():
-            self._open_pairs[pair_id] = block, position, index
+        if may_pair:
+            for index in lonely:
+                self._omit(block, position, index)
+            self._open_pairs |= {pair_id: (block, position, index) for pair_id, index in opened.items()}
 
     def take_result(self, position: int, result: OptionResultPayload) -> None:
         """A result goes to its call; one of an abandoned call takes that to its own place."""
@@ -222,23 +212,24 @@ class _Pairing:
         last = blocks[-1] if blocks else None
         if last and last.answers and side == "user" and self._calls.results == "with_user":
             if last.words is None:
-                last.words = Block(side, at)
+                last.words = Block(side, [at])
                 return last.words
             last = last.words
         if last and last.side == side and not last.answers:
             last.positions.append(at)
             return last
+        block = Block(side, [at])
         if last and not (self._open or self._open_pairs or is_answer):
             if self.log.losses:
                 blocks[self._final].losses, self.log.losses = self.log.losses, []
             self._final = len(blocks)
             abandoned = self._unanswered.stacks
-            is_plain = not (abandoned or self._is_leading)
-            waiting = _NONE_WAITING if is_plain else Waiting(dict(abandoned), self._is_leading)
-            self._closings.append(new_tuple(Closing, (self._cut + self._final, position, waiting)))
+            block.closer = position
+            if abandoned or self._is_leading:
+                block.waiting = Waiting(dict(abandoned), self._is_leading)
         self._is_leading = self._is_leading and side == "system"
-        blocks.append(Block(side, at))
-        return blocks[-1]
+        blocks.append(block)
+        return block
 
     def _abandon(self) -> None:
         """Nobody waits for the open calls any more, nor for the other halves of open pairs."""
@@ -253,10 +244,11 @@ class _Pairing:
     def _read_halves(self, message: Message, side: Side) -> _Halves:
         """The pairs that a message opens, by the index of the part, and indices of parts without another half.
 
-        Those that it closes are open no longer. What does not go back to where it came from is no half of anything.
+        At last whether it ends earlier pairs: those are open no longer. What does not go back to where it came from is
+        no half of anything.
         """
         opened: dict[str | None, int] = {}
-        lonely = []
+        lonely, waiting = [], len(self._open_pairs)
         for index, part in enumerate(message.parts):
             if part.kind != "opaque" or part.pair_id is None or not goes_back(part, message, side, self._scope):
                 continue
@@ -268,7 +260,7 @@ class _Pairing:
                     self._omit(*earlier)
             elif here is None and earlier is None:
                 lonely.append(index)
-        return opened, lonely
+        return opened, lonely, len(self._open_pairs) < waiting
 
     def _keep_paused(self) -> None:
         """Let openers stand, where the wire takes them, in which their maker may have paused."""

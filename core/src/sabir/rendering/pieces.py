@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, get_args
 
 from sabir.base.losses import LossKind
-from sabir.contract.scope import Difference, LossLog, TurnScope
+from sabir.contract.scope import Difference, LossLog, TurnScope, new_tuple
 from sabir.contract.tables import Side
 from sabir.vocabulary.hints import Taker, take_hints, with_hints
 from sabir.vocabulary.media import (
@@ -138,9 +138,11 @@ class PartFilter:
         pieces: list[KnownPart] = []
         for index, part in enumerate(parts):
             if type(part) is TextPart and part.text and not part.citations and (keeps or part.state_json is None):
-                pieces.append(part)  # as nearly all are
+                if len(parts) == 1:
+                    return (part,)  # as nearly all are
+                pieces.append(part)
             elif index not in omitted:
-                pieces += _TAKERS[part.kind](self, part, At(message, index, side, differs))
+                pieces += _TAKERS[part.kind](self, part, new_tuple(At, (message, index, side, differs)))
         return tuple(pieces)
 
     def _lose(self, kind: LossKind, reason: str, at: At, within: str = "") -> Taken:

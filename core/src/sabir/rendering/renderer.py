@@ -19,7 +19,7 @@ from sabir.contract.dialect import Dialect, EncodeTurn, Rendering
 from sabir.contract.scope import LossLog, Place, Splice, Turn, TurnScope, new_tuple
 from sabir.options.option import Option
 from sabir.rendering.heads import Head, HeadMaker, Told
-from sabir.rendering.pairing import Closing, pair_apart
+from sabir.rendering.pairing import pair_apart
 from sabir.rendering.prefixes import Boundary, Found, PrefixIndex
 from sabir.rendering.turns import Identifiers, TurnMaker
 from sabir.vocabulary.constructors import check_messages
@@ -68,31 +68,27 @@ def _render(encode_turn: EncodeTurn, kept: _Kept, messages: list[Message]) -> _M
     prefix, start = found.prefix, found.boundary
     check_messages(messages, start.position)
     log, calls = LossLog(), scope.tables.calls
-    is_hoisting = scope.tables.roles.leading_system == "hoisted"
+    may_hoist = scope.tables.roles.leading_system == "hoisted" and not start.position
     call_ids = Identifiers(calls.ids, prefix.call_ids, start.call_ids)
     names = Identifiers(calls.names, prefix.names, start.names)
     maker = TurnMaker(messages, scope, log, call_ids, names, start.called, start.media_count)
     side, system, turn = start.last_side, start.system, None
     items: list[bytes] = []
     boundaries: list[Boundary] = []
-    number, closed, offset = 0, 0, start.offset
-    latest, closing = len(messages) - LATEST, dict[int, Closing]()
+    closed, offset, latest = 0, start.offset, len(messages) - LATEST
     for paired in pair_apart(messages, scope, start.position, start.waiting, MOST_APART):
-        for each in paired.closings:
-            if each.position >= latest or each is paired.closings[-1]:
-                closing[each.blocks] = each
-        for block in paired.blocks:
-            if ends := closing.get(number):
+        for index, block in enumerate(paired.blocks):
+            if block.closer and (block.closer >= latest or index in (0, paired.final)):
                 offset += sum(map(len, items[closed:])) + len(items) - closed - bool(items and not offset)
                 closed, turn = len(items), None
                 counts = len(log.losses) + start.losses, call_ids.count, names.count, frozenset(maker.called)
-                here = ends.position, offset, *counts, maker.filter.media_count, ends.waiting, system, side
+                here = block.closer, offset, *counts, maker.filter.media_count, block.waiting, system, side
                 boundaries.append(new_tuple(Boundary, here))
-            number += 1
             log.losses += block.losses
-            if number == 1 and not start.position and block.side == "system" and is_hoisting:
-                system = tuple(block.positions)
+            if may_hoist and block.side == "system":
+                system, may_hoist = tuple(block.positions), False
                 continue
+            may_hoist = False
             for turn_side, entries in maker.make(block, side):
                 made = new_tuple(Turn, (turn_side, entries, side))
                 if encoded := encode_turn(made, scope, log):

@@ -106,40 +106,37 @@ class TurnMaker:
         """What a block, which follows a turn of that side, makes: no turn, one, or several."""
         messages, scope, side, answers = self._messages, self._scope, block.side, block.answers
         entries: dict[int, Entry] = {}
-        is_cut, ends_in_thought, known = bool(block.omitted), False, None
+        is_cut, known = bool(block.omitted), None
+        parts: Sequence[Part] = ()
         differs: Difference = "origin"
         for position in block.positions:
             message = messages[position]
             origin, payload = message.origin, message.payload
             if origin is not known:
                 known, differs = origin, scope.differs_by(origin)
-            if payload.kind == "option_call":
-                ends_in_thought = False
-                if position in answers:
-                    entries[position] = self._call_entry(message, payload, not differs)
-                else:
-                    is_cut = True
-                continue
-            if payload.kind != "parts":
-                continue  # no block holds another
-            omitted = {index for at, index in block.omitted if at == position} if block.omitted else ()
-            pieces = self.filter.take(message, payload.parts, side, differs, omitted)
-            is_cut = is_cut or len(pieces) < len(payload.parts)
-            ends_in_thought = payload.parts[-1].kind == "reasoning"
-            if pieces:
-                keeps_state = side == "assistant" and not differs
-                entries[position] = new_tuple(Entry, (message, pieces, "", "", keeps_state, None))
-        if side == "assistant" and (is_cut or ends_in_thought):
+            parts = payload.parts if payload.kind == "parts" else ()
+            if parts:
+                omitted = {index for at, index in block.omitted if at == position} if block.omitted else ()
+                pieces = self.filter.take(message, parts, side, differs, omitted)
+                is_cut = is_cut or len(pieces) < len(parts)
+                if pieces:
+                    keeps_state = side == "assistant" and not differs
+                    entries[position] = new_tuple(Entry, (message, pieces, "", "", keeps_state, None))
+            elif payload.kind == "option_call" and position in answers:
+                entries[position] = self._call_entry(message, payload, not differs)
+            else:
+                is_cut = True
+        if side == "assistant" and (is_cut or (parts and parts[-1].kind == "reasoning")):
             entries = self._unbind(entries, block)
         if block.late and scope.tables.roles.later_system == "after_user":
             return self._part_system(entries, block, follows)
         made: list[Gathered] = [(side, tuple(entries.values()))] if entries else []
         if answers:
             results = tuple([self._result_entry(answers[at], entries[at]) for at in entries if at in answers])
-            words = self.make(block.words, "results") if block.words else []
+            words = self.make(block.words, "results") if block.words else None
             if words and words[0][0] == "user":
                 results += words.pop(0)[1]
-            made += [("results", results), *words]
+            made += [("results", results), *words] if words else [("results", results)]
         return made
 
     def _part_system(self, entries: dict[int, Entry], block: Block, follows: Side | None) -> list[Gathered]:
@@ -161,13 +158,17 @@ class TurnMaker:
         given_id, given_name = call.invocation_id, call.option_name
         wire_id, wire_name = self.call_ids.fresh(given_id), self.names.name(given_name)
         self.called.add(given_name)
-        for path, given, wire in (("invocation_id", given_id, wire_id), ("option_name", given_name, wire_name)):
-            if given != wire:
-                reason = f"{self._scope.target.dialect} takes {wire!r} for {given!r}"
-                self._losses.add("rewritten", reason, message=message, path=f"payload.{path}")
+        if wire_id != given_id:
+            self._rewrite(message, "invocation_id", given_id, wire_id)
+        if wire_name != given_name:
+            self._rewrite(message, "option_name", given_name, wire_name)
         if call.state_json is not None:
             withhold(message, "payload.state", "assistant", self._scope, self._losses)
         return new_tuple(Entry, (message, (), wire_id, wire_name, keeps_state, None))
+
+    def _rewrite(self, message: Message, field: str, given: str, wire: str) -> None:
+        reason = f"{self._scope.target.dialect} takes {wire!r} for {given!r}"
+        self._losses.add("rewritten", reason, message=message, path=f"payload.{field}")
 
     def _result_entry(self, position: int | None, call: Entry) -> Entry:
         message = _failure(call.message) if position is None else self._messages[position]

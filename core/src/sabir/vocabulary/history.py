@@ -15,7 +15,6 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 from uuid import uuid4
@@ -203,6 +202,15 @@ def _line(text: str, position: int) -> str:
 
 
 def _message(item: Any, place: str) -> Message:
+    try:
+        message: Message = Message.__pydantic_validator__.validate_python(item)
+    except ValidationError:
+        return _message_of_others(item, place)
+    return message
+
+
+def _message_of_others(item: Any, place: str) -> Message:
+    """One to which a newer writer added something; HistoryInvalid for a fault."""
     if not isinstance(item, dict):
         found = _JSON_TYPES.get(type(item), "null")
         raise HistoryInvalid(f"{place} is {found}; a history holds messages, which are objects")
@@ -211,9 +219,6 @@ def _message(item: Any, place: str) -> Message:
         raise HistoryInvalid(f"{place} has a vendor's shape ({', '.join(sorted(item))}); {remedy}")
     try:
         json.dumps(item, ensure_ascii=False).encode()
-        with suppress(ValidationError):  # what a newer writer added, or a fault
-            message: Message = Message.__pydantic_validator__.validate_python(item)
-            return message
         return load_as(Message.model_validate, item)
     except ValidationError as error:
         raise HistoryInvalid(f"{place} is no message: {one_line(describe(error), 300)}") from None

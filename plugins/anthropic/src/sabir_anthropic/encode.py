@@ -8,6 +8,7 @@ Neighbouring messages of one role stay apart: the vendor joins them itself, and 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from sabir import MediaPart, OpaquePart, OptionResultPayload, ReasoningPart, TextPart
@@ -54,6 +55,7 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
 
 Placed: TypeAlias = tuple[Any, KnownPart | None, Entry]
 """A content block with the piece and the message that it came from."""
+_BLOCK = itemgetter(0)
 
 
 def _shown(pieces: Iterable[KnownPart], entry: Entry, scope: TurnScope, losses: LossLog) -> list[Placed]:
@@ -77,10 +79,11 @@ def _shown(pieces: Iterable[KnownPart], entry: Entry, scope: TurnScope, losses: 
 def _worded(placed: list[Placed], losses: LossLog) -> list[Placed]:
     """The blocks without texts of white space alone, which the wire takes only beside another text."""
     blank = []
-    for index, (block, _, _) in enumerate(placed):
-        if said := text(fields(block).get("text")):
-            if not said.isspace():
-                return placed
+    for index, (block, piece, _) in enumerate(placed):
+        said = piece.text if isinstance(piece, TextPart) else piece and text(fields(block).get("text"))
+        if said and not said.isspace():
+            return placed
+        if said:
             blank.append(index)
     for index in reversed(blank):
         _drop(placed, index, BLANK, losses)
@@ -111,10 +114,6 @@ def _drop(placed: list[Placed], index: int, reason: str, losses: LossLog) -> Non
         lose(losses, "dropped", reason, piece, entry)
 
 
-def _blocks(placed: Iterable[Placed]) -> list[Any]:
-    return [block for block, _, _ in placed]
-
-
 def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     said: list[Item] = []
     for entry in turn.entries:
@@ -127,7 +126,7 @@ def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 
 
 def _said(role: str, entry: Entry, scope: TurnScope, losses: LossLog) -> list[Item]:
-    blocks = _blocks(_worded(_shown(entry.pieces, entry, scope, losses), losses))
+    blocks = [*map(_BLOCK, _worded(_shown(entry.pieces, entry, scope, losses), losses))]
     if not blocks and role == "user":
         losses.add("synthesized", f"{EMPTY!r} stands for a message of white space", message=entry.message)
         blocks = [{"type": "text", "text": EMPTY}]
@@ -199,11 +198,12 @@ def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     if result.is_error:
         said = (result.error_message or "") if (result.error_type, result.retryable) == (TOLD, None) else ""
         told = {"type": "text", "text": said if said.strip() else error_text(result)}
-        blocks = [told, *_blocks(_shown(_texts(entry, scope, losses), entry, scope, losses))]
+        blocks = [told, *map(_BLOCK, _shown(_texts(entry, scope, losses), entry, scope, losses))]
         return {**found, "content": told["text"] if len(blocks) == 1 else blocks, "is_error": True}
-    fitting = [piece for piece in entry.pieces if _fits_result(piece, entry, losses)]
-    blocks = _blocks(_worded(_shown(fitting, entry, scope, losses), losses))
-    return {**found, "content": blocks or _plain(entry, result, losses)}
+    fitting = [piece for piece in entry.pieces if _fits_result(piece, entry, losses)] if entry.pieces else []
+    blocks = [*map(_BLOCK, _worded(_shown(fitting, entry, scope, losses), losses))] if fitting else []
+    found["content"] = blocks or _plain(entry, result, losses)
+    return found
 
 
 def _fits_result(piece: KnownPart, entry: Entry, losses: LossLog) -> bool:
@@ -239,8 +239,10 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     for entry in turn.entries:
         if entry.wire_id:
             placed.append((_call(entry, losses), None, entry))
-        placed += [(block, piece, entry) for piece in entry.pieces if (block := _own(piece, entry, losses))]
-    blocks = _blocks(_ended(_worded(placed, losses), losses))
+        for piece in entry.pieces:
+            if block := _own(piece, entry, losses):
+                placed.append((block, piece, entry))
+    blocks = [*map(_BLOCK, _ended(_worded(placed, losses), losses))]
     return [{"role": "assistant", "content": blocks}] if blocks else []
 
 

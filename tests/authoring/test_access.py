@@ -8,7 +8,7 @@ import weakref
 from fractions import Fraction
 
 import pytest
-from sabir.authoring.access import Clients, check_client, read_endpoint, url_of_client
+from sabir.authoring.access import Clients, check_client, url_of_client
 from sabir.contract.provider import Access
 from sabir.errors import SettingsInvalid
 from sabir_testing.loopback import PATIENCE
@@ -24,7 +24,7 @@ from sabir_testing.loopback import PATIENCE
 )
 def test_an_endpoint_is_its_url_without_secrets(url: str, endpoint: str) -> None:
     """It is recorded in the origin of every message."""
-    assert read_endpoint("acme", Access(), url) == endpoint
+    assert Access().read_endpoint("acme", url) == endpoint
 
 
 class Client:

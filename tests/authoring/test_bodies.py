@@ -1,7 +1,7 @@
 """Any bytes become JSON of a known shape, or one of the library's errors (law 10)."""
 
 import pytest
-from sabir.authoring.bodies import first_count, left_over, read_count, read_object
+from sabir.authoring.bodies import first_count, left_over, read_count
 from sabir.contract.scope import DecodeScope
 from sabir.errors import ResponseInvalid
 from sabir.vocabulary.target import Target
@@ -13,13 +13,13 @@ SCOPE = DecodeScope(Target(provider="acme", dialect="acme.wire", model="m"))
 def test_what_is_no_object_is_an_invalid_response(body: bytes) -> None:
     """The error names who answered and what to check."""
     with pytest.raises(ResponseInvalid, match=r"acme:m answered .*check the endpoint"):
-        read_object(body, SCOPE)
+        SCOPE.read_object(body)
 
 
 @pytest.mark.parametrize("body", [b'{"a\\ud800": ["\\udfff"]}', '{"a\\uD800": ["\\uDFFF"]}'])
 def test_half_characters_become_the_sign_for_them(body: bytes | str) -> None:
     """In keys and values, however they are escaped: no text of the library may hold one."""
-    assert read_object(body, SCOPE) == {"a\ufffd": ["\ufffd"]}
+    assert SCOPE.read_object(body) == {"a\ufffd": ["\ufffd"]}
 
 
 def test_a_count_is_a_whole_number() -> None:

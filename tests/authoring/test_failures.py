@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from sabir import errors
-from sabir.authoring.failures import ErrorTable, by_codes, by_status, by_words, failure_of, kind_of_status, retry_after
+from sabir.authoring import ErrorRule
+from sabir.authoring.failures import ErrorTable, failure_of, kind_of_status, retry_after
 from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, ConnectionFailed, InvalidRequest, Overloaded, RateLimited, ServerFailed
 from sabir.vocabulary.target import Target
@@ -80,12 +81,12 @@ def test_what_may_show_a_secret_is_not_told() -> None:
 
 
 RULES = (
-    by_words((r"too many", errors.ContextTooLong), at=(400, None)),
-    by_codes({"Slow_Down": errors.RateLimited, "*_spent": errors.QuotaExceeded}),
-    by_status({401: errors.AuthenticationFailed}),
-    by_words((r"model", errors.ModelNotFound)),
-    lambda found, status: errors.Unavailable if found.body.get("again") else None,
-    by_codes({"vague": errors.InvalidRequest}, at=(None,)),
+    ErrorRule.by_words((r"too many", errors.ContextTooLong), at=(400, None)),
+    ErrorRule.by_codes({"Slow_Down": errors.RateLimited, "*_spent": errors.QuotaExceeded}),
+    ErrorRule.by_status({401: errors.AuthenticationFailed}),
+    ErrorRule.by_words((r"model", errors.ModelNotFound)),
+    ErrorRule(lambda found, status: errors.Unavailable if found.body.get("again") else None),
+    ErrorRule.by_codes({"vague": errors.InvalidRequest}, at=(None,)),
 )
 
 

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from sabir.authoring.credentials import KeySource
 from sabir.authoring.failures import ErrorTable
-from sabir.authoring.transport import Kept, Library, OwnConnection, keep, kept, send
+from sabir.authoring.transport import Kept, Library, OwnConnection, keep, send
 from sabir.contract.provider import WireRequest
 from sabir.errors import ProviderBroken
 from sabir_testing.loopback import PATIENCE, Server, head, whole
@@ -115,7 +115,7 @@ async def test_the_sdks_timeouts_go_along(asked: float | None, used: float) -> N
     """Those of the request, else the SDK's own, which the client that sends need not have."""
     with Server([whole(ANSWER)], keeps_alive=True) as server, httpx2.Client(timeout=1) as sender:
         client = httpx2.Client(event_hooks={"request": [keep]}, timeout=7)
-        with kept() as made:
+        with Kept.caught() as made:
             client.post(server.url, json={}, **({} if asked is None else {"timeout": asked}))
         answer = send(sender, made[0].request, BODY)
         async with httpx2.AsyncClient(timeout=1) as later:
@@ -195,7 +195,7 @@ def test_what_is_kept_in_many_threads_does_not_mix() -> None:
 
         def ask(number: int) -> None:
             every.wait(PATIENCE)
-            with kept() as made:
+            with Kept.caught() as made:
                 client.post(f"http://acme.example/{number}")
             found[number] = made[0].request.url.path
 
@@ -210,7 +210,7 @@ def test_what_is_kept_in_many_threads_does_not_mix() -> None:
 
 def test_what_is_kept_passes_an_sdk_that_catches_every_error() -> None:
     """Else it would try again, or tell of a lost connection."""
-    with kept() as made:
+    with Kept.caught() as made:
         try:
             keep("request")
         except Exception:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict
-from sabir.authoring.leaves import name_choice, read_vendor, take_setting
 from sabir.base.values import FrozenDict
-from sabir.contract.scope import LossLog, RequestScope
+from sabir.contract.scope import RequestScope
+from sabir.contract.turns import LossLog
 from sabir.errors import SettingsInvalid
 from sabir.vocabulary.settings import Settings, SettingsReader
 from sabir.vocabulary.target import ModelInfo, Target
@@ -35,13 +35,13 @@ def scope(vendor: dict[str, Any] | None = None, info: ModelInfo | None = None, *
 
 def test_only_what_is_set_is_sent() -> None:
     """A null that the user wrote is set, too."""
-    assert read_vendor(Own, scope({"tier": None})) == {"tier": None}
+    assert scope({"tier": None}).read_vendor(Own) == {"tier": None}
 
 
 def test_what_the_vendor_does_not_have_is_refused() -> None:
     """The error names it, what there is, and where the rest goes."""
     with pytest.raises(SettingsInvalid, match=r"vendor\['acme'\] for acme.wire: .*colour.*tier, user.*extra_body"):
-        read_vendor(Own, scope({"colour": "red"}))
+        scope({"colour": "red"}).read_vendor(Own)
 
 
 @pytest.mark.parametrize(
@@ -55,14 +55,14 @@ def test_what_the_model_refuses_is_a_loss(info: ModelInfo, settings: dict[str, A
     """UP-18: not sent, and said; another model gets it."""
     refusing, taking = scope(info=info, **settings), scope(**settings)
 
-    assert take_setting(refusing, name) is None
+    assert refusing.take(name) is None
     assert [(loss.kind, loss.path) for loss in refusing.losses.losses] == [("dropped", f"settings.{name}")]
-    assert take_setting(taking, name) == settings[name]
+    assert taking.take(name) == settings[name]
     assert not taking.losses.losses
 
 
 def test_a_choice_has_its_name_on_the_wire() -> None:
     """One that is not offered is an error that names those that are."""
-    assert name_choice("the weather", scope()) == "the_weather"
+    assert scope().name_choice("the weather") == "the_weather"
     with pytest.raises(SettingsInvalid, match=r"'rain'.*offered are: the weather"):
-        name_choice("rain", scope())
+        scope().name_choice("rain")

@@ -21,8 +21,9 @@ from sabir.base.values import FrozenDict, JSONValue
 from sabir.contract.dialect import DecodedHistory, Dialect
 from sabir.contract.framing import ServerEvent
 from sabir.contract.provider import Access, Credential, WireRequest
-from sabir.contract.scope import DecodeScope, Entry, LossLog, RequestScope, Turn, TurnScope
+from sabir.contract.scope import DecodeScope, RequestScope
 from sabir.contract.tables import Tables
+from sabir.contract.turns import Entry, LossLog, Turn, TurnScope
 from sabir.errors import (
     AuthenticationFailed,
     CallError,
@@ -34,7 +35,7 @@ from sabir.errors import (
     SabirError,
     ServerFailed,
 )
-from sabir.reading.fold import ReplyBuilder, decode_call
+from sabir.reading.fold import ReplyBuilder
 from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message, PartsPayload
 from sabir.vocabulary.parts import MediaPart, ReasoningPart, TextPart
@@ -92,7 +93,7 @@ class TinyDialect(Dialect):
         builder = ReplyBuilder(scope)
         builder.add(TextPart(text=answer["text"]))
         for call in answer.get("calls", ()):
-            builder.add(decode_call(call["id"], call["name"], call["arguments"], scope))
+            builder.add(scope.read_call(call["id"], call["name"], call["arguments"]))
         usage = Usage(input_tokens=answer.get("tokens"))
         return builder.finish(finish_reason=answer["finish"], usage=usage, origin=scope.origin())
 
@@ -159,7 +160,7 @@ class TinyDecoder:
 
     def _call(self, call: dict[str, str]) -> Iterator[StreamEvent]:
         self._index += 1
-        payload = decode_call(call["id"], call["name"], call["arguments"], self._scope)
+        payload = self._scope.read_call(call["id"], call["name"], call["arguments"])
         names = {"invocation_id": payload.invocation_id, "option_name": payload.option_name}
         yield BlockStart(index=self._index, kind="option_call", **names)
         yield BlockDelta(index=self._index, kind="option_call", text=call["arguments"])

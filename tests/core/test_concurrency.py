@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sabir
 from sabir.calling.adapter import ModelAdapter
-from sabir.contract.scope import LossLog, Turn, TurnScope
+from sabir.contract.turns import LossLog, Turn, TurnScope
 from sabir.vocabulary.messages import Message
 
 from tests.core.support import WORDS, Answer, Loopback, Tiny, TinyDialect, streamed, whole

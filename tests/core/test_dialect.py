@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from sabir.authoring.frames import FRAMES, EventFrames
+from sabir.authoring.frames import EventFrames
 from sabir.contract.dialect import Dialect
 from sabir.contract.framing import ServerEventReader
 from sabir.contract.scope import DecodeScope
@@ -51,8 +51,14 @@ def test_a_stream_has_the_path_of_a_whole_answer_unless_another_is_named() -> No
 
 def test_an_answers_content_type_decides_its_framing() -> None:
     """Server-sent events where the dialect names no other; a charset behind it changes nothing."""
-    framed = dataclasses.replace(BARE, framings={FRAMES: lambda: EventFrames(lambda headers, payload: None)})
+    framed = dataclasses.replace(
+        BARE, framings={EventFrames.CONTENT_TYPE: lambda: EventFrames(lambda headers, payload: None)}
+    )
 
     assert isinstance(framed.framing("text/event-stream; charset=utf-8"), ServerEventReader)
-    assert isinstance(framed.framing(f"{FRAMES.upper()}; x=1"), EventFrames)
-    assert framed.is_framed(FRAMES) and not framed.is_framed("text/event-stream") and not BARE.is_framed(FRAMES)
+    assert isinstance(framed.framing(f"{EventFrames.CONTENT_TYPE.upper()}; x=1"), EventFrames)
+    assert (
+        framed.is_framed(EventFrames.CONTENT_TYPE)
+        and not framed.is_framed("text/event-stream")
+        and not BARE.is_framed(EventFrames.CONTENT_TYPE)
+    )

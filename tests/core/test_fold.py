@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sabir.base.losses import Loss
 from sabir.contract.scope import DecodeScope
 from sabir.errors import ResponseInvalid, StreamBroken
-from sabir.reading.fold import Fold, ReplyBuilder, decode_call
+from sabir.reading.fold import Fold, ReplyBuilder
 from sabir.vocabulary.messages import OptionCallPayload
 from sabir.vocabulary.parts import Citation, KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.reply import (
@@ -37,7 +37,7 @@ blocks = st.one_of(
     st.builds(RefusalPart, text=texts),
     st.just(MediaPart(modality="image", url="https://example.org/sky.png")),
     st.builds(OpaquePart, dialect=st.just("tiny.talk"), block=states),
-    st.builds(lambda name, text: decode_call("id", name, text, SCOPE), st.sampled_from(["a", "b"]), texts),
+    st.builds(lambda name, text: SCOPE.read_call("id", name, text), st.sampled_from(["a", "b"]), texts),
 )
 
 
@@ -113,7 +113,7 @@ def test_a_partial_reply_exists_at_any_time(given_blocks: list[KnownPart | Optio
 def test_neighbouring_parts_are_one_message_and_each_call_its_own() -> None:
     """parts, parts, call, call, parts make four messages by the scope's policy, with origin and without a hint."""
     builder = ReplyBuilder(DecodeScope(SCOPE.target, policy="planner"))
-    call = decode_call("c", "weather", "{}", SCOPE)
+    call = SCOPE.read_call("c", "weather", "{}")
     builder.add(ReasoningPart(text="hm"))
     builder.add(TextPart(text="a"))
     builder.add(call)
@@ -175,7 +175,7 @@ def test_a_part_that_carries_nothing_is_left_out(part: KnownPart, stays: bool) -
 )  # fmt: skip
 def test_arguments_are_read_and_kept(arguments: str, raw: str | None, canonical: str, invalid: bool) -> None:
     """Raw text survives; what is no JSON object marks the call instead of raising (law 10, D-01)."""
-    call = decode_call("id", "weather", arguments, SCOPE)
+    call = SCOPE.read_call("id", "weather", arguments)
 
     assert (raw, canonical, invalid) == (call.raw_arguments, call.arguments_json, call.invalid_arguments)
 
@@ -184,13 +184,13 @@ def test_arguments_are_read_and_kept(arguments: str, raw: str | None, canonical:
 def test_a_decoded_call_has_an_id_and_the_options_own_name(wire_id: str | None) -> None:
     """Two calls without an id are still told apart; one without a name nobody could answer; a signature stays."""
     scope = DecodeScope(SCOPE.target, option_names={"weather_in": "weather in"})
-    first, second = (decode_call(wire_id, "weather_in", "{}", scope, state={"signature": "x"}) for _ in range(2))
+    first, second = (scope.read_call(wire_id, "weather_in", "{}", state={"signature": "x"}) for _ in range(2))
 
     assert first.invocation_id and first.invocation_id != second.invocation_id
     assert (first.option_name, first.state) == ("weather in", {"signature": "x"})
-    assert decode_call("1", "other", "{}", scope).option_name == "other"
+    assert scope.read_call("1", "other", "{}").option_name == "other"
     with pytest.raises(ResponseInvalid, match=r"tiny:m chose an option but named none \(call 'c7'\)"):
-        decode_call("c7", "", "{}", SCOPE)
+        SCOPE.read_call("c7", "", "{}")
 
 
 def test_an_unfinished_call_is_no_message() -> None:

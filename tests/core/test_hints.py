@@ -10,10 +10,10 @@ import sabir
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
-from sabir.authoring.leaves import hints_of
 from sabir.contract.dialect import Dialect, Rendering
-from sabir.contract.scope import LossLog, RequestScope, Turn, TurnScope
+from sabir.contract.scope import RequestScope
 from sabir.contract.tables import Calls, Side, Tables
+from sabir.contract.turns import LossLog, Turn, TurnScope
 from sabir.errors import BuilderError, OptionInvalid, SettingsInvalid
 from sabir.options.option import Option
 from sabir.rendering.renderer import Renderer
@@ -39,7 +39,7 @@ class Offered(BaseModel):
 def seen(piece: MediaPart | Option, scope: TurnScope | RequestScope) -> dict[str, Any]:
     """What a leaf function sees: all sections at all, and its own."""
     assert set(piece.vendor) <= {"toy"}
-    return dict(hints_of(piece, scope))
+    return dict(scope.target.hints_of(piece))
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Any]:

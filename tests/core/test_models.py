@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from sabir.base.models import load_as
 from sabir.contract.dialect import DecodedHistory
 from sabir.contract.scope import DecodeScope
-from sabir.reading.fold import ReplyBuilder, decode_call
+from sabir.reading.fold import ReplyBuilder
 from sabir.vocabulary.constructors import user
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import TextPart
@@ -25,10 +25,10 @@ arguments = json_objects | json_objects.map(json.dumps) | st.text(max_size=8) | 
 @given(st.none() | names, names, arguments, states)
 def test_a_decoded_call_is_what_its_constructor_makes(wire_id: str, name: str, said: Any, state: Any) -> None:
     """Law 11, D-01: what is assembled without validation has nothing that validation would refuse or change."""
-    check_constructed(decode_call(wire_id, name, said, SCOPE, state))
+    check_constructed(SCOPE.read_call(wire_id, name, said, state))
 
 
-@given(st.lists(parts | st.builds(decode_call, names, names, arguments, st.just(SCOPE)), max_size=6), names)
+@given(st.lists(parts | st.builds(SCOPE.read_call, names, names, arguments), max_size=6), names)
 def test_a_decoded_reply_is_what_its_constructors_make(blocks: list[Any], policy: str) -> None:
     """The same for its messages, whatever the policy's name."""
     builder = ReplyBuilder(DecodeScope(SCOPE.target, policy=policy))
@@ -50,7 +50,7 @@ def test_what_would_make_no_message_is_refused_where_it_is_decoded() -> None:
         builder.messages(SCOPE.origin())
     for wire_id, name in (("\ud800", "f"), ("1", "\ud800"), (3, "f"), ("1", 3)):
         with pytest.raises(ValidationError, match=r"invocation_id|option_name"):
-            decode_call(wire_id, name, "{}", SCOPE)  # type: ignore[arg-type]
+            SCOPE.read_call(wire_id, name, "{}")  # type: ignore[arg-type]
 
 
 MESSAGE = json.loads(user("a").model_dump_json())

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel, Field, RootModel
 from sabir.base.models import PlainSchema
 from sabir.errors import OptionInvalid
-from sabir.options.option import Option, as_options, option
+from sabir.options.option import Option, option
 from sabir.vocabulary.messages import Message, OptionCallPayload
 
 
@@ -362,8 +362,8 @@ def test_options_are_made_of_functions_models_and_options() -> None:
 
     ready = Option(name="ready")
 
-    assert [each.name for each in as_options([search, Place, ready])] == ["search", "Place", "ready"]
-    assert as_options([ready])[0] is ready
+    assert [each.name for each in Option.all_of([search, Place, ready])] == ["search", "Place", "ready"]
+    assert Option.all_of([ready])[0] is ready
 
 
 def test_no_option_has_the_name_of_what_nobody_chose() -> None:
@@ -387,7 +387,7 @@ def test_a_name_offered_twice_is_refused_naming_both() -> None:
     with pytest.raises(
         OptionInvalid, match=r"options\[0\] and options\[2\] are both named 'search'.*search.*rename one"
     ):
-        as_options([first, Place, Option.from_schema("search", "", {})])
+        Option.all_of([first, Place, Option.from_schema("search", "", {})])
 
 
 @pytest.mark.parametrize(
@@ -404,4 +404,4 @@ def test_a_name_offered_twice_is_refused_naming_both() -> None:
 def test_what_is_no_list_of_options_is_refused(options: Any, words: str) -> None:
     """A vendor's own form of an option is one of the likely mistakes."""
     with pytest.raises(OptionInvalid, match=words):
-        as_options(options)
+        Option.all_of(options)

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from sabir.base.losses import Loss, refuse
+from sabir.base.losses import Loss
 from sabir.contract.tables import Tables
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
@@ -163,6 +163,6 @@ def test_strict_refuses_withheld_state_only_where_it_is_named() -> None:
     """Nothing that was said is missing: True stands for dropped and downgraded alone."""
     losses = [Loss(kind="withheld", reason="x")]
 
-    refuse(losses, True, "toy")
+    RenderingRefused.check(losses, True, "toy")
     with pytest.raises(RenderingRefused):
-        refuse(losses, {"withheld"}, "toy")
+        RenderingRefused.check(losses, {"withheld"}, "toy")

@@ -3,8 +3,9 @@
 import pytest
 import sabir
 from sabir import Message, OptionCallPayload
+from sabir.authoring import Depth
 from sabir.errors import CallsTooDeep, OutsideEvaluation
-from sabir.options.context import MOST_DEPTH, ToolContext, at_depth, deeper
+from sabir.options.context import MOST_DEPTH, ToolContext
 
 CALL = Message(policy="llm", payload=OptionCallPayload(invocation_id="c1", option_name="sink"))
 
@@ -12,18 +13,21 @@ CALL = Message(policy="llm", payload=OptionCallPayload(invocation_id="c1", optio
 @sabir.option
 def sink() -> str:
     "Go one deeper."
-    with deeper("sink"):
+    with Depth.deeper("sink"):
         return "there"
 
 
 async def test_a_call_that_is_too_deep_ends_what_it_is_within() -> None:
     """As a result, a model would choose it again; an error of the same name that an option has itself is its result."""
-    with at_depth(MOST_DEPTH - 1):
+    with Depth(MOST_DEPTH - 1).entered():
         (result,) = sabir.answer_sync([CALL], [sink])
         assert result.result is not None and result.result.result == "there"
-    with at_depth(MOST_DEPTH), pytest.raises(CallsTooDeep, match=f"'sink' is called within {MOST_DEPTH} other calls"):
+    with (
+        Depth(MOST_DEPTH).entered(),
+        pytest.raises(CallsTooDeep, match=f"'sink' is called within {MOST_DEPTH} other calls"),
+    ):
         sabir.answer_sync([CALL], [sink])
-    with at_depth(MOST_DEPTH), pytest.raises(CallsTooDeep):
+    with Depth(MOST_DEPTH).entered(), pytest.raises(CallsTooDeep):
         await sabir.answer([CALL], [sink])
 
 

@@ -22,7 +22,7 @@ PROTOCOLS = (
 )  # fmt: skip
 VALUES = (
     "Dialect", "Tables", "Roles", "MediaRule", "Calls", "IdentifierRule", "Credential", "Profile", "Access",
-    "WireRequest", "ModelInfo", "Target", "Turn", "Entry", "TurnScope", "RequestScope", "SettingsReader", "Splice",
+    "WireRequest", "ModelInfo", "Target", "Turn", "Entry", "TurnScope", "RequestScope", "Splice",
     "DecodeScope", "LossLog", "ServerEvent", "TokenCount",
 )  # fmt: skip
 """What the Protocols' members take and give; a dialect first."""

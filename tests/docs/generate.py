@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 from tests.docs import (
     actors,
+    authoring,
     capabilities,
     commands,
     conformance,
@@ -61,6 +62,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     **packages.SECTIONS,
     **roles.SECTIONS,
     **actors.SECTIONS,
+    **authoring.SECTIONS,
 }
 
 _SECTION = re.compile(r"<!-- generated: (?P<name>[\w ]+) -->\n(?P<body>.*?)<!-- end of (?P=name) -->", re.DOTALL)

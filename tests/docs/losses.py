@@ -18,8 +18,8 @@ HOLE = "…"
 
 
 def modules_of_core() -> list[Path]:
-    """The modules that report losses themselves; what authors share reports those of their dialects."""
-    return [path for path in sorted(CORE.rglob("*.py")) if "authoring" not in path.parts]
+    """The modules that report losses themselves; what dialects are given and share reports those of the dialects."""
+    return [path for path in sorted(CORE.rglob("*.py")) if not {"authoring", "contract"} & {*path.parts}]
 
 
 def core_losses() -> set[tuple[str, str]]:

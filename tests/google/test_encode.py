@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import sabir
 from sabir.contract.dialect import Rendering
-from sabir.contract.scope import TurnScope
+from sabir.contract.turns import TurnScope
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, Origin
 from sabir.vocabulary.parts import KnownPart, MediaPart

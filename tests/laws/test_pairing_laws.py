@@ -11,8 +11,9 @@ import sabir
 from hypothesis import given
 from hypothesis import strategies as st
 from sabir.contract.dialect import Dialect, Rendering
-from sabir.contract.scope import LossLog, RequestScope, Turn, TurnScope
+from sabir.contract.scope import RequestScope
 from sabir.contract.tables import Roles, Tables
+from sabir.contract.turns import LossLog, Turn, TurnScope
 from sabir.errors import RenderingRefused, SettingsInvalid
 from sabir.rendering.pairing import side_of
 from sabir.rendering.renderer import Renderer

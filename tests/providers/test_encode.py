@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.contract.scope import TurnScope
+from sabir.contract.turns import TurnScope
 from sabir.vocabulary.parts import MediaPart, TextPart
 
 from tests.providers.wires import DIALECTS, ITEMS, MODELS, body, call, items, lost, render, result, said

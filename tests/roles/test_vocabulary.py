@@ -7,7 +7,7 @@ import pytest
 import sabir
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sabir.contract.scope import LossLog, Turn, TurnScope
+from sabir.contract.turns import LossLog, Turn, TurnScope
 from sabir.discovery import registry
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer

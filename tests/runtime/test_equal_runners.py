@@ -11,8 +11,9 @@ from datetime import date
 import pytest
 import sabir
 from sabir import Message, OptionFailed
+from sabir.authoring import Depth
 from sabir.errors import CallsTooDeep
-from sabir.options.context import MOST_DEPTH, at_depth
+from sabir.options.context import MOST_DEPTH
 from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, InMemoryRunner, PolicyFailed, loop_policy
 
 from tests.runtime.every_runner import RUNNERS
@@ -124,5 +125,5 @@ async def test_an_option_that_offers_itself_is_its_callers_error(runner: str, re
             await assistant.again(HISTORY, ["again"])
         assert isinstance(met.value, PolicyFailed)
         if runner in ("memory", "NATS"):
-            with at_depth(MOST_DEPTH), deep:
+            with Depth(MOST_DEPTH).entered(), deep:
                 await assistant.again(HISTORY)

@@ -8,7 +8,7 @@ import sabir
 from hypothesis import given, settings
 from hypothesis.strategies import SearchStrategy
 from sabir.base.losses import Loss
-from sabir.contract.scope import TurnScope
+from sabir.contract.turns import TurnScope
 from sabir.vocabulary.messages import Message, Origin, PartsPayload
 from sabir.vocabulary.parts import OpaquePart, ReasoningPart, TextPart
 from sabir.vocabulary.target import Target

@@ -2,7 +2,7 @@
 
 from typing import assert_type
 
-from sabir.options.option import Option, as_options, option
+from sabir.options.option import Option, option
 
 
 @option
@@ -35,7 +35,7 @@ assert_type(weather("Oslo", days=2), str)
 assert_type(option(Shop().price)("tea"), float)
 assert_type(Option.from_function(Shop().price)("tea"), float)
 assert_type(weather.name, str)
-assert_type(as_options([weather, search, Shop().price]), tuple[Option, ...])
+assert_type(Option.all_of([weather, search, Shop().price]), tuple[Option, ...])
 
 weather(3)  # type: ignore[arg-type]
 weather(town="Oslo")  # type: ignore[call-arg]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sabir.contract.scope import Entry, LossLog, Turn, TurnScope
+from sabir.contract.turns import Entry, LossLog, Turn, TurnScope
 from sabir.vocabulary.messages import Origin
 from sabir_testing.families.handover import TOY_WIRES
 from sabir_testing.histories.recorded import ENDPOINT, source_dialects

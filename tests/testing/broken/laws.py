@@ -11,7 +11,8 @@ from itertools import count
 from typing import Any
 
 from sabir.contract.dialect import DecodedHistory
-from sabir.contract.scope import DecodeScope, Entry, LossLog, RequestScope, Splice, Turn, TurnScope
+from sabir.contract.scope import DecodeScope, RequestScope, Splice
+from sabir.contract.turns import Entry, LossLog, Turn, TurnScope
 from sabir.errors import CallError
 from sabir.reading.fold import ReplyBuilder
 from sabir.vocabulary.messages import Message, Origin

@@ -13,9 +13,10 @@ from functools import partial
 from typing import Any
 
 from sabir.base.values import FrozenDict
-from sabir.contract.scope import RequestScope, Turn
+from sabir.contract.scope import RequestScope
 from sabir.contract.tables import Tables
-from sabir.vocabulary.media import MediaRule, form_of
+from sabir.contract.turns import Turn
+from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import MediaPart, TextPart
 from sabir.vocabulary.target import ModelInfo
@@ -206,7 +207,7 @@ class Promising(Delegate):
         return self.base.encode_turn(kept, scope, losses)  # type: ignore[no-any-return]
 
     def is_kept(self, piece: Any) -> bool:
-        if not isinstance(piece, MediaPart) or piece.modality != self.modality or form_of(piece.url) != self.form:
+        if not isinstance(piece, MediaPart) or piece.modality != self.modality or piece.form != self.form:
             return True
         return self.form != "file" and ("image/png" in piece.url[:20] or piece.name is None)
 

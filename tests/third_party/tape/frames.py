@@ -5,7 +5,7 @@
 The payload of `m` is a piece of text as it is, that of all others JSON. A frame whose checksum is wrong is refused.
 """
 
-from sabir.authoring import DecodeScope, Fields, ServerEvent, read_object
+from sabir.authoring import DecodeScope, Fields, ServerEvent
 from sabir.errors import ResponseInvalid
 
 KIND = "application/x-tape"
@@ -54,4 +54,4 @@ def read_frame(event: ServerEvent, scope: DecodeScope) -> Fields:
     kind, _, index = event.event.partition(" ")
     if kind == "m":
         return {"type": "more", "index": int(index), "text": event.data}
-    return {**read_object(event.data, scope), "index": int(index or 0), "type": KINDS.get(kind)}
+    return {**scope.read_object(event.data), "index": int(index or 0), "type": KINDS.get(kind)}

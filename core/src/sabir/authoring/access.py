@@ -18,7 +18,6 @@ from weakref import WeakSet, finalize
 from pydantic import SecretStr
 
 from sabir.base.errors import SettingsInvalid
-from sabir.contract.provider import Access
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -40,25 +39,6 @@ class ClosesLater(Protocol):
 
 SyncClient = TypeVar("SyncClient", bound=Closes)
 AsyncClient = TypeVar("AsyncClient", bound=ClosesLater)
-
-
-def read_endpoint(provider: str, access: Access, url: str) -> str:
-    """An endpoint's URL without what may be secret in it (a user, a query) and without a slash at its end.
-
-    SettingsInvalid for one that is no http(s) URL, and for an empty `api_key` or `base_url`.
-    """
-    for setting in ("api_key", "base_url"):
-        if getattr(access, setting) == "":
-            raise SettingsInvalid(f"{provider} has an empty {setting}; give a text, or leave it out")
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname
-    except ValueError:
-        parts, host = urlsplit(""), None
-    if parts.scheme not in ("http", "https") or not host:
-        shown = "…" if "@" in url else re.split("[?#]", url, maxsplit=1)[0]  # a password may stand before the @
-        raise SettingsInvalid(f"{provider} has the endpoint {shown!r}, which is no http(s) URL; check base_url")
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
 
 
 class BaseURL(NamedTuple):

@@ -1,51 +1,21 @@
 """Reading what a provider answered: any bytes become JSON of a known shape, or one of the library's errors (law 10).
 
-body ──read_object──▶ dict          text() · items() · fields() · first_count()  take a value of one type, else nothing
+a scope's read_object ──▶ dict      text() · items() · fields() · first_count()  take a value of one type, else nothing
                                     without() · left_over()  what nothing else holds
 count ──read_count──▶ tokens
 """
 
-import json
-import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from sabir.base.errors import NotJSON
 from sabir.base.failures import ResponseInvalid
-from sabir.base.models import assemble
-from sabir.base.values import JSONValue, decode_json, encode_json, parse_json
-from sabir.contract.scope import DecodeScope
-from sabir.vocabulary.reply import Usage
+from sabir.base.values import JSONValue, decode_json
 
 Fields = Mapping[str, Any]
 """A JSON object of the wire; what its fields hold is not trusted, hence Any."""
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _SHOWN = 120
-
-
-def read_object(body: bytes | str, scope: DecodeScope) -> dict[str, Any]:
-    """The JSON object that a body or an event holds; ResponseInvalid for HTML, an empty body, broken JSON.
-
-    Lone surrogates become U+FFFD: no text of the library may hold one.
-    """
-    try:
-        found = parse_json(body)
-    except ValueError:
-        found = _read_broken(body)
-    if isinstance(found, dict):
-        return found
-    shown = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-    answer = ascii(shown[:_SHOWN]) if shown.strip() else "an empty body"
-    raise scope.invalid(f"answered {answer}; expected a JSON object of {scope.target.dialect}: check the endpoint")
-
-
-def _read_broken(body: bytes | str) -> JSONValue:
-    """What is JSON but for its Unicode; None for all else."""
-    try:
-        return json.loads(_SURROGATE.sub("\ufffd", json.dumps(decode_json(body), ensure_ascii=False)))
-    except NotJSON:
-        return None
 
 
 def text(value: JSONValue) -> str:
@@ -89,27 +59,6 @@ def first_count(*figures: JSONValue) -> int | None:
         if type(figure) is float and figure % 1 == 0:
             return int(figure)
     return None
-
-
-def usage_of(
-    details: Fields,
-    *,
-    input_tokens: int | None,
-    output_tokens: int | None,
-    cache_read_tokens: int | None = None,
-    cache_write_tokens: int | None = None,
-    reasoning_tokens: int | None = None,
-) -> Usage:
-    """A usage of figures that `first_count` found, and the object in which the vendor gave them."""
-    values = {
-        "input_tokens": input_tokens,
-        "output_tokens": output_tokens,
-        "cache_read_tokens": cache_read_tokens,
-        "cache_write_tokens": cache_write_tokens,
-        "reasoning_tokens": reasoning_tokens,
-        "details_json": encode_json(details),
-    }
-    return assemble(Usage, values, set(values))
 
 
 def read_count(body: bytes, field: str, dialect: str) -> int:

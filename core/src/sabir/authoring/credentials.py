@@ -2,7 +2,7 @@
 
 given (api_key=) ─▶ variables ─▶ profile ─▶ files ─▶ default        declared as Credentials
                     └──────── KeySource ──▶ values that are never shown
-                    └─ find_credentials ──▶ whether each is there, and whence
+                    └─ KeySource.find ──▶ whether each is there, and whence
 """
 
 import os
@@ -46,24 +46,6 @@ class FoundCredential(NamedTuple):
         return "key" if self.credential.name == "api_key" else self.credential.name
 
 
-def find_credentials(credentials: Sequence[Credential], given: Given = _NONE) -> list[FoundCredential]:
-    """What there is of a provider's credentials; the files that they name are read.
-
-    What is secret comes of the first place that has any of it; what is given counts though it is empty.
-    """
-    looks = {each.name: list(_looks(each, given)) for each in credentials}
-    secret = [look for each in credentials if each.secret for look in looks[each.name]]
-    places = [place for place, whence, value in secret if value or whence == _GIVEN]
-    found = []
-    for each in credentials:
-        at = [look for look in looks[each.name] if not (each.secret and places) or look[0] == min(places)]
-        hit = next(((whence, value) for _, whence, value in at if value), None)
-        looked = tuple(whence for _, whence, _ in (looks[each.name] if hit else at))
-        whence, value = hit or (None if each.default is None else "default", SecretStr(each.default or ""))
-        found.append(FoundCredential(each, whence, looked, value))
-    return found
-
-
 class KeySource:
     """A provider's credentials, which are never shown: given, or looked for where the provider says.
 
@@ -76,6 +58,24 @@ class KeySource:
         self._ask = given if callable(given) else None
         self._given = _NONE if given is None or callable(given) else self._named(given)
         self._values: Values | None = None
+
+    @staticmethod
+    def find(credentials: Sequence[Credential], given: Given = _NONE) -> list[FoundCredential]:
+        """What there is of a provider's credentials; the files that they name are read.
+
+        What is secret comes of the first place that has any of it; what is given counts though it is empty.
+        """
+        looks = {each.name: list(_looks(each, given)) for each in credentials}
+        secret = [look for each in credentials if each.secret for look in looks[each.name]]
+        places = [place for place, whence, value in secret if value or whence == _GIVEN]
+        found = []
+        for each in credentials:
+            at = [look for look in looks[each.name] if not (each.secret and places) or look[0] == min(places)]
+            hit = next(((whence, value) for _, whence, value in at if value), None)
+            looked = tuple(whence for _, whence, _ in (looks[each.name] if hit else at))
+            whence, value = hit or (None if each.default is None else "default", SecretStr(each.default or ""))
+            found.append(FoundCredential(each, whence, looked, value))
+        return found
 
     @property
     def is_needed(self) -> bool:
@@ -108,7 +108,7 @@ class KeySource:
         return {name: SecretStr(value) for name, value in given.items()}
 
     def _found(self, given: Given) -> Values:
-        found = find_credentials(self._credentials, given)
+        found = KeySource.find(self._credentials, given)
         if any(each.whence is None for each in found):
             raise CredentialsMissing(f"{self._provider} has {_what_is_missing(found)}", provider=self._provider)
         for each in found:

@@ -55,38 +55,44 @@ class Failure(NamedTuple):
     body: Mapping[str, JSONValue] = FrozenDict()
 
 
-Rule: TypeAlias = Callable[[Failure, int | None], type[CallError] | None]
-"""A failure, and the status where there is one → what that is for a caller; None where this rule does not say."""
+@dataclass(frozen=True, slots=True)
+class ErrorRule:
+    """What some failures are for a caller.
 
-
-def by_codes(table: Mapping[str, type[CallError]], at: Collection[int | None] | None = None) -> Rule:
-    """A rule for codes and types of errors, without regard to case; `*` in one stands for anything.
-
-    `at` are the statuses at which it counts, None among them for an error in a stream; by default all.
+    `says` takes a failure, and the status where there is one; it gives None where this rule does not say.
     """
-    rows = [(code.lower(), kind) for code, kind in table.items()]
 
-    def rule(found: Failure, status: int | None) -> type[CallError] | None:
-        said = [word.lower() for word in (found.code, found.kind) if word and (at is None or status in at)]
-        return next((kind for word in said for code, kind in rows if fnmatchcase(word, code)), None)
+    says: Callable[[Failure, int | None], type[CallError] | None]
 
-    return rule
+    @classmethod
+    def by_codes(cls, table: Mapping[str, type[CallError]], at: Collection[int | None] | None = None) -> "ErrorRule":
+        """A rule for codes and types of errors, without regard to case; `*` in one stands for anything.
 
+        `at` are the statuses at which it counts, None among them for an error in a stream; by default all.
+        """
+        rows = [(code.lower(), kind) for code, kind in table.items()]
 
-def by_words(*rows: tuple[str, type[CallError]], at: Collection[int | None] | None = None) -> Rule:
-    """A rule for the words of a message: expressions, without regard to case; `at` as of `by_codes`."""
-    patterns = [(re.compile(pattern, re.IGNORECASE), kind) for pattern, kind in rows]
+        def says(found: Failure, status: int | None) -> type[CallError] | None:
+            said = [word.lower() for word in (found.code, found.kind) if word and (at is None or status in at)]
+            return next((kind for word in said for code, kind in rows if fnmatchcase(word, code)), None)
 
-    def rule(found: Failure, status: int | None) -> type[CallError] | None:
-        matching = (kind for pattern, kind in patterns if pattern.search(found.message))
-        return next(matching, None) if at is None or status in at else None
+        return cls(says)
 
-    return rule
+    @classmethod
+    def by_words(cls, *rows: tuple[str, type[CallError]], at: Collection[int | None] | None = None) -> "ErrorRule":
+        """A rule for the words of a message: expressions, without regard to case; `at` as of `by_codes`."""
+        patterns = [(re.compile(pattern, re.IGNORECASE), kind) for pattern, kind in rows]
 
+        def says(found: Failure, status: int | None) -> type[CallError] | None:
+            matching = (kind for pattern, kind in patterns if pattern.search(found.message))
+            return next(matching, None) if at is None or status in at else None
 
-def by_status(table: Mapping[int, type[CallError]]) -> Rule:
-    """A rule for statuses that mean something else than they commonly do, or that rules after it are not to read."""
-    return lambda found, status: table.get(status or 0)
+        return cls(says)
+
+    @classmethod
+    def by_status(cls, table: Mapping[int, type[CallError]]) -> "ErrorRule":
+        """A rule for statuses that mean something else than is common, or that rules after it are not to read."""
+        return cls(lambda found, status: table.get(status or 0))
 
 
 Raised: TypeAlias = tuple[str, type[CallError] | None, str]
@@ -100,7 +106,7 @@ class ErrorTable:
     `modules` are those of the SDK, and `raised` errors of theirs that are not common to all.
     """
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[ErrorRule, ...] = ()
     modules: tuple[str, ...] = ()
     raised: tuple[Raised, ...] = ()
     wait: Callable[[Failure], float | None] | None = None
@@ -137,7 +143,9 @@ class ErrorTable:
 
     def _error(self, found: Failure, status: int | None, provider: str, delay: float | None = None) -> CallError:
         """In one line: who answered what, and the remedy. `delay` is in seconds."""
-        kind = next(filter(None, (rule(found, status) for rule in self.rules)), None) or kind_of_status(status or 500)
+        kind = next(filter(None, (rule.says(found, status) for rule in self.rules)), None) or kind_of_status(
+            status or 500
+        )
         said = (found.message or found.code or found.kind or "no message").rstrip(" .")
         answered = f"{provider} answered {status}" if status else f"{provider} reported an error"
         remedy = f"; {REMEDIES[kind]}" if kind in REMEDIES else ""

@@ -2,7 +2,8 @@
 
     length │ length of headers │ checksum │ headers │ payload │ checksum      numbers of four bytes, the highest first
 
-A dialect names them in its `framings`: `{FRAMES: partial(EventFrames, read)}`, where `read` makes an event of a frame.
+A dialect names them in its `framings`: `{EventFrames.CONTENT_TYPE: partial(EventFrames, read)}`, where `read` makes
+an event of a frame.
 https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
 """
 
@@ -13,8 +14,6 @@ from typing import TypeAlias
 from sabir.base.failures import ResponseInvalid
 from sabir.contract.framing import ServerEvent
 
-FRAMES = "application/vnd.amazon.eventstream"
-"""The content type of such a stream."""
 LONGEST_FRAME = 25 * 2**20
 """Bytes of the longest frame: 24 MiB of payload and 128 KiB of headers,
 https://github.com/boto/botocore/blob/develop/botocore/eventstream.py"""
@@ -25,6 +24,9 @@ ReadFrame: TypeAlias = Callable[[Mapping[str, str], bytes], ServerEvent | None]
 
 class EventFrames:
     """Cuts a stream of frames into events; checksums are not looked at, for the connection has its own."""
+
+    CONTENT_TYPE = "application/vnd.amazon.eventstream"
+    """That of such a stream."""
 
     was_invalid = False
 

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from sabir.authoring.access import read_endpoint, url_of_client
+from sabir.authoring.access import url_of_client
 from sabir.authoring.credentials import KeySource
 from sabir.authoring.failures import ErrorTable
 from sabir.authoring.transport import ClientConnection, Library, OwnConnection
@@ -76,7 +76,7 @@ class SDKProvider(ABC):
 
     def endpoint(self, access: Access) -> str:
         """The endpoint's URL without what may be secret in it; SettingsInvalid for one that is none."""
-        return read_endpoint(self.name, access, self.url_of(access))
+        return access.read_endpoint(self.name, self.url_of(access))
 
     def connect(self, access: Access) -> Connection:
         """A connection; makes no client and reads no key before its first send."""

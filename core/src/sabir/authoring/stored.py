@@ -9,48 +9,30 @@
 Fields that are null say nothing. What is wrong is a HistoryInvalid that names its place.
 """
 
-import base64
-import binascii
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from sabir.authoring.bodies import Fields, fields, read_object, text
+from sabir.authoring.bodies import Fields, fields, text
 from sabir.base.errors import HistoryInvalid, OptionInvalid, one_line
 from sabir.base.failures import ResponseInvalid
 from sabir.base.losses import LossKind
 from sabir.base.values import JSONValue
 from sabir.contract.dialect import DecodedHistory
-from sabir.contract.scope import DecodeScope, LossLog
+from sabir.contract.scope import DecodeScope, RequestScope
+from sabir.contract.turns import LossLog
 from sabir.options.option import Option
 from sabir.reading.fold import ReplyBuilder
 from sabir.vocabulary.hints import Sections
-from sabir.vocabulary.media import Modality, sniff_mime
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
-from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, Part, TextPart
+from sabir.vocabulary.parts import KnownPart, OpaquePart, Part, TextPart
 from sabir.vocabulary.settings import ResponseFormat, Settings
 
 Expected = TypeVar("Expected", str, dict[str, Any], list[Any])
 
-CHOICES = ("auto", "none", "required")
 _WORDS: Mapping[type, str] = {str: "a string", dict: "an object", list: "an array"}
 _NO_PARAMETERS: Mapping[str, JSONValue] = {"type": "object", "properties": {}}
-
-
-def expect(value: JSONValue, kind: type[Expected], place: str) -> Expected:
-    """The value if it is of that type; HistoryInvalid names its place."""
-    if isinstance(value, kind):
-        return value
-    shown = "missing" if value is None else ascii(value)
-    raise HistoryInvalid(f"{place} is {one_line(shown, 60)}; expected {_WORDS[kind]}")
-
-
-def expect_name(value: JSONValue, place: str) -> str:
-    """A string of at least one character; HistoryInvalid names its place."""
-    if found := expect(value, str, place):
-        return found
-    raise HistoryInvalid(f"{place} is empty; expected a name or an id")
 
 
 class Leaf(NamedTuple):
@@ -60,45 +42,15 @@ class Leaf(NamedTuple):
     read: Callable[[Fields, DecodeScope], KnownPart | None]
     known: frozenset[str]
 
+    @classmethod
+    def of_text(cls) -> "Leaf":
+        """That of a text."""
+        return cls("", _read_text, frozenset({"text"}))
 
-def read_text(found: Fields, scope: DecodeScope) -> TextPart | None:
-    """A text."""
+
+def _read_text(found: Fields, scope: DecodeScope) -> TextPart | None:
     said = found.get("text")
     return TextPart(text=said) if isinstance(said, str) else None
-
-
-def read_hints(found: Fields, model: type[BaseModel], scope: DecodeScope) -> Sections | None:
-    """The fields of a medium or a declaration that are vendor hints; None where their model refuses one."""
-    given = {name: found[name] for name in model.model_fields if found.get(name) is not None}
-    try:
-        model.model_validate(given)
-    except ValidationError:
-        return None
-    return {scope.target.provider: given} if given else {}
-
-
-def medium(modality: Modality, url: str, name: JSONValue = None, **further: Any) -> MediaPart | None:
-    """A media part, with `further` fields of it; None for a URL that no part may carry."""
-    try:
-        return MediaPart(modality=modality, url=url, name=text(name) or None, **further)
-    except ValidationError:
-        return None
-
-
-def file_url(file_id: JSONValue, scope: DecodeScope) -> str:
-    """The URL of a file that is with the provider."""
-    return f"provider-file:{scope.target.provider}/{text(file_id)}"
-
-
-def data_url(data: str, mime: str) -> str:
-    """Base64 data as a URL: of the type that its first bytes tell, else of the one given; a URL stays as it is."""
-    if data[:5].lower() == "data:":
-        return data
-    try:
-        found = sniff_mime(base64.b64decode(data[:64]))
-    except (binascii.Error, ValueError):
-        found = None
-    return f"data:{found or mime};base64,{data}"
 
 
 class History:
@@ -129,7 +81,7 @@ class History:
     def __init__(self, found: Fields, scope: DecodeScope) -> None:
         self.found = found
         self.scope = scope
-        self.model = "" if found.get("model") is None else expect(found["model"], str, "model")
+        self.model = "" if found.get("model") is None else self.expect(found["model"], str, "model")
         self.origin = scope.origin(self.model or None)
         self.messages: list[Message] = []
         self.names: dict[str, str] = {}
@@ -144,13 +96,33 @@ class History:
     def decode(cls, body: bytes, scope: DecodeScope) -> DecodedHistory:
         """The request as sabir's own data; HistoryInvalid for what is no request of this dialect."""
         try:
-            found = read_object(body, scope)
+            found = scope.read_object(body)
         except ResponseInvalid:
             shown = ascii(one_line(body[:200].decode("utf-8", "replace"), 60)) if body.strip() else "an empty text"
             raise HistoryInvalid(f"{shown}; expected a JSON object, the body that was sent") from None
         history = cls(found, scope)
         history.read()
         return history.whole()
+
+    @staticmethod
+    def expect(value: JSONValue, kind: type[Expected], place: str) -> Expected:
+        """The value if it is of that type; HistoryInvalid names its place."""
+        if isinstance(value, kind):
+            return value
+        shown = "missing" if value is None else ascii(value)
+        raise HistoryInvalid(f"{place} is {one_line(shown, 60)}; expected {_WORDS[kind]}")
+
+    @classmethod
+    def expect_name(cls, value: JSONValue, place: str) -> str:
+        """A string of at least one character; HistoryInvalid names its place."""
+        if found := cls.expect(value, str, place):
+            return found
+        raise HistoryInvalid(f"{place} is empty; expected a name or an id")
+
+    @classmethod
+    def listed(cls, found: Fields, name: str, within: str = "") -> list[Any]:
+        """The array in a field of an object, the one at the path `within`; none where it is missing or null."""
+        return [] if found.get(name) is None else cls.expect(found[name], list, f"{within}.{name}" if within else name)
 
     def read(self) -> None:
         """Read all fields."""
@@ -176,9 +148,9 @@ class History:
 
     def read_messages(self, given: JSONValue) -> None:
         """All messages, in order."""
-        for index, message in enumerate(expect(given, list, self.messages_field)):
+        for index, message in enumerate(self.expect(given, list, self.messages_field)):
             path = f"{self.messages_field}[{index}]"
-            self.read_message(expect(message, dict, path), path)
+            self.read_message(self.expect(message, dict, path), path)
 
     def read_message(self, message: Fields, path: str) -> None:
         """One message, by its role; HistoryInvalid for one that no side has."""
@@ -210,7 +182,7 @@ class History:
         self, content: JSONValue, path: str, opaque: Callable[[JSONValue], JSONValue] = lambda block: block
     ) -> list[KnownPart]:
         """The parts of a content, which may be a text; one that no part can be is `opaque` of it, for this dialect."""
-        given = [content] if isinstance(content, str) else expect(content, list, path)
+        given = [content] if isinstance(content, str) else self.expect(content, list, path)
         return [
             self.part(each, f"{path}[{index}]") or OpaquePart(dialect=self.scope.target.dialect, block=opaque(each))
             for index, each in enumerate(given)
@@ -296,14 +268,14 @@ class History:
 
     def add_vendor_tool(self, tool: JSONValue, path: str) -> None:
         """Keep a declaration that is no option's in the vendor settings, verbatim."""
-        self._vendor["tools"] = [*self._vendor.get("tools", ()), expect(tool, dict, path)]
+        self._vendor["tools"] = [*self._vendor.get("tools", ()), self.expect(tool, dict, path)]
 
     def choose(self, choice: JSONValue, name: str) -> bool:
-        """Set which option is to be chosen: a word of CHOICES, or the offered one of that name; whether that went."""
+        """Set which option is to be chosen: one of CHOICES, or the offered one of that name; whether it went."""
         chosen = self.scope.option_names.get(name, name)
-        if isinstance(choice, str) and choice in CHOICES:
+        if isinstance(choice, str) and choice in RequestScope.CHOICES:
             chosen = choice
-        elif not chosen or chosen in CHOICES or chosen not in self._offered():
+        elif not chosen or chosen in RequestScope.CHOICES or chosen not in self._offered():
             return False
         self._settings["option_choice"] = chosen
         return True
@@ -332,8 +304,3 @@ class History:
             model=self.model,
             losses=tuple(self._losses.losses),
         )
-
-
-def listed(found: Fields, name: str, within: str = "") -> list[Any]:
-    """The array in a field of an object, which is the one at the path `within`; none where it is missing or null."""
-    return [] if found.get(name) is None else expect(found[name], list, f"{within}.{name}" if within else name)

@@ -42,6 +42,20 @@ class Kept(BaseException):
         self.request = request
         self.client = client
 
+    @classmethod
+    @contextmanager
+    def caught(cls) -> "Iterator[list[Kept]]":
+        """Within it an SDK is asked; afterwards the list holds the request that it made, or none that it did not."""
+        found: list[Kept] = []
+        try:
+            yield found
+        except cls as each:
+            found.append(each)
+
+    def send(self, body: bytes) -> Any:
+        """Send ready bytes under its head by its client, with that client's cookies; an async client's is awaited."""
+        return send(self.client, self.request, body)
+
 
 def keep(request: Any) -> NoReturn:
     """A waiting client's request hook that keeps what it is to send."""
@@ -51,16 +65,6 @@ def keep(request: Any) -> NoReturn:
 async def keep_later(request: Any) -> NoReturn:
     """An async client's request hook that keeps what it is to send."""
     raise Kept(request)
-
-
-@contextmanager
-def kept() -> Iterator[list[Kept]]:
-    """Within it an SDK is asked; afterwards the list holds the request that it made, or nothing where it made none."""
-    found: list[Kept] = []
-    try:
-        yield found
-    except Kept as each:
-        found.append(each)
 
 
 def send(client: Any, head: Any, body: bytes) -> Any:
@@ -251,13 +255,13 @@ class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
 
     def _learn_sync(self, kind: _Kind, request: WireRequest) -> Any:
         sdk = self._sdk_of(kind, self.make_sync, self._loaded().client, keep)
-        with kept() as found:
+        with Kept.caught() as found:
             self.ask_sync(sdk, request)
         return self._learnt(kind, found, request)
 
     async def _learn(self, kind: _Kind, request: WireRequest) -> Any:
         sdk = self._sdk_of(kind, self.make, self._loaded().async_client, keep_later)
-        with kept() as found:
+        with Kept.caught() as found:
             await self.ask(sdk, request)
         return self._learnt(kind, found, request)
 

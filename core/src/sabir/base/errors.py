@@ -20,8 +20,16 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "�", text)
 
 
-def one_line(text: str, limit: int = 500, *, kept_end: int = 0) -> str:
-    """A text as one printable line of at most `limit` characters, the last `kept_end` included, for a message."""
+def one_line(text: str | BaseException, limit: int = 500, *, kept_end: int = 0) -> str:
+    """A text as one printable line of at most `limit` characters, the last `kept_end` included, for a message.
+
+    Of an exception, its class and words; of one that cannot say its words, its class alone.
+    """
+    if isinstance(text, BaseException):
+        try:
+            text = f"{type(text).__name__}: {text}"
+        except Exception:
+            text = type(text).__name__
     if len(text) > 20 * limit:  # a foreign body, of which no copy is made
         text = f"{text[: 10 * limit]}…{text[-10 * limit :]}"
     line = " ".join(text.split())
@@ -106,6 +114,17 @@ class Misnamed(SabirError, TypeError):
 class PluginError(SabirError):
     """A plugin is missing, broken, or in conflict with another."""
 
+    @classmethod
+    @contextmanager
+    def blaming(cls, what: str, remedy: str = "update or remove it") -> Iterator[None]:
+        """Within it a plugin's own code runs: whatever that raises, but an interrupt, becomes one that says `what`."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise cls(f"{what}: {one_line(error, 300)}; {remedy}") from error
+
 
 class ProviderMissing(PluginError, LookupError):
     """No installed plugin offers the provider asked for."""
@@ -121,26 +140,6 @@ class ProviderBroken(PluginError):
 
 class PluginConflict(PluginError):
     """Two plugins claim the same name."""
-
-
-def described(error: BaseException, limit: int = 500) -> str:
-    """An exception's class and words, in one line; of one that cannot say its words, its class alone."""
-    try:
-        words = f": {error}"
-    except Exception:
-        words = ""
-    return one_line(f"{type(error).__name__}{words}", limit)
-
-
-@contextmanager
-def blaming(what: str, kind: type[PluginError] = PluginError, remedy: str = "update or remove it") -> Iterator[None]:
-    """Within it a plugin's own code runs: whatever that raises, but an interrupt, becomes a `kind` that says `what`."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise kind(f"{what}: {described(error, 300)}; {remedy}") from error
 
 
 def conceal(error: BaseException, secrets: Collection[str]) -> None:

@@ -41,6 +41,15 @@ class RenderingRefused(SabirError):
         super().__init__(message)
         self.losses = tuple(losses)
 
+    @classmethod
+    def check(cls, losses: Iterable[Loss], strict: Strict, target: object) -> None:
+        """Raise it if any loss is of a kind that `strict` names; SettingsInvalid for a word that is no kind."""
+        kinds = strict_kinds(strict) if strict else ()
+        met = [loss for loss in losses if loss.kind in kinds] if kinds else []
+        if met:
+            more = f" (and {len(met) - 1} more)" if len(met) > 1 else ""
+            raise cls(f"{target} would lose something: {met[0]}{more}; relax strict or change it", met)
+
 
 def strict_kinds(strict: Strict) -> frozenset[str]:
     """The kinds that `strict` refuses; SettingsInvalid for a word that is no kind."""
@@ -51,12 +60,3 @@ def strict_kinds(strict: Strict) -> frozenset[str]:
     if unknown:
         raise SettingsInvalid(f"strict names {', '.join(unknown)}; kinds of loss are {', '.join(KINDS)}")
     return frozenset(kinds)
-
-
-def refuse(losses: Iterable[Loss], strict: Strict, target: object) -> None:
-    """Raise RenderingRefused if any loss is of a kind that `strict` names."""
-    kinds = strict_kinds(strict) if strict else ()
-    met = [loss for loss in losses if loss.kind in kinds] if kinds else []
-    if met:
-        more = f" (and {len(met) - 1} more)" if len(met) > 1 else ""
-        raise RenderingRefused(f"{target} would lose something: {met[0]}{more}; relax strict or change it", met)

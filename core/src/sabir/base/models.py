@@ -55,19 +55,6 @@ def load_as(validate: Callable[..., Loaded], stored: JSONValue) -> Loaded:
     return loaded
 
 
-def assemble(kind: type[Made], values: dict[str, Any], given: set[str]) -> Made:
-    """What the constructor makes of values that are known to be valid, in a third of the time: nothing is looked at.
-
-    `values` are all fields, by their own names and in their order; `given` those that a constructor would be given.
-    """
-    made = object.__new__(kind)
-    _set_values(made, values)
-    _set_given(made, given)
-    _set_extra(made, None)
-    _set_private(made, None)
-    return made
-
-
 def _kept(model: "Frozen", unknown: dict[str, Any]) -> FrozenDict:
     """The unknown fields of a model at rest, immutable."""
     kind = type(model).__name__
@@ -180,6 +167,30 @@ class Frozen(BaseModel):
 
         __delattr__ = __setattr__
 
+    @classmethod
+    def assembled(cls, values: dict[str, Any], given: set[str]) -> Self:
+        """What the constructor makes of values that are known to be valid, in a third of the time: unlooked at.
+
+        `values` are all fields, by their own names and in their order; `given` those that a constructor would be given.
+        """
+        made = object.__new__(cls)
+        _set_values(made, values)
+        _set_given(made, given)
+        _set_extra(made, None)
+        _set_private(made, None)
+        return made
+
+    @classmethod
+    def build(cls, name: str = "", /, **fields: Any) -> Self:
+        """A model with those fields; BuilderError in one line where they do not fit, a lone surrogate included.
+
+        `name` is what the error calls it: the class unless given.
+        """
+        try:
+            return cls(**fields)
+        except ValidationError as error:
+            raise BuilderError(f"no {name or cls.__name__}: {one_line(describe(error))}") from None
+
     # The parameter's type is pydantic's own.
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy with the given fields changed; the result is validated (pydantic.ValidationError)."""
@@ -225,17 +236,6 @@ def describe(error: ValidationError) -> str:
         message = _MESSAGES.get(each["type"], each["msg"])
         misfits.append(f"{place}: {message}" if place else message)
     return "; ".join(misfits)
-
-
-def build(kind: type[Made], name: str = "", /, **fields: Any) -> Made:
-    """A model with those fields; BuilderError in one line where they do not fit, a lone surrogate included.
-
-    `name` is what the error calls it: the class unless given.
-    """
-    try:
-        return kind(**fields)
-    except ValidationError as error:
-        raise BuilderError(f"no {name or kind.__name__}: {one_line(describe(error))}") from None
 
 
 class PlainSchema(GenerateJsonSchema):

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic_core import to_json
 
 from sabir.base.errors import SettingsInvalid
-from sabir.base.losses import Loss, Strict, refuse, strict_kinds
+from sabir.base.losses import Loss, RenderingRefused, Strict, strict_kinds
 from sabir.calling.calls import Adapter, CallArguments, Messages, checked_key, checked_policy, checked_settings
 from sabir.calling.clock import Clock
 from sabir.calling.drive import SyncWire, Watch, Wire, result_of, unwatched, waited
@@ -27,12 +27,12 @@ from sabir.contract.provider import Access, ApiKey, Connection, Provider, TokenC
 from sabir.contract.scope import DecodeScope
 from sabir.discovery.registry import default_registry, models_of
 from sabir.hooks.plugins import installed_hooks
-from sabir.options.option import as_options
+from sabir.options.option import Option
 from sabir.reading.incoming import StreamState
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.constructors import listed
 from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.settings import Settings, refuse_misnamed
+from sabir.vocabulary.settings import Settings
 from sabir.vocabulary.target import ModelInfo, Target, find_model
 
 __all__ = ["Adapter", "CallArguments", "Messages", "ModelAdapter", "adapter", "without_secrets"]
@@ -176,12 +176,12 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             connection.close()
 
     def _render(self, function: str, messages: Messages, how: CallArguments) -> Rendering:
-        refuse_misnamed(function, how, _CALL)
+        Settings.refuse_misnamed(function, how, _CALL)
         given_settings = checked_settings(how.get("settings"), self._target.provider) or _NO_SETTINGS
         settings = given_settings.laid_over(self._settings)
-        rendering = self._renderer.render(listed(messages), as_options(how.get("options") or ()), settings)
+        rendering = self._renderer.render(listed(messages), Option.all_of(how.get("options") or ()), settings)
         strict = how.get("strict")
-        refuse(rendering.losses, self._strict if strict is None else strict, self._target)
+        RenderingRefused.check(rendering.losses, self._strict if strict is None else strict, self._target)
         return rendering
 
     def _stream(
@@ -283,7 +283,7 @@ def adapter(
     whose name is a provider's misspelt, ProviderMissing, ProviderBroken, PluginConflict or
     DialectMissing where the plugin cannot serve, Misnamed for another library's argument.
     """
-    refuse_misnamed("adapter", misnamed, _FACTORY)
+    Settings.refuse_misnamed("adapter", misnamed, _FACTORY)
     name = default_registry.split_model(model)
     provider = default_registry.provider(name.provider)
     strict_kinds(strict)

@@ -21,11 +21,11 @@ from sabir.calling.relay import FallbackRelay, Kinds, awaited, told, way_along
 from sabir.calling.stream import AsyncClosing, ReplyStream, SyncClosing, SyncReplyStream
 from sabir.contract.dialect import Rendering
 from sabir.contract.provider import TokenCount
-from sabir.options.option import as_options
+from sabir.options.option import Option
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.reply import NoneAnswered, Reply
-from sabir.vocabulary.settings import Settings, refuse_misnamed
+from sabir.vocabulary.settings import Settings
 from sabir.vocabulary.target import Target
 
 MOVES_ON: frozenset[type[SabirError]] = frozenset({
@@ -188,10 +188,10 @@ def counting(member: Adapter) -> Counting:
 
 def _prepared(function: str, messages: Messages, how: CallArguments) -> tuple[list[Message], CallArguments]:
     """What all members are given alike: the same messages under the same ids, and options that may be read again."""
-    refuse_misnamed(function, how, _CALL)
+    Settings.refuse_misnamed(function, how, _CALL)
     listed = as_messages(messages)
     if "options" in how:
-        how = {**how, "options": as_options(how["options"] or ())}
+        how = {**how, "options": Option.all_of(how["options"] or ())}
     return listed, how
 
 
@@ -222,7 +222,7 @@ def fallback(
         if name in _OF_ONE:
             remedy = f"give sabir.adapter('provider:model', {name}=…) in place of that member's name"
             raise Misnamed(f"fallback() takes no `{name}`, which belongs to one provider; {remedy}")
-    refuse_misnamed("fallback", misnamed, _FACTORY)
+    Settings.refuse_misnamed("fallback", misnamed, _FACTORY)
     for number, candidate in enumerate(members, 1):
         _check_member(candidate, number)
     if len(members) < 2:

@@ -14,20 +14,20 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from sabir.base.errors import DialectMissing, HistoryInvalid, one_line
 from sabir.base.failures import ResponseInvalid
-from sabir.base.losses import Loss, Strict, refuse
+from sabir.base.losses import Loss, RenderingRefused, Strict
 from sabir.calling.calls import checked_policy, checked_settings
 from sabir.contract.dialect import DecodedHistory, Decoder, Dialect, Rendering
 from sabir.contract.framing import ServerEvent
 from sabir.contract.provider import Access
 from sabir.contract.scope import DecodeScope
 from sabir.discovery.registry import default_registry as registry
-from sabir.options.option import OptionLike, as_options
+from sabir.options.option import Option, OptionLike
 from sabir.reading.incoming import finished, mend, raise_unreadable, shown
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.reply import Reply, StreamEvent
-from sabir.vocabulary.settings import Settings, refuse_misnamed
+from sabir.vocabulary.settings import Settings
 from sabir.vocabulary.target import Target, find_model
 
 _RENDER = ("model", "options", "settings", "strict", "speaks_as")
@@ -60,13 +60,13 @@ class PureDialect:
         Raises RenderingRefused for losses that `strict` names, SettingsInvalid for what are no settings, Misnamed for
         another library's argument.
         """
-        refuse_misnamed("render", misnamed, _RENDER)
+        Settings.refuse_misnamed("render", misnamed, _RENDER)
         settings = checked_settings(settings, self.target.provider)
         target = self.target.model_copy(update={"model": model})
         info = find_model(registry.models(target.provider), model, self.dialect.family(model))
         renderer = Renderer(self.dialect, target, speaks_as=checked_policy(speaks_as), model_info=info)
-        rendering = renderer.render(as_messages(messages), as_options(options), settings)
-        refuse(rendering.losses, strict, str(target))
+        rendering = renderer.render(as_messages(messages), Option.all_of(options), settings)
+        RenderingRefused.check(rendering.losses, strict, str(target))
         return rendering
 
     def decode(self, body: str | bytes, *, policy: str = "llm") -> Reply:

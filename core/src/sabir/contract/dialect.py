@@ -20,8 +20,9 @@ from sabir.base.losses import Loss
 from sabir.base.models import Frozen
 from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, decode_json, freeze, object_view
 from sabir.contract.framing import Framing, ServerEvent, ServerEventReader
-from sabir.contract.scope import DecodeScope, LossLog, RequestScope, Turn, TurnScope, itself, of_any_model
+from sabir.contract.scope import DecodeScope, RequestScope
 from sabir.contract.tables import Tables
+from sabir.contract.turns import LossLog, Turn, TurnScope, itself, of_any_model
 from sabir.options.option import Option
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.reply import Reply, StreamEvent

@@ -6,11 +6,13 @@
 Everything else (turns, pairing, ids, media policy, losses, folding, retries) is core's.
 """
 
+import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
+from urllib.parse import urlsplit
 
-from sabir.base.errors import SabirError
+from sabir.base.errors import SabirError, SettingsInvalid
 from sabir.base.models import Frozen
 from sabir.contract.dialect import Dialect
 from sabir.vocabulary.target import ModelInfo
@@ -134,6 +136,24 @@ class Access:
     base_url: str | None = field(default=None, repr=False)
     client: Any = field(default=None, repr=False)
     """The vendor SDK's client object; its type is the plugin's business, hence Any."""
+
+    def read_endpoint(self, provider: str, url: str) -> str:
+        """An endpoint's URL without what may be secret in it (a user, a query) and without a slash at its end.
+
+        SettingsInvalid for one that is no http(s) URL, and for an empty `api_key` or `base_url`.
+        """
+        for setting in ("api_key", "base_url"):
+            if getattr(self, setting) == "":
+                raise SettingsInvalid(f"{provider} has an empty {setting}; give a text, or leave it out")
+        try:
+            parts = urlsplit(url)
+            host = parts.hostname
+        except ValueError:
+            parts, host = urlsplit(""), None
+        if parts.scheme not in ("http", "https") or not host:
+            shown = "…" if "@" in url else re.split("[?#]", url, maxsplit=1)[0]  # a password may stand before the @
+            raise SettingsInvalid(f"{provider} has the endpoint {shown!r}, which is no http(s) URL; check base_url")
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
 
 
 @runtime_checkable

@@ -1,137 +1,30 @@
-"""What encoders and decoders are told, and what they are given to encode.
+"""What the rest of a request is made of, and what the reading of an answer may depend on.
 
-Turn = side + entries          Entry = message + pieces (what this wire takes of it) + wire id + wire name
-TurnScope    for a turn        equal scopes and equal turns give equal bytes
-RequestScope for the rest      settings, options, hoisted system turns
-DecodeScope  for an answer     who answered, for which policy, under which option names
+RequestScope   settings, options, hoisted system turns
+DecodeScope    who answered, for which policy, under which option names
 """
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from os import urandom
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
+from pydantic import BaseModel, ValidationError
+
+from sabir.base.errors import NotJSON, SettingsInvalid
 from sabir.base.failures import ResponseInvalid
-from sabir.base.losses import Loss, LossKind
-from sabir.base.values import FrozenDict, JSONValue
-from sabir.contract.tables import Side, Tables
-from sabir.vocabulary.messages import Message, OptionResultPayload, Origin
-from sabir.vocabulary.parts import KnownPart
-from sabir.vocabulary.settings import SettingsReader, UnsupportedMedia
+from sabir.base.values import FrozenDict, JSONText, JSONValue, decode_json, encode_json, parse_json
+from sabir.contract.tables import Side
+from sabir.contract.turns import LossLog, Turn
+from sabir.vocabulary.hints import Sections, read_section
+from sabir.vocabulary.messages import Message, OptionCallPayload, Origin
+from sabir.vocabulary.settings import SettingsReader
 from sabir.vocabulary.target import ModelInfo, Target
 
 if TYPE_CHECKING:
     from sabir.options.option import Option
-
-new_tuple = tuple.__new__
-"""Makes a named tuple of all its values, without the function in Python that a call of its class goes through.
-
-The number of values is not checked.
-"""
-
-
-class Entry(NamedTuple):
-    """One message of a turn, with what is left of it for this wire."""
-
-    message: Message
-    pieces: tuple[KnownPart, ...] = ()
-    """Parts that the target takes as they are, in order; unsupported ones are already replaced or reported."""
-    wire_id: str = ""
-    """A call's or result's id within the dialect's characters and length."""
-    wire_name: str = ""
-    """A call's or result's option name within the dialect's characters and length."""
-    keeps_state: bool = False
-    """Whether the message came from this very target and is said as its own, so that its state goes back."""
-    call: "Entry | None" = None
-    """For a result, the entry of its call."""
-
-    @property
-    def result(self) -> OptionResultPayload:
-        """The result, in a turn of results."""
-        result = self.message.payload
-        assert result.kind == "option_result"
-        return result
-
-
-class Turn(NamedTuple):
-    """Neighbouring messages of one side; results are in the order of their calls.
-
-    Where the table of calls says so, what the user says stands behind them: entries without a `call`.
-
-    A turn of which nothing is left is none, so that any side but results may follow any other. Where a wire forbids
-    that, `encode_turn` puts a short item of the missing side before the turn's own (loss: synthesized).
-    """
-
-    side: Side
-    entries: tuple[Entry, ...]
-    follows: Side | None = None
-    """The side of the turn before it that came to an item; None where there is none but hoisted ones."""
-
-
-class LossLog:
-    """Where encoders write down what the target cannot take."""
-
-    __slots__ = ("losses",)
-
-    def __init__(self) -> None:
-        self.losses: list[Loss] = []
-
-    def add(self, kind: LossKind, reason: str, *, message: Message | None = None, path: str = "") -> None:
-        """Write down one loss."""
-        self.losses.append(Loss(kind=kind, message_id=message.id if message else "", path=path, reason=reason))
-
-
-Difference: TypeAlias = Literal["", "origin", "provider", "dialect", "endpoint", "model"]
-MOST_MAKERS = 256
-"""Of how many makers it is kept whether they are at home."""
-
-
-def itself(model: str) -> str:
-    """A model is a family of its own."""
-    return model
-
-
-def of_any_model(endpoint: str, model: str) -> str:
-    """An endpoint is a place of its own, whatever the model."""
-    return endpoint
-
-
-@dataclass(frozen=True, slots=True)
-class TurnScope:
-    """All that the encoding of a turn may depend on besides the turn itself."""
-
-    target: Target
-    tables: Tables
-    speaks_as: str = "llm"
-    family: Callable[[str], str] = itself
-    place: Callable[[str, str], str] = of_any_model
-    model_info: ModelInfo = ModelInfo(prefix="")
-    media_labels: bool = False
-    unsupported_media: UnsupportedMedia = "placeholder"
-    quirks: frozenset[str] = frozenset()
-    """Deviations of this endpoint from the dialect, by names that the dialect defines."""
-    declared_names: tuple[str, ...] = ()
-    """Names of offered options that the wire cannot take as they are."""
-    _seen: dict[tuple[str, ...], Difference] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def differs_by(self, origin: Origin | None) -> Difference:
-        """What of an origin is another than here, so that its state stays behind; "" where it is this very target."""
-        if origin is None:
-            return "origin"
-        made = origin.provider, origin.dialect, origin.endpoint, origin.model
-        if (found := self._seen.get(made)) is None:
-            if len(self._seen) >= MOST_MAKERS:
-                self._seen.clear()
-            found = self._seen[made] = self._difference(origin)
-        return found
-
-    def _difference(self, origin: Origin) -> Difference:
-        target = self.target
-        if origin.provider != target.provider or origin.dialect != target.dialect:
-            return "provider" if origin.provider != target.provider else "dialect"
-        if self.place(origin.endpoint, origin.model) != self.place(target.endpoint, target.model):
-            return "endpoint"
-        return "" if self.family(origin.model) == self.family(target.model) else "model"
-
 
 Place: TypeAlias = Literal["closed", "end"]
 """Where a splice goes: at the end of the closed prefix, or of all messages."""
@@ -153,6 +46,9 @@ class Splice(NamedTuple):
 @dataclass(slots=True)
 class RequestScope:
     """What the rest of a request is made of: everything but the turns."""
+
+    CHOICES: ClassVar = ("auto", "none", "required")
+    """What `option_choice` may be beside an option's name."""
 
     target: Target
     settings: SettingsReader
@@ -204,6 +100,64 @@ class RequestScope:
         self.saw_called = True
         return self.names
 
+    def read_vendor(self, model: type[BaseModel]) -> dict[str, Any]:
+        """The vendor settings that are set, as wire fields; SettingsInvalid names one that the dialect has not."""
+        if not self.vendor:
+            return {}
+        where = f"vendor[{self.target.provider!r}] for {self.target.dialect}"
+        return read_section(model, self.vendor, where, "; all else: extra_body")
+
+    def take(self, setting: str) -> Any:
+        """A wire setting's value, of the type of the field in Settings; None and a loss where the model refuses it."""
+        value, info = self.settings.take(setting), self.model_info
+        cannot_reason = setting == "reasoning_effort" and info.reasoning is False
+        if value is not None and (cannot_reason or setting in info.rejects):
+            self.refuse(setting)
+            return None
+        return list(value) if isinstance(value, tuple) else value
+
+    def refuse(self, setting: str) -> None:
+        """Write down that the model refuses a setting."""
+        self.losses.add("dropped", f"{self.target.model} refuses it", path=f"settings.{setting}")
+
+    def neutral_fields(
+        self,
+        names: Mapping[str, str],
+        *,
+        absent: Sequence[str] = (),
+        stops: int = 0,
+        take: "Callable[[RequestScope, str], Any] | None" = None,
+    ) -> dict[str, Any]:
+        """The settings that the wire takes as they are, under their `names` there; losses for what it has no field for.
+
+        Of stop texts it takes the first `stops`, all where that is 0. A dialect with rules of its own gives `take`.
+        """
+        take = take or RequestScope.take
+        for setting in absent:
+            if self.settings.take(setting) is not None:
+                self.losses.add("dropped", f"{self.target.dialect} has no field for it", path=f"settings.{setting}")
+        found = {name: value for setting, name in names.items() if (value := take(self, setting)) is not None}
+        stop = names.get("stop", "")
+        for index in range(stops, len(found.get(stop, ()))) if stops else ():
+            self.losses.add("dropped", f"the wire takes {stops} stop texts", path=f"settings.stop[{index}]")
+        return found | {stop: found[stop][:stops]} if stops and stop in found else found
+
+    def declare(self, option: "Option") -> dict[str, Any]:
+        """An option's name on the wire and, where it has one, its description."""
+        found = {"name": self.option_names[option.name]}
+        return found | {"description": option.description} if option.description else found
+
+    def name_choice(self, choice: str) -> str:
+        """The wire name of the option that `option_choice` names; SettingsInvalid for one that is not offered."""
+        if choice in self.option_names:
+            return self.option_names[choice]
+        raise self.not_offered(choice)
+
+    def not_offered(self, choice: str) -> SettingsInvalid:
+        """The error for a choice of an option that is not among those offered."""
+        offered = ", ".join(self.option_names) or "none"
+        return SettingsInvalid(f"option_choice names {choice!r}, which is not offered; offered are: {offered}")
+
 
 @dataclass(frozen=True, slots=True)
 class DecodeScope:
@@ -237,3 +191,87 @@ class DecodeScope:
             reported_model=model if target.model and model != target.model else None,
             response_id=response_id,
         )
+
+    def read_object(self, body: bytes | str) -> dict[str, Any]:
+        """The JSON object that a body or an event holds; ResponseInvalid for HTML, an empty body, broken JSON.
+
+        Lone surrogates become U+FFFD: no text of the library may hold one.
+        """
+        try:
+            found = parse_json(body)
+        except ValueError:
+            found = _read_broken(body)
+        if isinstance(found, dict):
+            return found
+        shown = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+        answer = ascii(shown[:_SHOWN]) if shown.strip() else "an empty body"
+        raise self.invalid(f"answered {answer}; expected a JSON object of {self.target.dialect}: check the endpoint")
+
+    def read_call(
+        self,
+        wire_id: str | None,
+        wire_name: str,
+        arguments: str | Mapping[str, JSONValue] | None,
+        state: JSONValue = None,
+    ) -> OptionCallPayload:
+        """An option call as a wire reports it.
+
+        The name is mapped back through `option_names`. Argument text is kept as it came in `raw_arguments`; text that
+        is no JSON object marks the call `invalid_arguments`; empty text or None means no arguments. A missing id is
+        made up. Raises ResponseInvalid for a call without a name, NotJSON for a state that is no JSON.
+        """
+        if not wire_name:
+            call = repr(wire_id) if wire_id else "without id"
+            raise self.invalid(f"chose an option but named none (call {call}); send the request again")
+        raw, parsed = _read_arguments(arguments)
+        return OptionCallPayload(
+            state=None if state is None else encode_json(state),
+            invocation_id=wire_id or f"call_{urandom(16).hex()}",
+            option_name=self.option_names.get(wire_name, wire_name),
+            arguments=parsed or _NO_ARGUMENTS,
+            raw_arguments=raw,
+            invalid_arguments=parsed is None,
+        )
+
+    def read_hints(self, found: Mapping[str, Any], model: type[BaseModel]) -> Sections | None:
+        """The fields of a medium or a declaration that are vendor hints; None where their model refuses one."""
+        given = {name: found[name] for name in model.model_fields if found.get(name) is not None}
+        try:
+            model.model_validate(given)
+        except ValidationError:
+            return None
+        return {self.target.provider: given} if given else {}
+
+    def file_url(self, file_id: JSONValue) -> str:
+        """The URL of a file that is with the provider."""
+        return f"provider-file:{self.target.provider}/{file_id if isinstance(file_id, str) else ''}"
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SHOWN = 120
+_NO_ARGUMENTS = JSONText("{}")
+
+
+def _read_broken(body: bytes | str) -> JSONValue:
+    """What is JSON but for its Unicode; None for all else."""
+    try:
+        return json.loads(_SURROGATE.sub("\ufffd", json.dumps(decode_json(body), ensure_ascii=False)))
+    except NotJSON:
+        return None
+
+
+def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[str | None, JSONText | None]:
+    """The raw text, where there is one, and the canonical text; None where they are no JSON object."""
+    if isinstance(arguments, str):
+        try:
+            value = parse_json(arguments)
+            return arguments, encode_json(value, sort_keys=True) if type(value) is dict else None
+        except ValueError:
+            return arguments, None if arguments.strip() else _NO_ARGUMENTS
+    try:
+        if arguments is None or isinstance(arguments, Mapping):
+            return None, encode_json(dict(arguments or {}), sort_keys=True)
+    except NotJSON:
+        pass
+    # A body that was parsed leniently, or holds another type than it may: keep what it said.
+    return json.dumps(arguments, separators=(",", ":"), default=str), None

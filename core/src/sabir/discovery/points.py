@@ -11,7 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from itertools import groupby
 from typing import Any, TypeAlias, TypeVar
 
-from sabir.base.errors import PluginConflict, ProviderBroken, blaming
+from sabir.base.errors import PluginConflict, ProviderBroken
 from sabir.options.threads import start_thread
 
 PROVIDERS, HOOKS, COMMANDS, HINTS = "sabir.providers", "sabir.hooks", "sabir.commands", "sabir.hints"
@@ -42,15 +42,15 @@ class LoadsTooLong(ProviderBroken):
     """A plugin that does not finish loading."""
 
 
-def load_point(point: EntryPoint) -> Any:  # an entry point may name anything
-    """What an entry point names; ProviderBroken says whose it is, and why it cannot be loaded."""
-    with blaming(f"{_shown(point)} cannot be loaded", ProviderBroken, "reinstall or remove it"):
+def load_point(point: EntryPoint, *, named: bool = True) -> Any:  # an entry point may name anything
+    """What an entry point names; ProviderBroken says whose it is, and why it cannot be loaded.
+
+    So it does of a plugin that nobody named where loading takes longer than LONGEST_LOAD.
+    """
+    if not named:
+        return beside(lambda: load_point(point), point)
+    with ProviderBroken.blaming(f"{_shown(point)} cannot be loaded", "reinstall or remove it"):
         return point.load()
-
-
-def load_beside(point: EntryPoint) -> Any:  # an entry point may name anything
-    """As `load_point`, of a plugin that nobody named: ProviderBroken also where it takes longer than LONGEST_LOAD."""
-    return beside(lambda: load_point(point), point)
 
 
 def beside(loading: Callable[[], Loaded], point: EntryPoint) -> Loaded:

@@ -23,7 +23,6 @@ from sabir.base.errors import (
     ProviderBroken,
     ProviderMissing,
     SettingsInvalid,
-    blaming,
     one_line,
 )
 from sabir.base.models import Frozen
@@ -169,7 +168,7 @@ class Registry:
             if claims and name not in self._loaded and name not in self._failures:
                 points.beside(lambda: self.provider(name), claims[0])
             provider = self.provider(name)
-            with blaming(f"provider {name!r} does not tell its dialects and credentials", ProviderBroken):
+            with ProviderBroken.blaming(f"provider {name!r} does not tell its dialects and credentials"):
                 known |= {"dialects": tuple(provider.dialects), "credentials": tuple(provider.credentials)}
                 return ProviderStatus(**known, state="registered" if name in self._registered else "installed")
         except PluginError as error:
@@ -201,14 +200,14 @@ def _hints(name: str) -> list[str]:
 def _hint(point: EntryPoint) -> str:
     """What a hint says, "" for a broken one; each is loaded once."""
     with suppress(PluginError):
-        said = points.load_beside(point)
+        said = points.load_point(point, named=False)
         return one_line(said, 300) if isinstance(said, str) else ""
     return ""
 
 
 def models_of(provider: Provider) -> tuple[ModelInfo, ...]:
     """What a provider knows of its models, longest prefixes first; ProviderBroken where it cannot tell."""
-    with blaming(f"provider {provider.name!r} does not tell its models", ProviderBroken):
+    with ProviderBroken.blaming(f"provider {provider.name!r} does not tell its models"):
         return longest_first(provider.models())
 
 
@@ -216,7 +215,7 @@ def _check_provider(provider: object, name: str, source: str) -> None:
     what = f"provider {name!r} of {source}"
     if isinstance(provider, type):
         raise ProviderBroken(f"{what} is the class {provider.__name__}; give an instance of it")
-    with blaming(f"{what} does not tell what it is", ProviderBroken):
+    with ProviderBroken.blaming(f"{what} does not tell what it is"):
         has = {each: getattr(provider, each) for each in _MEMBERS if hasattr(provider, each)}
     if missing := [each for each in _MEMBERS if each not in has]:
         raise ProviderBroken(f"{what} lacks {', '.join(missing)}; see sabir.authoring.Provider")

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict, TypeVar, Unpa
 from uuid import uuid4
 
 from sabir.base.errors import BuilderError, NotJSON
-from sabir.base.models import build
 from sabir.base.values import JSONValue
 from sabir.vocabulary.constructors import name_kind, result_fields, result_payload
 from sabir.vocabulary.hints import Sections
-from sabir.vocabulary.media import Modality, check_url, shorten
+from sabir.vocabulary.media import MediaURL, Modality, shorten
 from sabir.vocabulary.messages import (
     Message,
     OptionCall,
@@ -67,7 +66,7 @@ class _Maker:
         policy = self.policy if policy is None else policy
         hint = self.role_hint if self.role_hint is not None else self._hooks.role_hint(policy, payload.kind)
         settings = {"policy": policy, "role_hint_for_llm": hint, "step_num": self.step_num}
-        return self._hooks.built(build(Message, "message", **settings, payload=payload))
+        return self._hooks.built(Message.build("message", **settings, payload=payload))
 
 
 class MessageBuilder(_Maker):
@@ -119,7 +118,7 @@ class MessageBuilder(_Maker):
 
     def add_text(self, text: str) -> TextPart:
         """Append text."""
-        return self._add(build(TextPart, text=text))
+        return self._add(TextPart.build(text=text))
 
     def add_image(
         self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
@@ -149,7 +148,7 @@ class MessageBuilder(_Maker):
         """Choose an option: a message of its own, under a new invocation id."""
         chosen = {"invocation_id": uuid4().hex, "option_name": name}
         arguments = {} if arguments is None else arguments
-        payload = build(OptionCallPayload, "option call", **chosen, arguments=arguments)
+        payload = OptionCallPayload.build("option call", **chosen, arguments=arguments)
         call = cast(OptionCall, self._make(payload, self._decider))
         if not self._parts:
             self._calls_before_parts += 1
@@ -188,7 +187,7 @@ class MessageBuilder(_Maker):
         if url is None or (_is_url(prompt_hint) and not _is_url(url)):
             given = f"add_{modality}({shorten(prompt_hint or '')}{'' if url is None else ', …'})"
             raise BuilderError(f"{given}: the hint comes first, then the URL: add_{modality}(prompt_hint, url)")
-        part = build(MediaPart, modality=modality, url=check_url(url), prompt_hint=prompt_hint, **details)
+        part = MediaPart.build(modality=modality, url=MediaURL(url).check(), prompt_hint=prompt_hint, **details)
         if not part.id:
             part = part.model_copy(update={"id": self._media_id(part)})
             self._assigned[part.id or ""] = part

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import pluggy
 
-from sabir.base.errors import BuilderError, PluginConflict, PluginError, blaming, described, one_line
+from sabir.base.errors import BuilderError, PluginConflict, PluginError, one_line
 from sabir.base.failures import CallError
-from sabir.discovery.points import HOOKS, claimed, load_beside, only
+from sabir.discovery.points import HOOKS, claimed, load_point, only
 from sabir.hooks import specs
 from sabir.vocabulary.messages import Kind, Message, RoleHint
 from sabir.vocabulary.parts import MediaPart
@@ -56,7 +56,7 @@ class Hooks:
         shown = name or self._free_name(plugin)
         if isinstance(plugin, type):
             raise PluginError(f"hook plugin {shown} is a class; give an instance of it")
-        with blaming(f"hook plugin {shown} cannot be read"):
+        with PluginError.blaming(f"hook plugin {shown} cannot be read"):
             members = {each: getattr(plugin, each, None) for each in dir(plugin)}
         _check_implementations(members, shown)
         if shown in self._plugins or any(plugin is each for each, _ in self._plugins.values()):
@@ -154,7 +154,7 @@ def installed_hooks() -> Hooks:
     hooks = Hooks()
     for name, claims in claimed(HOOKS).items():
         try:
-            hooks.register(load_beside(only(claims)), name)
+            hooks.register(load_point(only(claims), named=False), name)
         except PluginError as error:
             logger.warning("hook plugin %s was passed over: %s", name, error)
     return hooks
@@ -225,11 +225,11 @@ def _blaming(plugin: str, hook: str) -> Iterator[None]:
     except BaseException as error:
         failed = f"hook plugin {plugin} failed in {hook}"
         if hook not in _CHECKS:
-            logger.warning("%s and was passed over: %s", failed, described(error))
+            logger.warning("%s and was passed over: %s", failed, one_line(error))
         elif isinstance(error, passing):
             raise
         else:
-            raise PluginError(f"{failed}: {described(error, 300)}; update or remove it") from error
+            raise PluginError(f"{failed}: {one_line(error, 300)}; update or remove it") from error
 
 
 def _checked_hint(hint: object, plugin: str, given: object) -> object:

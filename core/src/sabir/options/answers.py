@@ -9,7 +9,7 @@ run.
 from collections.abc import Iterable
 
 from sabir.options.execution import answer_call, answer_call_sync, check_runs, error_result
-from sabir.options.option import Option, OptionLike, as_options
+from sabir.options.option import Option, OptionLike
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.messages import RUNTIME, Message
 from sabir.vocabulary.pairs import Unanswered
@@ -50,7 +50,7 @@ def _answered_by(
     reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike], *, asynchronous: bool
 ) -> list[tuple[Message, Option | Message]]:
     """Each unanswered call with the option that answers it, or with the refusal that does."""
-    offered = {option.name: option for option in as_options(options)}
+    offered = {option.name: option for option in Option.all_of(options)}
     calls = unanswered(reply.messages if isinstance(reply, Reply) else as_messages(reply))
     found = [(call, _option_or_refusal(call, offered)) for call in calls]
     for _, by in found:

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Event as Signal
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from sabir.base.errors import CallsTooDeep, OutsideEvaluation
 
@@ -81,27 +81,32 @@ _CURRENT: ContextVar[ToolContext | None] = ContextVar("sabir.tool_context", defa
 _depth: ContextVar[int] = ContextVar("sabir.depth", default=0)
 
 
-def current_depth() -> int:
-    """How many calls this one is within."""
-    return _depth.get()
+class Depth(NamedTuple):
+    """How many calls one is within."""
 
+    calls: int
 
-@contextmanager
-def at_depth(depth: int) -> Iterator[None]:
-    """What runs within is within so many calls."""
-    token = _depth.set(depth)
-    try:
-        yield
-    finally:
-        _depth.reset(token)
+    @classmethod
+    def current(cls) -> "Depth":
+        """That of what runs here."""
+        return cls(_depth.get())
 
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """What runs within is within so many calls."""
+        token = _depth.set(self.calls)
+        try:
+            yield
+        finally:
+            _depth.reset(token)
 
-@contextmanager
-def deeper(name: str) -> Iterator[None]:
-    """What runs within is called by the policy or option of that name; CallsTooDeep beyond `MOST_DEPTH`."""
-    depth = _depth.get() + 1
-    if depth > MOST_DEPTH:
-        remedy = "have it end, and offer no option to itself"
-        raise CallsTooDeep(f"{name!r} is called within {MOST_DEPTH} other calls, perhaps by itself; {remedy}")
-    with at_depth(depth):
-        yield
+    @classmethod
+    @contextmanager
+    def deeper(cls, name: str) -> Iterator[None]:
+        """What runs within is called by the policy or option of that name; CallsTooDeep beyond `MOST_DEPTH`."""
+        calls = _depth.get() + 1
+        if calls > MOST_DEPTH:
+            remedy = "have it end, and offer no option to itself"
+            raise CallsTooDeep(f"{name!r} is called within {MOST_DEPTH} other calls, perhaps by itself; {remedy}")
+        with cls(calls).entered():
+            yield

@@ -151,10 +151,8 @@ def _finish(call: Message, outcome: Outcome) -> Message:
             return option_result(call, result_fields(outcome.value))
         except (BuilderError, NotJSON) as refused:
             return error_result(call, RESULT_INVALID, str(refused))
-    kind, text = type(error).__name__, text_of(error)
-    if isinstance(error, OptionFailed):
-        kind, text = _written(error.error_type) or kind, _written(error.error_message)
-    return error_result(call, kind, text, retryable=is_retryable(error))
+    said = RaisedError.of(error)
+    return error_result(call, said.type, said.message, retryable=said.retryable)
 
 
 def error_result(
@@ -165,22 +163,28 @@ def error_result(
     return option_result(call, failure, policy=policy)
 
 
-def is_retryable(error: BaseException) -> bool:
-    """Whether an exception says of itself that the same may succeed later; one that cannot tell does not."""
-    try:
-        said = getattr(error, "retryable", False)
-        return bool(said) if isinstance(error, OptionFailed) else said is True
-    except Exception:
-        return False
+class RaisedError(NamedTuple):
+    """What an exception says, as the error result of an option has it: text that JSON can hold."""
 
+    type: str
+    message: str
+    retryable: bool
 
-def text_of(error: BaseException) -> str:
-    """What an exception says, or else its class, as a text that JSON can hold."""
-    try:
-        text = str(error) or type(error).__name__
-    except Exception:
-        text = type(error).__name__
-    return _written(text)
+    @classmethod
+    def of(cls, error: BaseException) -> "RaisedError":
+        """Its class and words, and whether it says that the same may succeed later; OptionFailed says all itself."""
+        kind = error.__class__.__name__
+        if isinstance(error, OptionFailed):
+            return cls(_written(error.error_type) or kind, _written(error.error_message), bool(error.retryable))
+        try:
+            text = str(error) or kind
+        except Exception:
+            text = kind
+        try:
+            retryable = getattr(error, "retryable", False) is True
+        except Exception:
+            retryable = False
+        return cls(kind, _written(text), retryable)
 
 
 def _written(text: str) -> str:

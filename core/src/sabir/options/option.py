@@ -18,8 +18,8 @@ from sabir.base.errors import OptionInvalid, one_line
 from sabir.base.models import Frozen, describe
 from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, object_view
 from sabir.options.arguments import Binder, bind_model, bind_schema
-from sabir.options.execution import answer_call, answer_call_sync
-from sabir.options.signatures import Provided, first_paragraph, provided_to, providing, read_function, schema_of_model
+from sabir.options.execution import answer_call, answer_call_sync, check_runs
+from sabir.options.signatures import Provided, Signature, first_paragraph, provided_to, providing, schema_of_model
 from sabir.vocabulary.hints import Hints, Sections
 from sabir.vocabulary.messages import RESERVED, RUNTIME, Message
 from sabir.vocabulary.parts import NonEmpty, Text
@@ -89,7 +89,7 @@ class Option(Frozen):
         receives validated, typed arguments. A parameter whose type has `__sabir_provide__` is filled in.
         Raises OptionInvalid for a signature that no schema can describe.
         """
-        signature = read_function(function, name)
+        signature = Signature.of(function, name)
         if description is not None:
             signature = signature._replace(description=description)
         return cast("CallableOption[Function]", _make(**signature._asdict(), function=function, vendor=vendor))
@@ -151,6 +151,27 @@ class Option(Frozen):
         """
         return await answer_call(self, call)
 
+    def check_runs(self, *, asynchronous: bool) -> Callable[..., Any]:
+        """Its function; OptionInvalid where it has none, or one that cannot run without a loop."""
+        return check_runs(self, asynchronous=asynchronous)
+
+    @classmethod
+    def all_of(cls, options: "Iterable[OptionLike]") -> "tuple[Option, ...]":
+        """Of all that may be offered as one; OptionInvalid names what is none, and a name offered twice."""
+        if isinstance(options, Option | str | Mapping) or callable(options):
+            raise OptionInvalid(f"options must be a list, not one {_shown(options)}; write options=[…]")
+        found: dict[str, Option] = {}
+        for index, candidate in enumerate(options):
+            each = _as_option(candidate, index)
+            if each.name in found:
+                first = list(found).index(each.name)
+                raise OptionInvalid(
+                    f"options[{first}] and options[{index}] are both named {each.name!r}: {_shown(found[each.name])} "
+                    f"and {_shown(each)}; rename one with sabir.option(name=…)"
+                )
+            found[each.name] = each
+        return tuple(found.values())
+
     def __eq__(self, other: object) -> bool:
         """Name, description, parameters and hints are equal, the order of their keys included."""
         return isinstance(other, Option) and self._seen_by_a_model() == other._seen_by_a_model()
@@ -209,23 +230,6 @@ def option(
     if function is None:
         return lambda decorated: Option.from_function(decorated, name=name, description=description, vendor=vendor)
     return Option.from_function(function, name=name, description=description, vendor=vendor)
-
-
-def as_options(options: Iterable[OptionLike]) -> tuple[Option, ...]:
-    """Options of whatever may be offered as one; OptionInvalid names what is none, and a name offered twice."""
-    if isinstance(options, Option | str | Mapping) or callable(options):
-        raise OptionInvalid(f"options must be a list, not one {_shown(options)}; write options=[…]")
-    found: dict[str, Option] = {}
-    for index, candidate in enumerate(options):
-        each = _as_option(candidate, index)
-        if each.name in found:
-            first = list(found).index(each.name)
-            raise OptionInvalid(
-                f"options[{first}] and options[{index}] are both named {each.name!r}: {_shown(found[each.name])} and "
-                f"{_shown(each)}; rename one with sabir.option(name=…)"
-            )
-        found[each.name] = each
-    return tuple(found.values())
 
 
 def _as_option(candidate: object, index: int) -> Option:

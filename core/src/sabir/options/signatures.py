@@ -87,24 +87,28 @@ class Signature(NamedTuple):
     provided: tuple[Provided, ...] = ()
     """What it takes besides, of which a model is not told."""
 
+    @classmethod
+    def of(cls, function: AnyFunction, name: str | None = None) -> "Signature":
+        """The signature of a function, method, partial or callable object.
 
-def read_function(function: AnyFunction, name: str | None = None) -> Signature:
-    """The signature of a function, method, partial or callable object.
+        Raises OptionInvalid, in one line, for what cannot be described to a model.
+        """
+        inner = unwrap(function)
+        name = name or getattr(inner, "__name__", None)
+        if not name or name == "<lambda>":
+            shown = one_line(repr(function), 80)
+            raise OptionInvalid(f"{shown} has no name to offer; give one: sabir.option(name=…)")
+        if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
+            raise OptionInvalid(f"option {name!r} yields its values; return one value, for example a list")
+        documentation = inspect.getdoc(inner) or ""
+        fields, parameters, provided = _read_parameters(function, name, _parameter_documentation(documentation))
+        schema, model = _model_of(name, fields)
+        binder = partial(bind_parameters, model, parameters)
+        return cls(name, first_paragraph(documentation), schema, binder, provided)
 
-    Raises OptionInvalid, in one line, for what cannot be described to a model.
-    """
-    inner = unwrap(function)
-    name = name or getattr(inner, "__name__", None)
-    if not name or name == "<lambda>":
-        shown = one_line(repr(function), 80)
-        raise OptionInvalid(f"{shown} has no name to offer; give one: sabir.option(name=…)")
-    if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
-        raise OptionInvalid(f"option {name!r} yields its values; return one value, for example a list")
-    documentation = inspect.getdoc(inner) or ""
-    fields, parameters, provided = _read_parameters(function, name, _parameter_documentation(documentation))
-    schema, model = _model_of(name, fields)
-    binder = partial(bind_parameters, model, parameters)
-    return Signature(name, first_paragraph(documentation), schema, binder, provided)
+    def provide(self) -> dict[str, Any]:
+        """What is provided now, by parameter; OptionInvalid where nothing is, and the parameter has no default."""
+        return values_of(self.provided)
 
 
 def provided_to(function: AnyFunction, name: str) -> tuple[Provided, ...]:

@@ -7,18 +7,14 @@ Neighbouring parts become one message of the kind `parts`, each call a message o
 A part that carries nothing (no text, no state, no citation) is left out.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from os import urandom
 
-from sabir.base.errors import NotJSON
 from sabir.base.failures import ResponseInvalid
 from sabir.base.losses import Loss
-from sabir.base.models import assemble
-from sabir.base.values import JSONText, JSONValue, encode_json, parse_json
+from sabir.base.values import JSONValue, encode_json
 from sabir.contract.scope import DecodeScope
-from sabir.vocabulary.messages import SCHEMA, Message, OptionCallPayload, Origin, PartsPayload, new_ids
+from sabir.vocabulary.messages import Message, OptionCallPayload, Origin, PartsPayload, new_ids
 from sabir.vocabulary.parts import KnownPart, Part, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.reply import (
     Alternative,
@@ -34,17 +30,8 @@ from sabir.vocabulary.reply import (
     Usage,
 )
 
-_UNSET = {**dict.fromkeys(Message.model_fields), "schema_number": SCHEMA}
-_SAID = {"id", "policy", "origin", "payload"}
 _TEXTS = (TextPart, ReasoningPart, RefusalPart)
 _TEXT_PARTS: Mapping[str, Callable[..., KnownPart]] = dict(zip(("text", "reasoning", "refusal"), _TEXTS, strict=True))
-
-
-def is_empty(part: Part) -> bool:
-    """Whether a part carries nothing: a text without characters, state or citations."""
-    if not isinstance(part, _TEXTS) or part.text or part.state_json is not None:
-        return False
-    return not (isinstance(part, TextPart) and part.citations)
 
 
 class ReplyBuilder:
@@ -60,19 +47,30 @@ class ReplyBuilder:
         """The next part or option call; a part that carries nothing is left out."""
         if isinstance(block, OptionCallPayload):
             self._payloads.append(block)
-        elif is_empty(block):
+        elif self.leaves_out(block):
             return
         elif self._payloads and isinstance(self._payloads[-1], list):
             self._payloads[-1].append(block)
         else:
             self._payloads.append([block])
 
+    @staticmethod
+    def leaves_out(part: Part) -> bool:
+        """Whether a part carries nothing: a text without characters, state or citations."""
+        if not isinstance(part, _TEXTS) or part.text or part.state_json is not None:
+            return False
+        return not (isinstance(part, TextPart) and part.citations)
+
     def messages(self, origin: Origin) -> tuple[Message, ...]:
         """The messages so far, each with a new id, by the scope's policy; an Alternative holds such too."""
-        held = (PartsPayload(parts=tuple(each)) if isinstance(each, list) else each for each in self._payloads)
-        said = {**_UNSET, "policy": self._scope.policy, "origin": origin}
-        given = zip(new_ids(len(self._payloads)), held, strict=True)
-        return tuple([assemble(Message, {**said, "id": new, "payload": each}, _SAID.copy()) for new, each in given])
+        held = [PartsPayload(parts=tuple(each)) if isinstance(each, list) else each for each in self._payloads]
+        if not held:
+            return ()
+        first = Message(policy=self._scope.policy, origin=origin, payload=held[0])
+        shared, given = vars(first), first.model_fields_set  # valid for the others too
+        others = zip(new_ids(len(held) - 1), held[1:], strict=True)
+        made = (Message.assembled({**shared, "id": new, "payload": each}, {*given}) for new, each in others)
+        return (first, *made)
 
     def finish(
         self,
@@ -96,53 +94,6 @@ class ReplyBuilder:
             alternatives=tuple(alternatives),
             details=None if details is None else encode_json(details),
         )
-
-
-def decode_call(
-    wire_id: str | None,
-    wire_name: str,
-    arguments: str | Mapping[str, JSONValue] | None,
-    scope: DecodeScope,
-    state: JSONValue = None,
-) -> OptionCallPayload:
-    """An option call as a wire reports it.
-
-    The name is mapped back through `scope.option_names`. Argument text is kept as it came in `raw_arguments`;
-    text that is no JSON object marks the call `invalid_arguments`; empty text or None means no arguments. A
-    missing id is made up. Raises ResponseInvalid for a call without a name, NotJSON for a state that is no JSON.
-    """
-    if not wire_name:
-        call = repr(wire_id) if wire_id else "without id"
-        raise scope.invalid(f"chose an option but named none (call {call}); send the request again")
-    raw, parsed = _read_arguments(arguments)
-    return OptionCallPayload(
-        state=None if state is None else encode_json(state),
-        invocation_id=wire_id or f"call_{urandom(16).hex()}",
-        option_name=scope.option_names.get(wire_name, wire_name),
-        arguments=parsed or _NO_ARGUMENTS,
-        raw_arguments=raw,
-        invalid_arguments=parsed is None,
-    )
-
-
-def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[str | None, JSONText | None]:
-    """The raw text, where there is one, and the canonical text; None where they are no JSON object."""
-    if isinstance(arguments, str):
-        try:
-            value = parse_json(arguments)
-            return arguments, encode_json(value, sort_keys=True) if type(value) is dict else None
-        except ValueError:
-            return arguments, None if arguments.strip() else _NO_ARGUMENTS
-    try:
-        if arguments is None or isinstance(arguments, Mapping):
-            return None, encode_json(dict(arguments or {}), sort_keys=True)
-    except NotJSON:
-        pass
-    # A body that was parsed leniently, or holds another type than it may: keep what it said.
-    return json.dumps(arguments, separators=(",", ":"), default=str), None
-
-
-_NO_ARGUMENTS = JSONText("{}")
 
 
 @dataclass(slots=True)

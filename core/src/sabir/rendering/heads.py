@@ -15,11 +15,11 @@ from pydantic_core import to_json
 
 from sabir.base.errors import SettingsInvalid
 from sabir.base.losses import Loss
-from sabir.base.models import assemble
 from sabir.base.values import FrozenDict, freeze
 from sabir.contract.dialect import Dialect, Rendering
-from sabir.contract.scope import LossLog, RequestScope, Splice, Turn, TurnScope
+from sabir.contract.scope import RequestScope, Splice
 from sabir.contract.tables import Side
+from sabir.contract.turns import LossLog, Turn, TurnScope
 from sabir.options.option import Option
 from sabir.rendering.pairing import Block
 from sabir.rendering.turns import Identifiers, TurnMaker
@@ -79,7 +79,7 @@ class Head(NamedTuple):
     def around(self, body: bytes, losses: tuple[Loss, ...]) -> Rendering:
         """The rendering with that body."""
         values = {**vars(self.empty), "body_bytes": body, "losses": losses}
-        return assemble(Rendering, values, self.empty.__pydantic_fields_set__.copy())
+        return Rendering.assembled(values, self.empty.__pydantic_fields_set__.copy())
 
 
 _Key: TypeAlias = "tuple[Settings, tuple[Option, ...], tuple[ref[Message], ...], Side | None]"

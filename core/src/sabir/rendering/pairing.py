@@ -13,8 +13,8 @@ from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from sabir.base.losses import Loss
-from sabir.contract.scope import LossLog, TurnScope, new_tuple
 from sabir.contract.tables import Side
+from sabir.contract.turns import LossLog, TurnScope, new_tuple
 from sabir.rendering.pieces import goes_back
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, UnknownHint
 from sabir.vocabulary.pairs import Stack, Unanswered

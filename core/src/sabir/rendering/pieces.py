@@ -15,19 +15,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, get_args
 
 from sabir.base.losses import LossKind
-from sabir.contract.scope import Difference, LossLog, TurnScope, new_tuple
 from sabir.contract.tables import Side
+from sabir.contract.turns import Difference, LossLog, TurnScope, new_tuple
 from sabir.vocabulary.hints import Taker, take_hints, with_hints
 from sabir.vocabulary.media import (
     Form,
+    MediaURL,
     Modality,
-    form_of,
-    mime_type,
-    read_data_url,
-    scheme_of,
-    shorten,
-    spelled_for_url,
-    split_provider_file,
 )
 from sabir.vocabulary.messages import Message, Origin
 from sabir.vocabulary.parts import (
@@ -105,17 +99,18 @@ class _Medium(NamedTuple):
 
 def _typed(part: MediaPart) -> MediaPart:
     """The part as it is; where its data URL says no type, with the type that its hint says."""
-    if part.url[5:6] not in ";," or form_of(part.url) != "data" or not mime_type(part.mime):
+    if part.url[5:6] not in ";," or part.form != "data" or not part.mime_type:
         return part
-    return part.model_copy(update={"url": f"data:{spelled_for_url(part.mime or '')}{part.url[5:]}"})
+    spelled = ";".join(each.strip() for each in (part.mime or "").split(";"))
+    return part.model_copy(update={"url": f"data:{spelled}{part.url[5:]}"})
 
 
 def _medium(part: MediaPart) -> _Medium:
-    url, form = part.url, form_of(part.url)
+    form = part.form
     if form == "data":
-        header = read_data_url(url)
+        header = part.data_url()
         return _Medium(part.modality, form, header.mime, parameters=header.parameters)
-    return _Medium(part.modality, form, part.mime, split_provider_file(url)[0] if form == "file" else "")
+    return _Medium(part.modality, form, part.mime, part.provider_file()[0] if form == "file" else "")
 
 
 class PartFilter:
@@ -160,7 +155,7 @@ class PartFilter:
         elif said.get("modality") not in get_args(Modality):
             what = f"media of the modality {said.get('modality')!r}"
         else:
-            what = f"URLs of the scheme {scheme_of(str(said.get('url')))!r}"
+            what = f"URLs of the scheme {MediaURL(str(said.get('url'))).scheme!r}"
         return self._lose("dropped", f"{what} are unknown to this version", at)
 
     def _take_text(self, part: TextPart, at: At) -> Taken:
@@ -204,7 +199,7 @@ class PartFilter:
             if scope.unsupported_media == "drop":
                 return self._lose("dropped", refusal, at)
             self._lose("downgraded", f"{refusal}; a placeholder names it", at)
-            return (TextPart(text=placeholder(part)),)
+            return (TextPart(text=part.placeholder),)
         self._withhold(part, at)
         rule = scope.tables.media[at.side, part.modality]
         if medium.parameters and not rule.parameters:
@@ -245,13 +240,6 @@ class PartFilter:
         if modalities is not None and modality not in modalities:
             return f"{scope.target.model} reads no {modality}"
         return None
-
-
-def placeholder(part: MediaPart) -> str:
-    """The words that stand for a medium that a target does not take."""
-    described = part.prompt_hint or part.name or (part.mime or "").strip()
-    where = "" if form_of(part.url) == "data" else f" {shorten(part.url)[1:-1]}"
-    return f"[{part.modality} not shown{': ' + described if described else ''}{where}]"
 
 
 _TAKERS: Mapping[str, Callable[[PartFilter, Any, At], Taken]] = {

@@ -17,8 +17,8 @@ from threading import Lock
 from typing import NamedTuple
 
 from sabir.base.losses import Loss
-from sabir.contract.scope import new_tuple
 from sabir.contract.tables import Calls, Side
+from sabir.contract.turns import new_tuple
 from sabir.rendering.pairing import Waiting
 from sabir.rendering.turns import Identifiers, TurnMaker
 from sabir.vocabulary.messages import Message

@@ -16,7 +16,8 @@ from pydantic_core import to_json
 
 from sabir.base.losses import Loss, RenderingRefused
 from sabir.contract.dialect import Dialect, EncodeTurn, Rendering
-from sabir.contract.scope import LossLog, Place, Splice, Turn, TurnScope, new_tuple
+from sabir.contract.scope import Place, Splice
+from sabir.contract.turns import LossLog, Turn, TurnScope, new_tuple
 from sabir.options.option import Option
 from sabir.rendering.heads import Head, HeadMaker, Told
 from sabir.rendering.pairing import pair_apart

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypedDict, Unpack, cast
 
 from sabir.base.errors import BuilderError, MediaRefused, Misnamed, NotJSON
-from sabir.base.models import assemble, build
 from sabir.base.values import encode_json
 from sabir.vocabulary.hints import Sections
-from sabir.vocabulary.media import FILE_CAP, Modality, check_url, read_source
+from sabir.vocabulary.media import FILE_CAP, MediaURL, Modality, read_source
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
 from sabir.vocabulary.parts import KnownPart, MediaPart, Part, TextPart
 from sabir.vocabulary.reply import Reply
@@ -125,13 +124,13 @@ def _message(policy: str, content: tuple[Content, ...], step_num: int | None) ->
     if not content:
         raise BuilderError(f"a message of {policy!r} needs content: strings or parts")
     parts = tuple(_part(item, index) for index, item in enumerate(content))
-    payload = assemble(PartsPayload, {"kind": "parts", "parts": parts}, {"parts"})
+    payload = PartsPayload.assembled({"kind": "parts", "parts": parts}, {"parts"})
     return Message(policy=policy, step_num=step_num, payload=payload)
 
 
 def _part(item: object, index: int) -> KnownPart:
     if isinstance(item, str):
-        return build(TextPart, text=item)
+        return TextPart.build(text=item)
     if isinstance(item, KnownPart):
         return item
     if isinstance(item, Mapping):
@@ -153,11 +152,11 @@ def _media(
 ) -> MediaPart:
     if not isinstance(source, Source):
         raise MediaRefused(f"the {modality} is of type {type(source).__name__}; give a URL, a path or bytes")
-    url = check_url(read_source(source, modality, mime, cap))
+    url = MediaURL(read_source(source, modality, mime, cap)).check()
     if name is None and not isinstance(source, bytes) and url != source:
         name = Path(source).name
     described = {"mime": mime, "prompt_hint": hint, "name": name, "id": id}
-    return build(MediaPart, modality=modality, url=url, **described, vendor=vendor)
+    return MediaPart.build(modality=modality, url=url, **described, vendor=vendor)
 
 
 def result_fields(returned: object) -> dict[str, Any]:
@@ -174,7 +173,7 @@ def result_fields(returned: object) -> dict[str, Any]:
 
 def _parts_of(item: object) -> tuple[Part, ...]:
     if isinstance(item, str):
-        return (build(TextPart, text=item),)
+        return (TextPart.build(text=item),)
     if isinstance(item, TextPart | MediaPart):
         return (item,)
     if isinstance(item, Message) and item.kind == "parts":
@@ -199,10 +198,10 @@ def option_result(call: Message, outcome: Mapping[str, Any], *, policy: str | No
     """
     answered = cast(OptionCallPayload, call.payload)
     said = {"policy": answered.option_name if policy is None else policy, "step_num": call.step_num}
-    return build(Message, "message", **said, payload=result_payload(answered, outcome))
+    return Message.build("message", **said, payload=result_payload(answered, outcome))
 
 
 def result_payload(call: OptionCallPayload, outcome: Mapping[str, Any]) -> OptionResultPayload:
     """The payload that answers a call, whose id and name it has; BuilderError as `build`."""
     own = {"invocation_id": call.invocation_id, "option_name": call.option_name}
-    return build(OptionResultPayload, "option result", **own, **outcome)
+    return OptionResultPayload.build("option result", **own, **outcome)

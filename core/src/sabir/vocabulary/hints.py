@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 from pydantic import AfterValidator, BaseModel, ValidationError, WithJsonSchema
 
 from sabir.base.errors import SettingsInvalid, one_line
-from sabir.base.models import Made, assemble, describe
+from sabir.base.models import Made, describe
 from sabir.base.values import JSONObjectDocumentField, JSONText, JSONValue, encode_json, object_view
 
 Sections: TypeAlias = Mapping[str, Mapping[str, JSONValue]]
@@ -79,7 +79,7 @@ def take_hints(text: JSONText, model: type[BaseModel] | None, taker: Taker) -> J
 
 def with_hints(made: Made, taken: JSONText | None) -> Made:
     """A medium or an option with these hints instead of its own."""
-    return assemble(type(made), {**vars(made), "vendor_json": taken}, made.model_fields_set | {"vendor_json"})
+    return type(made).assembled({**vars(made), "vendor_json": taken}, made.model_fields_set | {"vendor_json"})
 
 
 def _validated(

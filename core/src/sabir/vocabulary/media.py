@@ -66,14 +66,112 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
 
 
 class DataURL(NamedTuple):
-    """The header of a data URL and where its payload starts."""
+    """A data URL, read by its header alone."""
 
+    url: str
     mime: str
     """In lower case, without parameters."""
     is_base64: bool
     offset: int
+    """Where the payload starts."""
     parameters: str
     """Those of the type that say something, as `;codec=pcm;rate=24000`."""
+
+    @classmethod
+    def read(cls, url: str) -> "DataURL":
+        """The data URL that a text is; MediaRefused if it has no such header."""
+        match = _HEADER.match(url, 0, 1000)
+        if match is None:
+            raise MediaRefused(f"{shorten(url)} is no data URL: expected data:<mime>;base64,<payload>")
+        mime = (match[1] or "text/plain").lower()
+        further = match[2]
+        parameters = type_parameters(further) if further not in ("", ";base64") else ""
+        return cls(url, mime, further.lower().endswith(";base64"), match.end(), parameters)
+
+    @property
+    def base64(self) -> str:
+        """The payload in base64; a percent-encoded one is converted."""
+        payload = self.url[self.offset :]
+        return payload if self.is_base64 else base64.b64encode(unquote_to_bytes(payload)).decode()
+
+    @property
+    def type(self) -> str:
+        """The MIME type as it is written, with its parameters."""
+        return self.url[len("data:") : self.offset - 1 - len(";base64") * self.is_base64]
+
+    @property
+    def content(self) -> bytes:
+        """The bytes that it carries; MediaRefused if its base64 is broken."""
+        try:
+            return base64.b64decode(self.base64, validate=True)
+        except binascii.Error as error:
+            raise MediaRefused(f"{shorten(self.url)} holds broken base64: {error}") from None
+
+    @classmethod
+    def of(cls, data: bytes, mime: str | None = None, otherwise: str = "application/octet-stream") -> str:
+        """The URL of some bytes: of the type given, else of the one that the first bytes tell, else of `otherwise`."""
+        return cls.of_base64(base64.b64encode(data).decode(), mime or cls.sniff(data) or otherwise)
+
+    @classmethod
+    def of_base64(cls, data: str, mime: str) -> str:
+        """The URL of bytes that are base64 already: of the type given, without the spaces around its parameters."""
+        return f"data:{';'.join(each.strip() for each in mime.split(';'))};base64,{data}"
+
+    @classmethod
+    def sniffed(cls, data: str, mime: str) -> str:
+        """The URL of base64: of the type that its first bytes tell, else of the one given; a URL stays as it is."""
+        if data[:5].lower() == "data:":
+            return data
+        try:
+            found = cls.sniff(base64.b64decode(data[:64]))
+        except (binascii.Error, ValueError):
+            found = None
+        return f"data:{found or mime};base64,{data}"
+
+    @staticmethod
+    def sniff(data: bytes) -> str | None:
+        """The MIME type that the first bytes of some data tell, or None."""
+        for offset, signature, mime in _SIGNATURES:
+            if data.startswith(signature, offset) and (offset != 8 or data.startswith(b"RIFF")):
+                return mime
+        return None
+
+
+class MediaURL(NamedTuple):
+    """A text that may be the URL of a medium."""
+
+    url: str
+
+    @property
+    def scheme(self) -> str | None:
+        """Its scheme in lower case, or None where it has none."""
+        match = _SCHEME.match(self.url, 0, 100)
+        return match and match[0].lower()
+
+    @property
+    def has_known_scheme(self) -> bool:
+        """Whether a media part may carry a URL of its scheme."""
+        return self.scheme in SCHEMES
+
+    @property
+    def shown(self) -> str:
+        """The URL as an error names it: at most 60 characters."""
+        return shorten(self.url)
+
+    def check(self) -> str:
+        """The URL as given, if a media part may carry it; MediaRefused in one line if not."""
+        url, scheme = self.url, self.scheme
+        if scheme in ("http", "https"):
+            return _check_web_url(url)
+        if scheme == "data":
+            return _check_data_url(url)
+        if url.startswith("provider-file:"):
+            split_provider_file(url)
+            return url
+        raise MediaRefused(
+            f"{shorten(url)} is no media URL: expected http(s)://, data:, or provider-file:<provider>/<id>"
+            "; for a path or bytes use sabir.image() and its siblings"
+        )
 
 
 def type_parameters(written: str) -> str:
@@ -82,86 +180,12 @@ def type_parameters(written: str) -> str:
     return "".join(f";{each}" for each in found if each.lower() not in ("", "base64", "charset=utf-8"))
 
 
-def read_data_url(url: str) -> DataURL:
-    """The header of a data URL; MediaRefused if it has none."""
-    match = _HEADER.match(url, 0, 1000)
-    if match is None:
-        raise MediaRefused(f"{shorten(url)} is no data URL: expected data:<mime>;base64,<payload>")
-    mime = (match[1] or "text/plain").lower()
-    further = match[2]
-    parameters = type_parameters(further) if further not in ("", ";base64") else ""
-    return DataURL(mime, further.lower().endswith(";base64"), match.end(), parameters)
-
-
-def data_url_base64(url: str) -> tuple[str, str]:
-    """The MIME type and the base64 payload of a data URL, percent-encoded ones converted."""
-    header = read_data_url(url)
-    payload = url[header.offset :]
-    if not header.is_base64:
-        payload = base64.b64encode(unquote_to_bytes(payload)).decode()
-    return header.mime, payload
-
-
-def data_url_type(url: str) -> str:
-    """The MIME type of a data URL as it is written, with its parameters."""
-    header = read_data_url(url)
-    return url[len("data:") : header.offset - 1 - len(";base64") * header.is_base64]
-
-
-def data_url_bytes(url: str) -> bytes:
-    """The bytes that a data URL carries; MediaRefused if its base64 is broken."""
-    try:
-        return base64.b64decode(data_url_base64(url)[1], validate=True)
-    except binascii.Error as error:
-        raise MediaRefused(f"{shorten(url)} holds broken base64: {error}") from None
-
-
-def spelled_for_url(mime: str) -> str:
-    """A MIME type as a data URL may hold it: without the spaces that stand around its parameters elsewhere."""
-    return ";".join(each.strip() for each in mime.split(";"))
-
-
-def make_data_url(data: bytes, mime: str) -> str:
-    """A data URL of some bytes."""
-    return f"data:{spelled_for_url(mime)};base64,{base64.b64encode(data).decode()}"
-
-
 def split_provider_file(url: str) -> tuple[str, str]:
     """The provider and the file id of a `provider-file:<provider>/<id>` URL."""
     match = _PROVIDER_FILE.match(url)
     if match is None:
         raise MediaRefused(f"{shorten(url)} is no provider file: expected provider-file:<provider>/<id>")
     return match[1], match[2]
-
-
-def scheme_of(url: str) -> str | None:
-    """The scheme of a URL in lower case, or None where it has none."""
-    match = _SCHEME.match(url, 0, 100)
-    return match and match[0].lower()
-
-
-def form_of(url: str) -> Form:
-    """How a checked URL carries its media."""
-    scheme = url[:5].lower()
-    if scheme.startswith("http"):
-        return "url"
-    return "data" if scheme == "data:" else "file"
-
-
-def check_url(url: str) -> str:
-    """The URL as given, if a media part may carry it; ValueError in one line if not."""
-    scheme = scheme_of(url)
-    if scheme in ("http", "https"):
-        return _check_web_url(url)
-    if scheme == "data":
-        return _check_data_url(url)
-    if url.startswith("provider-file:"):
-        split_provider_file(url)
-        return url
-    raise MediaRefused(
-        f"{shorten(url)} is no media URL: expected http(s)://, data:, or provider-file:<provider>/<id>"
-        "; for a path or bytes use sabir.image() and its siblings"
-    )
 
 
 def _check_web_url(url: str) -> str:
@@ -184,7 +208,7 @@ def _check_web_url(url: str) -> str:
 def _check_data_url(url: str) -> str:
     if len(url) > DATA_URL_CAP:
         raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a data URL may have {DATA_URL_CAP}: upload it")
-    mime, is_base64, offset, _ = read_data_url(url)
+    _, mime, is_base64, offset, _ = DataURL.read(url)
     if offset == len(url) or (is_base64 and len(_DIGIT.findall(unquote_to_bytes(url[offset : offset + 30]))) < 2):
         raise MediaRefused(f"{shorten(url)} holds no bytes; give a data URL with a payload")
     if "\0" in url or (is_base64 and not _BASE64.fullmatch(url, offset)):
@@ -198,14 +222,6 @@ def mime_type(hint: str | None) -> str | None:
     """The MIME type that a hint says, in lower case and without parameters; None where it says no whole one."""
     kind = (hint or "").partition(";")[0].strip().lower()
     return kind if _MIME.fullmatch(kind) else None
-
-
-def sniff_mime(data: bytes) -> str | None:
-    """The MIME type that the first bytes of some data tell, or None."""
-    for offset, signature, mime in _SIGNATURES:
-        if data.startswith(signature, offset) and (offset != 8 or data.startswith(b"RIFF")):
-            return mime
-    return None
 
 
 def shorten(url: str) -> str:
@@ -241,12 +257,12 @@ def read_source(source: str | Path | bytes, modality: Modality, mime: str | None
         raise MediaRefused(f"{name} has more bytes than the cap of {cap}: upload it, or pass cap=")
     if not data:
         raise MediaRefused(f"{name} holds no bytes; give one that does")
-    kind = (mime if mime_type(mime) else None) or sniff_mime(data) or told
+    kind = (mime if mime_type(mime) else None) or DataURL.sniff(data) or told
     if kind is None:
         raise MediaRefused(
             f"the {modality} type of {name} cannot be told; pass mime=, for example {DEFAULT_MIMES[modality]!r}"
         )
-    return make_data_url(data, kind)
+    return DataURL.of(data, kind)
 
 
 def read_regular(path: Path, most: int = -1) -> bytes:

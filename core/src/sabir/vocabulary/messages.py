@@ -26,7 +26,16 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from sabir.base.models import AtRest, is_constructing, is_loading, load_as
-from sabir.base.values import FrozenDict, JSONObjectField, JSONText, JSONValue, JSONValueField, object_view
+from sabir.base.values import (
+    FrozenDict,
+    JSONObjectField,
+    JSONText,
+    JSONValue,
+    JSONValueField,
+    encode_json,
+    object_view,
+    parse_json,
+)
 from sabir.vocabulary.parts import Kept, NonEmpty, Part, Stateful, Text, keep_parts
 
 RoleHint: TypeAlias = Literal["user", "assistant", "tool", "system"]
@@ -102,6 +111,17 @@ class OptionResultPayload(AtRest):
     def result(self) -> JSONValue:
         """The result as an immutable JSON view."""
         return self.result_json.view()
+
+    def plain_result(self) -> JSONValue:
+        """The result as plain values, which are the caller's own."""
+        text: str = self.result_json[:]
+        return text[1:-1] if text[0] == '"' and "\\" not in text else parse_json(text)
+
+    @property
+    def error_text(self) -> str:
+        """An error as JSON text that says that it is one."""
+        error = {"type": self.error_type, "message": self.error_message, "retryable": self.retryable}
+        return encode_json({"error": {name: value for name, value in error.items() if value is not None}})
 
     @model_validator(mode="after")
     def _errors_are_whole(self) -> "OptionResultPayload":
@@ -195,6 +215,11 @@ class Message(AtRest):
                     raise
                 return handler(_with_tuples(value))
         return load_as(cls.model_validate, value)
+
+    @staticmethod
+    def new_id() -> str:
+        """An id that nobody guesses or makes again."""
+        return new_ids(1)[0]
 
     @property
     def kind(self) -> Kind:

@@ -14,6 +14,7 @@ from pydantic import (
     Field,
     StringConstraints,
     Tag,
+    ValidationError,
     ValidationInfo,
     field_validator,
     model_serializer,
@@ -23,7 +24,18 @@ from pydantic import (
 from sabir.base.models import AtRest, Frozen, is_loading, load_as
 from sabir.base.values import FrozenDict, JSONDocumentField, JSONValue, object_view
 from sabir.vocabulary.hints import Hints
-from sabir.vocabulary.media import SCHEMES, Modality, check_url, scheme_of
+from sabir.vocabulary.media import (
+    DEFAULT_MIMES,
+    SCHEMES,
+    DataURL,
+    Form,
+    MediaURL,
+    Modality,
+    mime_type,
+    shorten,
+    split_provider_file,
+    type_parameters,
+)
 
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
 """A string of at least one character, of valid Unicode."""
@@ -93,10 +105,56 @@ class MediaPart(Stateful):
         """Provider name → its own hints; empty where there are none."""
         return FrozenDict() if self.vendor_json is None else object_view(self.vendor_json)
 
+    @classmethod
+    def read(cls, modality: Modality, url: str, name: JSONValue = None, **further: Any) -> "MediaPart | None":
+        """The part that a wire's medium is, with `further` fields of it; None for a URL that no part may carry."""
+        try:
+            return cls(modality=modality, url=url, name=name if name and isinstance(name, str) else None, **further)
+        except ValidationError:
+            return None
+
+    @property
+    def form(self) -> Form:
+        """How its URL carries it: a web address, the bytes themselves, or a provider's file id."""
+        scheme = self.url[:5].lower()
+        if scheme.startswith("http"):
+            return "url"
+        return "data" if scheme == "data:" else "file"
+
+    def data_url(self) -> DataURL:
+        """Its URL as a data URL; MediaRefused if it is none."""
+        return DataURL.read(self.url)
+
+    def provider_file(self) -> tuple[str, str]:
+        """The provider and the file id of its URL; MediaRefused if that names no provider's file."""
+        return split_provider_file(self.url)
+
+    @property
+    def mime_type(self) -> str | None:
+        """The type that its hint says, in lower case and without parameters; None where it says no whole one."""
+        return mime_type(self.mime)
+
+    @property
+    def mime_parameters(self) -> str:
+        """The parameters of its hint that say something."""
+        return type_parameters((self.mime or "").partition(";")[2])
+
+    @property
+    def likely_mime(self) -> str:
+        """The type that its hint says, else the commonest of its modality."""
+        return self.mime_type or DEFAULT_MIMES[self.modality]
+
+    @property
+    def placeholder(self) -> str:
+        """The words that stand for it where a target does not take it."""
+        described = self.prompt_hint or self.name or (self.mime or "").strip()
+        where = "" if self.form == "data" else f" {shorten(self.url)[1:-1]}"
+        return f"[{self.modality} not shown{': ' + described if described else ''}{where}]"
+
     @field_validator("url")
     @classmethod
     def _check_url(cls, url: str) -> str:
-        return check_url(url)
+        return MediaURL(url).check()
 
 
 class ReasoningPart(Stateful):
@@ -210,4 +268,4 @@ def _is_newer(part: Any) -> bool:
     modality, url = part.get("modality"), part.get("url")
     if not (isinstance(modality, str) and modality and isinstance(url, str)):
         return False
-    return modality not in get_args(Modality) or scheme_of(url) not in (None, *SCHEMES)
+    return modality not in get_args(Modality) or MediaURL(url).scheme not in (None, *SCHEMES)

@@ -11,7 +11,7 @@ call, so that folding the ends gives the reply (law 8); the deltas are for whoev
 a reply, whole or partial, stand here as well.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Literal, TypeAlias, TypeVar, cast
 
@@ -20,8 +20,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from sabir.base.errors import SabirError, one_line
 from sabir.base.failures import CallError, ResponseInvalid
 from sabir.base.losses import Loss
-from sabir.base.models import AtRest, Frozen, assemble
-from sabir.base.values import JSONDocumentField, JSONValue
+from sabir.base.models import AtRest, Frozen
+from sabir.base.values import JSONDocumentField, JSONValue, encode_json
 from sabir.vocabulary.messages import Message, OptionCall, OptionCallPayload, Origin
 from sabir.vocabulary.parts import MediaPart, Part, Text
 from sabir.vocabulary.target import Target
@@ -63,6 +63,28 @@ class Usage(AtRest):
     def details(self) -> JSONValue:
         """The provider's own figures as an immutable JSON view, or None."""
         return None if self.details_json is None else self.details_json.view()
+
+    @classmethod
+    def counted(
+        cls,
+        details: Mapping[str, JSONValue],
+        *,
+        input_tokens: int | None,
+        output_tokens: int | None,
+        cache_read_tokens: int | None = None,
+        cache_write_tokens: int | None = None,
+        reasoning_tokens: int | None = None,
+    ) -> "Usage":
+        """One of figures that a decoder has checked already, and the object in which the vendor gave them."""
+        values = {
+            "input_tokens": input_tokens,
+            "output_tokens": output_tokens,
+            "cache_read_tokens": cache_read_tokens,
+            "cache_write_tokens": cache_write_tokens,
+            "reasoning_tokens": reasoning_tokens,
+            "details_json": encode_json(details),
+        }
+        return cls.assembled(values, set(values))
 
     def __str__(self) -> str:
         """The figures in one line."""
@@ -254,10 +276,10 @@ class BlockDelta(Frozen):
         """For example `text-delta`."""
         return f"{self.kind}-delta"
 
-
-def block_delta(index: int, kind: BlockKind, text: str) -> BlockDelta:
-    """A BlockDelta of values that a decoder has checked already: a stream holds thousands of them."""
-    return assemble(BlockDelta, {"index": index, "kind": kind, "text": text}, {"index", "kind", "text"})
+    @classmethod
+    def of(cls, index: int, kind: BlockKind, text: str) -> "BlockDelta":
+        """One of values that a decoder has checked already: a stream holds thousands of them."""
+        return cls.assembled({"index": index, "kind": kind, "text": text}, {"index", "kind", "text"})
 
 
 class BlockEnd(Frozen):

@@ -209,6 +209,13 @@ class Settings(Frozen):
             merged.update({fields[name].alias or name: getattr(layer, name) for name in layer.model_fields_set})
         return Settings(**merged)
 
+    @staticmethod
+    def refuse_misnamed(function: str, misnamed: Mapping[str, object], known: tuple[str, ...]) -> None:
+        """Raise Misnamed for the first argument whose name a function does not know, with the right word."""
+        for name in misnamed:
+            if name not in known:
+                raise Misnamed(f"{function}() takes no `{name}`; {_remedy(name, known)}")
+
 
 def _refusal(error: ValidationError) -> str:
     for each in error.errors(include_url=False, include_input=False, include_context=False):
@@ -277,13 +284,6 @@ REMEDIES: Mapping[str, str] = {
 """Another library's word → what to write instead."""
 
 _SETTING_NAMES = frozenset(field.alias or name for name, field in Settings.model_fields.items())
-
-
-def refuse_misnamed(function: str, misnamed: Mapping[str, object], known: tuple[str, ...]) -> None:
-    """Raise Misnamed for the first argument whose name a function does not know, with the right word."""
-    for name in misnamed:
-        if name not in known:
-            raise Misnamed(f"{function}() takes no `{name}`; {_remedy(name, known)}")
 
 
 def _remedy(name: str, known: tuple[str, ...]) -> str:

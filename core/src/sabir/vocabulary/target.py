@@ -1,17 +1,26 @@
 """Where a conversation goes: a target, and what is known of its model."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
 
 from pydantic import Field
 
 from sabir.base.models import Frozen
-from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, object_view
+from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, object_view, parse_json
 from sabir.vocabulary.media import Modality
 from sabir.vocabulary.parts import Text
 
 FEATURES = ("later_system", "results_media", "ending_assistant")
 """What `ModelInfo.rejects` may name beside wire settings: a system message after the start, media in option results, a
 conversation that ends with the assistant."""
+
+
+class Hinted(Protocol):
+    """A medium or an option."""
+
+    @property
+    def vendor_json(self) -> JSONText | None:
+        """Its hints, by provider."""
 
 
 class Target(Frozen):
@@ -25,6 +34,11 @@ class Target(Frozen):
     def __str__(self) -> str:
         """Provider and model, as a user writes them."""
         return f"{self.provider}:{self.model}" if self.model else self.dialect
+
+    def hints_of(self, piece: Hinted) -> Mapping[str, Any]:
+        """The vendor hints of a medium or an option that a rendering left for this target; those that are set."""
+        found = {} if piece.vendor_json is None else parse_json(piece.vendor_json).get(self.provider)
+        return found if isinstance(found, dict) else {}
 
 
 class ModelInfo(Frozen):

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar, Unpack
 
 from sabir import Adapter, Option, Settings
 from sabir import adapter as make_adapter
-from sabir.authoring import OptionLike, as_options, one_line
+from sabir.authoring import OptionLike, one_line
 from sabir_session import Store
 from sabir_session.state.codec import now
 
@@ -293,7 +293,7 @@ class ActorHost:
     ) -> None:
         self.model = model
         """The model of agents whose phase names none."""
-        self.options: Mapping[str, Option] = {option.name: option for option in as_options(options)}
+        self.options: Mapping[str, Option] = {option.name: option for option in Option.all_of(options)}
         self.settings = settings
         self.chains: Mapping[str, Chain] = {chain.name: chain for chain in (AEIOUY_CHAIN, *chains)}
         self.store = store

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, Typ
 from uuid import uuid4
 
 from pydantic import BaseModel, Field, PlainSerializer, PlainValidator, ValidationError, WithJsonSchema, model_validator
-from sabir.authoring import Frozen, FrozenDict, Text, describe, encode_json, object_view, one_line
+from sabir.authoring import Frozen, FrozenDict, Text, describe, encode_json, one_line
 from sabir_session.state.codec import now
 
 from sabir_actors import data as typed
@@ -68,7 +68,8 @@ def _as_object(given: object) -> FrozenDict:
     """A JSON object that cannot change: a copy of what was given."""
     if not isinstance(given, Mapping):
         raise ValueError(f"expected a JSON object, got a value of type {type(given).__name__}")
-    return object_view(encode_json(dict(given)))
+    view: FrozenDict = encode_json(dict(given)).view()
+    return view
 
 
 DataObject = Annotated[

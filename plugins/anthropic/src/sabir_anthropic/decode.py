@@ -20,14 +20,11 @@ from sabir.authoring import (
     JSONValue,
     KnownPart,
     ReplyBuilder,
-    decode_call,
     fields,
     first_count,
     items,
     left_over,
-    read_object,
     text,
-    usage_of,
     without,
 )
 
@@ -60,7 +57,7 @@ _CALL_FIELDS = frozenset({"type", "id", "name", "input"})
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
     """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
-    found = read_object(body, scope)
+    found = scope.read_object(body)
     raise_reported(found, scope)
     if not isinstance(found.get("content"), list):
         raise scope.invalid("answered without content; expected a list of blocks: send the request again")
@@ -100,7 +97,7 @@ def read_usage(figures: JSONValue) -> Usage:
         return Usage()
     fresh, read = first_count(found.get("input_tokens")), first_count(found.get("cache_read_input_tokens"))
     written = first_count(found.get("cache_creation_input_tokens"))
-    return usage_of(
+    return Usage.counted(
         found,
         input_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
         output_tokens=first_count(found.get("output_tokens")),
@@ -157,7 +154,7 @@ def _thinking(found: Fields, scope: DecodeScope) -> Block | None:
 
 def _call(found: Fields, scope: DecodeScope) -> Block | None:
     state = left_over(found, _CALL_FIELDS) or None
-    return decode_call(text(found.get("id")), text(found.get("name")), found.get("input"), scope, state)
+    return scope.read_call(text(found.get("id")), text(found.get("name")), found.get("input"), state)
 
 
 def opaque_block(block: JSONValue) -> OpaquePart:

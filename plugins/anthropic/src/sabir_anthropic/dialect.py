@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 
 from sabir.authoring import (
-    FRAMES,
     Calls,
     Dialect,
     EventFrames,
@@ -110,7 +109,7 @@ MESSAGES = Dialect(
     encode_request=encode_request,
     decode=decode,
     decoder=MessagesDecoder,
-    framings={FRAMES: partial(EventFrames, frame_event)},
+    framings={EventFrames.CONTENT_TYPE: partial(EventFrames, frame_event)},
     decode_error=ERRORS.decode,
     decode_history=decode_history,
     encode_count=encode_count,

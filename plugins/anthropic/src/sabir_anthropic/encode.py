@@ -20,19 +20,7 @@ from sabir.authoring import (
     Side,
     Turn,
     TurnScope,
-    arguments_value,
-    call_state,
-    data_url_base64,
-    data_url_bytes,
-    error_text,
     fields,
-    form_of,
-    hints_of,
-    lose,
-    result_text,
-    split_provider_file,
-    stand_in,
-    state_of,
     text,
 )
 
@@ -65,7 +53,7 @@ def _shown(pieces: Iterable[KnownPart], entry: Entry, scope: TurnScope, losses: 
         block: JSONValue = None
         if isinstance(piece, TextPart):
             if piece.citations and entry.keeps_state:
-                lose(losses, "dropped", "only an assistant's text is cited", piece, entry, ".citations")
+                losses.lose("dropped", "only an assistant's text is cited", piece, entry, ".citations")
             block = {"type": "text", "text": piece.text}
         elif isinstance(piece, MediaPart):
             block = _MEDIA[piece.modality](piece, entry, scope, losses)
@@ -101,7 +89,7 @@ def _ended(placed: list[Placed], losses: LossLog) -> list[Placed]:
             break
         if trimmed := piece.text.rstrip():
             if trimmed != piece.text:
-                lose(losses, "rewritten", WHITE_END, piece, entry)
+                losses.lose("rewritten", WHITE_END, piece, entry)
                 placed[-1] = ({**block, "text": trimmed}, piece, entry)
             break
         _drop(placed, -1, WHITE_END, losses)
@@ -111,7 +99,7 @@ def _ended(placed: list[Placed], losses: LossLog) -> list[Placed]:
 def _drop(placed: list[Placed], index: int, reason: str, losses: LossLog) -> None:
     _, piece, entry = placed.pop(index)
     if piece is not None:
-        lose(losses, "dropped", reason, piece, entry)
+        losses.lose("dropped", reason, piece, entry)
 
 
 def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
@@ -141,7 +129,7 @@ def encode_system(turns: Sequence[Turn], losses: LossLog) -> list[Item]:
             if isinstance(piece, TextPart) and piece.text.strip():
                 found.append({"type": "text", "text": piece.text})
             else:
-                lose(losses, "dropped", BLANK, piece, entry)
+                losses.lose("dropped", BLANK, piece, entry)
     return found
 
 
@@ -150,14 +138,13 @@ def _image(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
 
 
 def _source(piece: MediaPart) -> Item:
-    url = piece.url
-    match form_of(url):
+    match piece.form:
         case "file":
-            return {"type": "file", "file_id": split_provider_file(url)[1]}
+            return {"type": "file", "file_id": piece.provider_file()[1]}
         case "url":
-            return {"type": "url", "url": url}
-    mime, data = data_url_base64(url)
-    return {"type": "base64", "media_type": mime.replace("image/jpg", "image/jpeg"), "data": data}
+            return {"type": "url", "url": piece.url}
+    data = piece.data_url()
+    return {"type": "base64", "media_type": data.mime.replace("image/jpg", "image/jpeg"), "data": data.base64}
 
 
 def _document(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog) -> Item | None:
@@ -166,17 +153,17 @@ def _document(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog)
     mime = source.get("media_type", "application/pdf")
     if mime != "application/pdf":
         try:
-            data = data_url_bytes(piece.url).decode()
+            data = piece.data_url().content.decode()
         except ValueError:
             data = ""
         if not data.strip():
-            said = stand_in(f"the document is no text of UTF-8, though of the type {mime}", piece, entry, scope, losses)
+            said = scope.stand_in(f"the document is no text of UTF-8, though of the type {mime}", piece, entry, losses)
             return {"type": "text", "text": said} if said else None
         if mime != "text/plain":
-            lose(losses, "rewritten", f"the wire takes {mime} as text/plain", piece, entry)
+            losses.lose("rewritten", f"the wire takes {mime} as text/plain", piece, entry)
         source = {"type": "text", "media_type": "text/plain", "data": data}
     title = {"title": piece.name} if piece.name else {}
-    return {"type": "document", "source": source, **title, **hints_of(piece, scope)}
+    return {"type": "document", "source": source, **title, **scope.target.hints_of(piece)}
 
 
 _MEDIA: Mapping[str, Callable[[MediaPart, Entry, TurnScope, LossLog], Item | None]] = {
@@ -193,11 +180,11 @@ def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     result = entry.result
     found: Item = {"type": "tool_result", "tool_use_id": entry.wire_id}
     # The API refuses a result that does not repeat its call's. https://platform.claude.com/docs/en/agents-and-tools/tool-use/browser-use-tool
-    if toolset := call_state(entry.call).get("toolset_name"):
+    if toolset := entry.call_state.get("toolset_name"):
         found["toolset_name"] = toolset
     if result.is_error:
         said = (result.error_message or "") if (result.error_type, result.retryable) == (TOLD, None) else ""
-        told = {"type": "text", "text": said if said.strip() else error_text(result)}
+        told = {"type": "text", "text": said if said.strip() else result.error_text}
         blocks = [told, *map(_BLOCK, _shown(_texts(entry, scope, losses), entry, scope, losses))]
         return {**found, "content": told["text"] if len(blocks) == 1 else blocks, "is_error": True}
     fitting = [piece for piece in entry.pieces if _fits_result(piece, entry, losses)] if entry.pieces else []
@@ -210,13 +197,13 @@ def _fits_result(piece: KnownPart, entry: Entry, losses: LossLog) -> bool:
     """Whether a result may hold a piece; of the vendor's own blocks it may hold a few."""
     fits = not isinstance(piece, OpaquePart) or text(fields(piece.block).get("type")) in WITHIN_RESULTS
     if not fits:
-        lose(losses, "dropped", "the wire takes no such block within a result", piece, entry)
+        losses.lose("dropped", "the wire takes no such block within a result", piece, entry)
     return fits
 
 
 def _plain(entry: Entry, result: OptionResultPayload, losses: LossLog) -> str:
     """A result as text; one of white space alone as the JSON text of what it is."""
-    said = result_text(entry, result, losses)
+    said = entry.result_text(losses)
     return said if said.strip() else result.result_json[:]
 
 
@@ -225,12 +212,12 @@ def _texts(entry: Entry, scope: TurnScope, losses: LossLog) -> list[KnownPart]:
     reason, found = f"{scope.target.dialect} takes only text in an error result", list[KnownPart]()
     for piece in entry.pieces:
         if isinstance(piece, MediaPart):
-            said = stand_in(reason, piece, entry, scope, losses)
+            said = scope.stand_in(reason, piece, entry, losses)
             found += [TextPart(text=said)] if said else []
         elif isinstance(piece, TextPart):
             found.append(piece)
         else:
-            lose(losses, "dropped", reason, piece, entry)
+            losses.lose("dropped", reason, piece, entry)
     return found
 
 
@@ -258,30 +245,30 @@ def _own(piece: KnownPart, entry: Entry, losses: LossLog) -> JSONValue:
 def _text(piece: TextPart, entry: Entry, losses: LossLog) -> Item:
     found: Item = {"type": "text", "text": piece.text}
     if piece.state_json is not None:
-        found = {**state_of(piece, entry), **found}
+        found = {**entry.state_of(piece), **found}
     if not (piece.citations and entry.keeps_state):
         return found
     sources = [citation.source for citation in piece.citations if citation.source is not None]
     if len(sources) < len(piece.citations):
-        lose(losses, "dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
+        losses.lose("dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
     return {**found, "citations": sources} if sources else found
 
 
 def _thinking(piece: ReasoningPart, entry: Entry, losses: LossLog) -> Item | None:
     """A thinking block as it came; nothing without the signature or the data that shows that it did."""
-    state = state_of(piece, entry)
+    state = entry.state_of(piece)
     if state.get("type") == "redacted_thinking" and state.get("data"):
         return dict(state)
     if state.get("type") == "thinking" and state.get("signature"):
         return {"type": "thinking", "thinking": piece.text, **state}
-    lose(losses, "dropped", "the thinking came without a signature", piece, entry)
+    losses.lose("dropped", "the thinking came without a signature", piece, entry)
     return None
 
 
 def _call(entry: Entry, losses: LossLog) -> Item:
-    arguments = arguments_value(entry, losses)
+    arguments = entry.arguments_value(losses)
     said = {"type": "tool_use", "id": entry.wire_id, "name": entry.wire_name, "input": arguments}
-    return {**call_state(entry), **said}
+    return {**entry.call_state, **said}
 
 
 _SIDES: Mapping[Side, Callable[[Turn, TurnScope, LossLog], list[Item]]] = {

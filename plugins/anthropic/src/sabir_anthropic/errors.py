@@ -3,7 +3,7 @@
 Types: https://platform.claude.com/docs/en/api/errors, and the exceptions of Bedrock beside them.
 """
 
-from sabir.authoring import ErrorTable, by_codes, by_words
+from sabir.authoring import ErrorRule, ErrorTable
 from sabir.errors import (
     AuthenticationFailed,
     CallTimedOut,
@@ -41,14 +41,14 @@ _TYPES = {
     "internalserverexception": ServerFailed,
     "modelstreamerrorexception": ServerFailed,
 }
-_WORDS = by_words(
+_WORDS = ErrorRule.by_words(
     (r"(prompt|input) is too long|exceed\w* (the )?(context|model's maximum)|context (window|size)", ContextTooLong),
     (r"credit balance is too low|(usage|spend\w*) limits?\b", QuotaExceeded),
     (r"content filter\w* policy", ContentFiltered),
     at=(None, 400, 403, 429),  # elsewhere the type says more than the words; None is a stream
 )
 ERRORS = ErrorTable(
-    rules=(_WORDS, by_codes(_TYPES), by_words((r"overloaded", Overloaded), at=(503,))),
+    rules=(_WORDS, ErrorRule.by_codes(_TYPES), ErrorRule.by_words((r"overloaded", Overloaded), at=(503,))),
     modules=("anthropic",),
     raised=(("APIError", None, ""), ("AnthropicError", InvalidRequest, "was not asked, for the SDK refuses to")),
 )

@@ -23,13 +23,7 @@ from sabir.authoring import (
     JSONValue,
     KnownPart,
     Leaf,
-    expect,
-    expect_name,
     fields,
-    file_url,
-    medium,
-    read_hints,
-    read_text,
     text,
     without,
 )
@@ -50,12 +44,12 @@ _NO_PLACE = "it has no place in a message"
 
 
 def _image(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    return medium("image", _url(fields(found.get("source")), scope))
+    return MediaPart.read("image", _url(fields(found.get("source")), scope))
 
 
 def _document(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    hints, url = read_hints(found, DocumentHints, scope), _url(fields(found.get("source")), scope)
-    return None if hints is None else medium("document", url, found.get("title"), vendor=hints)
+    hints, url = scope.read_hints(found, DocumentHints), _url(fields(found.get("source")), scope)
+    return None if hints is None else MediaPart.read("document", url, found.get("title"), vendor=hints)
 
 
 def _url(source: Fields, scope: DecodeScope) -> str:
@@ -68,7 +62,7 @@ def _url(source: Fields, scope: DecodeScope) -> str:
         case "url":
             return text(source.get("url"))
         case "file":
-            return file_url(source.get("file_id"), scope)
+            return scope.file_url(source.get("file_id"))
     return ""
 
 
@@ -81,7 +75,7 @@ class _History(History):
     }  # fmt: skip
     verbatim = frozenset({"cache_breakpoints", "version"})
     leaves: ClassVar = {
-        "text": Leaf("", read_text, frozenset({"text"})),
+        "text": Leaf.of_text(),
         "image": Leaf("", _image, frozenset({"source"})),
         "document": Leaf("", _document, frozenset({"source", "title", *DocumentHints.model_fields})),
     }
@@ -110,7 +104,7 @@ class _History(History):
 
     def conversation(self, given: JSONValue) -> None:
         """All messages."""
-        messages = expect(given, list, "messages")
+        messages = History.expect(given, list, "messages")
         self._places = {f"messages[{_closed(messages)}]": "closed", f"messages[{len(messages) - 1}]": "end"}
         self.read_messages(messages)
 
@@ -143,7 +137,7 @@ class _History(History):
 
     def _result(self, block: Fields, path: str) -> None:
         """The result of a call: a text, or texts and media, or what went wrong."""
-        call_id = expect_name(block.get("tool_use_id"), f"{path}.tool_use_id")
+        call_id = History.expect_name(block.get("tool_use_id"), f"{path}.tool_use_id")
         self.lose_unknown(block, _RESULT_FIELDS, path, _NO_PLACE)
         content = block.get("content") or ""
         parts = [self._shown(*each) for each in self._blocks(content, f"{path}.content")]
@@ -159,12 +153,12 @@ class _History(History):
         blocks = self._content(message, path)
         for block, place in blocks:
             for name in ("name", "id") if block.get("type") == "tool_use" else ():
-                expect_name(block.get(name), f"{place}.{name}")
+                History.expect_name(block.get(name), f"{place}.{name}")
         self.extend([decode_block(block, self.scope) for block, _ in blocks], path)
 
     def _blocks(self, content: JSONValue, path: str, place: str = "") -> Blocks:
         """The blocks of a content, which may be a text or hold some; a marker of the last stands at that place."""
-        given = [content] if isinstance(content, str) else expect(content, list, path)
+        given = [content] if isinstance(content, str) else History.expect(content, list, path)
         found = []
         for index, each in enumerate(given):
             block = {"type": "text", "text": each} if isinstance(each, str) else fields(each)
@@ -187,9 +181,12 @@ class _History(History):
 
     def tools(self, given: JSONValue) -> None:
         """The declarations: options, and tools of the vendor's own."""
-        tools = [expect(tool, dict, f"tools[{index}]") for index, tool in enumerate(expect(given, list, "tools"))]
+        tools = [
+            History.expect(tool, dict, f"tools[{index}]")
+            for index, tool in enumerate(History.expect(given, list, "tools"))
+        ]
         # No hints: a tool of the vendor's own, or one that says what no option can.
-        hints = [read_hints(each, OptionHints, self.scope) if _is_option(each) else None for each in tools]
+        hints = [self.scope.read_hints(each, OptionHints) if _is_option(each) else None for each in tools]
         # Options are declared before what is the vendor's, so that the last of all is the last of those, if any.
         order = sorted(range(len(tools)), key=lambda index: hints[index] is None)
         last = next((index for index in reversed(order) if not tools[index].get("defer_loading")), None)
@@ -203,7 +200,7 @@ class _History(History):
 
     def choice(self, given: JSONValue) -> None:
         """Which option is to be chosen, and whether several may be."""
-        found = expect(given, dict, "tool_choice")
+        found = History.expect(given, dict, "tool_choice")
         kind, alone = text(found.get("type")), found.get("disable_parallel_tool_use")
         name = text(found.get("name")) if kind == "tool" else ""
         known = {"type", "disable_parallel_tool_use", *(("name",) if kind == "tool" else ())}
@@ -214,7 +211,7 @@ class _History(History):
 
     def output(self, given: JSONValue) -> None:
         """The schema that replies are held to; what stands beside it stays the vendor's."""
-        found = expect(given, dict, "output_config")
+        found = History.expect(given, dict, "output_config")
         form = fields(found.get("format"))
         schema = form.get("schema")
         name = text(fields(schema).get("title")) or "output"

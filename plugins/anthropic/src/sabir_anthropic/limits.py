@@ -8,7 +8,7 @@ unless it streams; ready bytes pass that guard by, so that it stands here (docs/
 
 from collections.abc import Mapping
 
-from sabir.authoring import RequestScope, take_setting
+from sabir.authoring import RequestScope
 
 UNKNOWN_MODEL = 4096
 """What every model can answer with; for one of which nothing is known."""
@@ -44,7 +44,7 @@ def answer_limit(scope: RequestScope, *, thinking: int) -> int:
     twice the tokens that it shall think by. The request is marked to be streamed where it may take too long otherwise.
     """
     most = most_at_once(scope.target.model)
-    limit: int | None = take_setting(scope, "max_output_tokens")
+    limit: int | None = scope.take("max_output_tokens")
     if limit is None:
         limit = scope.model_info.output_tokens or UNKNOWN_MODEL
         if BEYOND_CONTEXT in scope.model_info.rejects:

@@ -18,15 +18,9 @@ from sabir.authoring import (
     LossKind,
     RequestScope,
     Splice,
-    declare,
     encode_json,
     fields,
     first_count,
-    hints_of,
-    neutral_fields,
-    not_offered,
-    read_vendor,
-    take_setting,
     without,
 )
 
@@ -62,7 +56,7 @@ _LEAST_TOP_P = 0.95
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the messages."""
-    return _Request(scope, read_vendor(AnthropicSettings, scope)).whole()
+    return _Request(scope, scope.read_vendor(AnthropicSettings)).whole()
 
 
 class _Request:
@@ -120,7 +114,7 @@ class _Request:
         return max(first_count(given) or 0, by_effort if "thinking.adaptive" in self._rejects else 0)
 
     def _thinking(self) -> Fields:
-        effort, given = take_setting(self._scope, "reasoning_effort"), self._vendor.pop("thinking", None)
+        effort, given = self._scope.take("reasoning_effort"), self._vendor.pop("thinking", None)
         model, found, told = self._scope.target.model, dict[str, Any](), ""
         if effort is None:
             return given or {}
@@ -157,7 +151,7 @@ class _Request:
     def _samplers(self, *, is_newer: bool) -> dict[str, Any]:
         """Temperature and its kin: of the older version of the API alone, as far as the model takes them."""
         model, thinks = self._scope.target.model, self.thinking.get("type") in ("enabled", "adaptive")
-        found = {setting: take_setting(self._scope, setting) for setting in ("temperature", "top_p")}
+        found = {setting: self._scope.take(setting) for setting in ("temperature", "top_p")}
         temperature, top_p = found.values()
         found["top_k"] = self._vendor.pop("top_k", None)
         both = None not in (temperature, top_p) and "temperature_with_top_p" in self._rejects
@@ -177,7 +171,7 @@ class _Request:
         return found
 
     def _stops(self) -> list[str]:
-        given = neutral_fields(self._scope, {"stop": "stop"}, absent=("seed",)).get("stop", ())
+        given = self._scope.neutral_fields({"stop": "stop"}, absent=("seed",)).get("stop", ())
         for index, stop in enumerate(given):
             if not stop.strip():
                 self.lose("dropped", "the wire takes no stop text of white space alone", f"stop[{index}]")
@@ -188,10 +182,10 @@ class _Request:
             parameters, reason = fit_parameters(option.parameters)
             if reason:
                 self._scope.losses.add("downgraded", reason, path=f"options[{index}].parameters")
-            yield {**declare(option, self._scope), "input_schema": parameters, **hints_of(option, self._scope)}
+            yield {**self._scope.declare(option), "input_schema": parameters, **self._scope.target.hints_of(option)}
 
     def _format(self) -> dict[str, Any] | None:
-        wanted: ResponseFormat | None = take_setting(self._scope, "response_format")
+        wanted: ResponseFormat | None = self._scope.take("response_format")
         if wanted is None:
             return None
         fitted = Fit()
@@ -208,7 +202,7 @@ class _Request:
 
     def _choice(self, tools: Sequence[Fields]) -> dict[str, Any]:
         """The choice of an option and whether several may be called at once; losses where nothing is offered."""
-        given = {setting: take_setting(self._scope, setting) for setting in ("option_choice", "parallel_options")}
+        given = {setting: self._scope.take(setting) for setting in ("option_choice", "parallel_options")}
         choice, parallel = given.values()
         found = {} if choice is None else self._chosen(choice, tools)
         reason = "" if tools else "no option is offered"
@@ -228,7 +222,7 @@ class _Request:
             return {"type": choice}
         name = self._scope.option_names.get(choice, choice)
         if choice != "required" and not any(tool.get("name") == name for tool in tools):
-            raise not_offered(choice, self._scope)
+            raise self._scope.not_offered(choice)
         if tools and "forced_choice" in self._rejects:
             refusal = f"{self._scope.target.model} cannot be made to choose"
         elif tools and self.thinking.get("type") == "enabled":

@@ -17,17 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sabir import BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
+from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
 from sabir.authoring import (
     BlockKind,
     DecodeScope,
     Fields,
     ServerEvent,
-    block_delta,
     decode_json,
     fields,
     items,
-    read_object,
     text,
     without,
 )
@@ -107,7 +105,7 @@ class MessagesDecoder:
         data = event.data.strip()
         if self._is_ended or not data:
             return ()
-        found = read_object(data, self._scope)
+        found = self._scope.read_object(data)
         raise_reported(found, self._scope)
         name = text(found.get("type")) or event.event
         reader = self._readers.get(name)
@@ -157,7 +155,7 @@ class MessagesDecoder:
     def _grown(self, found: Fields) -> tuple[StreamEvent, ...]:
         index, growing = self._block(found)
         shown = growing.take(fields(found.get("delta")))
-        return (block_delta(index, growing.kind, shown),) if shown and growing.kind != "opaque" else ()
+        return (BlockDelta.of(index, growing.kind, shown),) if shown and growing.kind != "opaque" else ()
 
     def _done(self, found: Fields) -> Iterator[StreamEvent]:
         index, growing = self._block(found)

@@ -9,11 +9,12 @@ in one line.
 
 from collections.abc import Callable, Sequence
 from importlib.metadata import EntryPoint
-from typing import Annotated, Any
+from typing import Annotated
 
 import sabir
 from cyclopts import App, Parameter
-from sabir.authoring import blaming, described, load_beside, load_point
+from sabir.authoring import load_point, one_line
+from sabir.errors import PluginError
 
 from sabir_cli.output import Output
 
@@ -33,18 +34,18 @@ def attach(app: App, tokens: Sequence[str], output: Output) -> None:
         if point.name in app:
             output.error(f"command {point.name!r} of {_source(point)} was left out: sabir has one of that name")
         else:
-            _add(app, point, load_point if meant else load_beside)
+            _add(app, point, named=bool(meant))
 
 
-def _add(app: App, point: EntryPoint, loading: Callable[[EntryPoint], Any]) -> None:
+def _add(app: App, point: EntryPoint, *, named: bool) -> None:
     try:
-        loaded = loading(point)
-        with blaming(f"{point.name!r} is no command"):
+        loaded = load_point(point, named=named)
+        with PluginError.blaming(f"{point.name!r} is no command"):
             if not callable(loaded):
                 raise TypeError(f"{point.value} is {type(loaded).__name__}, neither a function nor a cyclopts App")
             app.command(loaded, name=point.name)
     except sabir.errors.PluginError as error:
-        reason = described(error.__cause__, 200) if error.__cause__ else str(error)
+        reason = one_line(error.__cause__, 200) if error.__cause__ else str(error)
         app.command(_broken(point, reason), name=point.name, help=f"Broken: {reason}")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sabir
-from sabir.authoring import Dialect, Tables, blaming
+from sabir.authoring import Dialect, Tables
 from sabir.errors import PluginError
 
 SIDES = ("system", "user", "assistant", "results")
@@ -56,7 +56,7 @@ def spoken_dialects(found: Iterable[sabir.ProviderStatus]) -> tuple[list[Spoken]
         for short_name in status.dialects:
             speaker = Speaker(status.name, short_name)
             try:
-                with blaming(f"{speaker.full_name} failed"):
+                with PluginError.blaming(f"{speaker.full_name} failed"):
                     dialect = sabir.provider(status.name).dialect(short_name)
                     name, carries = str(dialect.name), capabilities(dialect.tables)
             except PluginError as error:

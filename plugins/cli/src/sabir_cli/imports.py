@@ -14,7 +14,8 @@ from typing import Annotated, NamedTuple
 
 import sabir
 from cyclopts import Parameter
-from sabir.authoring import one_line, refuse
+from sabir import RenderingRefused
+from sabir.authoring import one_line
 
 from sabir_cli.dialects import spoken_dialects
 from sabir_cli.exits import Exit, UsageError
@@ -72,7 +73,9 @@ def import_(
     if as_json:
         console.document(found[0].history.model_dump(mode="json", exclude_none=True))
     if strict:
-        refuse([loss for each in found for loss in each.losses()], True, f"--strict: importing {source}")
+        RenderingRefused.check(
+            [loss for each in found for loss in each.losses()], True, f"--strict: importing {source}"
+        )
     for each, target in zip(found, targets, strict=False):
         sabir.save(target, each.history.messages)
         console.note(f"wrote  {target}")

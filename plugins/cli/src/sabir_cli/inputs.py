@@ -13,7 +13,8 @@ from typing import Annotated, Any, TypeAlias
 
 import sabir
 from cyclopts import Parameter
-from sabir.authoring import as_options, described, one_line
+from sabir import Option
+from sabir.authoring import one_line
 
 from sabir_cli.exits import UsageError
 
@@ -68,7 +69,7 @@ def known_models(provider: str) -> list[str]:
 
 def load_options(specs: Iterable[str] | None) -> tuple[sabir.Option, ...]:
     """The options that `module:function` specifications name; OptionInvalid says which one is wrong, and how."""
-    return as_options([_load_option(spec) for spec in specs or ()])
+    return Option.all_of([_load_option(spec) for spec in specs or ()])
 
 
 def read_pipe(what: str) -> bytes:
@@ -117,7 +118,7 @@ def _load_option(spec: str) -> sabir.Option:
             raise sabir.errors.OptionInvalid(one_line(f"--option {spec!r}: {reason}", 300))
         found = getattr(found, name)
     try:
-        (option,) = as_options([found])
+        (option,) = Option.all_of([found])
     except sabir.errors.OptionInvalid as error:
         raise sabir.errors.OptionInvalid(f"--option {spec!r}: {error}") from None
     return option
@@ -138,7 +139,7 @@ def _import_from_here(module_name: str, spec: str) -> Any:  # a module, and what
         raise
     except BaseException as error:
         where = f"{module_name!r} cannot be imported from {here!r} or the environment"
-        raise sabir.errors.OptionInvalid(f"--option {spec!r}: {where}: {described(error, 200)}") from error
+        raise sabir.errors.OptionInvalid(f"--option {spec!r}: {where}: {one_line(error, 200)}") from error
     finally:
         if is_new and here in sys.path:
             sys.path.remove(here)

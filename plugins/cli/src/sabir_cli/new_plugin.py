@@ -18,7 +18,7 @@ from typing import Annotated
 import sabir
 from cyclopts import Parameter
 from rich.text import Text
-from sabir.authoring import Access, read_endpoint
+from sabir.authoring import Access
 
 from sabir_cli.exits import Exit, UsageError
 from sabir_cli.inputs import JSONFlag
@@ -141,7 +141,7 @@ def check_name(name: str, template: Mapping[str, str]) -> None:
 
 def check_url(name: str, url: str) -> str:
     """The endpoint as the row holds it; SettingsInvalid or UsageError for what no row may hold."""
-    endpoint = read_endpoint(name, Access(base_url=url), url)
+    endpoint = Access(base_url=url).read_endpoint(name, url)
     if endpoint != url.rstrip("/") or not _PLAIN_URL.fullmatch(endpoint):
         raise UsageError(f"--compatible takes an address alone, without user, query and quotes: {endpoint!r} would do")
     return endpoint

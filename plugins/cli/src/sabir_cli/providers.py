@@ -11,7 +11,7 @@ from typing import Any
 import sabir
 from rich.table import Table
 from rich.text import Text
-from sabir.authoring import Credential, find_credentials
+from sabir.authoring import Credential, KeySource
 
 from sabir_cli.dialects import Spoken, spoken_dialects
 from sabir_cli.inputs import JSONFlag
@@ -40,7 +40,7 @@ def providers(*, as_json: JSONFlag = False) -> int:
 
 def first_missing(credentials: Sequence[Credential]) -> str:
     """Where the first credential that is missing may be put; "" where all are there."""
-    return next((each.looked[0] for each in find_credentials(credentials) if each.whence is None), "")
+    return next((each.looked[0] for each in KeySource.find(credentials) if each.whence is None), "")
 
 
 def key_state(credentials: Sequence[Credential]) -> Text:
@@ -50,7 +50,7 @@ def key_state(credentials: Sequence[Credential]) -> Text:
     if missing := first_missing(credentials):
         return Text(f"no {missing}", style="yellow")
     variables = {name for each in credentials for name in each.variables}
-    found = dict.fromkeys(each.whence for each in find_credentials(credentials) if each.whence != "default")
+    found = dict.fromkeys(each.whence for each in KeySource.find(credentials) if each.whence != "default")
     return Text(", ".join(f"{each} set" if each in variables else str(each) for each in found), style="green")
 
 
@@ -61,7 +61,7 @@ def _document(status: sabir.ProviderStatus, dialects: Sequence[Spoken]) -> dict[
         for speaker in (each.speaker, *each.others)
         if speaker.provider == status.name
     }
-    found = find_credentials(status.credentials)
+    found = KeySource.find(status.credentials)
     whences = {each.whence for each in found}
     return {
         **status.model_dump(mode="json"),

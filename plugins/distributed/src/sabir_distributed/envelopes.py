@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 from sabir import Message
-from sabir.authoring import AtRest, assemble, describe, load_as, one_line, parse_json
+from sabir.authoring import AtRest, decode_json, describe, load_as, one_line
 from sabir_runtime.failures import Failure
 
 from sabir_distributed.errors import EnvelopeInvalid
@@ -185,7 +185,7 @@ def decode_request(data: bytes, known: KnownMessages) -> Request:
             if observations is not None:
                 request = _REQUEST.validator.validate_json(head + _EMPTY)
                 _check_schema("request", request.schema_number)
-                return assemble(Request, {**vars(request), "observations": observations}, request.model_fields_set)
+                return Request.assembled({**vars(request), "observations": observations}, request.model_fields_set)
     return _decode(_REQUEST, "request", data)
 
 
@@ -224,7 +224,7 @@ def _decode(adapter: TypeAdapter[Enveloped], what: str, data: bytes) -> Envelope
 def _decode_tolerantly(validate: Callable[..., Enveloped], what: str, data: bytes) -> Enveloped:
     """The same with what a newer writer added; where that fails too, the reason: its schema first."""
     try:
-        stored = parse_json(data)
+        stored = decode_json(data)
     except ValueError as error:
         raise EnvelopeInvalid(f"{what} is no JSON: {one_line(str(error), 200)}") from None
     if not isinstance(stored, dict):

@@ -9,8 +9,8 @@ PolicyFailed that names it.
 
 import asyncio
 
-from sabir import SabirError
-from sabir.authoring import AsyncClosing, assemble, current_depth, new_ids
+from sabir import Message, SabirError
+from sabir.authoring import AsyncClosing, Depth
 from sabir_runtime import Batch, BoundCall, PolicyInvalid, Runner, RuntimeFault, UnknownOption
 
 from sabir_distributed.caller import CallerConnection
@@ -73,17 +73,17 @@ class DistributedRunner(Runner, AsyncClosing):
         bound = call.bound
         values = {
             "schema_number": SCHEMA,
-            "id": new_ids(1)[0],
+            "id": Message.new_id(),
             "context": self._name or check_context(type(bound.context).__name__),
             "policy": bound.name,
             "observations": tuple(call.observations),
             "options": None if call.options is None else tuple(call.options),
             "arguments": bound.signature.encode(call.arguments) if call.arguments else "{}",
             "seconds_left": self._settings.timeout,
-            "depth": current_depth(),
+            "depth": Depth.current().calls,
             "waited": 0.0,
         }
-        return assemble(Request, values, set(_GIVEN))
+        return Request.assembled(values, set(_GIVEN))
 
     async def _open(self) -> CallerConnection:
         """The connection of this event loop, made by the first call that needs it."""

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sabir.authoring import assemble, at_depth
+from sabir.authoring import Depth
 from sabir_runtime import (
     BaseContext,
     Batch,
@@ -142,14 +142,14 @@ async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered |
     except Exception as error:  # what a caller gave
         return Failed(id=request.id, worker=worker, error=refusal_of(error, PolicyInvalid))
     try:
-        with at_depth(request.depth):
+        with Depth(request.depth).entered():
             batch: Batch = await performed
     except BaseException as error:
         if work.is_stopped and isinstance(error, asyncio.CancelledError):
             raise
         return Failed(id=request.id, worker=worker, error=Fault(**dict(failure_of(error)), raised_by="policy"))
     answered = {"schema_number": SCHEMA, "kind": "answered", "id": request.id, "worker": worker, "result": tuple(batch)}
-    return assemble(Answered, answered, set(answered))  # of messages, as bound calls give them
+    return Answered.assembled(answered, set(answered))  # of messages, as bound calls give them
 
 
 def refusal_of(error: BaseException, kind: type[RuntimeFault] = EnvelopeInvalid) -> Fault:

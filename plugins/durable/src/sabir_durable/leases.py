@@ -15,7 +15,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
-from sabir.authoring import make_private
 from sqlalchemy import URL, Connection, NullPool, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -130,7 +129,8 @@ def _try_lock(connection: Connection, worker: str) -> bool:
 
 def _lock_file(path: Path) -> sqlite3.Connection | None:
     """A connection that holds the file's exclusive lock; None if another one holds it."""
-    make_private(path)
+    with suppress(OSError):  # it is there already, or SQLite says why it cannot be made; nobody else may read it
+        Path(path).touch(0o600)
     connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("BEGIN EXCLUSIVE")

@@ -18,7 +18,7 @@ from itertools import zip_longest
 from typing import Any
 
 from sabir import Message, dumps, dumps_lines, loads
-from sabir.authoring import load_as, one_line, parse_json
+from sabir.authoring import load_as, one_line
 from sabir_runtime.contexts import BoundCall
 from sabir_runtime.failures import Failure, PolicyFailed, failure_of
 
@@ -133,4 +133,4 @@ def _digest(message: Message) -> bytes:
 
 
 def _canonical(text: str) -> str:
-    return json.dumps(parse_json(text), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from sabir.authoring import describe_failure, is_broken
+from sabir.authoring import DatabaseFailure
 from sqlalchemy import URL, Engine, ExceptionContext, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -105,7 +105,7 @@ def open_store(url: URL, durability: Durability = "process") -> Engine:
     @event.listens_for(engine, "handle_error")
     def refuse(context: ExceptionContext) -> None:
         """Whoever asks, this package or the engine: no statement is tried again on a store that is broken."""
-        if is_broken(context.original_exception):
+        if DatabaseFailure(context.original_exception).is_lasting:
             task = "opened" if context.connection is None else "used"
             raise unusable(url, context.original_exception, task) from None
 
@@ -144,7 +144,7 @@ def reach_store(engine: Engine) -> None:
 def unusable(url: URL, error: BaseException, task: str = "opened") -> StoreInvalid:
     """What says that a store cannot be worked with: in the driver's words, without the password, and with a remedy."""
     secrets = [str(url.password or ""), *(str(url.query.get(name, "")) for name in ("password", "sslpassword"))]
-    return StoreInvalid(f"{shown(url)} cannot be {task}: {describe_failure(error, *secrets)}")
+    return StoreInvalid(f"{shown(url)} cannot be {task}: {DatabaseFailure(error, tuple(secrets))}")
 
 
 def close_store(engine: Engine) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, get_args, get_type_hints
 
 import sqlalchemy as sa
 from sabir import Message, loads
-from sabir.authoring import REMEDY_OF_DAMAGE, one_line
+from sabir.authoring import DatabaseFailure, one_line
 
 from sabir_durable.errors import StoreInvalid
 from sabir_durable.records import decode_failure
@@ -170,7 +170,7 @@ def _layout(connection: sa.Connection) -> int:
     written = found[0] if len(found) == 1 and type(found[0]) is int and found[0] > 0 else None
     if written is None:
         held = f"{shown(connection.engine.url)} is damaged: its layout is {one_line(repr(found), 80)}"
-        raise StoreInvalid(f"{held}; {REMEDY_OF_DAMAGE}")
+        raise StoreInvalid(f"{held}; {DatabaseFailure.DAMAGE}")
     if written > SCHEMA:
         raise StoreInvalid(f"the store has layout {written}, this version reads up to {SCHEMA}; install a newer one")
     return written

@@ -17,11 +17,11 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from uuid import uuid4
 
 from dbos._error import DBOSWorkflowCancelledError
-from sabir.authoring import make_private
 from sabir_runtime.contexts import BoundCall, BoundPolicy
 from sabir_runtime.errors import PolicyInvalid, ReplayMismatch
 from sabir_runtime.failures import PolicyFailed
@@ -62,7 +62,8 @@ CLOSING = 20.0
 def make_store(database: Engine, url: URL) -> None:
     """Reach a store, and make the tables of runs in it, the engine's too, or bring older ones up."""
     if is_sqlite(url):
-        make_private(str(url.database))
+        with suppress(OSError):  # it is there already, or SQLite says why it cannot be made; nobody else may read it
+            Path(str(url.database)).touch(0o600)
     reach_store(database)
     make_tables(database)
     url = url.set(drivername=database.dialect.name)

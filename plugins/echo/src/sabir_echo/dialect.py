@@ -42,7 +42,6 @@ from sabir.authoring import (
     Tables,
     Turn,
     TurnScope,
-    decode_call,
     left_over,
 )
 from sabir.errors import HistoryInvalid, SettingsInvalid
@@ -128,7 +127,7 @@ class PlainDecoder:
             yield BlockEnd(index=self._index, block=TextPart(text="".join(self._words)))
             self._index, self._words = self._index + 1, []
         if call := piece.get("call"):
-            payload = decode_call(call["id"], call["name"], call["arguments"], self._scope)
+            payload = self._scope.read_call(call["id"], call["name"], call["arguments"])
             identity = {"invocation_id": payload.invocation_id, "option_name": payload.option_name}
             yield BlockStart(index=self._index, kind="option_call", **identity)
             yield BlockEnd(index=self._index, block=payload)
@@ -148,7 +147,7 @@ def _decode_item(
     """What one item says; `calls` are the options called so far, by the ids that results refer to."""
     if call := item.get("call"):
         calls[call["id"]] = scope.option_names.get(call["name"], call["name"])
-        return decode_call(call["id"], call["name"], call["arguments"], scope)
+        return scope.read_call(call["id"], call["name"], call["arguments"])
     if "answers" not in item:
         return PartsPayload(parts=(TextPart(text=item["text"]),))
     if item["answers"] not in calls:

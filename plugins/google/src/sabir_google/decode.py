@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 from sabir import (
     Alternative,
     Citation,
+    MediaPart,
     OpaquePart,
     OptionCallPayload,
     Origin,
@@ -26,6 +27,7 @@ from sabir import (
     Usage,
 )
 from sabir.authoring import (
+    DataURL,
     DecodeScope,
     Fields,
     FinishReason,
@@ -33,17 +35,12 @@ from sabir.authoring import (
     KnownPart,
     Modality,
     ReplyBuilder,
-    decode_call,
     decode_json,
     fields,
     first_count,
     items,
     left_over,
-    medium,
-    read_object,
-    spelled_for_url,
     text,
-    usage_of,
     without,
 )
 from sabir.errors import NotJSON, ResponseInvalid
@@ -99,7 +96,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
 def read_response(body: bytes | str, scope: DecodeScope) -> Fields:
     """The response that a body or an event holds; raises the CallError that it reports, in a list of one also."""
     try:
-        found = read_object(body, scope)
+        found = scope.read_object(body)
     except ResponseInvalid:
         try:
             found = {"error": fields(items(decode_json(body))[0]).get("error")}
@@ -164,7 +161,7 @@ def read_usage(figures: JSONValue) -> Usage:
     found = fields(figures)
     if not found:
         return Usage()
-    return usage_of(
+    return Usage.counted(
         found,
         input_tokens=_sum(found, "promptTokenCount", "toolUsePromptTokenCount"),
         output_tokens=_sum(found, "candidatesTokenCount", "thoughtsTokenCount"),
@@ -207,7 +204,7 @@ def _state(**beside: Fields) -> Fields | None:
 def _call(part: Fields, scope: DecodeScope) -> Block:
     call = fields(part["functionCall"])
     state = _state(part=without(part, "functionCall"), call=without(call, "name", "args"))
-    return decode_call(text(call.get("id")) or None, text(call.get("name")), call.get("args"), scope, state)
+    return scope.read_call(text(call.get("id")) or None, text(call.get("name")), call.get("args"), state)
 
 
 def _media(part: Fields, scope: DecodeScope) -> Block | None:
@@ -217,7 +214,7 @@ def _media(part: Fields, scope: DecodeScope) -> Block | None:
     state = _state(part=without(part, "inlineData"), blob=without(blob, "mimeType", "data"))
     if part.get("thought") or not data:
         return None
-    return medium(modality_of(mime), f"data:{spelled_for_url(mime)};base64,{data}", state=state)
+    return MediaPart.read(modality_of(mime), DataURL.of_base64(data, mime), state=state)
 
 
 def modality_of(mime: str) -> Modality:

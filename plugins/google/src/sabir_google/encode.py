@@ -22,7 +22,6 @@ from typing import Any
 
 from sabir import MediaPart, OpaquePart, OptionResultPayload, ReasoningPart, RefusalPart, TextPart
 from sabir.authoring import (
-    DEFAULT_MIMES,
     Entry,
     Fields,
     JSONValue,
@@ -30,22 +29,7 @@ from sabir.authoring import (
     LossLog,
     Turn,
     TurnScope,
-    arguments_value,
-    call_state,
-    data_url_base64,
-    data_url_type,
     fields,
-    form_of,
-    hints_of,
-    lose,
-    mime_type,
-    read_data_url,
-    result_text,
-    result_value,
-    split_provider_file,
-    stand_in,
-    state_of,
-    type_parameters,
 )
 
 from sabir_google.settings import camel, spelled
@@ -119,13 +103,13 @@ def _users(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
 
 def _typed(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) -> Sequence[KnownPart]:
     """A piece, or the words for a document whose type neither its maker nor the vendor knows: that is refused."""
-    if not isinstance(piece, MediaPart) or piece.modality != "document" or form_of(piece.url) == "data":
+    if not isinstance(piece, MediaPart) or piece.modality != "document" or piece.form == "data":
         return (piece,)
-    url = _address(piece.url)
+    url = _address(piece)
     if url.startswith(FILES) or _type_at(url, piece):
         return (piece,)
-    reason = f"{scope.target.dialect} wants a document's type; pass mime=, for example {DEFAULT_MIMES['document']!r}"
-    words = stand_in(reason, piece, entry, scope, losses)
+    reason = f"{scope.target.dialect} wants a document's type; pass mime=, for example 'application/pdf'"
+    words = scope.stand_in(reason, piece, entry, losses)
     return (TextPart(text=words),) if words else ()
 
 
@@ -135,37 +119,37 @@ def _said(piece: KnownPart) -> Item:
 
 def _shown(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     """A medium with its hints; models before Gemini 3 refuse a resolution, but for those that use a computer."""
-    hints = {camel(name): spelled(value) for name, value in hints_of(piece, scope).items() if value is not None}
+    hints = {camel(name): spelled(value) for name, value in scope.target.hints_of(piece).items() if value is not None}
     model = scope.target.model
     if "mediaResolution" in hints and generation(model) in (1, 2) and "computer-use" not in model:
         del hints["mediaResolution"]
-        lose(losses, "dropped", f"{model} takes no media_resolution of one medium", piece, entry, ".vendor")
+        losses.lose("dropped", f"{model} takes no media_resolution of one medium", piece, entry, ".vendor")
     return {**_medium(piece), **hints}
 
 
 def _medium(piece: MediaPart) -> Item:
     """A medium: bytes in standard base64, or the address of what is elsewhere."""
-    url = piece.url
-    if form_of(url) == "data":
-        mime, data = data_url_base64(url)
-        return {"inlineData": {"mimeType": _ALIASES.get(mime, mime) + read_data_url(url).parameters, "data": data}}
-    url = _address(url)
+    if piece.form == "data":
+        data = piece.data_url()
+        kind = _ALIASES.get(data.mime, data.mime) + data.parameters
+        return {"inlineData": {"mimeType": kind, "data": data.base64}}
+    url = _address(piece)
     mime = _type_at(url, piece)
     return {"fileData": {**({"mimeType": mime} if mime else {}), "fileUri": url}}
 
 
-def _address(url: str) -> str:
+def _address(piece: MediaPart) -> str:
     """Where a medium is that is elsewhere."""
-    if form_of(url) != "file":
-        return url
-    file = split_provider_file(url)[1]
+    if piece.form != "file":
+        return piece.url
+    file = piece.provider_file()[1]
     return file if "://" in file else FILES + file.removeprefix("files/")
 
 
 def _type_at(url: str, piece: MediaPart) -> str:
     """The type of a medium that is elsewhere: its hint's, else that of its address's or its name's ending, or ""."""
-    if hint := mime_type(piece.mime):
-        return _ALIASES.get(hint, hint) + type_parameters((piece.mime or "").partition(";")[2])
+    if hint := piece.mime_type:
+        return _ALIASES.get(hint, hint) + piece.mime_parameters
     names = (url.partition("?")[0].partition("#")[0].rpartition("/")[2], piece.name or "")
     return next(filter(None, (_ENDINGS.get(name.rpartition(".")[2].lower()) for name in names)), "")
 
@@ -194,12 +178,12 @@ def _piece(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
         return [piece.block]
     if isinstance(piece, RefusalPart):
         return [{"text": piece.text}]
-    state = state_of(piece, entry)
+    state = entry.state_of(piece)
     beside = fields(state.get("part")) if state else state
     if isinstance(piece, MediaPart):
         return _own_media(piece, state, entry, scope, losses)
     if not piece.text and "thoughtSignature" not in beside:
-        lose(losses, "dropped", "the text is empty, and carries no signature of the vendor's", piece, entry)
+        losses.lose("dropped", "the text is empty, and carries no signature of the vendor's", piece, entry)
         return []
     thought = {"thought": True} if isinstance(piece, ReasoningPart) else {}
     return [{"text": piece.text, **thought, **beside}]
@@ -208,16 +192,16 @@ def _piece(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
 def _own_media(piece: MediaPart, state: Fields, entry: Entry, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
     """A medium of the model's; what came from elsewhere is told in words."""
     if entry.keeps_state:
-        mime, data = data_url_type(piece.url), data_url_base64(piece.url)[1]
-        blob = {"mimeType": mime, "data": data, **fields(state.get("blob"))}
+        data = piece.data_url()
+        blob = {"mimeType": data.type, "data": data.base64, **fields(state.get("blob"))}
         return [{"inlineData": blob, **fields(state.get("part"))}]
     reason = f"{scope.target.dialect} takes a model's media only back to where they came from"
-    return [{"text": said}] if (said := stand_in(reason, piece, entry, scope, losses)) else []
+    return [{"text": said}] if (said := scope.stand_in(reason, piece, entry, losses)) else []
 
 
 def _call(entry: Entry, losses: LossLog) -> Item:
-    state = call_state(entry)
-    call = {**fields(state.get("call")), "name": entry.wire_name, "args": arguments_value(entry, losses)}
+    state = entry.call_state
+    call = {**fields(state.get("call")), "name": entry.wire_name, "args": entry.arguments_value(losses)}
     return {"functionCall": call, **fields(state.get("part"))}
 
 
@@ -228,7 +212,7 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     """A result under `output`, an error under `error`; an object that has neither key stands for itself."""
     result = entry.result
-    wire_id = fields(call_state(entry.call).get("call")).get("id")
+    wire_id = fields(entry.call_state.get("call")).get("id")
     found: Item = {"id": wire_id} if wire_id else {}
     if entry.pieces:
         pieces = tuple(each for piece in entry.pieces for each in _typed(piece, entry, scope, losses))
@@ -253,8 +237,8 @@ def _response(entry: Entry, result: OptionResultPayload, losses: LossLog) -> Ite
     if texts or entry.pieces:
         return {"output": said} if texts else {}
     if result.parts:
-        return {"output": result_text(entry, result, losses)}
-    value = result_value(result)
+        return {"output": entry.result_text(losses)}
+    value = result.plain_result()
     if isinstance(value, dict | list) and _refers(value):
         reason = "a `$ref` in a result names a part of it on this wire; the result goes as JSON text"
         losses.add("rewritten", reason, message=entry.message, path="payload.result")

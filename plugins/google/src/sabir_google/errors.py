@@ -7,7 +7,7 @@ https://ai.google.dev/gemini-api/docs/troubleshooting and https://docs.cloud.goo
 import re
 from collections.abc import Iterator
 
-from sabir.authoring import ErrorTable, Failure, Fields, by_codes, by_words, fields, items, text
+from sabir.authoring import ErrorRule, ErrorTable, Failure, Fields, fields, items, text
 from sabir.errors import (
     AuthenticationFailed,
     CallError,
@@ -41,7 +41,7 @@ _VAGUE = {
     "OUT_OF_RANGE": InvalidRequest,
     "UNAVAILABLE": Unavailable,
 }
-_WORDS = by_words(
+_WORDS = ErrorRule.by_words(
     (r"input token count|number of tokens allowed|maximum number of tokens", ContextTooLong),
     (r"context (length|window|size)", ContextTooLong),  # of servers that speak this wire for other models
     (r"api[ _]key (not valid|expired|not found)", AuthenticationFailed),
@@ -75,11 +75,11 @@ def _delay(found: Failure) -> float | None:
 
 ERRORS = ErrorTable(
     rules=(
-        _by_details,
-        by_words((r"spending cap|credits are depleted", QuotaExceeded)),
-        by_codes(_EXACT),
+        ErrorRule(_by_details),
+        ErrorRule.by_words((r"spending cap|credits are depleted", QuotaExceeded)),
+        ErrorRule.by_codes(_EXACT),
         _WORDS,
-        by_codes(_VAGUE),
+        ErrorRule.by_codes(_VAGUE),
     ),
     modules=("google.auth.exceptions",),
     raised=(("GoogleAuthError", AuthenticationFailed, "got no access from Google's credentials; renew them"),),

@@ -15,22 +15,16 @@ from typing import Any, ClassVar
 from pydantic import ValidationError
 from sabir import MediaPart, OpaquePart, OptionCallPayload, OptionResultPayload, TextPart
 from sabir.authoring import (
+    DataURL,
     DecodeScope,
     Fields,
     Frozen,
     History,
     JSONValue,
     KnownPart,
-    Sections,
     encode_json,
-    expect,
-    expect_name,
     fields,
     items,
-    listed,
-    medium,
-    read_hints,
-    spelled_for_url,
     text,
     without,
 )
@@ -80,7 +74,7 @@ class _History(History):
 
     def _wholes(self, content: Fields, path: str) -> list[Any]:
         self.lose_unknown(content, {"role", "parts"}, path, _NO_PLACE)
-        return [_part(each) for each in listed(content, "parts")]
+        return [_part(each) for each in History.listed(content, "parts")]
 
     def model_content(self, content: Fields, path: str) -> None:
         """What the model said and called."""
@@ -92,7 +86,7 @@ class _History(History):
         for index, part in enumerate(parts):
             call = fields(fields(part).get("functionCall"))
             if "functionCall" in fields(part):
-                expect_name(call.get("name"), f"{path}.parts[{index}].functionCall.name")
+                History.expect_name(call.get("name"), f"{path}.parts[{index}].functionCall.name")
             block = part_block(part, self.scope)
             blocks.append(block)
             if isinstance(block, OptionCallPayload):
@@ -107,17 +101,19 @@ class _History(History):
             place = f"{path}.parts[{index}]"
             if isinstance(part, dict) and "functionResponse" in part:
                 self.lose_unknown(part, {"functionResponse"}, place, _NO_PLACE)
-                self._result(expect(part["functionResponse"], dict, f"{place}.functionResponse"), place)
+                self._result(History.expect(part["functionResponse"], dict, f"{place}.functionResponse"), place)
             elif (read := _said(part, self.scope)) is not None:
                 said.append(read)
         if said or not any("functionResponse" in fields(part) for part in parts):
             self.say("user", said, path)
 
     def _result(self, found: Fields, path: str) -> None:
-        name, wire_id = expect_name(found.get("name"), f"{path}.functionResponse.name"), text(found.get("id"))
+        name, wire_id = History.expect_name(found.get("name"), f"{path}.functionResponse.name"), text(found.get("id"))
         self.lose_unknown(found, {"id", "name", "response", "parts"}, f"{path}.functionResponse", _NO_PLACE)
         call_id = self._answered(wire_id, name) or wire_id or f"{path} {name}"
-        said = self._response(expect(found.get("response") or {}, dict, f"{path}.functionResponse.response"), path)
+        said = self._response(
+            History.expect(found.get("response") or {}, dict, f"{path}.functionResponse.response"), path
+        )
         media = [_said(_part(each), self.scope) for each in items(found.get("parts"))]
         kept = [part for part in media if isinstance(part, MediaPart)]
         if len(kept) < len(media):
@@ -161,9 +157,9 @@ class _History(History):
 
     def tools(self, given: JSONValue) -> None:
         """Options of declarations; a tool of the vendor's own, or one that says more than hints, stays one."""
-        for index, each in enumerate([given] if isinstance(given, dict) else expect(given, list, "tools")):
+        for index, each in enumerate([given] if isinstance(given, dict) else History.expect(given, list, "tools")):
             path = f"tools[{index}]"
-            tool = spelled(expect(each, dict, path))
+            tool = spelled(History.expect(each, dict, path))
             for place, declared in enumerate(items(tool.get("functionDeclarations"))):
                 if not self._option(spelled(fields(declared))):
                     whole = {"functionDeclarations": [declared]}
@@ -185,7 +181,7 @@ class _History(History):
 
     def generation(self, given: JSONValue) -> None:
         """How the model generates."""
-        config = spelled(expect(given, dict, "generationConfig"))
+        config = spelled(History.expect(given, dict, "generationConfig"))
         if config.get("responseMimeType") == "application/json" and "responseJsonSchema" in config:
             schema = config["responseJsonSchema"]
             if self.hold_to(text(fields(schema).get("title")) or DEFAULT_NAME, schema):
@@ -200,7 +196,7 @@ class _History(History):
 
     def choice(self, given: JSONValue) -> None:
         """Which option is to be chosen."""
-        config = spelled(expect(given, dict, "toolConfig"))
+        config = spelled(History.expect(given, dict, "toolConfig"))
         calling = spelled(fields(config.get("functionCallingConfig")))
         allowed: Collection[Any] = items(calling.get("allowedFunctionNames"))
         mode = _CHOICES.get(text(calling.get("mode")).upper(), "")
@@ -257,10 +253,10 @@ def _named(values: Any) -> Any:
     return {re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name): value for name, value in values.items()}
 
 
-def _hints(said: Fields, model: type[Frozen], scope: DecodeScope) -> Sections | None:
+def _hints(said: Fields, model: type[Frozen], scope: DecodeScope) -> Mapping[str, Any] | None:
     """What an object of the wire says besides, as hints; None where their model has no place for some of it."""
     named = _named(said)
-    return None if named.keys() - model.model_fields.keys() else read_hints(named, model, scope)
+    return None if named.keys() - model.model_fields.keys() else scope.read_hints(named, model)
 
 
 def _medium(found: Fields, scope: DecodeScope) -> MediaPart | None:
@@ -273,7 +269,7 @@ def _medium(found: Fields, scope: DecodeScope) -> MediaPart | None:
         return None
     if blob.keys() == {"mimeType", "data"}:
         data = text(blob["data"]).replace("-", "+").replace("_", "/")
-        return medium(modality_of(mime), f"data:{spelled_for_url(mime)};base64,{data}", vendor=vendor)
+        return MediaPart.read(modality_of(mime), DataURL.of_base64(data, mime), vendor=vendor)
     uri = text(file.get("fileUri"))
     if file.keys() - {"mimeType", "fileUri"} or not mime:
         return None
@@ -281,7 +277,7 @@ def _medium(found: Fields, scope: DecodeScope) -> MediaPart | None:
         uri = f"provider-file:{scope.target.provider}/{uri.removeprefix(FILES)}"
     elif not uri.startswith(("http://", "https://")):
         uri = f"provider-file:{scope.target.provider}/{uri}"
-    read = medium(modality_of(mime), uri, vendor=vendor)
+    read = MediaPart.read(modality_of(mime), uri, vendor=vendor)
     return read and read.model_copy(update={"mime": mime})
 
 

@@ -33,8 +33,6 @@ from sabir.authoring import (
     OwnConnection,
     SDKProvider,
     WireRequest,
-    kept,
-    send,
 )
 from sabir.errors import SettingsInvalid
 
@@ -173,7 +171,7 @@ class UsersConnection(ClientConnection):
             with _looking():
                 client.models.generate_content(**_call(marked, client, _NOWHERE))
             self._looked_at.add("waiting")
-        with kept() as found:
+        with Kept.caught() as found:
             client.models.generate_content(**_call(marked, client))
         return _send(found, request)
 
@@ -184,7 +182,7 @@ class UsersConnection(ClientConnection):
             with _looking():
                 await client.aio.models.generate_content(**_call(marked, client, _NOWHERE))
             self._looked_at.add("async")
-        with kept() as found:
+        with Kept.caught() as found:
             await client.aio.models.generate_content(**_call(marked, client))
         return await _send(found, request)
 
@@ -195,7 +193,7 @@ def _looking() -> Iterator[None]:
 
     What is no lack of access failed to reach the address.
     """
-    with kept() as found:
+    with Kept.caught() as found:
         try:
             yield
         except Exception as error:
@@ -212,7 +210,7 @@ def _send(found: list[Kept], request: WireRequest) -> Any:
     head = found[0].request
     del head.headers[_MARK]
     head.url = _url_of(head, request)
-    return send(found[0].client, head, request.body)
+    return found[0].send(request.body)
 
 
 def _url_of(made: "httpx2.Request", request: WireRequest) -> "httpx2.URL":

@@ -15,12 +15,6 @@ from sabir.authoring import (
     JSONValue,
     ReasoningEffort,
     RequestScope,
-    declare,
-    hints_of,
-    name_choice,
-    neutral_fields,
-    read_vendor,
-    take_setting,
 )
 
 from sabir_google.encode import FILLER, generation, system_parts
@@ -76,12 +70,12 @@ DEFAULT_NAME = "output"
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the contents."""
-    vendor = read_vendor(GoogleSettings, scope)
+    vendor = scope.read_vendor(GoogleSettings)
     leave_out_the_others(vendor, scope)
     if cache := vendor.get("cached_content"):
         vendor["cached_content"] = whole_name(cache, scope)
     _close(scope)
-    config = neutral_fields(scope, FIELDS, absent=("parallel_options",), stops=MOST_STOPS) | _format(scope)
+    config = scope.neutral_fields(FIELDS, absent=("parallel_options",), stops=MOST_STOPS) | _format(scope)
     thinking = _thinking(scope, spelled(vendor.pop("thinking_config", None) or {}))
     config |= {"thinkingConfig": thinking} if thinking else {}
     tools = [*_declarations(scope), *vendor.pop("tools", ())]
@@ -112,7 +106,7 @@ def _close(scope: RequestScope) -> None:
 
 def _thinking(scope: RequestScope, vendor: dict[str, Any]) -> dict[str, Any]:
     """How much the model thinks: in levels from Gemini 3 on and at models of unknown make, else in tokens."""
-    effort: ReasoningEffort | None = take_setting(scope, "reasoning_effort")
+    effort: ReasoningEffort | None = scope.take("reasoning_effort")
     model = scope.target.model
     if effort is None:
         return vendor
@@ -143,7 +137,7 @@ def _next_to(effort: ReasoningEffort, levels: tuple[ReasoningEffort, ...]) -> Re
 def _declarations(scope: RequestScope) -> list[dict[str, Any]]:
     """The options as one tool of function declarations."""
     declared = [
-        {**declare(option, scope), "parametersJsonSchema": option.parameters, **spelled(hints_of(option, scope))}
+        {**scope.declare(option), "parametersJsonSchema": option.parameters, **spelled(scope.target.hints_of(option))}
         for option in scope.options
     ]
     return [{"functionDeclarations": declared}] if declared else []
@@ -154,12 +148,12 @@ def _choice(scope: RequestScope, *, offers: bool) -> dict[str, Any]:
 
     The vendor's own tools are no options: a choice beside them alone is refused (pydantic-ai#5791).
     """
-    choice = take_setting(scope, "option_choice")
+    choice = scope.take("option_choice")
     if choice is None:
         return {}
     config: dict[str, Any] = {"mode": MODES.get(choice, "ANY")}
     if choice not in MODES:
-        config["allowedFunctionNames"] = [name_choice(choice, scope)]
+        config["allowedFunctionNames"] = [scope.name_choice(choice)]
     if offers:
         return {"functionCallingConfig": config}
     scope.losses.add("dropped", "no option is offered", path="settings.option_choice")
@@ -171,7 +165,7 @@ def _format(scope: RequestScope) -> dict[str, Any]:
 
     Beside a `$ref` the vendor takes nothing else, so that they are a loss there.
     """
-    wanted: ResponseFormat | None = take_setting(scope, "response_format")
+    wanted: ResponseFormat | None = scope.take("response_format")
     if wanted is None:
         return {}
     schema = dict(wanted.schema_view)

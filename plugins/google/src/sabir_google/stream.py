@@ -16,16 +16,15 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from sabir import BlockEnd, BlockStart, ReasoningPart, ReplyEnd, ReplyStart, StreamEvent, TextPart
+from sabir import BlockDelta, BlockEnd, BlockStart, ReasoningPart, ReplyEnd, ReplyStart, StreamEvent, TextPart
 from sabir.authoring import (
     BlockKind,
     DecodeScope,
     Fields,
+    ReplyBuilder,
     ServerEvent,
-    block_delta,
     fields,
     first_count,
-    is_empty,
     items,
     text,
     without,
@@ -87,7 +86,7 @@ class _Candidate:
             return self._call(part, scope)
         block = part_block(part, scope)
         if isinstance(block, TextPart | ReasoningPart):
-            return () if is_empty(block) else self._grow(part, block.kind, block.text)
+            return () if ReplyBuilder.leaves_out(block) else self._grow(part, block.kind, block.text)
         index = len(self.grown)
         self.grown.append(block)
         return BlockStart.of(index, block), BlockEnd(index=index, block=block)
@@ -102,7 +101,7 @@ class _Candidate:
             yield calling.start
         index, was_whole, more = calling.start.index, calling.call.is_whole, calling.call.take(part)
         if more:
-            yield block_delta(index, "option_call", more)
+            yield BlockDelta.of(index, "option_call", more)
         if calling.call.is_whole and not was_whole:
             block = self.grown[index] = calling.whole(scope)
             yield BlockEnd(index=index, block=block)
@@ -114,10 +113,10 @@ class _Candidate:
         last = self.grown[index] if self.grown else None
         if is_plain and isinstance(last, _Growing) and last.is_plain and last.kind == kind:
             last.words.append(more)
-            return (block_delta(index, kind, more),) if more else ()
+            return (BlockDelta.of(index, kind, more),) if more else ()
         self.grown.append(_Growing(part, kind, is_plain, [more]))
         start = BlockStart(index=index + 1, kind=kind)
-        return (start, block_delta(index + 1, kind, more)) if more else (start,)
+        return (start, BlockDelta.of(index + 1, kind, more)) if more else (start,)
 
     def blocks(self, scope: DecodeScope) -> list[Block]:
         """All blocks, whole."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from sabir import MediaPart, OptionFailed, TextPart
-from sabir.authoring import JSONValue, Modality, check_url, make_data_url, shorten, sniff_mime
+from sabir.authoring import DataURL, JSONValue, MediaURL, Modality
 from sabir.errors import MediaRefused
 
 if TYPE_CHECKING:
@@ -92,11 +92,11 @@ def _medium(modality: Modality, mime: str, data: str, *, name: str | None = None
         content = base64.b64decode("".join(data.split()), validate=True)  # some servers wrap its lines
     except binascii.Error as error:
         return _left_out(modality, mime, data, f"holds broken base64: {error}")
-    url = make_data_url(content, mime.partition(";")[0].strip().lower() or sniff_mime(content) or UNKNOWN_BYTES)
+    url = DataURL.of(content, mime.partition(";")[0].strip().lower() or DataURL.sniff(content) or UNKNOWN_BYTES)
     try:
-        check_url(url)
+        MediaURL(url).check()
     except MediaRefused as error:
-        return _left_out(modality, mime, data, str(error).removeprefix(shorten(url)).strip())
+        return _left_out(modality, mime, data, str(error).removeprefix(MediaURL(url).shown).strip())
     return MediaPart(modality=modality, url=url, name=name)
 
 

@@ -19,6 +19,7 @@ from sabir import (
     Loss,
     MediaPart,
     Message,
+    Option,
     Rendering,
     RenderingRefused,
     Reply,
@@ -27,9 +28,10 @@ from sabir import (
     Target,
 )
 from sabir.authoring import (
-    DEFAULT_MIMES,
     AsyncClosing,
     CallArguments,
+    DataURL,
+    MediaURL,
     Messages,
     Performer,
     Relay,
@@ -37,14 +39,7 @@ from sabir.authoring import (
     SyncClosing,
     TokenCount,
     as_messages,
-    as_options,
-    check_url,
     counting,
-    form_of,
-    make_data_url,
-    mime_type,
-    refuse,
-    shorten,
 )
 
 from sabir_media.fetcher import GuardedFetcher
@@ -228,7 +223,7 @@ class FetchingAdapter(AsyncClosing, SyncClosing):
             kept = self._find(message) or (self._keep(message, wanted[number], fetched) if number in wanted else None)
             derived.append(kept.message if kept else message)
             losses += kept.losses if kept else ()
-        refuse(losses, how.get("strict") or False, str(self.target))
+        RenderingRefused.check(losses, how.get("strict") or False, str(self.target))
         return Derived(derived, tuple(losses))
 
     def _find(self, message: Message) -> _Kept | None:
@@ -239,8 +234,10 @@ class FetchingAdapter(AsyncClosing, SyncClosing):
         urls, losses = {}, []
         for index, part in wanted.items():
             medium = fetched[part.url]
-            urls[index] = check_url(make_data_url(medium.data, medium.mime))
-            reason = f"{self.target.dialect} takes no such {part.modality} by URL; {shorten(part.url)} was fetched"
+            urls[index] = MediaURL(DataURL.of(medium.data, medium.mime)).check()
+            reason = (
+                f"{self.target.dialect} takes no such {part.modality} by URL; {MediaURL(part.url).shown} was fetched"
+            )
             losses.append(Loss(kind="rewritten", message_id=message.id, path=f"parts[{index}]", reason=reason))
         key = id(message)
         original = weakref.ref(message, lambda _: self._kept.pop(key, None))
@@ -286,7 +283,7 @@ def fetching(adapter: Adapter, fetcher: Fetcher | None = None) -> FetchingAdapte
 def _prepared(messages: Messages, how: CallArguments) -> tuple[list[Message], CallArguments]:
     """What is rendered more than once: a list of messages, and options that may be read again."""
     if "options" in how:
-        how["options"] = as_options(how["options"] or ())
+        how["options"] = Option.all_of(how["options"] or ())
     return as_messages(messages), how
 
 
@@ -299,7 +296,7 @@ def _loosely(how: CallArguments) -> CallArguments:
 def _by_url(message: Message) -> Mapping[int, MediaPart]:
     """The media of a message that a web URL names, by their index."""
     media = ((index, part) for index, part in enumerate(message.parts) if isinstance(part, MediaPart))
-    return {index: part for index, part in media if form_of(part.url) == "url"}
+    return {index: part for index, part in media if part.form == "url"}
 
 
 def _urls(wanted: Wanted) -> Iterable[str]:
@@ -309,7 +306,7 @@ def _urls(wanted: Wanted) -> Iterable[str]:
 
 def _stand_in(part: MediaPart) -> str:
     """A data URL of the type that a part has, or may have."""
-    return make_data_url(b"\0", mime_type(part.mime) or DEFAULT_MIMES[part.modality])
+    return DataURL.of(b"\0", part.likely_mime)
 
 
 def _replaced(message: Message, urls: Mapping[int, str]) -> Message:

@@ -12,7 +12,7 @@ of a page, a drawing or a script.
 
 import re
 
-from sabir.authoring import sniff_mime
+from sabir.authoring import DataURL
 
 from sabir_media.errors import TypeRefused, refusal
 
@@ -129,7 +129,7 @@ def _agree(claimed: str, seen: str | None, data: bytes) -> bool:
 def _seen_mime(data: bytes) -> str | None:
     if data[4:8] == b"ftyp":
         return _BRANDS.get(data[8:12], "video/mp4")
-    return sniff_mime(data)
+    return DataURL.sniff(data)
 
 
 def _is_text(data: bytes) -> bool:

@@ -24,22 +24,18 @@ from sabir import (
     Usage,
 )
 from sabir.authoring import (
+    DataURL,
     DecodeScope,
     Fields,
     FinishReason,
     JSONValue,
     KnownPart,
     ReplyBuilder,
-    data_url,
-    decode_call,
     fields,
     first_count,
     items,
     left_over,
-    medium,
-    read_object,
     text,
-    usage_of,
 )
 
 from sabir_openai.errors import ERRORS
@@ -69,7 +65,7 @@ _CALL_FIELDS = frozenset({"id", "type", "index", "function", "custom"})
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
     """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
-    found = read_object(body, scope)
+    found = scope.read_object(body)
     if not items(found.get("choices")):
         if found.get("error"):
             raise ERRORS.report(found["error"], scope)
@@ -215,7 +211,7 @@ class _Message:
         audio = fields(self.message.get("audio"))
         data, transcript = text(audio.get("data")), text(audio.get("transcript"))
         state = {"audio": left_over(audio, {"data", "transcript"})}
-        if data and (sound := medium("audio", data_url(data, "application/octet-stream"), state=state)):
+        if data and (sound := MediaPart.read("audio", DataURL.sniffed(data, "application/octet-stream"), state=state)):
             del self.left["audio"]
             yield SOUND, sound
         if transcript:
@@ -237,7 +233,7 @@ class _Message:
             else:
                 self.left.setdefault("tool_calls", []).append(call)
         if isinstance(legacy := self.message.get("function_call"), dict):
-            yield CALLS + len(found), decode_call("", text(legacy.get("name")), legacy.get("arguments"), self.scope)
+            yield CALLS + len(found), self.scope.read_call("", text(legacy.get("name")), legacy.get("arguments"))
 
     def _call(self, call: Fields) -> OptionCallPayload | None:
         function, wire_id = call.get("function"), text(call.get("id"))
@@ -245,14 +241,14 @@ class _Message:
         state: dict[str, Any] = {"further": further} if further else {}
         if isinstance(custom := call.get("custom"), dict):
             arguments = {"input": text(custom.get("input"))}
-            return decode_call(wire_id, text(custom.get("name")), arguments, self.scope, {"type": "custom", **state})
+            return self.scope.read_call(wire_id, text(custom.get("name")), arguments, {"type": "custom", **state})
         if not isinstance(function, dict):
             return None
-        return decode_call(wire_id, text(function.get("name")), function.get("arguments"), self.scope, state or None)
+        return self.scope.read_call(wire_id, text(function.get("name")), function.get("arguments"), state or None)
 
 
 def _picture(block: JSONValue) -> MediaPart | None:
-    return medium("image", text(fields(fields(block).get("image_url")).get("url")))
+    return MediaPart.read("image", text(fields(fields(block).get("image_url")).get("url")))
 
 
 def read_citation(annotation: JSONValue) -> Citation:
@@ -279,7 +275,7 @@ def read_usage(figures: JSONValue) -> Usage:
         return Usage()
     read = fields(found.get("prompt_tokens_details") or found.get("input_tokens_details"))
     made = fields(found.get("completion_tokens_details") or found.get("output_tokens_details"))
-    return usage_of(
+    return Usage.counted(
         found,
         input_tokens=first_count(found.get("prompt_tokens"), found.get("input_tokens")),
         output_tokens=first_count(found.get("completion_tokens"), found.get("output_tokens")),

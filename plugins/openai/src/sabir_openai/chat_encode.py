@@ -12,26 +12,15 @@ from typing import Any
 from sabir import MediaPart, OpaquePart, OptionCallPayload, ReasoningPart, TextPart
 from sabir.authoring import (
     Entry,
+    FrozenDict,
     JSONValue,
     KnownPart,
     LossLog,
     Side,
     Turn,
     TurnScope,
-    arguments_text,
-    data_url_base64,
-    error_text,
     fields,
-    form_of,
-    freeze,
-    hints_of,
     items,
-    lose,
-    read_data_url,
-    result_text,
-    split_provider_file,
-    stand_in,
-    state_of,
     text,
     without,
 )
@@ -79,45 +68,38 @@ def _content(parts: list[Wire], scope: TurnScope, separator: str = "\n\n") -> st
 def _part(piece: KnownPart, scope: TurnScope) -> Wire:
     if not isinstance(piece, MediaPart):
         return {"type": "text", "text": piece.text if isinstance(piece, TextPart) else ""}
-    made, hints = _MEDIA[piece.modality](piece), hints_of(piece, scope)
+    made, hints = _MEDIA[piece.modality](piece), scope.target.hints_of(piece)
     if "detail" in hints:
         made["image_url"]["detail"] = hints["detail"]
     return {**made, **without(hints, "detail")} if hints else made
 
 
-def base64_url(url: str) -> str:
+def base64_url(piece: MediaPart) -> str:
     """A data URL whose payload is base64: as given where it is, converted where it is percent-encoded."""
-    header = read_data_url(url)
-    if header.is_base64:
-        return url
-    mime, payload = data_url_base64(url)
-    return f"data:{mime}{header.parameters};base64,{payload}"
-
-
-def file_id(url: str) -> str:
-    """The id in a provider-file URL."""
-    return split_provider_file(url)[1]
+    data = piece.data_url()
+    return piece.url if data.is_base64 else f"data:{data.mime}{data.parameters};base64,{data.base64}"
 
 
 def file_name(part: MediaPart) -> str:
     """A document's name; one after its type where it has none, for the wire wants a name with the data."""
-    return part.name or f"document.{_ENDINGS.get(read_data_url(part.url).mime, 'pdf')}"
+    return part.name or f"document.{_ENDINGS.get(part.data_url().mime, 'pdf')}"
 
 
 def _image(piece: MediaPart) -> Wire:
     url = piece.url
-    return {"type": "image_url", "image_url": {"url": base64_url(url) if form_of(url) == "data" else url}}
+    return {"type": "image_url", "image_url": {"url": base64_url(piece) if piece.form == "data" else url}}
 
 
 def _audio(piece: MediaPart) -> Wire:
-    mime, payload = data_url_base64(piece.url)
-    return {"type": "input_audio", "input_audio": {"data": payload, "format": "wav" if "wav" in mime else "mp3"}}
+    data = piece.data_url()
+    form = "wav" if "wav" in data.mime else "mp3"
+    return {"type": "input_audio", "input_audio": {"data": data.base64, "format": form}}
 
 
 def _document(piece: MediaPart) -> Wire:
-    if form_of(piece.url) == "file":
-        return {"type": "file", "file": {"file_id": file_id(piece.url)}}
-    return {"type": "file", "file": {"filename": file_name(piece), "file_data": base64_url(piece.url)}}
+    if piece.form == "file":
+        return {"type": "file", "file": {"file_id": piece.provider_file()[1]}}
+    return {"type": "file", "file": {"filename": file_name(piece), "file_data": base64_url(piece)}}
 
 
 _MEDIA: Mapping[str, Callable[[MediaPart], Wire]] = {"image": _image, "audio": _audio, "document": _document}
@@ -134,11 +116,11 @@ def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Wire]
     result = entry.result
     texts: list[Wire] = []
     if result.is_error:
-        texts.append({"type": "text", "text": error_text(result)})
+        texts.append({"type": "text", "text": result.error_text})
     for piece in entry.pieces:
         if isinstance(piece, TextPart):
             texts.append({"type": "text", "text": piece.text})
-    return _content(texts, scope) if texts else result_text(entry, result, losses)
+    return _content(texts, scope) if texts else entry.result_text(losses)
 
 
 def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
@@ -168,16 +150,16 @@ class _Answer:
     def take(self, piece: KnownPart, entry: Entry) -> None:
         """Put one piece where it belongs."""
         if self.calls and piece.kind != "reasoning":
-            lose(self.losses, "relocated", "calls come last in a message", piece, entry)
+            self.losses.lose("relocated", "calls come last in a message", piece, entry)
         if isinstance(piece, OpaquePart):
             self._chunk(piece.block, piece, entry)
             return
-        state = state_of(piece, entry)
+        state = entry.state_of(piece)
         if state.get("chunk") is not None and "echoes_reasoning" in self.scope.quirks:
-            self.parts.append(freeze(state["chunk"]))
+            self.parts.append(FrozenDict(state["chunk"]))
         elif isinstance(piece, TextPart):
             if "chunk" in state:
-                lose(self.losses, "withheld", f"{self.scope.target} takes back a text alone", piece, entry, ".state")
+                self.losses.lose("withheld", f"{self.scope.target} takes back a text alone", piece, entry, ".state")
             sound_id = fields(self.further.get("audio")).get("id") if self.further else None
             if piece.text and (sound_id is None or state.get("transcript_of") != sound_id):
                 self.parts.append({"type": "text", "text": piece.text})
@@ -186,7 +168,7 @@ class _Answer:
         elif isinstance(piece, ReasoningPart):
             self._reasoning(piece, state, entry)
         elif "plain_text" in self.scope.quirks:
-            lose(self.losses, "downgraded", "the refusal renders as text", piece, entry)
+            self.losses.lose("downgraded", "the refusal renders as text", piece, entry)
             self._text(piece.text)
         else:
             self.parts.append({"type": "refusal", "refusal": piece.text})
@@ -197,7 +179,7 @@ class _Answer:
         if chunk is not None and "echoes_reasoning" in self.scope.quirks:
             self.parts.append(chunk)
         else:
-            lose(self.losses, "dropped", f"{self.scope.target} takes back no block of this kind", piece, entry)
+            self.losses.lose("dropped", f"{self.scope.target} takes back no block of this kind", piece, entry)
 
     def _text(self, said: str) -> None:
         if said:
@@ -208,7 +190,7 @@ class _Answer:
             self.further["audio"] = {"id": identifier}
             return
         reason = f"{self.scope.target.dialect} takes an assistant's sound only by its id, where it came from"
-        self._text(stand_in(reason, piece, entry, self.scope, self.losses))
+        self._text(self.scope.stand_in(reason, piece, entry, self.losses))
 
     def _reasoning(self, piece: ReasoningPart, state: Mapping[str, Any], entry: Entry) -> None:
         name, details = text(state.get("field")), items(state.get("details"))
@@ -218,12 +200,12 @@ class _Answer:
             if details:
                 self.further["reasoning_details"] = [*self.further.get("reasoning_details", ()), *details]
         else:
-            lose(self.losses, "dropped", f"{self.scope.target} takes no reasoning back", piece, entry)
+            self.losses.lose("dropped", f"{self.scope.target} takes no reasoning back", piece, entry)
 
     def _settle_refusals(self) -> None:
         """The wire takes texts, or exactly one refusal: beside anything else, each becomes a text."""
         for part, piece, entry in self.refusals if len(self.parts) > 1 else ():
-            lose(self.losses, "downgraded", "a refusal stands alone in its message; it renders as text", piece, entry)
+            self.losses.lose("downgraded", "a refusal stands alone in its message; it renders as text", piece, entry)
             said = part["refusal"]
             part.clear()
             part.update(type="text", text=said)
@@ -248,7 +230,7 @@ class _Answer:
 def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:
     call = entry.message.payload
     assert isinstance(call, OptionCallPayload)
-    state = state_of(call, entry)
+    state = entry.state_of(call)
     if state.get("type") == "custom":
         custom = {"name": entry.wire_name, "input": text(call.arguments.get("input"))}
         return {"id": entry.wire_id, "type": "custom", "custom": custom, **fields(state.get("further"))}
@@ -263,7 +245,7 @@ def call_arguments(entry: Entry, call: OptionCallPayload, scope: TurnScope, loss
     is_chat = origin is not None and origin.dialect == CUSTOM_CALLS
     if is_chat and fields(call.state).get("type") == "custom":
         losses.add("downgraded", "the custom call renders as a function call", message=entry.message, path="payload")
-    return arguments_text(entry, scope, losses)
+    return entry.arguments_text(scope.target, losses)
 
 
 _SIDES: Mapping[Side, Callable[[Turn, TurnScope, LossLog], list[Wire]]] = {

@@ -14,18 +14,13 @@ from uuid import uuid4
 
 from sabir import MediaPart, OptionCallPayload
 from sabir.authoring import (
+    DataURL,
     DecodeScope,
     Fields,
+    History,
     JSONValue,
     Leaf,
-    data_url,
-    expect,
-    expect_name,
     fields,
-    file_url,
-    listed,
-    medium,
-    read_text,
     text,
 )
 from sabir.errors import HistoryInvalid
@@ -46,18 +41,18 @@ _NO_PLACE = "a message has no place for it"
 
 
 def _image(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    return medium("image", text(found.get("url")))
+    return MediaPart.read("image", text(found.get("url")))
 
 
 def _sound(found: Fields, scope: DecodeScope) -> MediaPart | None:
     form, data = text(found.get("format")), text(found.get("data"))
-    return medium("audio", f"data:{_SOUNDS.get(form, f'audio/{form}')};base64,{data}") if data else None
+    return MediaPart.read("audio", f"data:{_SOUNDS.get(form, f'audio/{form}')};base64,{data}") if data else None
 
 
 def _file(found: Fields, scope: DecodeScope) -> MediaPart | None:
     data = text(found.get("file_data"))
-    url = data_url(data, "application/pdf") if data else file_url(found.get("file_id"), scope)
-    return medium("document", url, found.get("filename"))
+    url = DataURL.sniffed(data, "application/pdf") if data else scope.file_url(found.get("file_id"))
+    return MediaPart.read("document", url, found.get("filename"))
 
 
 class _History(RequestHistory):
@@ -70,7 +65,7 @@ class _History(RequestHistory):
         "parallel_tool_calls": "parallel_options",
     }
     leaves: ClassVar = {
-        "text": Leaf("", read_text, frozenset({"text"})),
+        "text": Leaf.of_text(),
         "image_url": Leaf("image_url", _image, frozenset({"url"})),
         "input_audio": Leaf("input_audio", _sound, frozenset({"data", "format"})),
         "file": Leaf("file", _file, frozenset({"file_data", "file_id", "filename"})),
@@ -112,17 +107,17 @@ class _History(RequestHistory):
     def _kept_sound(self, left: dict[str, Any]) -> MediaPart | None:
         """A sound that the vendor keeps, by its id."""
         name = text(fields(left.get("audio")).get("id"))
-        part = medium("audio", file_url(name, self.scope)) if name else None
+        part = MediaPart.read("audio", self.scope.file_url(name)) if name else None
         if part is not None:
             del left["audio"]
         return part and part.model_copy(update={"state": {"audio": {"id": name}}})
 
     def _check_calls(self, message: Fields, path: str) -> None:
-        for index, call in enumerate(listed(message, "tool_calls", path)):
+        for index, call in enumerate(History.listed(message, "tool_calls", path)):
             place = f"{path}.tool_calls[{index}]"
-            kind = "custom" if "custom" in expect(call, dict, place) else "function"
-            chosen: dict[str, Any] = expect(call.get(kind), dict, f"{place}.{kind}")
-            expect_name(chosen.get("name"), f"{place}.{kind}.name")
+            kind = "custom" if "custom" in History.expect(call, dict, place) else "function"
+            chosen: dict[str, Any] = History.expect(call.get(kind), dict, f"{place}.{kind}")
+            History.expect_name(chosen.get("name"), f"{place}.{kind}.name")
             self.lose_unknown(chosen, _CHOSEN[kind], f"{place}.{kind}", _NO_PLACE)
             if call.get("index") not in (None, index):
                 self.lose("dropped", f"{place}.index", _NO_PLACE)
@@ -130,11 +125,14 @@ class _History(RequestHistory):
                 self.lose("synthesized", f"{place}.id", "it is missing; one is made up")
         if message.get("function_call") is not None:
             place = f"{path}.function_call"
-            expect_name(expect(message["function_call"], dict, place).get("name"), f"{place}.name")
+            History.expect_name(History.expect(message["function_call"], dict, place).get("name"), f"{place}.name")
 
     def tool(self, message: Fields, path: str) -> None:
         """The result of one call; its content is text, which no flag calls an error."""
-        call_id, name = expect_name(message.get("tool_call_id"), f"{path}.tool_call_id"), text(message.get("name"))
+        call_id, name = (
+            History.expect_name(message.get("tool_call_id"), f"{path}.tool_call_id"),
+            text(message.get("name")),
+        )
         said, is_known = message.get("content"), name == self.names.get(call_id, name)
         known = {"role", "content", "tool_call_id", *(("name",) if is_known else ())}
         self.lose_unknown(message, known, path, _NO_PLACE)
@@ -142,23 +140,23 @@ class _History(RequestHistory):
 
     def function(self, message: Fields, path: str) -> None:
         """The result of a call in the older form: the first of that option that has none."""
-        name = expect_name(message.get("name"), f"{path}.name")
+        name = History.expect_name(message.get("name"), f"{path}.name")
         waiting = self.unanswered.get(name)
         call_id = waiting.pop(0) if waiting else f"call_{uuid4().hex}"
         self.lose_unknown(message, {"role", "content", "name"}, path, _NO_PLACE)
         self.lose("rewritten", path, _OLDER)
-        said = "" if message.get("content") is None else expect(message["content"], str, f"{path}.content")
+        said = "" if message.get("content") is None else History.expect(message["content"], str, f"{path}.content")
         self.answer(call_id, said, path, name)
 
     def tools(self, given: JSONValue) -> None:
         """Options, and tools of the vendor's own."""
-        for index, tool in enumerate(expect(given, list, "tools")):
+        for index, tool in enumerate(History.expect(given, list, "tools")):
             declared = fields(tool).get("function") if fields(tool).get("type") == "function" else None
             self.offer(tool, declared, ChatOptionHints, f"tools[{index}].function")
 
     def functions(self, given: JSONValue) -> None:
         """Options in the older form."""
-        for index, function in enumerate(expect(given, list, "functions")):
+        for index, function in enumerate(History.expect(given, list, "functions")):
             path = f"functions[{index}]"
             self.offer({"type": "function", "function": function}, function, ChatOptionHints, path)
             self.lose("rewritten", path, _OLDER)

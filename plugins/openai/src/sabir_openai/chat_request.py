@@ -9,17 +9,9 @@ from typing import Any, TypeAlias
 
 from sabir import ResponseFormat
 from sabir.authoring import (
-    CHOICES,
     IdentifierRule,
     JSONValue,
     RequestScope,
-    declare,
-    hints_of,
-    neutral_fields,
-    not_offered,
-    read_vendor,
-    refuse_setting,
-    take_setting,
 )
 
 from sabir_openai.schema import StrictSchema, as_object, make_strict
@@ -44,9 +36,9 @@ FORMAT_NAMES = IdentifierRule(longest=64)
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the messages."""
-    vendor = read_vendor(ChatSettings, scope)
+    vendor = scope.read_vendor(ChatSettings)
     names = {setting: _renamed(name, scope) for setting, name in FIELDS.items()}
-    body: dict[str, Any] = {"model": scope.target.model} | neutral_fields(scope, names, stops=MOST_STOPS, take=take)
+    body: dict[str, Any] = {"model": scope.target.model} | scope.neutral_fields(names, stops=MOST_STOPS, take=take)
     tools = [*encode_options(scope), *vendor.pop("tools", ())]
     if tools:
         body["tools"] = tools
@@ -60,9 +52,9 @@ def take(scope: RequestScope, setting: str) -> Any:
     """A wire setting's value; None, and a loss, where the model refuses it, or refuses it while it reasons."""
     reasons = scope.model_info.reasoning and scope.settings.take("reasoning_effort") not in (None, "none")
     if setting in _SAMPLING and reasons and scope.settings.take(setting) is not None:
-        refuse_setting(scope, setting)
+        scope.refuse(setting)
         return None
-    return take_setting(scope, setting)
+    return scope.take(setting)
 
 
 def _renamed(name: str, scope: RequestScope) -> str:
@@ -76,7 +68,7 @@ def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
     """The options as function declarations; strict as they hint, else where their schema is so as it stands."""
     declared = []
     for index, option in enumerate(scope.options):
-        function, strict, hints = declare(option, scope), make_strict(option.parameters), hints_of(option, scope)
+        function, strict, hints = scope.declare(option), make_strict(option.parameters), scope.target.hints_of(option)
         # A schema that cannot be strict is sent as it is where the option says that it is strict: the vendor judges.
         is_plain = strict.strict and not strict.reasons and "no_strict" not in scope.quirks
         is_strict = hints.get("strict", is_plain)
@@ -103,11 +95,11 @@ def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: De
     """
     choice, parallel = take(scope, "option_choice"), take(scope, "parallel_options")
     said = choice
-    if choice is not None and choice not in CHOICES:
+    if choice is not None and choice not in RequestScope.CHOICES:
         wire_name = scope.option_names.get(choice, choice)
         said = next((said for name, said in map(declared, tools) if name == wire_name), None)
         if said is None:
-            raise not_offered(choice, scope)
+            raise scope.not_offered(choice)
     given = {"option_choice": ("tool_choice", said), "parallel_options": ("parallel_tool_calls", parallel)}
     found = {setting: field for setting, field in given.items() if field[1] is not None}
     if tools:

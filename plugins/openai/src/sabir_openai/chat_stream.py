@@ -14,18 +14,16 @@ from itertools import chain
 from typing import Any
 from uuid import uuid4
 
-from sabir import BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
+from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
 from sabir.authoring import (
     BlockKind,
     DecodeScope,
     Fields,
     JSONValue,
     ServerEvent,
-    block_delta,
     fields,
     items,
     left_over,
-    read_object,
     text,
 )
 
@@ -63,7 +61,7 @@ class ChatDecoder:
         if data == "[DONE]":
             yield from self.close()
             return
-        chunk = read_object(data, self._scope)
+        chunk = self._scope.read_object(data)
         error = chunk if event.event == "error" and "error" not in chunk else chunk.get("error")
         if error:
             raise ERRORS.report(error.get("error", error) if isinstance(error, dict) else error, self._scope)
@@ -84,7 +82,7 @@ class ChatDecoder:
                 if place not in self._open:
                     yield from self._begun(place, kind, more, choice)
                 elif more:
-                    yield block_delta(place, kind, more)
+                    yield BlockDelta.of(place, kind, more)
 
     def _begun(self, place: int, kind: BlockKind, more: str, choice: "_Choice") -> Iterator[StreamEvent]:
         """A block's start, and as far as it came; a call's has to wait for its name."""
@@ -99,7 +97,7 @@ class ChatDecoder:
             yield BlockStart(index=place, kind=kind, invocation_id=call.id, option_name=name)
         self._open.add(place)
         if more:
-            yield block_delta(place, kind, more)
+            yield BlockDelta.of(place, kind, more)
 
     def close(self) -> Iterator[StreamEvent]:
         """The ends of all blocks and of the reply; nothing where no choice had a finish reason."""

@@ -3,7 +3,7 @@
 Codes: https://developers.openai.com/api/docs/guides/error-codes, and those of Azure, llama.cpp and others beside it.
 """
 
-from sabir.authoring import ErrorTable, by_codes, by_status, by_words
+from sabir.authoring import ErrorRule, ErrorTable
 from sabir.errors import (
     AuthenticationFailed,
     ContentFiltered,
@@ -45,7 +45,7 @@ _CODES = {
     "vector_store_timeout": ServerFailed,
     "*_spend_limit_exceeded": QuotaExceeded,
 }
-_WORDS = by_words(
+_WORDS = ErrorRule.by_words(
     (r"context (length|window|size)|prompt is too long|maximum (input|prompt) length", ContextTooLong),
     (r"insufficient (balance|credit|quota|funds)|exceeded your current quota|out of credits", QuotaExceeded),
     (r"content management policy|input was flagged|flagged as potentially", ContentFiltered),
@@ -55,11 +55,11 @@ _BLAME_WHAT_WAS_SENT = ("*image*", "*data_residency_mismatch*", "invalid_request
 """Codes of a failed response, which has no status."""
 ERRORS = ErrorTable(
     rules=(
-        by_words((r"overloaded", Overloaded), at=(503,)),  # its type says no more than that the server failed
-        by_codes(_CODES),
-        by_status({401: AuthenticationFailed, 413: RequestTooLarge}),
+        ErrorRule.by_words((r"overloaded", Overloaded), at=(503,)),  # its type says no more than that the server failed
+        ErrorRule.by_codes(_CODES),
+        ErrorRule.by_status({401: AuthenticationFailed, 413: RequestTooLarge}),
         _WORDS,
-        by_codes(dict.fromkeys(_BLAME_WHAT_WAS_SENT, InvalidRequest), at=(None,)),
+        ErrorRule.by_codes(dict.fromkeys(_BLAME_WHAT_WAS_SENT, InvalidRequest), at=(None,)),
     ),
     modules=("openai",),
 )

@@ -13,11 +13,8 @@ from sabir.authoring import (
     History,
     JSONValue,
     KnownPart,
-    encode_json,
     fields,
-    read_hints,
     text,
-    with_hints,
     without,
 )
 
@@ -61,7 +58,7 @@ class RequestHistory(History):
         if "detail" in hints:
             bare = {**bare, kind: without(inner, "detail")} if place is inner else without(bare, "detail")
         part = super().part(bare, path)
-        return with_hints(part, encode_json({self.scope.target.provider: hints})) if part and hints else part
+        return part.model_copy(update={"vendor": {self.scope.target.provider: hints}}) if part and hints else part
 
     def _hints(self, found: Fields, model: type[BaseModel]) -> Fields:
         """The fields that are hints of a model and say something."""
@@ -69,7 +66,7 @@ class RequestHistory(History):
         return {
             name: value
             for name, value in given.items()
-            if value not in self.says_nothing.get(name, ()) and read_hints({name: value}, model, self.scope)
+            if value not in self.says_nothing.get(name, ()) and self.scope.read_hints({name: value}, model)
         }
 
     def offer(self, tool: JSONValue, declared: JSONValue, model: type[BaseModel], path: str) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from sabir import (
     Loss,
+    MediaPart,
     OpaquePart,
     OptionCallPayload,
     Origin,
@@ -30,12 +31,9 @@ from sabir.authoring import (
     JSONValue,
     KnownPart,
     ReplyBuilder,
-    decode_call,
     fields,
     items,
     left_over,
-    medium,
-    read_object,
     text,
     without,
 )
@@ -92,7 +90,7 @@ PARAGRAPH = "\n\n"
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
     """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
-    found = read_object(body, scope)
+    found = scope.read_object(body)
     raise_reported(found, scope)
     if not isinstance(found.get("output"), list):
         raise scope.invalid("answered without output; expected a list of items: send the request again")
@@ -199,7 +197,7 @@ def _reasoning(item: Fields, scope: DecodeScope) -> list[Block]:
 
 def _call(item: Fields, scope: DecodeScope) -> list[Block]:
     state = without(item, "type", "call_id", "name", "arguments")
-    return [decode_call(text(item.get("call_id")), text(item.get("name")), item.get("arguments"), scope, state)]
+    return [scope.read_call(text(item.get("call_id")), text(item.get("name")), item.get("arguments"), state)]
 
 
 def _image(item: Fields, scope: DecodeScope) -> list[Block]:
@@ -207,7 +205,7 @@ def _image(item: Fields, scope: DecodeScope) -> list[Block]:
     mime = f"image/{text(item.get('output_format')) or 'png'}".replace("svg", "svg+xml")
     hint, state = text(item.get("revised_prompt")) or None, {"item": without(item, "result")}
     url = f"data:{mime};base64,{result}" if (result := text(item.get("result"))) else ""
-    return [medium("image", url, prompt_hint=hint, state=state) or opaque_item(item)]
+    return [MediaPart.read("image", url, prompt_hint=hint, state=state) or opaque_item(item)]
 
 
 def opaque_item(item: JSONValue) -> OpaquePart:

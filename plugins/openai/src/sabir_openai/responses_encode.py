@@ -22,20 +22,12 @@ from sabir.authoring import (
     Side,
     Turn,
     TurnScope,
-    data_url_base64,
-    error_text,
     fields,
-    form_of,
-    hints_of,
-    lose,
-    result_text,
-    stand_in,
-    state_of,
     text,
     without,
 )
 
-from sabir_openai.chat_encode import base64_url, call_arguments, file_id, file_name
+from sabir_openai.chat_encode import base64_url, call_arguments, file_name
 
 Item = dict[str, Any]
 """An input item or a content part of one: a JSON object of the wire."""
@@ -81,25 +73,24 @@ def _part(piece: KnownPart, scope: TurnScope) -> JSONValue:
         return piece.block
     if not isinstance(piece, MediaPart):
         return {"type": "input_text", "text": piece.text}
-    return {**_MEDIA[piece.modality](piece), **hints_of(piece, scope)}
+    return {**_MEDIA[piece.modality](piece), **scope.target.hints_of(piece)}
 
 
 def _image(piece: MediaPart) -> Item:
-    url = piece.url
-    form = form_of(url)
+    form = piece.form
     if form == "file":
-        return {"type": "input_image", "detail": "auto", "file_id": file_id(url)}
-    return {"type": "input_image", "detail": "auto", "image_url": base64_url(url) if form == "data" else url}
+        return {"type": "input_image", "detail": "auto", "file_id": piece.provider_file()[1]}
+    return {"type": "input_image", "detail": "auto", "image_url": base64_url(piece) if form == "data" else piece.url}
 
 
 def _document(piece: MediaPart) -> Item:
-    match form_of(piece.url):
+    match piece.form:
         case "file":
-            return {"type": "input_file", "file_id": file_id(piece.url)}
+            return {"type": "input_file", "file_id": piece.provider_file()[1]}
         case "url":
             return {"type": "input_file", "file_url": piece.url}
         case _:
-            return {"type": "input_file", "filename": file_name(piece), "file_data": base64_url(piece.url)}
+            return {"type": "input_file", "filename": file_name(piece), "file_data": base64_url(piece)}
 
 
 _SPOKEN: Mapping[str, JSONValue] = {"type": "message", "role": "assistant"}
@@ -118,9 +109,9 @@ def _output(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Item]
     result = entry.result
     parts = [_part(piece, scope) for piece in entry.pieces]
     if result.is_error:
-        said = error_text(result)
+        said = result.error_text
         return [{"type": "input_text", "text": said}, *parts] if parts else said
-    return parts or result_text(entry, result, losses)
+    return parts or entry.result_text(losses)
 
 
 def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
@@ -156,16 +147,16 @@ class _Answer:
     def take(self, piece: KnownPart, entry: Entry) -> None:
         """Give one piece back as the item, or the part of an item, that it came from; else as a new one."""
         if isinstance(piece, TextPart):
-            self._text(piece, state_of(piece, entry), entry)
+            self._text(piece, entry.state_of(piece), entry)
         elif isinstance(piece, ReasoningPart):
-            self._reasoning(piece, state_of(piece, entry), entry)
+            self._reasoning(piece, entry.state_of(piece), entry)
         elif isinstance(piece, OpaquePart):
             block = piece.block
             self._append({**_SPOKEN, "content": [block]} if _is_content(block) else block)
         elif isinstance(piece, MediaPart):
-            self._image(piece, state_of(piece, entry), entry)
+            self._image(piece, entry.state_of(piece), entry)
         else:
-            self._refusal(piece, state_of(piece, entry), entry)
+            self._refusal(piece, entry.state_of(piece), entry)
 
     def _append(self, item: JSONValue) -> None:
         """One more item; a further part of the message that came last joins it."""
@@ -181,7 +172,7 @@ class _Answer:
         head, cited = fields(state.get("item")) if state else state, piece.citations
         sources = [citation.source for citation in cited if head and citation.source is not None] if cited else []
         if len(sources) < len(cited) and entry.keeps_state:
-            lose(self.losses, "dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
+            self.losses.lose("dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
         if head:
             self._give_back(
                 piece, head, {**fields(state.get("part")), "text": piece.text, "annotations": sources}, entry
@@ -198,15 +189,15 @@ class _Answer:
             self._give_back(piece, head, {**fields(state.get("part")), "refusal": piece.text}, entry)
         else:
             reason = "only a refusal of its own goes back as one; it renders as text"
-            lose(self.losses, "downgraded", reason, piece, entry)
+            self.losses.lose("downgraded", reason, piece, entry)
             self._say(piece.text)
 
     def _image(self, piece: MediaPart, state: Fields, entry: Entry) -> None:
         if head := fields(state.get("item")):
-            self._append({**head, "result": data_url_base64(piece.url)[1]})
+            self._append({**head, "result": piece.data_url().base64})
         else:
             reason = f"{self.scope.target.dialect} takes an assistant's image only back to where it came from"
-            self._say(stand_in(reason, piece, entry, self.scope, self.losses))
+            self._say(self.scope.stand_in(reason, piece, entry, self.losses))
 
     def _say(self, said: str) -> None:
         # Without an id a message of the assistant's is one string: the array form is for the vendor's own.
@@ -220,7 +211,7 @@ class _Answer:
             return
         self.lacks_reasoning = True
         reason = "the reasoning came without encrypted content; its id alone is not found"
-        lose(self.losses, "dropped", reason, piece, entry)
+        self.losses.lose("dropped", reason, piece, entry)
 
     def whole(self) -> list[Any]:
         """The items; an id that is bound to lost reasoning stays out."""
@@ -235,7 +226,7 @@ class _Answer:
 def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     call = entry.message.payload
     assert isinstance(call, OptionCallPayload)
-    state = state_of(call, entry)
+    state = entry.state_of(call)
     if "id" in state and not text(state["id"]).startswith("fc"):
         state = without(state, "id")
         _withhold_id("the wire takes the id of a call only where it begins with 'fc'", None, entry, losses)
@@ -249,7 +240,7 @@ def _withhold_id(reason: str, piece: KnownPart | None, entry: Entry, losses: Los
     if piece is None:
         losses.add("withheld", reason, message=entry.message, path="payload.state")
     else:
-        lose(losses, "withheld", reason, piece, entry, ".state")
+        losses.lose("withheld", reason, piece, entry, ".state")
 
 
 _SIDES: Mapping[Side, Callable[[Turn, TurnScope, LossLog], list[Item]]] = {

@@ -15,18 +15,14 @@ from typing import Any, ClassVar
 
 from sabir import MediaPart, TextPart
 from sabir.authoring import (
+    DataURL,
     DecodeScope,
     Fields,
+    History,
     JSONValue,
     Leaf,
-    data_url,
-    expect,
-    expect_name,
     fields,
-    file_url,
-    medium,
     one_line,
-    read_text,
     text,
     without,
 )
@@ -44,16 +40,16 @@ _NO_PLACE = "it has no place in a message"
 
 
 def _image(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    return medium("image", text(found.get("image_url")) or file_url(found.get("file_id"), scope))
+    return MediaPart.read("image", text(found.get("image_url")) or scope.file_url(found.get("file_id")))
 
 
 def _file(found: Fields, scope: DecodeScope) -> MediaPart | None:
     data, url = text(found.get("file_data")), text(found.get("file_url"))
-    url = data_url(data, "application/pdf") if data else url or file_url(found.get("file_id"), scope)
-    return medium("document", url, found.get("filename"))
+    url = DataURL.sniffed(data, "application/pdf") if data else url or scope.file_url(found.get("file_id"))
+    return MediaPart.read("document", url, found.get("filename"))
 
 
-_TEXT = Leaf("", read_text, frozenset({"text"}))
+_TEXT = Leaf.of_text()
 
 
 class _History(RequestHistory):
@@ -64,7 +60,7 @@ class _History(RequestHistory):
     neutral: ClassVar = {**FIELDS, "parallel_tool_calls": "parallel_options"}
     verbatim = frozenset({"verbosity"})
     leaves: ClassVar = {
-        **dict.fromkeys(("text", "input_text", "output_text"), Leaf("", read_text, frozenset({"text"}))),
+        **dict.fromkeys(("text", "input_text", "output_text"), Leaf.of_text()),
         "input_image": Leaf("", _image, frozenset({"image_url", "file_id"})),
         "input_file": Leaf("", _file, frozenset({"file_data", "file_url", "file_id", "filename"})),
     }
@@ -76,7 +72,7 @@ class _History(RequestHistory):
     def instructions(self, given: JSONValue) -> None:
         """The leading system message."""
         if given:
-            self.say("system", [TextPart(text=expect(given, str, "instructions"))], "instructions")
+            self.say("system", [TextPart(text=History.expect(given, str, "instructions"))], "instructions")
             self.lose("relocated", "instructions", "they render as the first message of the input")
 
     def input(self, given: JSONValue) -> None:
@@ -124,7 +120,7 @@ class _History(RequestHistory):
     def assistant(self, item: Fields, path: str) -> None:
         """A message of the model's; it is the vendor's own, and keeps its form, where it says more than its text."""
         content = item.get("content")
-        parts = [content] if isinstance(content, str) else expect(content, list, f"{path}.content")
+        parts = [content] if isinstance(content, str) else History.expect(content, list, f"{path}.content")
         parts = [{"type": "output_text", "text": part} if isinstance(part, str) else part for part in parts]
         blocks = item_blocks({**item, "type": "message", "content": parts}, self.scope) if parts else []
         if not any(block.text if isinstance(block, TextPart) else block for block in blocks):
@@ -135,7 +131,7 @@ class _History(RequestHistory):
 
     def call(self, item: Fields, path: str) -> None:
         """A call of an option."""
-        expect_name(item.get("name"), f"{path}.name")
+        History.expect_name(item.get("name"), f"{path}.name")
         if not text(item.get("call_id")):
             self.lose("synthesized", f"{path}.call_id", "it is missing; one is made up")
         self.other(item, path)
@@ -143,7 +139,7 @@ class _History(RequestHistory):
     def output(self, item: Fields, path: str) -> None:
         """The result of a call: a text, or texts and media."""
         self._flush()
-        call_id, said = expect_name(item.get("call_id"), f"{path}.call_id"), item.get("output")
+        call_id, said = History.expect_name(item.get("call_id"), f"{path}.call_id"), item.get("output")
         self.lose_unknown(item, {"type", "call_id", "output"}, path, _NO_PLACE)
         self.answer(call_id, said if isinstance(said, str) else self.parts(said, f"{path}.output"), path)
 
@@ -164,7 +160,7 @@ class _History(RequestHistory):
 
     def tools(self, given: JSONValue) -> None:
         """Options, and tools of the vendor's own."""
-        for index, tool in enumerate(expect(given, list, "tools")):
+        for index, tool in enumerate(History.expect(given, list, "tools")):
             declared = tool if fields(tool).get("type") == "function" else None
             self.offer(tool, declared, ResponsesOptionHints, f"tools[{index}]")
 
@@ -176,7 +172,7 @@ class _History(RequestHistory):
 
     def reasoning(self, reasoning: JSONValue) -> None:
         """How much the model reasons; what stands beside the effort stays the vendor's."""
-        found: dict[str, Any] = expect(reasoning, dict, "reasoning")
+        found: dict[str, Any] = History.expect(reasoning, dict, "reasoning")
         if self.takes("reasoning_effort", found.get("effort")):
             self.put("reasoning_effort", found["effort"], "reasoning")
             found = without(found, "effort")
@@ -185,7 +181,7 @@ class _History(RequestHistory):
 
     def text_settings(self, wanted: JSONValue) -> None:
         """How the text shall be; whole and verbatim where a part of it has no neutral name."""
-        found = expect(wanted, dict, "text")
+        found = History.expect(wanted, dict, "text")
         form, verbosity = fields(found.get("format")), found.get("verbosity")
         is_known = not found.keys() - _TEXT_FORMATS and form.get("type", "json_schema") == "json_schema"
         if not is_known or (form and not self.hold_to_format(form, "text.format")):

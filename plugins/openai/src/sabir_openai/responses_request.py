@@ -10,7 +10,7 @@ The vendor returns that by default; of models known to reason it is asked for to
 from collections.abc import Mapping
 from typing import Any
 
-from sabir.authoring import JSONValue, RequestScope, neutral_fields, read_vendor
+from sabir.authoring import JSONValue, RequestScope
 from sabir.errors import SettingsInvalid
 
 from sabir_openai.chat_request import encode_choice, encode_format, encode_options, take
@@ -23,11 +23,11 @@ ENCRYPTED_REASONING = "reasoning.encrypted_content"
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the input."""
-    vendor = read_vendor(ResponsesSettings, scope)
+    vendor = scope.read_vendor(ResponsesSettings)
     if previous := vendor.get("previous_response_id"):
         _expect_news(previous, scope)
     body: dict[str, Any] = {"model": scope.target.model, "store": bool(vendor.get("background"))}
-    body |= neutral_fields(scope, FIELDS, absent=("stop", "seed"), take=take)
+    body |= scope.neutral_fields(FIELDS, absent=("stop", "seed"), take=take)
     asked = [ENCRYPTED_REASONING] if scope.model_info.reasoning else []
     effort, verbosity, form = take(scope, "reasoning_effort"), vendor.pop("verbosity", None), encode_format(scope)
     tools = [*map(_flat, encode_options(scope)), *vendor.pop("tools", ())]

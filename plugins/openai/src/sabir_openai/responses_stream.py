@@ -14,17 +14,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from sabir import BlockEnd, BlockStart, ReasoningPart, RefusalPart, ReplyEnd, ReplyStart, StreamEvent, TextPart
+from sabir import (
+    BlockDelta,
+    BlockEnd,
+    BlockStart,
+    ReasoningPart,
+    RefusalPart,
+    ReplyEnd,
+    ReplyStart,
+    StreamEvent,
+    TextPart,
+)
 from sabir.authoring import (
     BlockKind,
     DecodeScope,
     Fields,
     ServerEvent,
-    block_delta,
-    decode_call,
     fields,
     items,
-    read_object,
     text,
     without,
 )
@@ -62,7 +69,7 @@ class _Growing:
         """The block as far as it came, for a response whose end does not hold it."""
         so_far = "".join(self.texts)
         if self.start.kind == "option_call":
-            return decode_call(self.start.invocation_id, self.start.option_name, so_far, scope)
+            return scope.read_call(self.start.invocation_id, self.start.option_name, so_far)
         return PARTS.get(self.start.kind, TextPart)(text=so_far)
 
 
@@ -94,7 +101,7 @@ class ResponsesDecoder:
         data = event.data.strip()
         if self._is_ended or data in ("", "[DONE]"):
             return ()
-        found = read_object(data, self._scope)
+        found = self._scope.read_object(data)
         name, response = text(found.get("type")) or event.event, fields(found.get("response"))
         is_flat = name == "error" and "error" not in found
         raise_reported({"error": without(found, "type")} if is_flat else response or found, self._scope)
@@ -154,7 +161,7 @@ class ResponsesDecoder:
             more = PARAGRAPH + more
         block.texts.append(more)
         block.passage = passage
-        return (*begun, block_delta(index, kind, more))
+        return (*begun, BlockDelta.of(index, kind, more))
 
     def _done_item(self, found: Fields) -> Iterator[StreamEvent]:
         place = self._place(found)

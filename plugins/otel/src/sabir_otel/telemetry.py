@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from contextvars import Token
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import TypedDict, Unpack
+from typing import TypedDict, Unpack, get_args
 
 from opentelemetry import context as contexts
 from opentelemetry._logs import LoggerProvider, LogRecord, get_logger
@@ -35,7 +35,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 from sabir import Loss, Rendering, Reply, Usage, hookimpl
-from sabir.authoring import KINDS, one_line
+from sabir.authoring import LossKind, one_line
 from sabir.errors import CallError, StreamBroken
 
 from sabir_otel import conventions
@@ -177,7 +177,7 @@ class Watched:
         span.set_attributes(attributes)
         if "span" in self._contents:
             span.set_attributes({name: json.dumps(shape, ensure_ascii=False) for name, shape in contents.items()})
-        for kind in KINDS:
+        for kind in get_args(LossKind):
             if count := sum(loss.kind == kind for loss in end.losses):
                 span.add_event(conventions.LOST, {conventions.LOSS_KIND: kind, conventions.LOSS_COUNT: count})
         if end.error is not None:

@@ -12,13 +12,17 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, Protocol, SupportsIndex, TypeAlias
 
-from sabir.authoring import DEEPEST, encode_json
+from sabir.authoring import encode_json
 from sabir.errors import NotJSON
 
 from sabir_roles.errors import RoleError
 
 Touch: TypeAlias = Callable[[], None]
 """What is called after each change."""
+
+
+MOST_LEVELS = 100
+"""So deep is copied; JSON texts are refused beyond."""
 
 
 class Watcher(Protocol):
@@ -38,7 +42,7 @@ def plain(value: object) -> Any:  # any JSON value
         raise RoleError(f"{error}; give JSON values") from None
 
 
-def copied(value: Any, levels: int = DEEPEST) -> Any:
+def copied(value: Any, levels: int = MOST_LEVELS) -> Any:
     """A value whose objects and arrays are copies, its sets arrays in the order of their JSON; the rest as it is."""
     if levels:
         if isinstance(value, Mapping):

@@ -5,7 +5,11 @@ import binascii
 import re
 from collections.abc import Sequence
 
-from sabir.authoring import DEFAULT_MIMES, SCHEMES, check_url, make_data_url, name_kind, scheme_of, shorten, sniff_mime
+from sabir.authoring import (
+    DataURL,
+    MediaURL,
+    name_kind,
+)
 from sabir.errors import MediaRefused
 
 from sabir_roles.errors import RoleError
@@ -25,24 +29,24 @@ def check_images(images: object) -> list[str]:
         if not isinstance(image, str) or not image:
             shown = "an empty text" if image == "" else name_kind(image)
             raise RoleError(f"images[{index}] is {shown}; give an http(s) or data URL, or base64")
-        if scheme_of(image) in SCHEMES:
+        if MediaURL(image).has_known_scheme:
             try:
-                check_url(image)
+                MediaURL(image).check()
             except MediaRefused as error:
                 raise RoleError(f"images[{index}]: {error}") from None
         elif not _BASE64_LIKE.fullmatch(image):
-            raise RoleError(f"images[{index}] is {shorten(image)}; give an http(s) or data URL, or base64")
+            raise RoleError(f"images[{index}] is {MediaURL(image).shown}; give an http(s) or data URL, or base64")
     return list(listed)
 
 
 def image_url(image: str) -> str:
     """The URL of an image; RoleError for a text that is neither a URL nor base64."""
-    if scheme_of(image) in SCHEMES:
+    if MediaURL(image).has_known_scheme:
         return image
     try:
         data = base64.b64decode(
             "".join(image.split()), altchars=b"-_" if re.search("[-_]", image) else None, validate=True
         )
     except (binascii.Error, ValueError) as error:
-        raise RoleError(f"the image {shorten(image)} is neither a URL nor base64: {error}") from None
-    return make_data_url(data, sniff_mime(data) or DEFAULT_MIMES["image"])
+        raise RoleError(f"the image {MediaURL(image).shown} is neither a URL nor base64: {error}") from None
+    return DataURL.of(data, otherwise="image/png")

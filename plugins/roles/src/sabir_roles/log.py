@@ -7,7 +7,7 @@ from typing import Any
 import sabir
 from pydantic import Field
 from sabir import Message
-from sabir.authoring import Frozen, FrozenDict, JSONObjectDocumentField, object_view, one_line
+from sabir.authoring import Frozen, FrozenDict, JSONObjectDocumentField, one_line
 
 from sabir_roles.errors import RoleError
 
@@ -22,7 +22,8 @@ class Log(Frozen):
     @property
     def content(self) -> FrozenDict:
         """All fields of the message."""
-        return object_view(self.content_json)
+        content: FrozenDict = self.content_json.view()
+        return content
 
 
 def dump_message(message: Message) -> Any:  # a JSON object

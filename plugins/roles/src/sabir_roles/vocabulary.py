@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import BaseModel
 from sabir import Loss, MediaPart, Message, OptionCallPayload, OptionResultPayload, PartsPayload, TextPart
-from sabir.authoring import SHARED, LossKind, Part, RoleHint, build, encode_json, new_ids
+from sabir.authoring import LossKind, Part, RoleHint, encode_json
 
 from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.images import image_url
@@ -90,7 +90,7 @@ def make(copy_id: str, said: Statement, origin: Origin | None, previous: Message
     step_num = origin.message.step_num if origin else None
     is_first = previous is None and origin is None
     fields = {"policy": policy, "role_hint_for_llm": hint, "step_num": step_num, "payload": payload}
-    made = build(Message, "message", id=copy_id if is_first else new_ids(1)[0], **fields)
+    made = Message.build("message", id=copy_id if is_first else Message.new_id(), **fields)
     if previous is not None and previous.same_content(made) and previous.origin is None:
         made = previous
     return made, tuple(_lost(origin.message, made)) if origin else ()
@@ -122,27 +122,27 @@ def _payload(content: Words | Called, origin: Origin | None) -> Payload | None:
     if isinstance(content, Called):
         said = {"invocation_id": content.invocation_id, "option_name": content.function}
         if content.is_result:
-            return build(OptionResultPayload, "option result", **said, result=content.value)
-        return build(OptionCallPayload, "option call", **said, arguments=content.value)
+            return OptionResultPayload.build("option result", **said, result=content.value)
+        return OptionCallPayload.build("option call", **said, arguments=content.value)
     parts = _new_parts(content) if origin is None else _edited_parts(content, origin)
-    return build(PartsPayload, "message", parts=tuple(parts)) if parts else None
+    return PartsPayload.build("message", parts=tuple(parts)) if parts else None
 
 
 def _new_parts(words: Words) -> list[Part]:
-    parts: list[Part] = [build(TextPart, "text", text=words.text)] if words.text else []
+    parts: list[Part] = [TextPart.build("text", text=words.text)] if words.text else []
     return parts + [_image(words, image) for image in words.images or ()]
 
 
 def _image(words: Words, image: str) -> MediaPart:
-    hints = {"vendor": {SHARED: {"detail": words.asked_detail}}} if words.asked_detail else {}
-    return build(MediaPart, "image", modality="image", url=image_url(image), **hints)
+    hints = {"vendor": {"*": {"detail": words.asked_detail}}} if words.asked_detail else {}
+    return MediaPart.build("image", modality="image", url=image_url(image), **hints)
 
 
 def _detailed(part: MediaPart, detail: str | None) -> MediaPart:
     """An image with the detail that is asked for now, in the sections that asked for one; in none where none is."""
     sections = {name: dict(section) for name, section in part.vendor.items()}
     asked = [section for section in sections.values() if "detail" in section]
-    for section in asked or [sections.setdefault(SHARED, {})]:
+    for section in asked or [sections.setdefault("*", {})]:
         section.pop("detail", None)
         section.update({"detail": detail} if detail else {})
     return part.model_copy(update={"vendor": {name: section for name, section in sections.items() if section}})
@@ -153,7 +153,7 @@ def _edited_parts(words: Words, origin: Origin) -> list[Part]:
     first = origin.statement.content
     assert isinstance(first, Words)
     has_text = words.text == first.text
-    said: list[Part] = [build(TextPart, "text", text=words.text)] if words.text and not has_text else []
+    said: list[Part] = [TextPart.build("text", text=words.text)] if words.text and not has_text else []
     is_detailed = words.asked_detail != first.asked_detail
     known: dict[str, MediaPart] = {}
     parts: list[Part] = []

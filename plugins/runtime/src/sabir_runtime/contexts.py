@@ -26,7 +26,7 @@ from importlib import import_module
 from typing import Any
 
 from sabir import RUNTIME, Message, Option, OptionFailed, ToolContext, answer
-from sabir.authoring import RESERVED, AsyncClosing, as_messages, deeper, values_of
+from sabir.authoring import AsyncClosing, Depth, as_messages
 from sabir.errors import CallsTooDeep
 
 from sabir_runtime.batches import answer_batch
@@ -198,7 +198,8 @@ class BoundPolicy:
     def take_name(self, name: str) -> None:
         """Learn the attribute's name; PolicyInvalid where it has another already, and for a reserved one."""
         if name == RUNTIME:
-            raise PolicyInvalid(f"{RESERVED}; give the attribute of {self.signature.function_name!r} another")
+            reason = f"the name {RUNTIME!r} is reserved for results that no policy made"
+            raise PolicyInvalid(f"{reason}; give the attribute of {self.signature.function_name!r} another")
         if self._name not in ("", name):
             remedy = "bind the function once more for a second name"
             raise PolicyInvalid(f"bound policy {self._name!r} cannot be {name!r} too; {remedy}")
@@ -280,8 +281,8 @@ class BoundCall:
         policy = by or partial(bound.policy, bound.context)
         options = None if self.options is None else list(self.options)
         try:
-            own = {**self.arguments, **values_of(bound.signature.provided)}
-            with deeper(bound.called):
+            own = {**self.arguments, **bound.signature.provide()}
+            with Depth.deeper(bound.called):
                 return check_batch(bound.called, await policy(list(self.observations), options, **own))
         except PolicyFailed:
             raise
@@ -304,7 +305,7 @@ class BoundCall:
             context = ToolContext(call_id, idempotency_key=f"{message.id}/{call_id}")
         token = _CHOSEN.set(message)
         try:
-            with context.entered(), deeper(self.bound.called):
+            with context.entered(), Depth.deeper(self.bound.called):
                 (result,) = await answer([message], self.bound.context.offer(self.options))
             return result
         except asyncio.CancelledError:

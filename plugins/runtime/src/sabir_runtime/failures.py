@@ -20,7 +20,7 @@ from types import NoneType
 from typing import TypeAlias, TypeGuard
 
 from sabir import OptionFailed
-from sabir.authoring import AtRest, NonEmpty, encode_json, is_retryable, text_of
+from sabir.authoring import AtRest, NonEmpty, RaisedError, encode_json
 from sabir.errors import CallsTooDeep, NotJSON
 
 from sabir_runtime.errors import LoopLimit, PolicyInvalid, RuntimeFault, UnknownOption
@@ -180,16 +180,17 @@ def is_cancelled() -> bool:
 
 def _said_by(error: BaseException) -> tuple[str, str, bool]:
     """Type, message and whether to try again."""
+    said = RaisedError.of(error)
     if isinstance(error, OptionFailed):
-        return error.error_type or type(error).__name__, error.error_message, is_retryable(error)
-    message = text_of(error)
+        return said
+    message = said.message
     if isinstance(error, BaseExceptionGroup):
         message = error.message
     elif isinstance(error, asyncio.CancelledError):
         message = "the policy waited for something that was cancelled"
     elif not isinstance(error, Exception):
         message = f"the policy raised {_shown(error)}"
-    return type(error).__name__, message, is_retryable(error)
+    return type(error).__name__, message, said.retryable
 
 
 def _shown(error: BaseException) -> str:

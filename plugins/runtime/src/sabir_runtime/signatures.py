@@ -22,17 +22,14 @@ from pydantic_core import PydanticSerializationError
 from sabir import Option
 from sabir.authoring import (
     ArgumentsRefused,
-    Binder,
     Bound,
     JSONText,
-    Provided,
+    Signature,
+    decode_json,
     describe,
     encode_json,
-    first_paragraph,
     is_asynchronous,
     one_line,
-    parse_json,
-    read_function,
     unwrap,
 )
 from sabir.errors import NotJSON, OptionInvalid
@@ -54,13 +51,13 @@ class PolicySignature:
     description: str
     annotations: Mapping[str, Any]
     schema: Mapping[str, Any]
-    binder: Binder = field(repr=False)
+    binder: Callable[[JSONText], Bound] = field(repr=False)
     required: frozenset[str] = frozenset()
     """Parameters without a default."""
     is_open: bool = False
     """Whether it takes arguments that it does not name."""
-    provided: tuple[Provided, ...] = ()
-    """What it takes besides, which is no argument: a ToolContext."""
+    provide: Callable[[], dict[str, Any]] = field(default=dict, repr=False)
+    """Gives what it takes besides, which is no argument: a ToolContext."""
     reserved: frozenset[str] = frozenset()
     """Names of what every policy is given, and of what is provided: no argument has one."""
 
@@ -83,7 +80,7 @@ class PolicySignature:
     def decode(self, text: str) -> dict[str, Any]:
         """The arguments that a text holds, of their parameters' types; PolicyInvalid for those that do not fit."""
         try:
-            given = parse_json(text)
+            given = decode_json(text)
         except ValueError:
             given = None
         if not isinstance(given, dict):
@@ -128,7 +125,7 @@ class PolicySignature:
         try:
             text = _written(adapter, value)
             secret = secret_in(value)
-            plain = parse_json(text)
+            plain = decode_json(text)
             encode_json(plain)
             again = plain if adapter is None else adapter.validate_json(text)
         except (PydanticSerializationError, ValueError, RecursionError) as error:
@@ -243,18 +240,18 @@ def _describe(
     described.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]  # what inspect reads
     is_open = len(named) < len(own)
     try:
-        signature = read_function(described, name)
+        signature = Signature.of(described, name)
     except OptionInvalid as error:
         raise PolicyInvalid(str(error).replace("option", "policy", 1)) from None
     provided = {each.name for each in signature.provided}
     return PolicySignature(
         name,
-        first_paragraph(described.__doc__ or ""),
+        signature.description,
         {name: hint for name, hint in described.__annotations__.items() if name not in provided},
         {**signature.parameters, "additionalProperties": True} if is_open else signature.parameters,
         signature.binder,
         frozenset(each.name for each in named if each.default is each.empty) - provided,
         is_open,
-        signature.provided,
+        signature.provide,
         reserved | provided,
     )

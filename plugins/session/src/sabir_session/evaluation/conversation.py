@@ -17,7 +17,7 @@ from itertools import count, groupby
 from typing import Any, NamedTuple, cast
 
 from sabir import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload, Reply, Target, TextPart, Usage
-from sabir.authoring import DecodeScope, OptionCall, decode_call
+from sabir.authoring import DecodeScope, OptionCall
 
 from sabir_session.records.inner_messages import InnerMessage, ToolCallRecord
 
@@ -157,7 +157,7 @@ def _calls_of(messages: Iterable[Message]) -> tuple[ToolCallRecord, ...]:
 
 def _call_of(record: ToolCallRecord) -> OptionCallPayload:
     nowhere = DecodeScope(Target(provider="unknown", dialect="unknown"))
-    return decode_call(record.call_id, record.name, record.arguments, nowhere)
+    return nowhere.read_call(record.call_id, record.name, record.arguments)
 
 
 def _text_of(message: Message) -> str:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TypedDict, Unpack, cast
 
 from sabir import Adapter, Option, Settings, SettingsInvalid
-from sabir.authoring import CallArguments, OptionLike, Strict, as_options, check_runs, refuse_misnamed
+from sabir.authoring import CallArguments, OptionLike, Strict
 from sabir.errors import OptionInvalid
 
 from sabir_session.evaluation.approval import Approve
@@ -132,12 +132,12 @@ def _prepared(
     function: str, made: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
 ) -> tuple[Conversation, Performer]:
     """Check everything that can be wrong before anything is asked, run or recorded."""
-    refuse_misnamed(function, how, _KNOWN)
+    Settings.refuse_misnamed(function, how, _KNOWN)
     _check_types(function, adapter, how)
     session = how.get("session")
-    options = as_options(how.get("options") or ())
+    options = Option.all_of(how.get("options") or ())
     for option in options:
-        check_runs(option, asynchronous=function == "evaluate")
+        option.check_runs(asynchronous=function == "evaluate")
     if session is not None:
         enable_inner_message_recording(session)
     speaks_as = str(getattr(adapter, "speaks_as", "llm"))

@@ -12,8 +12,7 @@ Where a session is kept is the caller's business: give one with a journal, or ob
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar, Unpack
 
-from sabir import Adapter
-from sabir.authoring import refuse_misnamed
+from sabir import Adapter, Settings
 
 from sabir_session.evaluation.evaluate import (
     EvaluateArguments,
@@ -33,7 +32,7 @@ class MainLoop(ABC, Generic[Request, Output]):
 
     def __init__(self, adapter: Adapter, **how: Unpack[EvaluationArguments]) -> None:
         """The manner is that of `evaluate`; each evaluation has a session of its own."""
-        refuse_misnamed(type(self).__name__, how, tuple(EvaluationArguments.__annotations__))
+        Settings.refuse_misnamed(type(self).__name__, how, tuple(EvaluationArguments.__annotations__))
         self._adapter = adapter
         self._how = how
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import sabir
 from sabir import Adapter, Message, Option, Reply, SettingsInvalid, ToolContext
-from sabir.authoring import CallArguments, OptionCall, called, deeper, is_asynchronous, start_thread
+from sabir.authoring import CallArguments, Depth, OptionCall, called, is_asynchronous, start_thread
 
 from sabir_session.evaluation.approval import Approve, Decision, as_decision
 from sabir_session.evaluation.budgets import Spending
@@ -166,7 +166,7 @@ class WaitingPerformer(Performer):
         raise self.give_up([run])
 
     def _run(self, run: Run, context: ToolContext) -> Ended:
-        with context.entered(), deeper(run.message.call.option_name):
+        with context.entered(), Depth.deeper(run.message.call.option_name):
             (result,) = sabir.answer_sync([run.message], self.options)
         return Ended(run, result)
 
@@ -199,7 +199,7 @@ class LoopPerformer(Performer):
         self._running = {asyncio.ensure_future(self._run(run)): run for run in runs}
 
     async def _run(self, run: Run) -> Ended:
-        with self.context(run, _here(self.tell)).entered(), deeper(run.message.call.option_name):
+        with self.context(run, _here(self.tell)).entered(), Depth.deeper(run.message.call.option_name):
             (result,) = await sabir.answer([run.message], self.options)
         return Ended(run, result)
 

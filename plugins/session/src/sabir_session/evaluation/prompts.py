@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeAlias
 import sabir
 from pydantic import TypeAdapter
 from sabir import Message, Reply, ResponseFormat, Settings, Usage
-from sabir.authoring import Content, Messages, as_messages
+from sabir.authoring import KnownPart, Messages, as_messages
 
 if TYPE_CHECKING:  # at run time, a default of a type variable is Python 3.13's
     from typing_extensions import TypeVar
@@ -37,7 +37,7 @@ class Prompt(Generic[Output]):
 
     ns: str = ""
     key: str = ""
-    system: str | tuple[Content, ...] = ""
+    system: str | tuple[str | KnownPart, ...] = ""
     messages: Sequence[Message] = ()
     output: type[Output] | None = None
 

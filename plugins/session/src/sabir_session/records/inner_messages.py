@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 
 from pydantic import Field
 from sabir import Message, Usage
-from sabir.authoring import AtRest, FinishReason, NonEmpty, Text, assemble
+from sabir.authoring import AtRest, FinishReason, NonEmpty, Text
 
 from sabir_session.state.codec import UTCDatetime, now
 
@@ -91,4 +91,4 @@ def changed(record: Record, field: str, value: object) -> Record:
         copy = record.model_copy()
         vars(copy)[field] = value
         return copy
-    return assemble(type(record), {**vars(record), field: value}, record.__pydantic_fields_set__)
+    return type(record).assembled({**vars(record), field: value}, record.__pydantic_fields_set__)

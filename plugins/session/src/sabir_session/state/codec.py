@@ -13,7 +13,7 @@ from typing import Annotated, Any, Generic, TypeVar, cast
 from pydantic import AfterValidator, AwareDatetime, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError
-from sabir.authoring import AtRest, describe, load_as, one_line, parse_json
+from sabir.authoring import AtRest, decode_json, describe, load_as, one_line
 
 Item = TypeVar("Item")
 
@@ -72,7 +72,7 @@ class Codec(Generic[Item]):
             try:
                 return cast(Item, self._at_rest.__pydantic_validator__.validate_json(text))
             except ValidationError:
-                return cast(Item, load_as(self._at_rest.model_validate, parse_json(text)))
+                return cast(Item, load_as(self._at_rest.model_validate, decode_json(text)))
         except ValidationError as error:
             raise ValueError(one_line(describe(error), 300)) from None
         except RecursionError:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 from pydantic_core import to_json
-from sabir.authoring import AtRest, NonEmpty, Text, describe, load_as, one_line, parse_json
+from sabir.authoring import AtRest, NonEmpty, Text, decode_json, describe, load_as, one_line
 
 from sabir_session.errors import SnapshotRestoreError
 from sabir_session.state.codec import UTCDatetime, now
@@ -48,7 +48,7 @@ class Snapshot(AtRest):
     def from_json(cls, text: str | bytes) -> "Snapshot":
         """The snapshot of a text; SnapshotRestoreError for one that is none, or is of a newer schema."""
         try:
-            document: Any = parse_json(text)
+            document: Any = decode_json(text)
         except ValueError as error:
             raise SnapshotRestoreError(f"the text is no JSON: {one_line(str(error), 200)}") from None
         if not isinstance(document, dict) or not isinstance(document.get("slices"), list):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, LiteralString
 
-from sabir.authoring import hide_secrets
+from sabir.authoring import DatabaseFailure
 
 from sabir_session.errors import StoreError
 from sabir_session.stores import layout
@@ -75,7 +75,7 @@ class PostgresStore(Store):
         try:
             connection = self._psycopg.connect(self._url, autocommit=True)
         except self._psycopg.Error as error:  # it may repeat what it was given
-            raise self._psycopg.OperationalError(hide_secrets(str(error), *self._secrets)) from None
+            raise self._psycopg.OperationalError(DatabaseFailure(error, tuple(self._secrets)).text) from None
         known = connection.info
         self._described = f"the Postgres database {known.dbname!r} at {known.host}:{known.port}"
         return connection

@@ -7,11 +7,9 @@ too, for one wait for the disk an append (https://sqlite.org/pragma.html#pragma_
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, TypeAlias
-
-from sabir.authoring import make_private
 
 from sabir_session.errors import StoreError
 from sabir_session.stores import layout
@@ -41,7 +39,8 @@ class SQLiteStore(Store):
         if durability not in _SYNCHRONOUS:
             raise StoreError(f"durability {durability!r} is unknown; expected one of {', '.join(_SYNCHRONOUS)}")
         if str(path) != ":memory:":
-            make_private(path)
+            with suppress(OSError):  # it is there already, or SQLite says why it cannot be made
+                Path(path).touch(0o600)  # nobody else may read it: SQLite would leave that to the umask
         with self._working("be opened"):
             self._connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
         try:

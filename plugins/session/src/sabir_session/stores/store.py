@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from threading import RLock
 from typing import Any, NamedTuple, Protocol
 
-from sabir.authoring import REMEDY_OF_DAMAGE, SyncClosing, describe_failure, one_line
+from sabir.authoring import DatabaseFailure, SyncClosing, one_line
 
 from sabir_session.errors import (
     JournalExists,
@@ -187,7 +187,7 @@ class Store(SyncClosing, ABC):
             past = self._rows(layout.PAST, (following,))
             if not past:
                 gone = f"the journal number {following} is gone, on which another builds"
-                raise JournalInvalid(f"{self._described}: {gone}; {REMEDY_OF_DAMAGE}")
+                raise JournalInvalid(f"{self._described}: {gone}; {DatabaseFailure.DAMAGE}")
             parent, length, _ = past[0]
             if end > length:
                 found.append(Stretch(following, length, end))
@@ -205,7 +205,7 @@ class Store(SyncClosing, ABC):
                 for found, kind, body in rows or [(None, "", "")]:
                     if found != key:
                         gone = f"record {key % POSITIONS} of journal number {stretch.journal} is gone"
-                        raise JournalInvalid(f"{self._described}: {gone}; {REMEDY_OF_DAMAGE}")
+                        raise JournalInvalid(f"{self._described}: {gone}; {DatabaseFailure.DAMAGE}")
                     yield kind, body
                     key += 1
 
@@ -233,7 +233,7 @@ class Store(SyncClosing, ABC):
             )
         if version is None or any(older not in layout.UPGRADES for older in range(version, layout.VERSION)):
             held = one_line(repr(found), 80)
-            raise StoreError(f"{self._described} is damaged: its layout is {held}; {REMEDY_OF_DAMAGE}")
+            raise StoreError(f"{self._described} is damaged: its layout is {held}; {DatabaseFailure.DAMAGE}")
         return version
 
     @contextmanager
@@ -242,7 +242,7 @@ class Store(SyncClosing, ABC):
             try:
                 yield
             except self._failures as error:
-                raise StoreError(f"{self._described} could not {task}: {describe_failure(error)}") from error
+                raise StoreError(f"{self._described} could not {task}: {DatabaseFailure(error)}") from error
 
 
 class StoredJournal:
@@ -274,7 +274,7 @@ class StoredJournal:
                 raise PositionTaken(f"position {len(self)} of the journal {self.name!r} {reason}") from None
             except store._failures as error:
                 raise RecordingFailed(
-                    f"{store._described} did not take position {len(self)} of {self.name!r}: {describe_failure(error)}"
+                    f"{store._described} did not take position {len(self)} of {self.name!r}: {DatabaseFailure(error)}"
                 ) from error
             if not written:
                 raise RecordingFailed(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sabir.authoring import Access, ApiKey, Connection
+from sabir.authoring import Access, Connection
 from sabir.errors import CredentialsMissing, SettingsInvalid
 
 from sabir_testing.families.wire import (
@@ -265,7 +265,7 @@ def _holds(headers: Mapping[str, str], key: str) -> bool:
     return any(re.search(rf"{re.escape(key)}\b", value) for value in headers.values())
 
 
-def _refusal(wire: Wire, key: ApiKey | None) -> tuple[Exception | None, Server]:
+def _refusal(wire: Wire, key: str | Callable[[], str] | None) -> tuple[Exception | None, Server]:
     """What connecting and sending with a key ends in, and the server that should not be asked."""
     caller, made = Caller(), list[Connection]()
 

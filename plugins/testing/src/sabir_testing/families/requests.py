@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import pytest
 import sabir
 from sabir import Loss, Message, Settings
-from sabir.authoring import WIRE_SETTINGS, JSONValue, Modality, encode_json, refuse
+from sabir.authoring import WIRE_SETTINGS, JSONValue, Modality, encode_json
 from sabir.errors import RenderingRefused, SabirError, SettingsInvalid
 from sabir.vocabulary.settings import NEVER_READ
 
@@ -276,7 +276,7 @@ def grade_by_losses(
 def _check_refusal(subject: Subject, capability: str, made: Made) -> None:
     """What is not carried can be refused before anything is sent: by `strict=True`."""
     try:
-        refuse(made.losses, True, str(subject.target))
+        RenderingRefused.check(made.losses, True, str(subject.target))
     except RenderingRefused:
         return
     kinds = ", ".join(sorted({loss.kind for loss in made.losses}))

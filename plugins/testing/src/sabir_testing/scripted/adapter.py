@@ -12,7 +12,7 @@ once.
 
 from typing import TypedDict, Unpack
 
-from sabir import ModelAdapter, Rendering, Reply, ReplyStream, RetryPolicy, Settings, SyncReplyStream
+from sabir import ModelAdapter, Option, Rendering, Reply, ReplyStream, RetryPolicy, Settings, SyncReplyStream
 from sabir.authoring import (
     Access,
     CallArguments,
@@ -21,8 +21,6 @@ from sabir.authoring import (
     Messages,
     Strict,
     as_messages,
-    as_options,
-    refuse_misnamed,
 )
 from sabir.base.losses import strict_kinds
 from sabir.errors import CallError
@@ -70,7 +68,7 @@ class ScriptedAdapter(ModelAdapter):
 
     def __init__(self, *answers: Scriptable, **how: Unpack[ScriptedArguments]) -> None:
         """The script; SettingsInvalid for an answer that is none, and what `sabir.adapter` raises for `model`."""
-        refuse_misnamed("ScriptedAdapter", how, tuple(ScriptedArguments.__annotations__))
+        Settings.refuse_misnamed("ScriptedAdapter", how, tuple(ScriptedArguments.__annotations__))
         speaks_as, settings, strict = how.get("speaks_as", "llm"), how.get("settings"), how.get("strict", False)
         strict_kinds(strict)
         self._script = Script(answers, speaks_as)
@@ -155,8 +153,8 @@ class ScriptedAdapter(ModelAdapter):
         return super().stream_sync(self._unhurried(self._rendered("stream_sync", messages, how)))
 
     def _rendered(self, function: str, messages: Messages, how: CallArguments) -> Rendering:
-        refuse_misnamed(function, how, _CALL)
-        given, options = as_messages(messages), as_options(how.get("options") or ())
+        Settings.refuse_misnamed(function, how, _CALL)
+        given, options = as_messages(messages), Option.all_of(how.get("options") or ())
         how["options"] = options
         rendering = super().render(given, **how)
         settings = (how.get("settings") or _NO_SETTINGS).laid_over(self._own_settings)

@@ -33,7 +33,6 @@ from sabir.authoring import (
     Tables,
     Turn,
     TurnScope,
-    decode_call,
 )
 from sabir.errors import SettingsInvalid
 
@@ -106,7 +105,7 @@ def _decode_item(
     """What one item says; `called` are the options called so far, by the ids of their calls."""
     if call := item.get("call"):
         called[call["id"]] = scope.option_names.get(call["name"], call["name"])
-        return decode_call(call["id"], call["name"], call["arguments"], scope)
+        return scope.read_call(call["id"], call["name"], call["arguments"])
     if "answers" not in item:
         return PartsPayload(parts=item["parts"])
     answered = {"invocation_id": item["answers"], "option_name": called[item["answers"]]}

@@ -33,7 +33,6 @@ from sabir.authoring import (
     ServerEvent,
     ServerEventReader,
     WireRequest,
-    decode_call,
 )
 from sabir.errors import CallError, SabirError, ServerFailed
 
@@ -69,7 +68,7 @@ def chunks_of(answer: Answer, new_id: Callable[[], str], input_tokens: int) -> I
 
 def _call(step: Chosen, new_id: Callable[[], str]) -> OptionCallPayload:
     nowhere = DecodeScope(Target(provider="scripted", dialect="scripted"))
-    return decode_call(step.id or new_id(), step.name, step.arguments, nowhere)
+    return nowhere.read_call(step.id or new_id(), step.name, step.arguments)
 
 
 def _events(

@@ -17,12 +17,10 @@ from sabir.authoring import (
     JSONValue,
     KnownPart,
     ReplyBuilder,
-    decode_call,
     fields,
     first_count,
     items,
     left_over,
-    read_object,
     text,
     without,
 )
@@ -41,7 +39,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
     """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
-    found = read_object(body, scope)
+    found = scope.read_object(body)
     if text(found.get("message")):
         raise ERRORS.report(found, scope)
     if not fields(found.get("message")):
@@ -90,7 +88,7 @@ def read_blocks(message: Fields, scope: DecodeScope) -> Iterator[tuple[int, Bloc
     for place, call in enumerate(items(message.get("tool_calls")), CALLS):
         function = fields(fields(call).get("function"))
         identifier, name = text(fields(call).get("id")), text(function.get("name"))
-        yield place, decode_call(identifier, name, function.get("arguments"), scope)
+        yield place, scope.read_call(identifier, name, function.get("arguments"))
 
 
 def _part(found: Fields, block: JSONValue, cited: list[Any] | None, scope: DecodeScope) -> KnownPart:

@@ -18,17 +18,8 @@ from sabir.authoring import (
     RequestScope,
     Turn,
     TurnScope,
-    arguments_text,
-    data_url_base64,
-    error_text,
     fields,
-    form_of,
     items,
-    lose,
-    name_choice,
-    read_vendor,
-    result_text,
-    take_setting,
     without,
 )
 
@@ -78,8 +69,8 @@ def _block(piece: KnownPart, state: Mapping[str, Any] = FrozenDict()) -> Wire:
     if isinstance(piece, TextPart | ReasoningPart):
         return {"type": "text", **without(state, "citations"), str(state.get("type", "text")): piece.text}
     assert isinstance(piece, MediaPart)
-    is_data = form_of(piece.url) == "data"
-    url = "data:{};base64,{}".format(*data_url_base64(piece.url)) if is_data else piece.url
+    is_data = piece.form == "data"
+    url = f"data:{piece.data_url().mime};base64,{piece.data_url().base64}" if is_data else piece.url
     return {"type": "image_url", "image_url": {"url": url}}
 
 
@@ -94,20 +85,20 @@ def _result(entry: Entry, losses: LossLog) -> str | list[Wire]:
     assert result is not None
     if isinstance(result.result, Mapping):
         return [{"type": "document", "document": {"data": result.result}}]
-    said = [TextPart(text=error_text(result))] if result.is_error else []
+    said = [TextPart(text=result.error_text)] if result.is_error else []
     texts = [_block(piece) for piece in (*said, *entry.pieces)]
-    return _content(texts) if texts else result_text(entry, result, losses)
+    return _content(texts) if texts else entry.result_text(losses)
 
 
 def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
     plan, content, calls, citations = "", list[Any](), list[Wire](), list[Any]()
     for entry in turn.entries:
         if entry.message.call:
-            function = {"name": entry.wire_name, "arguments": arguments_text(entry, scope, losses)}
+            function = {"name": entry.wire_name, "arguments": entry.arguments_text(scope.target, losses)}
             calls.append({"id": entry.wire_id, "type": "function", "function": function})
         for piece in entry.pieces:
             if calls:
-                lose(losses, "relocated", "calls come last in a message", piece, entry)
+                losses.lose("relocated", "calls come last in a message", piece, entry)
             state = fields(piece.state) if entry.keeps_state and not isinstance(piece, OpaquePart) else {}
             if isinstance(piece, ReasoningPart) and "tool_plan" in state:
                 plan += piece.text
@@ -130,27 +121,27 @@ def _sources(piece: KnownPart, entry: Entry, losses: LossLog) -> list[Any]:
     """The citations of a text as the vendor gave them; core reports those that came from elsewhere."""
     cited = piece.citations if isinstance(piece, TextPart) and entry.keeps_state else ()
     if any(citation.source is None for citation in cited):
-        lose(losses, "dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
+        losses.lose("dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
     return [citation.source for citation in cited if citation.source is not None]
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the messages; one that says nothing is left out."""
-    vendor, lost = read_vendor(CohereSettings, scope), scope.losses
-    body: Wire = {"model": scope.target.model, **{name: take_setting(scope, each) for each, name in _FIELDS.items()}}
+    vendor, lost = scope.read_vendor(CohereSettings), scope.losses
+    body: Wire = {"model": scope.target.model, **{name: scope.take(each) for each, name in _FIELDS.items()}}
     for index in range(MOST_STOPS, len(body["stop_sequences"] or ())):
         lost.add("dropped", f"the wire takes {MOST_STOPS} stop texts", path=f"settings.stop[{index}]")
         body["stop_sequences"] = body["stop_sequences"][:MOST_STOPS]
     if body["p"] is not None and body["p"] != (near := min(max(body["p"], LEAST_P), MOST_P)):
         lost.add("rewritten", f"the wire takes {LEAST_P} to {MOST_P}; {near} is sent", path="settings.top_p")
         body["p"] = near
-    if (effort := take_setting(scope, "reasoning_effort")) is not None:
+    if (effort := scope.take("reasoning_effort")) is not None:
         body["thinking"] = {"type": "disabled" if effort == "none" else "enabled"}
         if effort != "none" or "thinking" in vendor:
             lost.add(
                 "downgraded", "thinking is on or off; a budget is a vendor setting", path="settings.reasoning_effort"
             )
-    if take_setting(scope, "parallel_options") is not None:
+    if scope.take("parallel_options") is not None:
         lost.add("dropped", "the wire has no word for it; the model decides", path="settings.parallel_options")
     body |= {"response_format": _format(scope), **_tools(scope), **vendor}
     return {name: value for name, value in body.items() if value is not None}
@@ -158,9 +149,9 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
 
 def _tools(scope: RequestScope) -> Wire:
     """The options, and which is to be chosen: one by its name by offering it alone."""
-    choice, offered = take_setting(scope, "option_choice"), scope.options
+    choice, offered = scope.take("option_choice"), scope.options
     if choice not in _CHOICES:
-        name = name_choice(choice, scope)
+        name = scope.name_choice(choice)
         offered = tuple(option for option in offered if scope.option_names[option.name] == name)
         scope.losses.add("rewritten", "the wire takes no name; that option is offered alone", path=_CHOICE)
     elif choice is not None and not offered:
@@ -176,7 +167,7 @@ def _function(option: Option, scope: RequestScope) -> Wire:
 
 def _format(scope: RequestScope) -> Wire | None:
     """The schema that replies are held to; the wire takes none beside options, and its name only as a title."""
-    wanted: ResponseFormat | None = take_setting(scope, "response_format")
+    wanted: ResponseFormat | None = scope.take("response_format")
     if wanted and not scope.options:
         described = {"description": wanted.description} if wanted.description else {}
         return {"type": "json_object", "json_schema": {"title": wanted.name, **described, **wanted.schema_view}}

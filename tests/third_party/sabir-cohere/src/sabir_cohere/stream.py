@@ -16,10 +16,8 @@ from sabir.authoring import (
     Fields,
     JSONValue,
     ServerEvent,
-    decode_call,
     fields,
     first_count,
-    read_object,
     text,
 )
 
@@ -42,7 +40,7 @@ class ChatDecoder:
 
     def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
         """Core events of one wire event; raises the CallError that an error stands for."""
-        found = {} if event.data.strip() in ("", "[DONE]") else read_object(event.data, self._scope)
+        found = {} if event.data.strip() in ("", "[DONE]") else self._scope.read_object(event.data)
         delta, index = fields(found.get("delta")), first_count(found.get("index")) or 0
         message = fields(delta.get("message"))
         if error := delta.get("error") or found.get("error") or found.get("message"):
@@ -75,7 +73,7 @@ class ChatDecoder:
         """A call begins with its id and name; its arguments' text grows."""
         call, function = self._calls.setdefault(index, {}), fields(found.get("function"))
         name, more = text(call.get("name") or function.get("name")), text(function.get("arguments"))
-        begun = decode_call(text(call.get("id") or found.get("id")), name, None, self._scope)
+        begun = self._scope.read_call(text(call.get("id") or found.get("id")), name, None)
         call |= {"id": begun.invocation_id, "name": name, "arguments": call.get("arguments", "") + more}
         ids = {"invocation_id": begun.invocation_id, "option_name": begun.option_name}
         yield from self._grow(BlockStart(index=CALLS + index, kind="option_call", **ids), more)

@@ -10,8 +10,9 @@ vendor's own goes back as it came (law 3).
 from collections.abc import Mapping
 from typing import Any
 
-from sabir import OpaquePart, OptionCallPayload, ReasoningPart, RefusalPart, Reply, TextPart, Usage
+from sabir import MediaPart, OpaquePart, OptionCallPayload, ReasoningPart, RefusalPart, Reply, TextPart, Usage
 from sabir.authoring import (
+    DataURL,
     DecodeScope,
     Fields,
     FinishReason,
@@ -19,13 +20,9 @@ from sabir.authoring import (
     KnownPart,
     Modality,
     ReplyBuilder,
-    data_url,
-    decode_call,
     fields,
     first_count,
     left_over,
-    medium,
-    read_object,
     text,
 )
 from sabir.errors import ResponseInvalid
@@ -46,7 +43,7 @@ END_FIELDS = {"id", "model", "parts", "finish", "usage", "type"}
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
     """A whole answer → reply; ResponseInvalid, or the CallError that the body reports."""
-    found = read_object(body, scope)
+    found = scope.read_object(body)
     if "error" in found:
         raise ERRORS.report(found["error"], scope)
     if not isinstance(found.get("parts"), list):
@@ -76,7 +73,7 @@ def read_block(part: JSONValue, scope: DecodeScope) -> KnownPart | OptionCallPay
     if found.get("type") != "call":
         return read_part(part, scope)
     own = left_over(found, {"type", "id", "name", "arguments"}) or None
-    return decode_call(text(found.get("id")), text(found.get("name")), found.get("arguments"), scope, own)
+    return scope.read_call(text(found.get("id")), text(found.get("name")), found.get("arguments"), own)
 
 
 def read_part(part: JSONValue, scope: DecodeScope) -> KnownPart:
@@ -86,7 +83,7 @@ def read_part(part: JSONValue, scope: DecodeScope) -> KnownPart:
     if kind in TEXTS and isinstance(said, str):
         return TEXTS[kind](text=said, state=left_over(found, {"type", "text"}) or None)
     if kind in MEDIA and not left_over(found, URL_FIELDS if url else DATA_FIELDS):
-        url = url or data_url(text(found.get("data")), text(found.get("mime")))
-        if read := medium(MEDIA[kind], url, found.get("name")):
+        url = url or DataURL.sniffed(text(found.get("data")), text(found.get("mime")))
+        if read := MediaPart.read(MEDIA[kind], url, found.get("name")):
             return read
     return OpaquePart(dialect=scope.target.dialect, block=part)

@@ -12,7 +12,6 @@ from typing import Any
 
 from sabir import MediaPart, OpaquePart
 from sabir.authoring import (
-    CHOICES,
     Entry,
     JSONValue,
     KnownPart,
@@ -20,14 +19,7 @@ from sabir.authoring import (
     RequestScope,
     Turn,
     TurnScope,
-    arguments_text,
-    data_url_base64,
     fields,
-    form_of,
-    name_choice,
-    read_vendor,
-    result_text,
-    take_setting,
 )
 
 from sabir_acme.settings import AcmeSettings
@@ -52,11 +44,11 @@ def _entry(entry: Entry, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
     parts = [_part(piece, entry) for piece in entry.pieces]
     if call := entry.message.call:
         said = {"type": "call", "id": entry.wire_id, "name": entry.wire_name}
-        return [{**_own(call.state, entry), **said, "arguments": arguments_text(entry, scope, losses)}]
+        return [{**_own(call.state, entry), **said, "arguments": entry.arguments_text(scope.target, losses)}]
     if (result := entry.message.result) is None:
         return parts
     if not result.is_error:
-        parts = parts or [{"type": "text", "text": result_text(entry, result, losses)}]
+        parts = parts or [{"type": "text", "text": entry.result_text(losses)}]
         return [{"type": "result", "id": entry.wire_id, "parts": parts}]
     error = {"type": result.error_type, "message": result.error_message, "retryable": result.retryable}
     return [{"type": "result", "id": entry.wire_id, "parts": parts, "error": error}]
@@ -69,10 +61,10 @@ def _part(piece: KnownPart, entry: Entry) -> JSONValue:
     if not isinstance(piece, MediaPart):
         return {**own, "type": TYPES[piece.kind], "text": piece.text}
     named = {"type": piece.modality} | ({"name": piece.name} if piece.name else {})
-    if form_of(piece.url) == "url":
+    if piece.form == "url":
         return {**own, **named, "url": piece.url}
-    mime, data = data_url_base64(piece.url)
-    return {**own, **named, "mime": mime, "data": data}
+    data = piece.data_url()
+    return {**own, **named, "mime": data.mime, "data": data.base64}
 
 
 def _own(state: JSONValue, entry: Entry) -> Mapping[str, Any]:
@@ -82,7 +74,7 @@ def _own(state: JSONValue, entry: Entry) -> Mapping[str, Any]:
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the turns; one that says nothing is left out."""
-    choice, shape = take_setting(scope, "option_choice"), take_setting(scope, "response_format")
+    choice, shape = scope.take("option_choice"), scope.take("response_format")
     said = [piece for turn in scope.system for entry in turn.entries for piece in entry.pieces]
     body = {
         "model": scope.target.model,
@@ -91,9 +83,9 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
             {"name": scope.option_names[each.name], "description": each.description, "parameters": each.parameters}
             for each in scope.options
         ],
-        "choice": choice if choice in (None, *CHOICES) else {"name": name_choice(choice, scope)},
+        "choice": choice if choice in (None, *RequestScope.CHOICES) else {"name": scope.name_choice(choice)},
         "shape": shape and {"name": shape.name, "schema": shape.schema_view, "description": shape.description},
-        **{field: take_setting(scope, setting) for setting, field in SETTINGS.items()},
-        **read_vendor(AcmeSettings, scope),
+        **{field: scope.take(setting) for setting, field in SETTINGS.items()},
+        **scope.read_vendor(AcmeSettings),
     }
     return {name: value for name, value in body.items() if value not in (None, "", [])}

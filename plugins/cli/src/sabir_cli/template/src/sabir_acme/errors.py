@@ -3,11 +3,11 @@
     {"error": {"code": "too_long", "message": "…"}}        the body of a status ≥ 400, or an event of a stream
 
 Change: the codes, by the page on which the vendor lists them. Where words or statuses say more than the codes, rules
-`by_words` and `by_status` stand before or after: the first that matches counts.
+`ErrorRule.by_words` and `.by_status` stand before or after: the first that matches counts.
 """
 
 from sabir import RateLimited
-from sabir.authoring import ErrorTable, by_codes
+from sabir.authoring import ErrorRule, ErrorTable
 from sabir.errors import ContentFiltered, ContextTooLong, Overloaded, QuotaExceeded
 
 CODES = {
@@ -17,4 +17,4 @@ CODES = {
     "slow_down": RateLimited,
     "overloaded": Overloaded,
 }
-ERRORS = ErrorTable(rules=(by_codes(CODES),))
+ERRORS = ErrorTable(rules=(ErrorRule.by_codes(CODES),))

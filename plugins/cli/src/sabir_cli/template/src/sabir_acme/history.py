@@ -8,7 +8,7 @@ Change: `readers` and `roles`, and what each reads. What has no place is a loss,
 from typing import ClassVar
 
 from sabir import TextPart
-from sabir.authoring import Fields, History, JSONValue, expect, expect_name, fields, listed, text
+from sabir.authoring import Fields, History, JSONValue, fields, text
 
 from sabir_acme.decode import read_block, read_part
 from sabir_acme.encode import SETTINGS
@@ -26,12 +26,12 @@ class AcmeHistory(History):
 
     def instructions(self, given: JSONValue) -> None:
         """The leading system message."""
-        self.say("system", [TextPart(text=expect(given, str, "instructions"))], "instructions")
+        self.say("system", [TextPart(text=History.expect(given, str, "instructions"))], "instructions")
 
     def read_message(self, message: Fields, path: str) -> None:
         """One turn, by who made it."""
         self.lose_unknown(message, {"by", "parts"}, path, NO_PLACE)
-        expect(message.get("parts"), list, f"{path}.parts")
+        History.expect(message.get("parts"), list, f"{path}.parts")
         super().read_message({"role": message.get("by"), **message}, path)
 
     def user(self, turn: Fields, path: str) -> None:
@@ -46,9 +46,9 @@ class AcmeHistory(History):
         """Results of options."""
         for index, result in enumerate(turn["parts"]):
             place = f"{path}.parts[{index}]"
-            call_id = expect_name(expect(result, dict, place).get("id"), f"{place}.id")
+            call_id = History.expect_name(History.expect(result, dict, place).get("id"), f"{place}.id")
             self.lose_unknown(result, {"type", "id", "parts", "error"}, place, NO_PLACE)
-            parts = [read_part(each, self.scope) for each in listed(result, "parts")]
+            parts = [read_part(each, self.scope) for each in History.listed(result, "parts")]
             only, error = parts[0] if len(parts) == 1 else None, fields(result.get("error"))
             if not error:
                 self.answer(call_id, only.text if isinstance(only, TextPart) else parts, place)
@@ -58,9 +58,9 @@ class AcmeHistory(History):
 
     def tools(self, given: JSONValue) -> None:
         """The options."""
-        for index, tool in enumerate(expect(given, list, "tools")):
+        for index, tool in enumerate(History.expect(given, list, "tools")):
             path = f"tools[{index}]"
-            self.lose_unknown(expect(tool, dict, path), {"name", "description", "parameters"}, path, NO_PLACE)
+            self.lose_unknown(History.expect(tool, dict, path), {"name", "description", "parameters"}, path, NO_PLACE)
             if not self.add_option(text(tool.get("name")), text(tool.get("description")), tool.get("parameters")):
                 self.lose("dropped", path, "it declares no option")
 

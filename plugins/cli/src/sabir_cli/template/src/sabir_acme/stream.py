@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sabir import BlockDelta, BlockEnd, BlockStart, OptionCallPayload, ReplyEnd, ReplyStart, StreamEvent
-from sabir.authoring import BlockKind, DecodeScope, Fields, ServerEvent, read_object, text, without
+from sabir.authoring import BlockKind, DecodeScope, Fields, ServerEvent, text, without
 
 from sabir_acme.decode import read_block, read_end
 from sabir_acme.errors import ERRORS
@@ -27,7 +27,7 @@ class ChatDecoder:
 
     def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
         """Core events of one wire event; one of an unknown type says nothing."""
-        found = read_object(event.data, self._scope)
+        found = self._scope.read_object(event.data)
         index = found.get("index", 0)
         match found.get("type"):
             case "start":

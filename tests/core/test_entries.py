@@ -3,9 +3,8 @@
 from typing import Any
 
 import pytest
-from sabir.authoring.leaves import arguments_text, arguments_value, error_text, hints_of, lose, result_text, stand_in
-from sabir.contract.scope import Entry, LossLog, TurnScope
 from sabir.contract.tables import Tables
+from sabir.contract.turns import Entry, LossLog, TurnScope
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import MediaPart, TextPart
 from sabir.vocabulary.target import Target
@@ -29,9 +28,9 @@ def test_argument_text_goes_back_to_its_dialect_as_it_came() -> None:
     entry = call(arguments={"b": 1, "a": 2}, raw_arguments='{"b": 1,  "a": 2}')
     losses = LossLog()
 
-    assert arguments_text(entry, SCOPE, losses) == '{"b": 1,  "a": 2}'
-    assert arguments_text(entry, ELSEWHERE, losses) == '{"a":2,"b":1}'
-    assert arguments_value(entry, losses) == {"a": 2, "b": 1}
+    assert entry.arguments_text(SCOPE.target, losses) == '{"b": 1,  "a": 2}'
+    assert entry.arguments_text(ELSEWHERE.target, losses) == '{"a":2,"b":1}'
+    assert entry.arguments_value(losses) == {"a": 2, "b": 1}
     assert losses.losses == []
 
 
@@ -40,8 +39,8 @@ def test_argument_text_that_is_no_object_is_lost_elsewhere_and_said() -> None:
     entry = call(arguments={}, raw_arguments="{]", invalid_arguments=True)
 
     for encode in (
-        lambda losses: arguments_text(entry, ELSEWHERE, losses),
-        lambda losses: arguments_value(entry, losses),
+        lambda losses: entry.arguments_text(ELSEWHERE.target, losses),
+        lambda losses: entry.arguments_value(losses),
     ):
         losses = LossLog()
         assert encode(losses) in ("{}", {})
@@ -53,26 +52,26 @@ def test_argument_text_that_is_no_object_is_lost_elsewhere_and_said() -> None:
 )
 def test_a_result_is_its_text_or_the_json_of_what_it_is(value: Any, text: str) -> None:
     """Empty content is none: an empty text shows that it is one."""
-    assert result_text(*result(result=value), LossLog()) == text
+    assert result(result=value)[0].result_text(LossLog()) == text
 
 
 def test_a_result_whose_media_were_left_out_says_so() -> None:
     """It is not the same as a result that is null."""
     losses = LossLog()
-    entry, payload = result(parts=(MediaPart(modality="image", url="https://a.example/b"),))
+    entry, _ = result(parts=(MediaPart(modality="image", url="https://a.example/b"),))
 
-    assert result_text(entry, payload, losses) == "(its media are not shown)"
+    assert entry.result_text(losses) == "(its media are not shown)"
     assert [loss.kind for loss in losses.losses] == ["synthesized"]
 
     shown = entry._replace(pieces=(TextPart(text="a placeholder"),))
-    assert (result_text(shown, payload, quiet := LossLog()), quiet.losses) == ("null", [])
+    assert (shown.result_text(quiet := LossLog()), quiet.losses) == ("null", [])
 
 
 def test_an_error_says_that_it_is_one() -> None:
     """UP-09: for wires without a flag."""
     _, payload = result(is_error=True, error_type="Boom", error_message="no")
 
-    assert error_text(payload) == '{"error":{"type":"Boom","message":"no"}}'
+    assert payload.error_text == '{"error":{"type":"Boom","message":"no"}}'
 
 
 def test_a_loss_of_a_piece_names_its_part() -> None:
@@ -81,7 +80,7 @@ def test_a_loss_of_a_piece_names_its_part() -> None:
     entry = Entry(Message(policy="user", payload=PartsPayload(parts=parts)), parts)
     losses = LossLog()
 
-    lose(losses, "dropped", "why", entry.message.parts[1], entry, ".citations")  # type: ignore[arg-type]
+    losses.lose("dropped", "why", entry.message.parts[1], entry, ".citations")  # type: ignore[arg-type]
 
     assert [(loss.path, loss.message_id) for loss in losses.losses] == [("parts[1].citations", entry.message.id)]
 
@@ -95,10 +94,14 @@ def test_a_loss_of_a_medium_with_hints_names_its_part() -> None:
     entry, losses = Entry(message, (plain, twin, taken)), LossLog()
 
     for piece in (message.parts[1], taken):
-        lose(losses, "dropped", "why", piece, entry)  # type: ignore[arg-type]
+        losses.lose("dropped", "why", piece, entry)  # type: ignore[arg-type]
 
     assert [loss.path for loss in losses.losses] == ["parts[1]", "parts[2]"]
-    assert (hints_of(taken, SCOPE), hints_of(taken, ELSEWHERE), hints_of(plain, SCOPE)) == ({"x": 1}, {}, {})
+    assert (SCOPE.target.hints_of(taken), ELSEWHERE.target.hints_of(taken), SCOPE.target.hints_of(plain)) == (
+        {"x": 1},
+        {},
+        {},
+    )
 
 
 @pytest.mark.parametrize(("treatment", "kind"), [("placeholder", "downgraded"), ("drop", "dropped")])
@@ -109,7 +112,7 @@ def test_a_medium_from_elsewhere_is_named_or_left_out(treatment: Any, kind: str)
     scope = TurnScope(SCOPE.target, SCOPE.tables, unsupported_media=treatment)
     losses = LossLog()
 
-    text = stand_in("not here", medium, entry, scope, losses)
+    text = scope.stand_in("not here", medium, entry, losses)
 
     assert ("a hat" in text) is (treatment == "placeholder")
     assert [loss.kind for loss in losses.losses] == [kind]

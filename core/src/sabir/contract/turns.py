@@ -1,0 +1,204 @@
+"""What encoders are given of a conversation, and what the encoding of it may depend on.
+
+Turn = side + entries          Entry = message + pieces (what this wire takes of it) + wire id + wire name
+TurnScope                      equal scopes and equal turns give equal bytes
+LossLog                        what the target cannot take
+
+Values that entries give are plain dicts, lists and strings, which the serialiser writes faster than the immutable views
+of messages.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from sabir.base.losses import Loss, LossKind
+from sabir.base.values import FrozenDict, parse_json
+from sabir.contract.tables import Side, Tables
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin
+from sabir.vocabulary.parts import KnownPart, MediaPart, Part, Stateful
+from sabir.vocabulary.settings import UnsupportedMedia
+from sabir.vocabulary.target import ModelInfo, Target
+
+new_tuple = tuple.__new__
+"""Makes a named tuple of all its values, without the function in Python that a call of its class goes through.
+
+The number of values is not checked.
+"""
+NO_MEDIA = "(its media are not shown)"
+_NO_FIELDS: Mapping[str, Any] = FrozenDict()
+
+
+class Entry(NamedTuple):
+    """One message of a turn, with what is left of it for this wire."""
+
+    message: Message
+    pieces: tuple[KnownPart, ...] = ()
+    """Parts that the target takes as they are, in order; unsupported ones are already replaced or reported."""
+    wire_id: str = ""
+    """A call's or result's id within the dialect's characters and length."""
+    wire_name: str = ""
+    """A call's or result's option name within the dialect's characters and length."""
+    keeps_state: bool = False
+    """Whether the message came from this very target and is said as its own, so that its state goes back."""
+    call: "Entry | None" = None
+    """For a result, the entry of its call."""
+
+    @property
+    def result(self) -> OptionResultPayload:
+        """The result, in a turn of results."""
+        result = self.message.payload
+        assert result.kind == "option_result"
+        return result
+
+    @property
+    def call_state(self) -> Mapping[str, Any]:
+        """The state of its call, or of the call that it answers, where that goes back to its maker; else empty."""
+        entry = self.call or self
+        call = entry.message.payload
+        return entry.state_of(call) if isinstance(call, OptionCallPayload) else _NO_FIELDS
+
+    def state_of(self, stated: Stateful) -> Mapping[str, Any]:
+        """The state of a part or of a call, where it goes back to its maker; else an empty object."""
+        state = parse_json(stated.state_json) if self.keeps_state and stated.state_json is not None else None
+        return state if isinstance(state, dict) else _NO_FIELDS
+
+    def arguments_text(self, target: Target, losses: "LossLog") -> str:
+        """The argument text of a call: as it came to its own dialect, canonical elsewhere."""
+        message, call = self.message, self.message.payload
+        assert isinstance(call, OptionCallPayload)
+        # Empty text, which some models give for no arguments, is refused on the way back: it becomes "{}".
+        raw = call.raw_arguments
+        if raw and (self.keeps_state or (message.origin and message.origin.dialect == target.dialect)):
+            return raw
+        if call.invalid_arguments:
+            self._lose_text(call, losses)
+        canonical: str = call.arguments_json[:]
+        return canonical
+
+    def arguments_value(self, losses: "LossLog") -> Mapping[str, Any]:
+        """The arguments of a call as an object; those that came as a text that is none are lost."""
+        call = self.message.payload
+        assert isinstance(call, OptionCallPayload)
+        if call.invalid_arguments:
+            self._lose_text(call, losses)
+        arguments: Mapping[str, Any] = parse_json(call.arguments_json)
+        return arguments
+
+    def _lose_text(self, call: OptionCallPayload, losses: "LossLog") -> None:
+        if call.raw_arguments:
+            reason = "the arguments' text is no JSON object; only the dialect that it came from takes it back"
+            losses.add("rewritten", reason, message=self.message, path="payload.arguments")
+
+    def result_text(self, losses: "LossLog") -> str:
+        """A result of which no part is left, as text; one whose media were all left out says so: it is not null."""
+        result = self.result
+        if result.parts and not self.pieces and any(isinstance(part, MediaPart) for part in result.parts):
+            losses.add("synthesized", "no part is left; a text says so", message=self.message, path="payload.result")
+            return NO_MEDIA
+        value = result.plain_result()
+        # Empty content is none; an empty result is the JSON text of what it is.
+        return value if isinstance(value, str) and value else result.result_json[:]
+
+
+class Turn(NamedTuple):
+    """Neighbouring messages of one side; results are in the order of their calls.
+
+    Where the table of calls says so, what the user says stands behind them: entries without a `call`.
+
+    A turn of which nothing is left is none, so that any side but results may follow any other. Where a wire forbids
+    that, `encode_turn` puts a short item of the missing side before the turn's own (loss: synthesized).
+    """
+
+    side: Side
+    entries: tuple[Entry, ...]
+    follows: Side | None = None
+    """The side of the turn before it that came to an item; None where there is none but hoisted ones."""
+
+
+class LossLog:
+    """Where encoders write down what the target cannot take."""
+
+    __slots__ = ("losses",)
+
+    def __init__(self) -> None:
+        self.losses: list[Loss] = []
+
+    def add(self, kind: LossKind, reason: str, *, message: Message | None = None, path: str = "") -> None:
+        """Write down one loss."""
+        self.losses.append(Loss(kind=kind, message_id=message.id if message else "", path=path, reason=reason))
+
+    def lose(self, kind: LossKind, reason: str, piece: KnownPart, entry: Entry, within: str = "") -> None:
+        """Write down the loss of one piece of a message; `within` is the path inside it."""
+        parts = entry.message.parts
+        found = [index for index, part in enumerate(parts) if part is piece] or [
+            index for index, part in enumerate(parts) if _is_left_of(part, piece)
+        ]
+        self.add(kind, reason, message=entry.message, path=f"parts[{found[0]}]{within}" if found else "")
+
+
+def _is_left_of(part: Part, piece: KnownPart) -> bool:
+    """Whether a piece is that part but for its hints, of which a target takes its own."""
+    both = part.kind == piece.kind == "media"
+    return both and {**vars(part), "vendor_json": None} == {**vars(piece), "vendor_json": None}
+
+
+Difference: TypeAlias = Literal["", "origin", "provider", "dialect", "endpoint", "model"]
+MOST_MAKERS = 256
+"""Of how many makers it is kept whether they are at home."""
+
+
+def itself(model: str) -> str:
+    """A model is a family of its own."""
+    return model
+
+
+def of_any_model(endpoint: str, model: str) -> str:
+    """An endpoint is a place of its own, whatever the model."""
+    return endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class TurnScope:
+    """All that the encoding of a turn may depend on besides the turn itself."""
+
+    target: Target
+    tables: Tables
+    speaks_as: str = "llm"
+    family: Callable[[str], str] = itself
+    place: Callable[[str, str], str] = of_any_model
+    model_info: ModelInfo = ModelInfo(prefix="")
+    media_labels: bool = False
+    unsupported_media: UnsupportedMedia = "placeholder"
+    quirks: frozenset[str] = frozenset()
+    """Deviations of this endpoint from the dialect, by names that the dialect defines."""
+    declared_names: tuple[str, ...] = ()
+    """Names of offered options that the wire cannot take as they are."""
+    _seen: dict[tuple[str, ...], Difference] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def differs_by(self, origin: Origin | None) -> Difference:
+        """What of an origin is another than here, so that its state stays behind; "" where it is this very target."""
+        if origin is None:
+            return "origin"
+        made = origin.provider, origin.dialect, origin.endpoint, origin.model
+        if (found := self._seen.get(made)) is None:
+            if len(self._seen) >= MOST_MAKERS:
+                self._seen.clear()
+            found = self._seen[made] = self._difference(origin)
+        return found
+
+    def _difference(self, origin: Origin) -> Difference:
+        target = self.target
+        if origin.provider != target.provider or origin.dialect != target.dialect:
+            return "provider" if origin.provider != target.provider else "dialect"
+        if self.place(origin.endpoint, origin.model) != self.place(target.endpoint, target.model):
+            return "endpoint"
+        return "" if self.family(origin.model) == self.family(target.model) else "model"
+
+    def stand_in(self, reason: str, piece: MediaPart, entry: Entry, losses: LossLog) -> str:
+        """The text that stands for a medium that a wire does not take there; empty where it shall be left out."""
+        if self.unsupported_media == "drop":
+            losses.lose("dropped", reason, piece, entry)
+            return ""
+        losses.lose("downgraded", f"{reason}; a placeholder names it", piece, entry)
+        return piece.placeholder

@@ -4,8 +4,8 @@
     reply = llm.complete_sync([sabir.system("Be brief."), sabir.user("Hello!")])
 
 The names of this module are the public surface; the reference is in docs/reference. Each is loaded at its first use,
-with the module that defines it: `import sabir` loads none of them, and a program pays for those that it names. Type
-checkers and editors read them in `__init__.pyi`.
+with the module that defines it: `import sabir` loads none of them, and a program loads only the modules whose names it
+uses. Type checkers and editors read the names in `__init__.pyi`.
 """
 
 import sys

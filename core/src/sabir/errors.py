@@ -2,8 +2,8 @@
 
     SabirError
     ├── HistoryInvalid · SettingsInvalid · OptionInvalid · MediaRefused · Misnamed · BuilderError · NotJSON
-    ├── OptionFailed                     what an option's function raises to say its error result itself
-    ├── OutsideEvaluation · CallsTooDeep no run to ask, too many within each other
+    ├── OptionFailed                     raised by an option's function to choose its error result itself
+    ├── OutsideEvaluation · CallsTooDeep no run whose context is asked for; evaluations nested too deep
     ├── PluginError
     │   ├── ProviderMissing · DialectMissing · ProviderBroken · PluginConflict
     ├── RenderingRefused                 strict: carries the losses
@@ -16,13 +16,13 @@
         ├── ConnectionFailed · CallTimedOut
         ├── ResponseInvalid
         │   └── StreamBroken             carries the partial reply
-        └── NoneAnswered                 carries what each member of a fallback said
+        └── NoneAnswered                 carries the error of each member of a fallback
 
-Each message is one line: the offender, what was expected, the remedy. What it quotes steers no terminal: control
-characters are shown, not obeyed. Those that are also ValueErrors can be raised by validators.
+Each message is one line: the offender, what was expected, the remedy. Control characters in quoted text are replaced by
+visible signs, so that no terminal obeys them. Errors that are also ValueErrors can be raised by validators.
 """
 
-# ruff: noqa: I001, PLC0414, PLE0605 — what is imported as itself is exported
+# ruff: noqa: I001, PLC0414, PLE0605 — a name imported as itself is exported
 from sabir.base.errors import (
     BuilderError as BuilderError,
     CallsTooDeep as CallsTooDeep,

@@ -1,9 +1,10 @@
-"""The door for authors of plugins: all that a package beside core takes from it, besides `sabir` and `sabir.errors`.
+"""The door for authors of plugins: all names that a package beside core takes besides `sabir` and `sabir.errors`.
 
     from sabir.authoring import Dialect, Tables, TurnScope, DecodeScope, ReplyBuilder
 
-What every provider plugin would write again has its modules in this folder; the other names are core's own. Each is
-loaded at its first use, with the module that defines it. Type checkers and editors read them in `__init__.pyi`.
+The modules of this folder hold the code that every provider plugin would write again; the other names are core's own.
+Each name is loaded at its first use, with the module that defines it. Type checkers and editors read them in
+`__init__.pyi`.
 """
 
 from sabir import _door

@@ -1,8 +1,8 @@
 """How a provider's plugin reaches its endpoint: the URL, and the SDK's clients.
 
 Access ──read_endpoint──▶ URL without secrets
-a base URL ──read_base_url──▶ BaseURL: where paths are joined, the query behind them, and who asks
-Clients   one waiting client, and one async client for each event loop, from their first use to its end
+a base URL ──read_base_url──▶ BaseURL: the URL to which paths are joined, the query behind them, the authorization
+Clients   one waiting client, and one async client for each event loop, from its first use to the loop's end
 """
 
 import os
@@ -42,7 +42,7 @@ AsyncClient = TypeVar("AsyncClient", bound=ClosesLater)
 
 
 class BaseURL(NamedTuple):
-    """A base URL, taken apart: paths are joined to `url`, `query` stands behind them, `authorization` is a header's."""
+    """A base URL in its parts: paths are joined to `url`, `query` goes behind them, `authorization` into the header."""
 
     url: str
     query: str
@@ -50,7 +50,7 @@ class BaseURL(NamedTuple):
 
 
 def read_base_url(url: str) -> BaseURL:
-    """A URL's parts. A user and password become an Authorization header: HTTP clients log the URLs that they ask."""
+    """A URL's parts. User and password become an Authorization header, because HTTP clients log URLs."""
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
     name, _, password = user.partition(":")
@@ -63,7 +63,7 @@ def read_base_url(url: str) -> BaseURL:
 
 
 def url_of_client(provider: str, client: object) -> str:
-    """The URL that an SDK's client says it sends to; SettingsInvalid for what is no such client."""
+    """The URL to which an SDK's client sends; raises SettingsInvalid for an object that is no such client."""
     if not (url := getattr(client, "base_url", None)):
         raise SettingsInvalid(f"client= of {provider} is of type {type(client).__name__}; give a client of its SDK")
     return str(url)
@@ -72,12 +72,13 @@ def url_of_client(provider: str, client: object) -> str:
 class Clients(Generic[SyncClient, AsyncClient]):
     """The clients that a connection made: a waiting one, and one for each event loop.
 
-    An async client can be closed in its event loop alone. So each has an async generator that ends with it: a loop that
-    ends closes its generators (`loop.shutdown_asyncgens()`, which `asyncio.run` calls), and this one closes its client.
-    Of a loop that was closed without that, the client is dropped when another loop asks for its own. The waiting client
-    is closed when nobody has this object any more, at the latest when the program ends.
+    An async client can be closed in its event loop alone. So each client has an async generator: a loop that ends
+    closes its generators (`loop.shutdown_asyncgens()`, which `asyncio.run` calls), and the generator closes the client.
+    If a loop was closed without that, its client is dropped when another loop asks for a client. The waiting client is
+    closed when this object is freed, at the latest when the program ends.
 
-    A forked child begins with none: what it inherits it neither uses nor closes, for the connections are its parent's.
+    A forked child begins with no clients: it neither uses nor closes the inherited ones, because their connections
+    belong to its parent.
     """
 
     def __init__(self) -> None:
@@ -107,25 +108,25 @@ class Clients(Generic[SyncClient, AsyncClient]):
                     self._by_loop.pop(other, None)
             client = make()
             held = client, _closed_with_its_loop(client, self._by_loop, loop)
-            await anext(held[1])  # this waits for nothing: from here on, the loop knows the generator
+            await anext(held[1])  # this does not block; from here on the loop knows the generator
             self._by_loop[loop] = held
         return held[0]
 
     def close(self) -> None:
-        """Close the waiting client; another is made where one is asked for."""
+        """Close the waiting client; a new one is made at the next request for it."""
         with self._lock:
             held, self._sync = self._sync, None
         if held:
             held[1]()
 
     async def aclose(self) -> None:
-        """Close the waiting client and the running event loop's; those of other loops stay theirs."""
+        """Close the waiting client and the running event loop's client; clients of other loops stay open."""
         self.close()
         if held := self._by_loop.pop(_running_loop(), None):
             await held[1].aclose()
 
     def forget(self) -> None:
-        """Begin anew in a forked child."""
+        """Start over without clients, in a forked child."""
         if self._sync:
             self._sync[1].detach()
         _OF_THE_PARENT.append((self._sync, self._by_loop))
@@ -134,7 +135,7 @@ class Clients(Generic[SyncClient, AsyncClient]):
 
 _EVERY: WeakSet[Clients[Any, Any]] = WeakSet()
 _OF_THE_PARENT: list[object] = []
-"""What a forked child inherited. It is kept, since what nobody holds would be closed."""
+"""The clients that a forked child inherited; they are kept alive, because freeing a client closes it."""
 
 
 def _forget_the_parents() -> None:
@@ -149,7 +150,7 @@ if hasattr(os, "register_at_fork"):
 async def _closed_with_its_loop(
     client: ClosesLater, by_loop: "dict[AbstractEventLoop, Any]", loop: "AbstractEventLoop"
 ) -> AsyncGenerator[None]:
-    """Waits at its yield until someone closes it."""
+    """Wait at the yield until the generator is closed; then close the client."""
     try:
         yield
     finally:
@@ -158,15 +159,15 @@ async def _closed_with_its_loop(
 
 
 def _running_loop() -> "AbstractEventLoop":
-    import asyncio  # loaded where a loop runs; those who wait need none of it
+    import asyncio  # imported only where a loop runs; waiting callers do not need it
 
     return asyncio.get_running_loop()
 
 
 def check_client(client: object, kind: str, provider: str, remedy: str) -> None:
-    """SettingsInvalid, with the remedy, for a client that is not of the class `module.Class`.
+    """Raise SettingsInvalid, with the remedy, for a client that is not of the class `module.Class`.
 
-    The module may be a package that the class is taken from; nothing is imported for the question.
+    The module may be a package that holds the class's module; nothing is imported for the check.
     """
     module, _, name = kind.rpartition(".")
     kinds = (each for each in type(client).__mro__ if each.__qualname__ == name)
@@ -175,13 +176,13 @@ def check_client(client: object, kind: str, provider: str, remedy: str) -> None:
 
 
 _SECRETIVE = re.compile("auth|key|secret|token|sig|pass", re.IGNORECASE)
-"""What stands in the names of headers and of a query's parameters that hold secrets."""
+"""Words in the names of headers and query parameters that hold secrets."""
 
 
 class _Answer:
-    """An answer whose body has not been read, unless it says that the request failed."""
+    """An answer whose body has not been read, except that of a failed request."""
 
-    def __init__(self, response: Any) -> None:  # an HTTP client's own response; none of them is imported here
+    def __init__(self, response: Any) -> None:  # an HTTP client's own response; no HTTP library is imported here
         self._response = response
         self.status: int = response.status_code
         self.headers: dict[str, str] = {name.lower(): value for name, value in response.headers.items()}
@@ -195,7 +196,7 @@ class _Answer:
 
 
 def _secrets_of(value: str) -> Iterator[str]:
-    """A key or token; of a user and a password, which go as base64, these too."""
+    """The key or token in a value; of basic authorization also the decoded user and password."""
     kind, _, secret = value.rpartition(" ")
     yield secret
     if kind.lower() == "basic":
@@ -208,7 +209,7 @@ class HTTPAnswer(_Answer):
     """An answer to a waiting client."""
 
     def chunks(self) -> Iterator[bytes]:
-        """The body's bytes as they come, decompressed."""
+        """The body's bytes as they arrive, decompressed."""
         found: Iterator[bytes] = self._response.iter_bytes()
         return found
 
@@ -221,7 +222,7 @@ class AsyncHTTPAnswer(_Answer):
     """An answer to an async client."""
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body's bytes as they come, decompressed."""
+        """The body's bytes as they arrive, decompressed."""
         found: AsyncIterator[bytes] = self._response.aiter_bytes()
         return found
 

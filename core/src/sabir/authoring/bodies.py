@@ -1,4 +1,4 @@
-"""Reading what a provider answered: any bytes become JSON of a known shape, or one of the library's errors (law 10).
+"""Reads a provider's answer: any bytes become JSON of a known shape, or one of the library's errors (law 10).
 
 a scope's read_object ──▶ dict      text() · items() · fields() · first_count()  take a value of one type, else nothing
                                     without() · left_over()  what nothing else holds
@@ -13,7 +13,7 @@ from sabir.base.failures import ResponseInvalid
 from sabir.base.values import JSONValue, decode_json
 
 Fields = Mapping[str, Any]
-"""A JSON object of the wire; what its fields hold is not trusted, hence Any."""
+"""A JSON object of the wire; the types of its fields are not trusted, hence Any."""
 
 _SHOWN = 120
 
@@ -24,17 +24,17 @@ def text(value: JSONValue) -> str:
 
 
 def fields(value: JSONValue) -> Fields:
-    """The value if it is an object, else an empty one."""
+    """The value if it is an object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: JSONValue) -> list[Any]:
-    """The value if it is an array, else an empty one."""
+    """The value if it is an array, else an empty array."""
     return value if isinstance(value, list) else []
 
 
 def left_over(found: Fields, known: Collection[str]) -> dict[str, Any]:
-    """The fields that nothing else of a reply holds; those without a value say nothing."""
+    """The fields that are not among `known`; fields that are null are left out."""
     for name in found:
         if name not in known:
             break
@@ -62,7 +62,7 @@ def first_count(*figures: JSONValue) -> int | None:
 
 
 def read_count(body: bytes, field: str, dialect: str) -> int:
-    """The tokens that a vendor counted, in that field of its answer; ResponseInvalid for anything else."""
+    """The tokens that a vendor counted, in that field of its answer; raises ResponseInvalid for any other answer."""
     try:
         counted = first_count(fields(decode_json(body)).get(field))
     except NotJSON:

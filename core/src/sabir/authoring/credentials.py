@@ -1,4 +1,4 @@
-"""What a provider is let in by: looked for where it says, in the order in which it says so.
+"""Finds a provider's credentials in the places that it declares, in their order.
 
 given (api_key=) ─▶ variables ─▶ profile ─▶ files ─▶ default        declared as Credentials
                     └──────── KeySource ──▶ values that are never shown
@@ -22,17 +22,17 @@ from sabir.contract.provider import ApiKey, Credential, Profile
 
 Given: TypeAlias = Mapping[str, SecretStr]
 Values: TypeAlias = tuple[tuple[str, SecretStr], ...]
-"""Names and values; tools that report failures show variables, and these show nothing."""
+"""Names and values; the values are SecretStr, because tools that report failures show local variables."""
 _GIVEN = "api_key="
 _NOTHING = SecretStr("")
 _NONE: Given = FrozenDict()
 
 
 class FoundCredential(NamedTuple):
-    """A credential as it was found; its value does not show itself.
+    """A credential as it was found; its repr does not show the value.
 
-    `whence` names the variable, the file with its profile, or "default"; None where it is missing. `looked` is all that
-    was looked at, in order.
+    `whence` names the variable, the file with its profile, or "default"; None if it is missing. `looked` names all
+    places that were read, in order.
     """
 
     credential: Credential
@@ -42,14 +42,14 @@ class FoundCredential(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What to call it in a sentence."""
+        """The credential's name in a sentence."""
         return "key" if self.credential.name == "api_key" else self.credential.name
 
 
 class KeySource:
-    """A provider's credentials, which are never shown: given, or looked for where the provider says.
+    """A provider's credentials, which are never shown: given, or found in the places that the provider declares.
 
-    They are read once, at the first send; a function that was given is asked at each, for it may give others.
+    They are read once, at the first send; a given function is called at each send, because it may return others.
     """
 
     def __init__(self, provider: str, given: ApiKey | None, credentials: Sequence[Credential] = ()) -> None:
@@ -83,9 +83,10 @@ class KeySource:
         return bool(self._credentials)
 
     def read(self) -> Values:
-        """The values by the names of the credentials, without those that may be left out and are.
+        """The values by the names of the credentials, without optional ones that are missing.
 
-        CredentialsMissing names what is missing, or cannot stand in a header, and all that was looked at.
+        Raises CredentialsMissing, which names a missing value and all places that were read, or a value that no
+        header can hold.
         """
         if self._ask:
             return self._found(self._named(self._ask()))
@@ -94,11 +95,11 @@ class KeySource:
         return self._values
 
     def text(self) -> str:
-        """The key, which is the first of the values; "" where none is needed."""
+        """The key, which is the first of the values; "" if none is needed."""
         return next((value.get_secret_value() for _, value in self.read()), "")
 
     def _named(self, given: str | Mapping[str, str]) -> Given:
-        """What was given, by name."""
+        """The given values, by name."""
         names = [each.name for each in self._credentials]
         if isinstance(given, str):
             return {names[0]: SecretStr(given)}
@@ -119,7 +120,7 @@ class KeySource:
 
 
 def _what_is_missing(found: Sequence[FoundCredential]) -> str:
-    """In one line: what is there, what is not, all that was looked at, and the remedy."""
+    """In one line: the values found, the values missing, all places that were read, and the remedy."""
     had = [f"{each.name} ({each.whence})" for each in found if each.value]
     missing = [each for each in found if each.whence is None]
     looked = dict.fromkeys(whence for each in missing for whence in each.looked)
@@ -138,7 +139,7 @@ def _fits_a_header(value: str) -> bool:
 
 
 def _looks(credential: Credential, given: Given) -> Iterator[tuple[int, str, SecretStr]]:
-    """What is at each place of a credential, in order: the number of the place, whence, and a value or ""."""
+    """Each place of a credential, in order: the number of the place, its name, and the value there or ""."""
     if credential.name in given:
         yield 0, _GIVEN, given[credential.name]
     for name in credential.variables:
@@ -153,7 +154,7 @@ def _looks(credential: Credential, given: Given) -> Iterator[tuple[int, str, Sec
 
 
 def _section(profile: Profile, named: str) -> tuple[str, Mapping[str, JSONValue]]:
-    """A section of a profile's file, and what to call it; where there is none, the name says why."""
+    """The name of a section of a profile's file, and the section; if there is none, the name says why."""
     name = named or os.environ.get(profile.variable) or profile.section
     path = Path(profile.file).expanduser()
     try:
@@ -164,7 +165,7 @@ def _section(profile: Profile, named: str) -> tuple[str, Mapping[str, JSONValue]
             sections = decode_json(text) if path.suffix == ".json" else _read_ini(text)
     except FileNotFoundError:
         return f"{profile.file} (no such file)", {}
-    except (OSError, ValueError, INIInvalid, NotJSON) as error:  # its words may hold a line of the file
+    except (OSError, ValueError, INIInvalid, NotJSON) as error:  # its text may hold a line of the file
         return f"{profile.file} (unreadable: {type(error).__name__})", {}
     section = sections.get(name) if isinstance(sections, Mapping) else None
     if not isinstance(section, Mapping):

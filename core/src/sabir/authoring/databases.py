@@ -2,7 +2,7 @@
 
     an error ──DatabaseFailure──▶ "database disk image is malformed; put back a copy of the store, or give another one"
 
-What a database says is repeated in one line, without passwords, with what to do. Codes are SQLite's
+A database's error is repeated in one line, without passwords, with the remedy. Codes are SQLite's
 (https://sqlite.org/rescode.html) and Postgres's SQLSTATEs.
 """
 
@@ -62,4 +62,4 @@ class DatabaseFailure:
 
 def _code(error: BaseException | None) -> int | str | None:
     code: int | None = getattr(error, "sqlite_errorcode", None)
-    return getattr(error, "sqlstate", None) if code is None else code & 0xFF  # what is above says more than is needed
+    return getattr(error, "sqlstate", None) if code is None else code & 0xFF  # the primary code, without extensions

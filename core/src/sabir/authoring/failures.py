@@ -1,7 +1,7 @@
-"""What failures have in common at every provider, and a table for what is each vendor's own.
+"""The failures that all providers share, and a table for those of one vendor.
 
-an error body, or what a stream reports ──▶ Failure ──rules, then the status──▶ CallError
-what the SDK or its HTTP client raised ──translate──▶ CallError, without importing either
+an error body, or an error in a stream ──▶ Failure ──rules, then the status──▶ CallError
+an exception of the SDK or its HTTP client ──translate──▶ CallError, without importing either
 """
 
 import re
@@ -42,11 +42,11 @@ REMEDIES: Mapping[type[CallError], str] = {
     errors.InvalidRequest: "change the request",
 }
 HTTP_MODULES = ("httpx2", "httpx", "ssl", "anyio", "builtins")
-"""Modules whose errors reach a provider's connection, whatever its SDK is."""
+"""Modules whose errors reach a provider's connection with any SDK."""
 
 
 class Failure(NamedTuple):
-    """What a provider says of a failure, whichever way it says it; `body` is the object that says it."""
+    """A failure that a provider reports, in any shape; `body` is the object that reports it."""
 
     message: str = ""
     code: str = ""
@@ -96,24 +96,24 @@ class ErrorRule:
 
 
 Raised: TypeAlias = tuple[str, type[CallError] | None, str]
-"""The name of a class, what its errors are for a caller (None: not the wire's), and the words that say so."""
+"""The name of an exception's class, the caller's error class (None: no failure of the wire), and its words."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorTable:
-    """What a vendor's failures are for a caller: the first of `rules` that says it, else the status, else ServerFailed.
+    """Maps a vendor's failures to error classes: the first of `rules` that decides, else the status, else ServerFailed.
 
-    `modules` are those of the SDK, and `raised` errors of theirs that are not common to all.
+    `modules` are the SDK's modules, and `raised` exceptions of theirs that are not common to all SDKs.
     """
 
     rules: tuple[ErrorRule, ...] = ()
     modules: tuple[str, ...] = ()
     raised: tuple[Raised, ...] = ()
     wait: Callable[[Failure], float | None] | None = None
-    """The seconds to wait, where the vendor says them in the body; the headers' count else."""
+    """The seconds to wait that the vendor gives in the body; if None, the headers' count."""
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
-        """The error that a response of status ≥ 400 stands for; header names are lower case."""
+        """The error for a response of status ≥ 400; header names are lower case."""
         said = body.decode("utf-8", "replace").strip()
         try:
             found = failure_of(decode_json(said))
@@ -122,14 +122,14 @@ class ErrorTable:
         return self._error(found, status, provider, retry_after(headers))
 
     def report(self, error: JSONValue, scope: DecodeScope) -> CallError:
-        """The error that an `error` object stands for, where it came with status 200 or in a stream."""
+        """The error for an `error` object that came with status 200 or in a stream."""
         found = failure_of({"error": error})
         made = self._error(found, found.status, scope.target.provider)
         made.request_id = scope.request_id
         return made
 
     def translate(self, error: BaseException, provider: str) -> CallError | None:
-        """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
+        """The library error for an exception of the SDK or its HTTP client; None if it is no failure of the wire."""
         if _is_a(error, "APIStatusError", self.modules):
             response: Any = error.response  # type: ignore[attr-defined]
             return self.decode(response.status_code, dict(response.headers), response.content, provider)
@@ -160,9 +160,9 @@ class ErrorTable:
 
 
 def failure_of(body: JSONValue) -> Failure:
-    """What the many shapes of an error body say: an `error` object, a `detail`, a list of one, a bare text.
+    """The failure in an error body of any common shape: an `error` object, a `detail`, a list of one, a bare text.
 
-    A status that has a name says more than the number in `code`.
+    A status that is a name replaces a `code` that is a number, because it says more.
     """
     if isinstance(body, list) and body:
         body = body[0]
@@ -182,7 +182,7 @@ def failure_of(body: JSONValue) -> Failure:
 
 
 def kind_of_status(status: int) -> type[CallError]:
-    """What a status of 400 and above says by itself."""
+    """The error class for a status of 400 or above alone."""
     return STATUSES.get(status) or (errors.ServerFailed if status >= 500 else errors.InvalidRequest)
 
 
@@ -217,18 +217,18 @@ RAISED: tuple[Raised, ...] = (
     ("EndOfStream", errors.ConnectionFailed, "broke off"),
     ("APIConnectionError", errors.ConnectionFailed, "cannot be reached; check the network and base_url"),
 )
-"""Class of what the SDK or its HTTP client raises, what it is for a caller, and the words; the first match counts."""
+"""Exception class of the SDK or its HTTP client, the caller's error class, and its words; the first match counts."""
 _SECRETIVE = frozenset({"LocalProtocolError", "UnicodeEncodeError", "InvalidURL"})
-"""Classes whose own text may show a header's value or a password of the URL."""
+"""Classes whose own text may show a header's value or the URL's password."""
 
 
 def _said(error: BaseException, name: str) -> str:
-    """Its class, and its own words where they show no secret."""
+    """An exception's class, and its text where that shows no secret."""
     said = type(error).__name__
     return said if name in _SECRETIVE else f"{said}: {error}".removesuffix(": ")
 
 
 def _is_a(error: BaseException, name: str, modules: Collection[str]) -> bool:
-    """Whether an error is of that class of a module that is loaded; nothing is imported for the question."""
+    """Whether an error is of that class of a loaded module; nothing is imported for the check."""
     found = (getattr(sys.modules.get(module), name, None) for module in modules)
     return any(isinstance(kind, type) and isinstance(error, kind) for kind in found)

@@ -1,6 +1,6 @@
 """Binary event frames, as AWS's services stream them: bytes in any chunks → headers and payload → events.
 
-    length │ length of headers │ checksum │ headers │ payload │ checksum      numbers of four bytes, the highest first
+    length │ length of headers │ checksum │ headers │ payload │ checksum      numbers of four bytes, big-endian
 
 A dialect names them in its `framings`: `{EventFrames.CONTENT_TYPE: partial(EventFrames, read)}`, where `read` makes
 an event of a frame.
@@ -15,15 +15,15 @@ from sabir.base.failures import ResponseInvalid
 from sabir.contract.framing import ServerEvent
 
 LONGEST_FRAME = 25 * 2**20
-"""Bytes of the longest frame: 24 MiB of payload and 128 KiB of headers,
+"""The most bytes of a frame: 24 MiB of payload and 128 KiB of headers,
 https://github.com/boto/botocore/blob/develop/botocore/eventstream.py"""
 
 ReadFrame: TypeAlias = Callable[[Mapping[str, str], bytes], ServerEvent | None]
-"""A frame's headers and payload → its event; None for one that means nothing."""
+"""A frame's headers and payload → its event; None for a frame without meaning."""
 
 
 class EventFrames:
-    """Cuts a stream of frames into events; checksums are not looked at, for the connection has its own."""
+    """Cuts a stream of frames into events; checksums are ignored, because the connection has its own."""
 
     CONTENT_TYPE = "application/vnd.amazon.eventstream"
     """That of such a stream."""
@@ -40,12 +40,12 @@ class EventFrames:
         return len(self._bytes)
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """The events that are whole after this chunk; ResponseInvalid for a frame that is too long."""
+        """The events that are whole after this chunk; raises ResponseInvalid for a frame that is too long."""
         self._bytes += chunk
         return [event for frame in self._frames() if (event := self._read(*frame))]
 
     def close(self) -> list[ServerEvent]:
-        """None: a frame that was broken off is no event."""
+        """No events: a frame that was broken off is ignored."""
         return []
 
     def _frames(self) -> Iterator[tuple[dict[str, str], bytes]]:
@@ -61,7 +61,7 @@ class EventFrames:
 
 
 def _headers(data: bytes) -> Iterator[tuple[str, str]]:
-    """The headers that are strings, which all of a stream's are: length, name, 7, length, value."""
+    """The string headers, as all headers of a stream are: length, name, 7 (the type string), length, value."""
     while len(data) > 4 and data[1 + data[0] : 2 + data[0]] == b"\x07":
         name, rest = data[1 : 1 + data[0]], data[2 + data[0] :]
         size = int.from_bytes(rest[:2], "big")

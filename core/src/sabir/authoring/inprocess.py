@@ -1,9 +1,9 @@
-"""Connections that are functions: of this process, and over SDKs that only wait.
+"""Connections made of functions: in this process, and over SDKs that only wait.
 
     WireRequest ──▶ serve ──▶ Served(status, chunks)            embedded models, doubles: no network is needed
     WireRequest ──▶ begin ──▶ WaitingCall ──open──▶ response    in the caller's thread, or in one for an event loop
 
-`serve` is asked at each `open`, in the caller's own thread or loop.
+`serve` is called at each `open`, in the caller's own thread or loop.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ Given = TypeVar("Given")
 
 
 class Served(NamedTuple):
-    """What a function answers: a status, the body's chunks, and headers (names in lower case)."""
+    """A function's answer: a status, the body's chunks, and headers (names in lower case)."""
 
     status: int
     chunks: Iterable[bytes]
@@ -36,7 +36,7 @@ class _Response:
         return iter(self._chunks)
 
     def close(self) -> None:
-        """There is nothing to give back."""
+        """Do nothing; there is no connection to give back."""
 
 
 class _AsyncResponse:
@@ -48,11 +48,11 @@ class _AsyncResponse:
             yield chunk
 
     async def aclose(self) -> None:
-        """There is nothing to give back."""
+        """Do nothing; there is no connection to give back."""
 
 
 class InProcessConnection:
-    """A Connection without a client: it holds nothing that could be closed, and no error is the wire's."""
+    """A Connection without a client: it has nothing to close, and none of its errors is a failure of the wire."""
 
     def __init__(self, serve: Serve) -> None:
         self._serve = serve
@@ -66,33 +66,33 @@ class InProcessConnection:
         return _AsyncResponse(self._serve(request))
 
     def translate(self, error: Exception) -> SabirError | None:
-        """None: what the function raises is its own."""
+        """None: the function's exceptions are raised unchanged."""
         return None
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing; there is nothing to close."""
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Do nothing; there is nothing to close."""
 
 
 class WaitingCall(Protocol):
     """One request to an SDK that only waits; made without I/O."""
 
     def open(self) -> WireResponse:
-        """Send; return at the response's headers, whatever the status."""
+        """Send the request, and return once the response's headers are there, whatever the status."""
 
     def hang_up(self) -> None:
-        """End what waits in another thread, be it `open` or a read: shut the socket down.
+        """Shut the socket down, so that an `open` or a read that waits in another thread ends.
 
-        It may come before `open` or after the end, and twice.
+        It may be called before `open`, after the end, and twice.
         """
 
 
 class WaitingConnection:
-    """Over an SDK that only waits: calls of an event loop run in threads. Who cancels one hangs up, so that these end.
+    """A Connection over an SDK that only waits: calls of an event loop run in threads. A cancelled call hangs up.
 
-    `begin` makes the call of a request, `translate` is as of a Connection, `close` gives back what all calls share.
+    `begin` makes the call for a request, `translate` is that of a Connection, `close` frees what all calls share.
     """
 
     def __init__(
@@ -104,22 +104,22 @@ class WaitingConnection:
         self._begin, self.translate, self.close = begin, translate, close
 
     def open_sync(self, request: WireRequest) -> WireResponse:
-        """Send; return at the response's headers, whatever the status."""
+        """Send the request, and return once the response's headers are there, whatever the status."""
         return self._begin(request).open()
 
     async def open(self, request: WireRequest) -> AsyncWireResponse:
-        """The same in a thread."""
+        """As `open_sync`, in a thread."""
         waited = _Waited(self._begin(request))
         await waited.open()
         return waited
 
     async def aclose(self) -> None:
-        """Give back what all calls share."""
+        """Free what all calls share, in a thread."""
         await in_thread(self.close)
 
 
 class _Waited:
-    """A call whose steps run in threads; its response is closed though nobody waits for it any more."""
+    """A call whose steps run in threads; its response is closed even if the caller has left."""
 
     def __init__(self, call: WaitingCall) -> None:
         self._call = call
@@ -127,7 +127,7 @@ class _Waited:
         self._response: WireResponse
 
     async def open(self) -> None:
-        """Send; return at the response's headers."""
+        """Send the request, and return once the response's headers are there."""
 
         def opened() -> WireResponse:
             self._response = self._call.open()
@@ -140,7 +140,7 @@ class _Waited:
         await self._in_thread(opened)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body's bytes as they come."""
+        """The body's bytes as they arrive."""
         chunks = iter(self._response.chunks())
         while (chunk := await self._in_thread(lambda: next(chunks, None))) is not None:
             yield chunk
@@ -152,7 +152,7 @@ class _Waited:
     async def _in_thread(self, step: Callable[[], Given]) -> Given:
         try:
             return await in_thread(step)
-        except BaseException:  # what fails has no more to say, and nobody waits for what is cancelled
+        except BaseException:  # a failed call sends no more, and a cancelled call has no reader
             self._is_given_up = True
             self._call.hang_up()
             raise

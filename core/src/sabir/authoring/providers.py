@@ -1,7 +1,7 @@
-"""A provider over a vendor's SDK, of which a plugin says what is its own; what it knows of models, as rows of data.
+"""A provider over a vendor's SDK, of which a plugin adds only its own data and functions; models as rows of data.
 
     SDKProvider ──connect(access)──▶ own(…)     clients that are made at the first send: PostingConnection, or another
-                        └ client=──▶ given(…)   the user's own: PostingClient, or another
+                        └ client=──▶ given(…)   the user's own client: PostingClient, or another
 
     [[models]]
     prefix = "large-"
@@ -38,8 +38,8 @@ from sabir.vocabulary.target import ModelInfo, longest_first
 class SDKProvider(ABC):
     """A Provider over a vendor's SDK: its attributes are data, and two functions connect.
 
-    `hosts` are names of the vendor's own: an endpoint elsewhere has the quirks `elsewhere`. `package` is the one whose
-    models.toml is read; without it, no model is known.
+    `hosts` are the vendor's own host names: an endpoint on another host has the quirks `elsewhere`. `package` is the
+    package whose models.toml is read; without it, no model is known.
     """
 
     api_version = SABIR_API
@@ -59,14 +59,14 @@ class SDKProvider(ABC):
 
     @abstractmethod
     def own(self, access: Access, key: KeySource) -> Connection:
-        """A connection over clients that it makes at the first send, to `self.url_of(access)`."""
+        """A connection to `self.url_of(access)`, over clients that it makes at the first send."""
 
     def given(self, client: object) -> Connection:
-        """A connection over the user's own client, which is not closed; without this function, none is taken."""
+        """A connection over the user's own client, which is not closed; a plugin without it takes no `client`."""
         raise NotImplementedError(f"{self.name} takes no client")
 
     def url_of(self, access: Access) -> str:
-        """The client's, the user's `base_url`, a variable's, or the vendor's own."""
+        """The endpoint's URL: the client's, else the user's `base_url`, else a variable's, else the vendor's own."""
         if access.client is not None and type(self).given is SDKProvider.given:
             raise SettingsInvalid(f"{self.name} takes no client=, for its SDK lets nobody see into one; use base_url=")
         if access.client is not None:
@@ -95,15 +95,15 @@ class SDKProvider(ABC):
         return frozenset() if self.is_vendor(access) else self.elsewhere
 
     def models(self) -> tuple[ModelInfo, ...]:
-        """What is known of the vendor's models, longest prefixes first."""
+        """The known facts of the vendor's models, longest prefixes first."""
         return packaged_models(self.package) if self.package else ()
 
 
 class PostingConnection(OwnConnection[Any, Any]):
-    """Over an SDK that was generated as many are: `SDK(api_key=…)` and `AsyncSDK`, with `post(path, content=…)`.
+    """A connection over an SDK of the common generated form: `SDK(api_key=…)`, `AsyncSDK`, `post(path, content=…)`.
 
-    `module` is the SDK's, `client_name` the class of its waiting client; the names of the credentials are those of the
-    client's arguments. To an endpoint that is not the vendor's go neither the headers that the SDK takes from its own
+    `module` is the SDK's module, `client_name` the class of its waiting client; the credentials have the names of the
+    client's arguments. An endpoint that is not the vendor's gets neither the headers that the SDK takes from its own
     environment nor `vendor_headers`; a key that is not needed is not sent.
     """
 
@@ -122,7 +122,7 @@ class PostingConnection(OwnConnection[Any, Any]):
         return Library(sdk.DefaultHttpxClient, sdk.DefaultAsyncHttpxClient, http.create_ssl_context)
 
     def make_sync(self, keys: Mapping[str, str], http_client: Any) -> Any:
-        """A waiting client of the SDK that writes heads; without a key, it wants a word in its place."""
+        """A waiting client of the SDK that writes heads; where no key is needed, it gets a placeholder."""
         kind = getattr(import_module(self.module), self.client_name)
         return kind(**self._how(keys), http_client=http_client)
 
@@ -140,7 +140,7 @@ class PostingConnection(OwnConnection[Any, Any]):
         return await client.post(request.path, cast_to=object, content=b"{}", options=self._options(request))
 
     def _how(self, keys: Mapping[str, str]) -> dict[str, Any]:
-        """What either client is made with."""
+        """The arguments with which either client is made."""
         found: dict[str, Any] = {"api_key": "none", **keys, "base_url": self.base_url}
         if not self._is_vendor:
             lines = os.environ.get(f"{self.module.upper()}_CUSTOM_HEADERS", "").splitlines()
@@ -155,20 +155,21 @@ class PostingConnection(OwnConnection[Any, Any]):
 
 
 class PostingClient(ClientConnection):
-    """The user's own client of such an SDK: it is asked to send each request, as a stream, and never closed.
+    """A connection over the user's own client of such an SDK: the client sends each request, and is never closed.
 
-    So headers come back before the body. The client neither tries again by itself nor follows a redirect.
+    Requests are sent as streams, so that headers come back before the body. The client neither retries by itself nor
+    follows a redirect.
     """
 
     module: str
     http_module = "httpx2"
 
     def what(self, request: WireRequest) -> dict[str, Any]:
-        """What is posted, and where to."""
+        """The path and the content to post, as arguments of `post`."""
         return {"path": request.path, "content": request.body}
 
     def send_sync(self, client: Any, request: WireRequest) -> Any:
-        """Send; return at the response's headers, whatever the status."""
+        """Send the request, and return once the response's headers are there, whatever the status."""
         sdk = import_module(self.module)
         try:
             return client.post(**self._call(request), stream_cls=sdk.Stream[object])
@@ -176,7 +177,7 @@ class PostingClient(ClientConnection):
             return error.response
 
     async def send(self, client: Any, request: WireRequest) -> Any:
-        """Send; return at the response's headers, whatever the status."""
+        """Send the request, and return once the response's headers are there, whatever the status."""
         sdk = import_module(self.module)
         try:
             return await client.post(**self._call(request), stream_cls=sdk.AsyncStream[object])
@@ -184,13 +185,13 @@ class PostingClient(ClientConnection):
             return error.response
 
     def _call(self, request: WireRequest) -> dict[str, Any]:
-        """What `post` is called with; a raw response asked for as a stream comes before its body."""
+        """The arguments of `post`; a raw response, asked for as a stream, is returned before its body."""
         raw = import_module(self.http_module).Response
         return {**self.what(request), "cast_to": raw, "options": _once(request, {}), "stream": True}
 
 
 def _once(request: WireRequest, headers: Mapping[str, Any]) -> dict[str, Any]:
-    """How `post` sends: once, and to its own endpoint alone."""
+    """The options of `post`: it sends once, and to its own endpoint alone."""
     options: dict[str, Any] = {"headers": {"Content-Type": "application/json", **headers, **request.headers}}
     if request.timeout is not None:
         options["timeout"] = request.timeout
@@ -199,12 +200,12 @@ def _once(request: WireRequest, headers: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def packaged_models(package: str) -> tuple[ModelInfo, ...]:
-    """The rows of the models.toml beside a package's modules; PluginError as of `read_models`."""
+    """The rows of the models.toml beside a package's modules; raises PluginError as `read_models` does."""
     return read_models(files(package).joinpath("models.toml").read_text("utf-8"))
 
 
 def read_models(text: str) -> tuple[ModelInfo, ...]:
-    """The rows of a models.toml, longest prefixes first; PluginError names the row that is wrong."""
+    """The rows of a models.toml, longest prefixes first; raises PluginError, which names an invalid row."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -1,4 +1,4 @@
-"""A stored request → DecodedHistory: what the readers of all dialects share; each has its own tables.
+"""A stored request → DecodedHistory: the reader that all dialects share; each dialect has its own tables.
 
     request ──History.decode──▶ each of its fields, by the tables of a dialect's own History ──▶ DecodedHistory
 
@@ -6,7 +6,7 @@
     options    declarations; a tool of the vendor's own stays one, in the vendor settings
     all else   a loss with its path in the request
 
-Fields that are null say nothing. What is wrong is a HistoryInvalid that names its place.
+Fields that are null are ignored. A faulty field raises HistoryInvalid, which names its place.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ _NO_PARAMETERS: Mapping[str, JSONValue] = {"type": "object", "properties": {}}
 
 
 class Leaf(NamedTuple):
-    """How a content part becomes a part: the field that holds it (empty: itself), its reader, and what that reads."""
+    """How a content part becomes a part: the field that holds it (empty: itself), its reader, and the fields read."""
 
     inner: str
     read: Callable[[Fields, DecodeScope], KnownPart | None]
@@ -54,29 +54,29 @@ def _read_text(found: Fields, scope: DecodeScope) -> TextPart | None:
 
 
 class History:
-    """A stored request being read; a dialect's is a subclass, with tables of what reads its fields and its roles.
+    """A stored request being read; each dialect has a subclass, with tables of the readers of its fields and roles.
 
-    `readers` come first, in their order. Then each field sets the neutral setting that `neutral` names, or the vendor's
-    own; one of `verbatim` stays as it is. Tables hold methods of the subclass, hence Any.
+    `readers` run first, in their order. Then each field sets the neutral setting that `neutral` names, or the vendor's
+    own setting; a field of `verbatim` goes to `extra_body`. Tables hold methods of the subclass, hence Any.
     """
 
     vendor_model: ClassVar[type[BaseModel]]
     """The plugin's vendor settings."""
     messages_field = "messages"
     readers: ClassVar[Mapping[str, Callable[[Any, Any], None]]] = {}
-    """Field → what reads its value."""
+    """Field → the method that reads its value."""
     roles: ClassVar[Mapping[str, Callable[[Any, Any, str], None]]] = {}
-    """Role → what reads a message of it at a path; "" for one without a role."""
+    """Role → the method that reads a message of that role at a path; "" for a message without a role."""
     neutral: ClassVar[Mapping[str, str]] = {}
-    """Field → the neutral setting that says the same; of two for one, the first is neutral and the other verbatim."""
+    """Field → the neutral setting of the same meaning; of two fields for one, the second stays verbatim."""
     verbatim: ClassVar[Collection[str]] = ()
-    """Fields with the name of a vendor setting that means another."""
+    """Fields whose name a vendor setting has with another meaning; they go to `extra_body`."""
     streaming: ClassVar[Collection[str]] = ("stream",)
     """Fields that ask for a stream."""
     leaves: ClassVar[Mapping[str, Leaf]] = {}
     """Type of a content part → how it becomes a part."""
     says_nothing: ClassVar[Mapping[str, Collection[Any]]] = {}
-    """Field → values that say what would hold without them."""
+    """Field → the default values, which need no loss."""
 
     def __init__(self, found: Fields, scope: DecodeScope) -> None:
         self.found = found
@@ -94,7 +94,7 @@ class History:
 
     @classmethod
     def decode(cls, body: bytes, scope: DecodeScope) -> DecodedHistory:
-        """The request as sabir's own data; HistoryInvalid for what is no request of this dialect."""
+        """The request as sabir's own data; raises HistoryInvalid for a body that is no request of this dialect."""
         try:
             found = scope.read_object(body)
         except ResponseInvalid:
@@ -138,7 +138,7 @@ class History:
                 self.read_setting(name, value)
 
     def read_setting(self, name: str, value: JSONValue) -> None:
-        """One field that has no reader of its own."""
+        """Read a field that has no reader of its own."""
         if name in self.neutral:
             self.put(self.neutral[name], value, name)
         elif name in self.verbatim:
@@ -153,7 +153,7 @@ class History:
             self.read_message(self.expect(message, dict, path), path)
 
     def read_message(self, message: Fields, path: str) -> None:
-        """One message, by its role; HistoryInvalid for one that no side has."""
+        """Read one message, by its role; raises HistoryInvalid for an unknown role."""
         role = message.get("role")
         reader = self.roles.get(role or "") if isinstance(role, str | None) else None
         if reader is None:
@@ -162,17 +162,17 @@ class History:
         reader(self, message, path)
 
     def lose(self, kind: LossKind, path: str, reason: str) -> None:
-        """Write down what has no place, by its path in the request."""
+        """Add a loss by its path in the request."""
         self._losses.add(kind, reason, path=path)
 
     def lose_unknown(self, found: Fields, known: Collection[str], path: str, reason: str) -> None:
-        """Write down every field that nothing reads and that says something."""
+        """Add a loss for every field that is not `known` and neither empty nor a default."""
         for name, value in found.items():
             if name not in known and value not in (None, [], {}, "") and value not in self.says_nothing.get(name, ()):
                 self.lose("dropped", f"{path}.{name}", reason)
 
     def say(self, policy: str, parts: Sequence[KnownPart], path: str) -> None:
-        """Add a message of parts by someone else than the model."""
+        """Add a message of parts by another policy than the model's."""
         if not parts:
             self.lose("dropped", path, "the message is empty")
             return
@@ -189,7 +189,7 @@ class History:
         ]
 
     def part(self, content: JSONValue, path: str) -> KnownPart | None:
-        """The part that a content part is, by the leaves; None for one that no part can be."""
+        """The part that a content part becomes, by the leaves; None if no leaf can read it."""
         whole = fields({"type": "text", "text": content} if isinstance(content, str) else content)
         leaf = self.leaves.get(text(whole.get("type")))
         if leaf is None:
@@ -205,21 +205,21 @@ class History:
         return part
 
     def answer(self, call_id: str, said: str | Sequence[KnownPart], path: str, name: str = "", **further: Any) -> None:
-        """Add the result of a call; `name` is the option's where no call tells it, `further` what else a result has."""
+        """Add the result of a call; `name` is the option's if no call gives it, `further` the result's other fields."""
         value, parts = (said, ()) if isinstance(said, str) else (None, tuple(said))
         option_name = self.option_of(call_id, path, name)
         given = {"invocation_id": call_id, "option_name": option_name, "result": value, "parts": parts, **further}
         self.messages.append(Message(policy=option_name, payload=OptionResultPayload.model_validate(given)))
 
     def option_of(self, call_id: str, path: str, name: str = "") -> str:
-        """The option that a call chose; `name`, or a made-up one and a loss, where no call before it tells."""
+        """The option that a call chose; without an earlier call of that id, `name`, or else "unknown" and a loss."""
         if found := self.names.get(call_id) or name:
             return found
         self.lose("synthesized", path, f"no call before it has the id {call_id!r}, so that its option is unknown")
         return "unknown"
 
     def extend(self, blocks: Iterable[Part | OptionCallPayload], path: str) -> Sequence[Message]:
-        """Add what the model said, as in a reply, and remember what it called; gives the messages."""
+        """Add the model's messages, as in a reply, and remember its calls; returns the messages."""
         messages = ReplyBuilder(self.scope, blocks).messages(self.origin)
         if not messages:
             self.lose("dropped", path, "the message is empty")
@@ -228,14 +228,14 @@ class History:
         return messages
 
     def put(self, setting: str, value: JSONValue, field: str) -> None:
-        """Set a neutral setting; what it does not take, or was set before, stays in the request's own field."""
+        """Set a neutral setting; a value that it does not take, or a second one, goes to `extra_body`."""
         if setting in self._settings or not self.takes(setting, value):
             self._extra[field] = value
         else:
             self._settings[setting] = value
 
     def takes(self, setting: str, value: JSONValue) -> bool:
-        """Whether a neutral setting says that very value."""
+        """Whether a neutral setting takes that exact value."""
         try:
             taken = getattr(Settings(**{setting: value}), setting)
         except ValueError:
@@ -244,7 +244,7 @@ class History:
         return taken is not None and bool(taken == given)
 
     def put_vendor(self, name: str, value: JSONValue, field: str = "") -> None:
-        """Set one of the plugin's vendor settings; what they do not have or take stays in the request's own field."""
+        """Set one of the plugin's vendor settings; an unknown name or a refused value goes to `extra_body`."""
         try:
             self.vendor_model.model_validate({name: value})
             self._vendor[name] = value
@@ -252,11 +252,11 @@ class History:
             self._extra[field or name] = value
 
     def put_extra(self, name: str, value: JSONValue) -> None:
-        """Keep a field verbatim."""
+        """Put a field into `extra_body`, verbatim."""
         self._extra[name] = value
 
     def add_option(self, name: str, description: str, parameters: JSONValue, vendor: Sections | None = None) -> bool:
-        """Add an option by what declares it; whether it is one."""
+        """Add an option from its declaration; returns whether the declaration is one of an option."""
         name = self.scope.option_names.get(name, name)
         if not name or name in self._options or not isinstance(parameters, dict | None):
             return False
@@ -281,20 +281,20 @@ class History:
         return True
 
     def _offered(self) -> set[str]:
-        """Names of the options and of the vendor's own tools, which stand in them or in an object within."""
+        """Names of the options and of the vendor's own tools; a tool has its name at the top or in an inner object."""
         tools = self._vendor.get("tools", ())
         declared = (fields(tool.get(text(tool.get("type")))) or tool for tool in tools)
         return {*self._options, *(text(each.get("name")) for each in declared)}
 
     def hold_to(self, name: str, schema: JSONValue, description: str | None = None) -> bool:
-        """Set the schema that replies are held to; whether a neutral setting can say it."""
+        """Set the JSON schema of the reply; returns whether the neutral setting takes it."""
         if not isinstance(schema, dict) or not name:
             return False
         self._settings["response_format"] = ResponseFormat(name=name, schema=schema, description=description)
         return True
 
     def whole(self) -> DecodedHistory:
-        """The history."""
+        """The decoded history."""
         vendor = {self.scope.target.provider: self._vendor} if self._vendor else {}
         given = {**self._settings, "vendor": vendor, "extra_body": self._extra}
         return DecodedHistory(

@@ -1,15 +1,15 @@
-"""Ready bytes, sent under the head that a vendor's SDK writes: its URL, its key, its headers, its timeouts.
+"""Sends ready bytes under the head that a vendor's SDK writes: its URL, its key, its headers, its timeouts.
 
     client.chat(…) ─▶ SDK ─▶ an HTTP client's request hook: keep        nothing is sent
                                                              └─▶ head ─┐
                                      ready bytes ──────────────────────┴─▶ send ─▶ the answer, unread, for core
 
-OwnConnection is for clients that a plugin makes. The SDK is asked once for each path, headers, timeout and key; what
-sends is a second HTTP client, of the class that the SDK takes by default, with its limits, proxies and certificates.
-What a request became is raised to whoever asked for it, so that threads and tasks cannot take each other's.
+OwnConnection is for clients that a plugin makes. The SDK is asked once for each path, headers, timeout and key; a
+second HTTP client sends, of the class that the SDK uses by default, with its limits, proxies and certificates. The
+SDK's request is raised to the caller that asked for it, so that threads and tasks cannot take each other's.
 
-No HTTP library is imported here: of clients, requests and answers those names are used that httpx2 and its kin share,
-and all of their types are Any. A redirect is an answer like any other: nothing is sent to where it leads.
+No HTTP library is imported here: the code uses only the names of clients, requests and answers that httpx2 and its
+relatives share, and all of their types are Any. A redirect is an answer like any other, and is not followed.
 """
 
 from abc import ABC, abstractmethod
@@ -32,9 +32,9 @@ AsyncSDK = TypeVar("AsyncSDK")
 
 
 class Kept(BaseException):
-    """A request that an SDK made, in place of an answer; no Exception, for an SDK would catch that and try again.
+    """A request that an SDK made, raised in place of an answer; an Exception would be caught by the SDK and retried.
 
-    `client` is the HTTP client that was to send it, where who kept it knows that.
+    `client` is the HTTP client that was to send it, if the raiser knows it.
     """
 
     def __init__(self, request: Any, client: Any = None) -> None:
@@ -58,20 +58,20 @@ class Kept(BaseException):
 
 
 def keep(request: Any) -> NoReturn:
-    """A waiting client's request hook that keeps what it is to send."""
+    """A waiting client's request hook, which raises the request as a Kept."""
     raise Kept(request)
 
 
 async def keep_later(request: Any) -> NoReturn:
-    """An async client's request hook that keeps what it is to send."""
+    """An async client's request hook, which raises the request as a Kept."""
     raise Kept(request)
 
 
 def send(client: Any, head: Any, body: bytes) -> Any:
-    """Send ready bytes under a head over an HTTP client, with that client's cookies; an async client's is awaited."""
-    # A ready stream: to be given content, an HTTP library looks through the headers once more.
+    """Send ready bytes under a head over an HTTP client, with its cookies; await the result of an async client."""
+    # A ready stream: given `content`, an HTTP library would read the headers once more.
     how = {"cookies": client.cookies, "stream": type(head.stream)(body), "extensions": head.extensions}
-    # No variable holds the headers: they show the key.
+    # No variable holds the headers, because they show the key.
     request = type(head)(head.method, head.url, headers=_with_length(head.headers, len(body)), **how)
     return client.send(request, stream=True, follow_redirects=False)
 
@@ -83,13 +83,13 @@ def _with_length(headers: Any, length: int) -> Any:
 
 
 _Kind: TypeAlias = tuple[Any, ...]
-"""What a head may depend on: the way to call, the key, and what the request says beside its body."""
+"""What a head may depend on: the way to call (waiting or async), the key, and the request without its body."""
 
 
 class Library(NamedTuple):
-    """An HTTP library as the SDK uses it by default: what makes its clients, and their TLS context.
+    """An HTTP library as the SDK uses it by default: the functions that make its clients and their TLS context.
 
-    The context takes longest to make, so that all clients of a connection share one.
+    The context takes longest to make, so all clients of a connection share one.
     """
 
     client: Callable[..., Any]
@@ -111,7 +111,7 @@ class _Sender(NamedTuple):
 
 
 class SDKConnection:
-    """What every connection over an SDK has: the clients that it made, the provider's name, and its table of errors."""
+    """The base of every connection over an SDK: the clients that it made, the provider's name, and its error table."""
 
     def __init__(self, name: str, errors: ErrorTable) -> None:
         self.name = name
@@ -119,7 +119,7 @@ class SDKConnection:
         self._clients: Clients[Any, Any] = Clients()
 
     def translate(self, error: Exception) -> CallError | None:
-        """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
+        """The library error for an exception of the SDK or its HTTP client; None if it is no failure of the wire."""
         return self._errors.translate(error, self.name)
 
     def close(self) -> None:
@@ -132,9 +132,9 @@ class SDKConnection:
 
 
 class ClientConnection(SDKConnection, ABC):
-    """Over clients that take ready bytes: those that it makes itself, or the user's own, which is never closed.
+    """A connection over clients that take ready bytes: its own clients, or the user's client, which is never closed.
 
-    `kinds` are the classes, waiting and async, that a client given by the user may be of, as `module.Class`.
+    `kinds` are the classes, waiting and async, that the user's client may have, as `module.Class`.
     """
 
     kinds: tuple[str, str] = ("", "")
@@ -145,26 +145,26 @@ class ClientConnection(SDKConnection, ABC):
         self.client = given
 
     def make_sync(self) -> Any:
-        """A waiting client; not asked for where the user gave one."""
+        """A waiting client; not called if the user gave a client."""
 
     def make(self) -> Any:
-        """An async client; not asked for where the user gave one."""
+        """An async client; not called if the user gave a client."""
 
     @abstractmethod
     def send_sync(self, client: Any, request: WireRequest) -> Any:
-        """Send once, and follow no redirect; return the HTTP client's response at its headers, whatever the status."""
+        """Send once, follow no redirect, and return the response once its headers are there, whatever the status."""
 
     @abstractmethod
     async def send(self, client: Any, request: WireRequest) -> Any:
-        """The same of an async client."""
+        """As `send_sync`, over an async client."""
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
-        """Send; return at the response's headers, whatever the status."""
+        """Send the request, and return once the response's headers are there, whatever the status."""
         client = self._clients.sync(self.make_sync) if self.client is None else self._checked(self.kinds[0])
         return HTTPAnswer(self.send_sync(client, request))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
-        """Send; return at the response's headers, whatever the status."""
+        """Send the request, and return once the response's headers are there, whatever the status."""
         client = await self._clients.here(self.make) if self.client is None else self._checked(self.kinds[1])
         return AsyncHTTPAnswer(await self.send(client, request))
 
@@ -176,13 +176,14 @@ class ClientConnection(SDKConnection, ABC):
 class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
     """A connection over clients that the plugin makes itself.
 
-    A head is learnt once. So this is for clients whose heads stay as they are but for the key; a user's own client,
-    which may renew a token or sign, is asked each time. The SDK is given `self.base_url`, to which it joins paths: of
-    the user's `base_url` the query is put behind them, and a user and password into the header, when a head is learnt.
+    A head is learnt once, so this is for clients whose heads depend on nothing but the key; a user's own client, which
+    may renew a token or sign, is asked each time. The SDK is given `self.base_url`, to which it joins paths. When a
+    head is learnt, the query of the user's `base_url` is put behind the path, and its user and password into the
+    header.
     """
 
     MOST = 64
-    """How many heads are kept: a caller may send other headers each time."""
+    """The most heads that are kept: a caller may send other headers each time."""
 
     def __init__(self, name: str, errors: ErrorTable, key: KeySource, base_url: str = "") -> None:
         super().__init__(name, errors)
@@ -213,11 +214,11 @@ class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         """Have the SDK make a request with any body; it never has an answer."""
 
     def url_of(self, made: Any, request: WireRequest) -> Any:
-        """Where a request goes that the SDK made; by default where the SDK sends it."""
+        """The URL for a request that the SDK made; by default the SDK's own."""
         return made.url
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
-        """Send; return at the response's headers, whatever the status."""
+        """Send the request, and return once the response's headers are there, whatever the status."""
         kind = self._kind("waiting", request)
         sender = self._clients.sync(lambda: _Sender(self._loaded().client(), Lock()))
         head = self._heads.get(kind)
@@ -227,7 +228,7 @@ class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         return HTTPAnswer(send(sender.client, head, request.body))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
-        """Send; return at the response's headers, whatever the status."""
+        """Send the request, and return once the response's headers are there, whatever the status."""
         kind = self._kind("async", request)
         sender = await self._clients.here(self._sender)
         head = self._heads.get(kind)
@@ -237,12 +238,12 @@ class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         return AsyncHTTPAnswer(await send(sender.client, head, request.body))
 
     def _sender(self) -> _Sender:
-        import asyncio  # loaded where a loop runs; those who wait need none of it
+        import asyncio  # imported only where a loop runs; waiting callers do not need it
 
         return _Sender(self._loaded().async_client(), asyncio.Lock())
 
     def _loaded(self) -> Library:
-        """The library, whose clients trust by one context."""
+        """The library, whose clients share one TLS context."""
         if self._library is None:
             client, async_client, tls_context = self.library()
             context = tls_context()
@@ -272,17 +273,17 @@ class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         http_client: Callable[..., Any],
         hook: Callable[..., Any],
     ) -> Client:
-        """The SDK's client that writes heads with this key, made now where the last one had another."""
+        """The SDK's client that writes heads with this key; a new client is made if the last one had another key."""
         way, key, *_ = kind
         made_with, sdk = self._sdks.get(way, (None, None))
         if made_with != key:
             keys = ((name, value.get_secret_value()) for name, value in key)
             sdk = make(dict(keys), http_client(event_hooks={"request": [hook]}))
             self._sdks[way] = key, sdk
-        return sdk  # type: ignore[return-value]  # of one way, all are of one class
+        return sdk  # type: ignore[return-value]  # all clients of one way have one class
 
     def _learnt(self, kind: _Kind, found: list[Kept], request: WireRequest) -> Any:
-        """The head of a request that the SDK made, from now on kept."""
+        """The head of a request that the SDK made; it is kept from now on."""
         if not found:
             raise ProviderBroken(f"{type(self).__name__} asked its SDK for {request.path}, and no request was made")
         head = found[0].request

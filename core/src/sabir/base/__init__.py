@@ -1,1 +1,1 @@
-"""What everything stands on: errors, JSON values, frozen models that nothing can change (law 11), losses."""
+"""The base of all other rooms: errors, JSON values, deeply immutable models (law 11), losses."""

@@ -1,7 +1,8 @@
-"""The root of the library's errors, those that need nothing else, and what makes a foreign text safe to quote.
+"""The root of the library's errors, the errors that need no other module, and helpers that make foreign text safe.
 
-Each message is one line: the offender, what was expected, the remedy. What it quotes steers no terminal: control
-characters are shown, not obeyed. Those that are also ValueErrors can be raised by validators. `sabir.errors` shows all.
+Each message is one line: the offender, what was expected, the remedy. Control characters in quoted text are replaced by
+visible signs, so that no terminal obeys them. Errors that are also ValueErrors can be raised by validators.
+`sabir.errors` shows all errors.
 """
 
 import re
@@ -9,14 +10,14 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 LEAST_SECRET = 8
-"""Characters of a secret: fewer are a word that stands in for one, as servers of one's own take."""
+"""The least characters of a secret: a shorter value is a placeholder, as self-hosted servers accept."""
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def printable(text: str) -> str:
-    """A foreign text that no terminal obeys: a visible sign stands for each control and direction character."""
+    """A foreign text with a visible sign for each control and direction character, so that no terminal obeys it."""
     return _CONTROL.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "�", text)
 
 
@@ -41,7 +42,7 @@ def one_line(text: str | BaseException, limit: int = 500, *, kept_end: int = 0) 
 class SabirError(Exception):
     """The root of the library's errors; the message is one line, whatever it quotes.
 
-    Those of core name `sabir.errors` as their module, where programs find them: tracebacks and pickles say so.
+    Core's errors have `sabir.errors` as their module, where programs find them; tracebacks and pickles show it.
     """
 
     __module__ = "sabir.errors"
@@ -54,8 +55,8 @@ class SabirError(Exception):
         super().__init__(printable(" ".join(str(message).split())))
 
     def __reduce__(self) -> tuple[object, ...]:
-        """So that it crosses processes with what it holds, whatever its constructor takes."""
-        # An error that is an OSError too takes no `args` from `__new__`: they are part of its state.
+        """Pickle with all attributes, whatever arguments the constructor takes."""
+        # An error that is also an OSError gets no `args` from `__new__`, so they are part of the state.
         return type(self).__new__, (type(self), *self.args), {**vars(self), "args": self.args}
 
 
@@ -68,13 +69,13 @@ class SettingsInvalid(SabirError, ValueError):
 
 
 class OptionInvalid(SabirError, ValueError):
-    """Something offered as an option is none, or cannot be run in the way asked for."""
+    """A value offered as an option is no option, or the option cannot be run in the way asked for."""
 
 
 class OptionFailed(SabirError):
-    """Raised by an option's function that says itself what its error result shall hold.
+    """Raised by an option's function to choose its error result itself.
 
-    Any other exception gives a result that is named after its class.
+    Any other exception gives an error result that is named after the exception's class.
     """
 
     def __init__(self, error_type: str, error_message: str, *, retryable: bool = False) -> None:
@@ -85,30 +86,30 @@ class OptionFailed(SabirError):
 
 
 class OutsideEvaluation(SabirError, LookupError):
-    """The context of a run was asked for where no option runs for an evaluation or a policy."""
+    """The context of a run was asked for, but no option runs for an evaluation or a policy."""
 
 
 class CallsTooDeep(SabirError):
-    """Policies or evaluations called each other, or themselves, deeper than 50.
+    """Policies or evaluations called each other, or themselves, more than 50 deep.
 
-    It ends all of the calls that are within each other: as the result of an option, it would be chosen again.
+    It ends all of the nested calls: if it became the result of an option, the model would choose that option again.
     """
 
 
 class MediaRefused(SabirError, ValueError):
-    """A medium that must not or cannot be carried, or fetched."""
+    """A medium must not or cannot be carried, or fetched."""
 
 
 class BuilderError(SabirError, ValueError):
-    """A builder was asked for what it cannot build."""
+    """A builder was asked for a message that it cannot build."""
 
 
 class NotJSON(SabirError, ValueError):
-    """A value that JSON cannot hold: non-finite, not serialisable, or not valid Unicode."""
+    """JSON cannot hold a value: it is non-finite, not serialisable, or not valid Unicode."""
 
 
 class Misnamed(SabirError, TypeError):
-    """An argument under another library's name; the message names sabir's."""
+    """An argument has another library's name; the message gives sabir's name."""
 
 
 class PluginError(SabirError):
@@ -143,9 +144,9 @@ class PluginConflict(PluginError):
 
 
 def conceal(error: BaseException, secrets: Collection[str]) -> None:
-    """Take secrets out of the message of an error and of those behind it, and what a cut (…) left of one.
+    """Remove secrets, and the pieces of them that a cut (…) left, from an error's message and from its causes'.
 
-    What has fewer than LEAST_SECRET characters stays.
+    A secret or piece of fewer than LEAST_SECRET characters stays.
     """
     behind: BaseException | None = error
     done: list[BaseException] = []

@@ -1,4 +1,4 @@
-"""What a failed call raises, by what went wrong; each says whether the same request may succeed later.
+"""The errors of failed calls, by their cause; each says whether the same request may succeed later.
 
 The error table of a provider's plugin maps statuses and codes to these.
 """
@@ -7,7 +7,7 @@ from sabir.base.errors import SabirError, one_line
 from sabir.base.losses import Loss
 
 REMEDY_CHARACTERS = 80
-"""How much of the end of a call's long message is kept: the remedy stands there."""
+"""How many characters of the end of a long message are kept, because the remedy stands there."""
 
 
 class CallError(SabirError):
@@ -112,4 +112,4 @@ class CallTimedOut(CallError):
 
 
 class ResponseInvalid(CallError):
-    """The provider answered with what its dialect cannot be: HTML, an empty body, broken JSON."""
+    """The provider's answer breaks its dialect: HTML, an empty body, broken JSON."""

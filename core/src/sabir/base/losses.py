@@ -9,7 +9,7 @@ from sabir.base.models import Frozen
 LossKind: TypeAlias = Literal["dropped", "downgraded", "relocated", "rewritten", "synthesized", "withheld"]
 """dropped: left out · downgraded: rendered as something lesser · relocated: at another place ·
 rewritten: same meaning, other characters · synthesized: added, because the wire demands it ·
-withheld: state that binds to its maker stays behind, what it stood beside goes along."""
+withheld: provider-bound state is not sent, but the content beside it is."""
 Strict: TypeAlias = Collection[LossKind] | bool
 """Kinds of loss that refuse a rendering; True stands for dropped and downgraded."""
 
@@ -35,7 +35,7 @@ class Loss(Frozen):
 
 
 class RenderingRefused(SabirError):
-    """A strict rendering met losses that it was told to refuse; `losses` lists them."""
+    """A rendering has losses that `strict` refuses, or nothing of it is left to send; `losses` lists them."""
 
     def __init__(self, message: str, losses: Sequence[Loss]) -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class RenderingRefused(SabirError):
 
 
 def strict_kinds(strict: Strict) -> frozenset[str]:
-    """The kinds that `strict` refuses; SettingsInvalid for a word that is no kind."""
+    """The kinds that `strict` refuses; raises SettingsInvalid for a name that is no kind."""
     if isinstance(strict, bool):
         return frozenset({"dropped", "downgraded"} if strict else ())
     kinds = {strict} if isinstance(strict, str) else set(strict)

@@ -21,7 +21,7 @@ _LOADING: dict[str, Any] = {"sabir": "loading"}
 """The validation context under which unknown part kinds are kept."""
 
 _CONSTRUCTING: dict[str, Any] = {"sabir": "constructing"}
-"""The validation context of a constructor, which is strict whatever the data says of itself."""
+"""The validation context of a constructor, which is strict whatever `schema` the data has."""
 
 Loaded = TypeVar("Loaded")
 Made = TypeVar("Made", bound="Frozen")
@@ -39,14 +39,15 @@ def is_loading(info: ValidationInfo) -> bool:
 
 
 def is_constructing(info: ValidationInfo) -> bool:
-    """Whether a validation runs on behalf of a constructor of ours."""
+    """Whether a validation runs on behalf of a constructor of this library."""
     return info.context is _CONSTRUCTING
 
 
 def load_as(validate: Callable[..., Loaded], stored: JSONValue) -> Loaded:
-    """What was stored, as `validate` of a model or a TypeAdapter makes it; unknown fields and part kinds are kept.
+    """The stored value, made by `validate` of a model or a TypeAdapter; unknown fields and part kinds are kept.
 
-    Raises pydantic.ValidationError, also for an unknown field of what is not kept at rest, and for one that is no JSON.
+    Raises pydantic.ValidationError, also for an unknown field of a model that is no AtRest, and for one that is no
+    JSON.
     """
     loaded = validate(stored, context=_LOADING, extra="allow")
     for model in _models(loaded):
@@ -69,7 +70,7 @@ def _kept(model: "Frozen", unknown: dict[str, Any]) -> FrozenDict:
 
 
 def _models(value: object) -> Iterator["Frozen"]:
-    """Every model that a value is made of, the inner ones first."""
+    """Every model within a value, the inner ones first."""
     within: Iterable[object] = vars(value).values() if isinstance(value, Frozen) else (value,)
     for held in within:
         for item in held if isinstance(held, tuple | list) else (held,):
@@ -80,9 +81,9 @@ def _models(value: object) -> Iterator["Frozen"]:
 
 
 def _named(error: ValidationError, validate: Callable[..., object], given: object, **settings: Any) -> ValidationError:
-    """The error; where only unknown fields of models at rest are wrong, one that names the known ones.
+    """The error; if only unknown fields of models at rest are wrong, an error that names the known fields.
 
-    What was given is validated again with its unknown fields: pydantic's error knows their places, not their models.
+    The value is validated again with its unknown fields, because pydantic's error knows their places, not their models.
     """
     refused = error.errors(include_url=False, include_input=False, include_context=False)
     places = dict.fromkeys(each["loc"][:-1] for each in refused if each["type"] == "extra_forbidden")
@@ -112,7 +113,7 @@ def _unknown_fields(model: "Frozen") -> PydanticCustomError:
 class Frozen(BaseModel):
     """A deeply immutable value; unknown fields are errors.
 
-    Its validators are built at their first use, under pydantic's own lock: a program pays for the models that it makes.
+    Its validators are built at their first use, under pydantic's own lock, so a program builds only those that it uses.
     """
 
     model_config = ConfigDict(
@@ -124,10 +125,10 @@ class Frozen(BaseModel):
         defer_build=True,
     )
 
-    if not TYPE_CHECKING:  # a checker that saw these would let any attribute be set
+    if not TYPE_CHECKING:  # a type checker that saw these would let any attribute be set
 
         def __init__(self, /, **fields: Any) -> None:
-            """Make it, once: a second call on a made instance is a TypeError."""
+            """Make the instance, once: a second call on it raises TypeError."""
             if self.__dict__:
                 raise _made_already(self)
             try:
@@ -135,12 +136,12 @@ class Frozen(BaseModel):
             except ValidationError as error:
                 raise _named(error, self.__pydantic_validator__.validate_python, fields) from None
 
-        # pydantic's own mark: validation of nested values goes past this method, as it does past BaseModel's.
+        # pydantic's own mark: validation of nested values skips this method, as it skips BaseModel's.
         __init__.__pydantic_base_init__ = True
 
         @classmethod
         def model_validate(cls, obj: Any, **settings: Any) -> Self:
-            """The model that `obj` describes; pydantic.ValidationError in the constructor's words."""
+            """The model that `obj` describes; raises pydantic.ValidationError as the constructor does."""
             try:
                 return super().model_validate(obj, **settings)
             except ValidationError as error:
@@ -148,7 +149,7 @@ class Frozen(BaseModel):
 
         @classmethod
         def model_validate_json(cls, json_data: str | bytes | bytearray, **settings: Any) -> Self:
-            """The model that a JSON text describes; pydantic.ValidationError in the constructor's words."""
+            """The model that a JSON text describes; raises pydantic.ValidationError as the constructor does."""
             try:
                 return super().model_validate_json(json_data, **settings)
             except ValidationError as error:
@@ -193,7 +194,7 @@ class Frozen(BaseModel):
 
     # The parameter's type is pydantic's own.
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy with the given fields changed; the result is validated (pydantic.ValidationError)."""
+        """A copy with the given fields changed; the copy is validated and may raise pydantic.ValidationError."""
         if not update:
             return super().model_copy(deep=deep)
         aliases = {name: field.alias or name for name, field in type(self).model_fields.items()}
@@ -206,13 +207,13 @@ class Frozen(BaseModel):
 
 
 class AtRest(Frozen):
-    """A frozen value that is stored: what a newer writer added to it survives a load and a save."""
+    """A frozen value that is stored: the fields that a newer writer added survive a load and a save."""
 
     model_config = ConfigDict(extra="allow")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """pydantic's schema; its validator forbids unknown fields, its serializer writes those that were loaded."""
+        """pydantic's schema; its validator forbids unknown fields, its serializer writes the loaded ones."""
         schema = handler(source)
         found: Any = schema
         while found["type"] != "model":
@@ -225,11 +226,11 @@ class AtRest(Frozen):
 
 
 _MESSAGES = {"string_unicode": "holds a lone surrogate, half of a character; replace it"}
-"""What pydantic says in words of its own making → the same in plain ones, by its type of error."""
+"""pydantic's type of error → a plainer message than pydantic's."""
 
 
 def describe(error: ValidationError) -> str:
-    """A validation error in one line: each place with what is wrong there."""
+    """A validation error in one line: each place with its fault."""
     misfits = []
     for each in error.errors(include_url=False, include_input=False, include_context=False):
         place = ".".join(str(step) for step in each["loc"])
@@ -239,7 +240,7 @@ def describe(error: ValidationError) -> str:
 
 
 class PlainSchema(GenerateJsonSchema):
-    """JSON schemas without titles made of field names, which tell a model nothing."""
+    """JSON schemas without titles made from field names, because those tell a model nothing."""
 
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 (pydantic's own attribute)
 

@@ -1,14 +1,14 @@
 """JSON values that cannot change.
 
-A value is held as text and seen through an immutable view, made anew at each access: it refuses every change of its own
-accord, and what `dict.update(view, …)` does to it all the same reaches that view alone.
+A value is held as text and read through an immutable view, made anew at each access: the view refuses every change, and
+a change forced by `dict.update(view, …)` reaches that view alone.
 
     given value ──encode──▶ JSONText (compact; keys sorted for values, kept for documents)
     JSONText ──view──▶ str, int, float, bool, None, FrozenList, FrozenDict
 
 Values (`arguments`, `result`) are canonical: equal values have equal text. Documents (a provider's own
-block, a schema) keep the order of their keys. Non-finite numbers and lone surrogates are refused, and so is
-what is nested deeper than 100 levels: a view of it could not be made.
+block, a schema) keep the order of their keys. Non-finite numbers and lone surrogates are refused, and so are values
+nested deeper than 100 levels, because no view of them could be made.
 """
 
 import json
@@ -25,18 +25,18 @@ from pydantic_core import from_json, to_jsonable_python
 from sabir.base.errors import NotJSON, one_line
 
 JSONValue: TypeAlias = Any
-"""Any JSON value: its type is known only to whoever made it, hence `Any`."""
+"""Any JSON value: only the code that made it knows its type, hence `Any`."""
 
 DEEPEST = 100
-"""Levels of arrays and objects that a value may have."""
+"""The most levels of arrays and objects in a value."""
 DEEPEST_TEXT = 120
-"""Levels that a text may have: a body wraps values of the deepest kind in some levels of its own."""
+"""The most levels in a text: a body wraps values, which may have DEEPEST levels, in some levels of its own."""
 
 _SHALLOW = 2 * DEEPEST
-"""A text of so many characters is not nested deeper."""
+"""A text of at most so many characters cannot be nested deeper than DEEPEST."""
 
 _SHOWN = 200
-"""How much of a text is looked at to show its beginning."""
+"""How many characters of a text are read to show its beginning."""
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
 _NO_BRACKETS = re.compile(r"[^\[\]]++")
 _ONE_KIND = str.maketrans("{}", "[]")
@@ -47,7 +47,7 @@ def _refuse(self: object, *_: object, **__: object) -> NoReturn:
 
 
 class _View:
-    """What both immutable containers share. `__new__` fills them, so that a second `__init__` finds nothing to do."""
+    """The base of both immutable containers. `__new__` fills them, so that a second `__init__` changes nothing."""
 
     __slots__ = ()
 
@@ -57,11 +57,11 @@ class _View:
     __setitem__ = __delitem__ = clear = pop = _refuse
 
     def __copy__(self) -> Self:
-        """Itself: there is nothing to copy for."""
+        """The view itself: an immutable value needs no copy."""
         return self
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Itself: there is nothing to copy for."""
+        """The view itself: an immutable value needs no copy."""
         return self
 
 
@@ -71,7 +71,7 @@ class FrozenDict(_View, dict[str, Any]):
     __slots__ = ()
 
     def __new__(cls, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> Self:
-        """A new one that holds the items."""
+        """A new FrozenDict that holds the items."""
         view = super().__new__(cls)
         dict.update(view, items)
         return view
@@ -93,7 +93,7 @@ class FrozenList(_View, list[Any]):
     __slots__ = ()
 
     def __new__(cls, items: Iterable[Any] = ()) -> Self:
-        """A new one that holds the items."""
+        """A new FrozenList that holds the items."""
         view = super().__new__(cls)
         list.extend(view, items)
         return view
@@ -111,7 +111,7 @@ class FrozenList(_View, list[Any]):
 
 def freeze(value: JSONValue) -> JSONValue:
     """The immutable view of a JSON value; a view is returned as it is."""
-    # Loops, where comprehensions would put more frames on the stack for each level.
+    # Loops, because comprehensions would put more frames on the stack for each level.
     if type(value) is dict:
         fields = {}
         for key, item in value.items():
@@ -157,7 +157,7 @@ _AS_GIVEN, _SORTED = _encoder(sort_keys=False), _encoder(sort_keys=True)
 def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
     """Compact JSON text of a value; pydantic models, dates, bytes, tuples, sets become JSON first.
 
-    Raises NotJSON in one line for what JSON cannot hold.
+    Raises NotJSON, in one line, for a value that JSON cannot hold.
     """
     if type(value) is JSONText:
         return value
@@ -177,7 +177,7 @@ def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
 
 
 def _is_deeper(text: str, levels: int) -> bool:
-    """Whether JSON text is nested deeper: each round takes the innermost brackets away."""
+    """Whether JSON text is nested deeper than `levels`: each round removes the innermost brackets."""
     if text.count("[") + text.count("{") <= levels:
         return False
     brackets = _NO_BRACKETS.sub("", _STRING.sub("", text).translate(_ONE_KIND))
@@ -206,19 +206,19 @@ def _shorten(value: object) -> str:
 
 
 def parse_json(text: str | bytes) -> JSONValue:
-    """What decode_json gives, for a text of valid Unicode; ValueError for any other.
+    """Plain Python values, as decode_json gives, for a text of valid Unicode; raises ValueError for any other text.
 
     A number beyond all floats is infinite here: `encode_json`, through which all values of models go, refuses it, as it
-    refuses what is too deep.
+    refuses a value that is nested too deep.
     """
     try:
         return from_json(text, allow_inf_nan=False)
-    except TypeError as error:  # a str that holds half a character
+    except TypeError as error:  # a str that holds a lone surrogate
         raise ValueError(str(error)) from None
 
 
 def decode_json(text: str | bytes) -> JSONValue:
-    """Parse strict JSON text into plain Python values; NotJSON for anything else, non-finite numbers included."""
+    """Parse strict JSON text into plain Python values; raises NotJSON for any other text, or a non-finite number."""
     try:
         decoded = text if isinstance(text, str) else text.decode(json.detect_encoding(text), "surrogatepass")
         value = DECODER.decode(decoded)
@@ -237,7 +237,7 @@ def _finite(text: str) -> float:
 
 
 DECODER = json.JSONDecoder(parse_constant=_finite, parse_float=_finite)
-"""Decodes strict JSON; ValueError for a number that is not finite."""
+"""Decodes strict JSON; raises ValueError for a number that is not finite."""
 
 
 def _encode_object(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
@@ -253,10 +253,10 @@ _value, _object = partial(encode_json, sort_keys=True), partial(_encode_object, 
 _any_schema, _object_schema = WithJsonSchema({}), WithJsonSchema({"type": "object"})
 
 JSONValueField = Annotated[Any, PlainValidator(_value), _as_json, _any_schema]
-"""Takes any JSON value (hence Any), held as canonical JSONText."""
+"""A field that takes any JSON value (hence Any) and holds it as canonical JSONText."""
 JSONObjectField = Annotated[Any, PlainValidator(_object), _as_json, _object_schema]
-"""Takes a JSON object, held as canonical JSONText."""
+"""A field that takes a JSON object and holds it as canonical JSONText."""
 JSONDocumentField = Annotated[Any, PlainValidator(encode_json), _as_json, _any_schema]
-"""Takes any JSON value, held as JSONText with its keys in the order given."""
+"""A field that takes any JSON value and holds it as JSONText with its keys in the order given."""
 JSONObjectDocumentField = Annotated[Any, PlainValidator(_encode_object), _as_json, _object_schema]
-"""Takes a JSON object, held as JSONText with its keys in the order given."""
+"""A field that takes a JSON object and holds it as JSONText with its keys in the order given."""

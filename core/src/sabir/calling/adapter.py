@@ -1,11 +1,11 @@
-"""What users hold: a provider speaking one dialect for one model, on behalf of one policy.
+"""The adapter that users hold: a provider speaking one dialect for one model, on behalf of one policy.
 
     llm = sabir.adapter("provider:model")
     llm.render ──▶ Rendering ──▶ llm.send ──▶ Reply        complete = render + send
                              └─▶ llm.stream ─▶ ReplyStream
 
 Rendering needs no key and no network. The vendor's client is made at the first send, once for all threads that share
-an adapter and once for each event loop, which closes it when it ends. A forked child makes its own.
+an adapter and once for each event loop, whose end closes it. A forked process makes its own.
 """
 
 from threading import Lock
@@ -38,7 +38,7 @@ from sabir.vocabulary.target import ModelInfo, Target, find_model
 __all__ = ["Adapter", "CallArguments", "Messages", "ModelAdapter", "adapter", "without_secrets"]
 
 Kind: TypeAlias = type[Wire] | type[SyncWire]
-"""Which wire a call goes along: it needs a loop, or waits."""
+"""The wire of a call: Wire in an event loop, SyncWire where the caller waits."""
 _NO_SETTINGS = Settings()
 _CALL = ("options", "settings", "strict")
 _FACTORY = (
@@ -82,12 +82,12 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     @property
     def target(self) -> Target:
-        """Where renderings go: provider, dialect, model, endpoint."""
+        """The target of its renderings: provider, dialect, model, endpoint."""
         return self._target
 
     @property
     def provider(self) -> Provider:
-        """Who carries what it sends."""
+        """The provider that carries its requests."""
         return self._provider
 
     @property
@@ -97,7 +97,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     @property
     def settings(self) -> Settings:
-        """What it asks for wherever a call says nothing else."""
+        """The settings of every call that gives no others."""
         return self._settings
 
     @property
@@ -116,11 +116,11 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return self._speaks_as
 
     def new_renderer(self) -> Renderer:
-        """A renderer for the same target with nothing kept, which shows what this adapter renders afresh."""
+        """A renderer for the same target with nothing kept, to compare with this adapter's renderings."""
         return self._renderer.new()
 
     def __repr__(self) -> str:
-        """Without secrets."""
+        """The adapter without secrets."""
         target = self._target
         return (
             f"ModelAdapter({str(target)!r}, dialect={target.dialect!r}, endpoint={target.endpoint!r}, "
@@ -136,11 +136,11 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return await self.send(self._render("complete", messages, how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """As `complete`, waiting; it works inside a running event loop too, which stands still meanwhile."""
+        """As `complete`, waiting; it works inside a running event loop too, but blocks that loop meanwhile."""
         return self.send_sync(self._render("complete_sync", messages, how))
 
     async def send(self, rendering: Rendering) -> Reply:
-        """Send a rendering as it is; SettingsInvalid for one that was made for another target."""
+        """Send a rendering as it is; raises SettingsInvalid for a rendering that was made for another target."""
         return await result_of(*self._call(Wire, rendering))
 
     def send_sync(self, rendering: Rendering) -> Reply:
@@ -148,7 +148,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return waited(result_of(*self._call(SyncWire, rendering)))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        """Render and send; the reply as it comes. What is refused is refused here, the request goes out later."""
+        """Render, and return the reply as it arrives. Refusals are raised here; reading the first event sends it."""
         return ReplyStream(*self._stream(Wire, "stream", messages, how))
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
@@ -170,7 +170,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             await connection.aclose()
 
     def close(self) -> None:
-        """As `aclose`, for those who only used the waiting methods."""
+        """As `aclose`, for a program that only used the waiting methods."""
         connection = self._disconnected()
         if connection is not None:
             connection.close()
@@ -215,11 +215,11 @@ class ModelAdapter(AsyncClosing, SyncClosing):
     def _call(
         self, kind: Kind, rendering: Rendering, state: StreamState | None = None
     ) -> tuple[Script[Reply], Wire | SyncWire]:
-        """The script of a call, and the wire to drive it on; with `state`, which shows how far it is, a stream's."""
+        """The script of a call, and the wire to drive it on; with `state`, which the script feeds, a stream script."""
         self._check_target(rendering)
         timeout = rendering.timeout
         if timeout is not None and rendering.streaming:
-            timeout = max(timeout, rendering.idle)  # each read's, of which some follow the first event
+            timeout = max(timeout, rendering.idle)  # it bounds each read, also those after the first event
         request = WireRequest(
             rendering.path, rendering.body_bytes, rendering.headers, timeout, streaming=rendering.streaming
         )
@@ -274,14 +274,14 @@ def adapter(
 ) -> ModelAdapter:
     """An adapter for `provider[.dialect]:model`; no key is read and nothing is sent before it is used.
 
-    `api_key` (a string, or a function asked at each send) and `base_url` replace the provider's defaults;
+    `api_key` (a string, or a function called at each send) and `base_url` replace the provider's defaults;
     `client` is the vendor SDK's own client, with its own credentials. `speaks_as` names the policy whose messages
-    are the model's. `settings` and `strict` hold for every call that does not say otherwise. `model_info` replaces what
-    is known of the model.
+    are the model's. `settings` and `strict` hold for every call that gives no others. `model_info` replaces the
+    known facts of the model.
 
-    Raises SettingsInvalid for a name of another form, a key or settings of another type and a vendor section
-    whose name is a provider's misspelt, ProviderMissing, ProviderBroken, PluginConflict or
-    DialectMissing where the plugin cannot serve, Misnamed for another library's argument.
+    Raises SettingsInvalid for a name of another form, a key or settings of another type, or a vendor section
+    whose name is a provider's name misspelt; ProviderMissing, ProviderBroken, PluginConflict or DialectMissing
+    where the plugin cannot serve; Misnamed for another library's argument.
     """
     Settings.refuse_misnamed("adapter", misnamed, _FACTORY)
     name = default_registry.split_model(model)
@@ -300,7 +300,10 @@ def adapter(
 
 
 def without_secrets(url: str) -> str:
-    """A URL without user name, password, query and fragment: it is recorded in every message's origin."""
+    """The URL without user name, password, query and fragment, because every message's origin records it.
+
+    Raises SettingsInvalid for a string that is no URL.
+    """
     try:
         split = urlsplit(url)
     except ValueError as error:

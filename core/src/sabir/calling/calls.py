@@ -1,4 +1,4 @@
-"""What a call takes, how that is checked, and the Protocol of whatever takes calls.
+"""The arguments of a call, their checks, and the Protocol of every object that takes calls.
 
 class Cached:                                   # a wrapper is an Adapter around an Adapter
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply: ...
@@ -28,15 +28,15 @@ from sabir.vocabulary.settings import Settings
 from sabir.vocabulary.target import Target
 
 Messages: TypeAlias = str | Message | Sequence[Message]
-"""What a call takes: a text of the user, one message, or a conversation."""
+"""The messages that a call takes: a text of the user, one message, or a conversation."""
 
 
 class CallArguments(TypedDict, total=False):
-    """How a call is made, all of it optional; wrappers take and pass it on as `**how: Unpack[CallArguments]`.
+    """The optional arguments of a call; wrappers take and pass them on as `**how: Unpack[CallArguments]`.
 
     `options` are offered to the model: options, typed functions or pydantic models. `settings` are laid over the
-    adapter's. `strict` names the kinds of loss that refuse the rendering (True: dropped and downgraded); left out or
-    None, the adapter's counts.
+    adapter's. `strict` names the kinds of loss that refuse the rendering (True: dropped and downgraded); if it is
+    left out or None, the adapter's `strict` counts.
     """
 
     options: Iterable[OptionLike]
@@ -45,11 +45,11 @@ class CallArguments(TypedDict, total=False):
 
 
 class Adapter(Protocol):
-    """What a conversation needs; whoever wraps one to cache, redact, limit or fall back offers the same."""
+    """The methods that a conversation needs; a wrapper that caches, redacts, limits or falls back has them too."""
 
     @property
     def target(self) -> Target:
-        """Where renderings go: provider, dialect, model, endpoint."""
+        """The target of its renderings: provider, dialect, model, endpoint."""
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """The request and its losses, without key and network."""
@@ -67,7 +67,7 @@ class Adapter(Protocol):
         """As `complete`, waiting."""
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        """Render and send; the reply as it comes."""
+        """Render and send; the reply as it arrives."""
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """As `stream`, waiting."""
@@ -80,14 +80,14 @@ class Adapter(Protocol):
 
 
 LIKENESS = 0.8
-"""From which likeness on (0 … 1, as difflib counts it) a name is taken for another one misspelt."""
+"""The least likeness (0 … 1, as difflib counts it) at which a name is taken for another name misspelt."""
 
 
 def checked_settings(settings: Settings | None, provider: str) -> Settings | None:
-    """The settings; SettingsInvalid for another type, and for a vendor section whose name is a provider's misspelt.
+    """The settings; SettingsInvalid for another type, and for a vendor section with a misspelt provider's name.
 
-    Installed providers are known by name without loading them. A section for one that is not installed, and whose name
-    is unlike all of theirs, passes: the same settings may serve machines with other plugins.
+    Installed providers are known by name without loading them. A section whose name is unlike all installed
+    providers' names passes: the same settings may serve machines with other plugins.
     """
     if settings is None:
         return None
@@ -103,7 +103,7 @@ def checked_settings(settings: Settings | None, provider: str) -> Settings | Non
 
 
 def checked_policy(speaks_as: str) -> str:
-    """The policy that an adapter speaks for; SettingsInvalid for the one that is nobody's."""
+    """The policy that an adapter speaks for; raises SettingsInvalid for the reserved policy `runtime`."""
     if speaks_as == RUNTIME:
         raise SettingsInvalid(f"{RESERVED}; give speaks_as= another, for example 'llm'")
     return speaks_as
@@ -111,14 +111,14 @@ def checked_policy(speaks_as: str) -> str:
 
 @lru_cache(maxsize=256)
 def _meant(name: str, known: tuple[str, ...]) -> str | None:
-    """The provider whose name is nearly this one; None where it is a provider's, or unlike all."""
+    """The provider whose name resembles this name; None where the name is a provider's, or unlike all."""
     if name in known:
         return None
     return next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=LIKENESS)), None)
 
 
 def checked_key(api_key: ApiKey | None) -> ApiKey | None:
-    """The key; SettingsInvalid for what is neither a string nor a plain function."""
+    """The key; raises SettingsInvalid for a value that is neither None, a string nor a plain function."""
     remedy = "give a string, or a plain function that returns one"
     if callable(api_key) and is_asynchronous(api_key):
         raise SettingsInvalid(f"api_key is a coroutine function; {remedy}")

@@ -1,9 +1,9 @@
-"""How long a call may take: what its driver looks at, and its script does not know.
+"""How long a call may take: its driver checks this, and its script knows nothing of it.
 
     open ──▶ until `timeout` after the call began ── the first event ──▶ until `idle` after the last event
 
-A call that is read whole has the first bound alone for all of it. Retries and pauses count; what the reader of a stream
-does between two events does not.
+A call whose answer is read whole has the first bound alone. Retries and pauses count; the time that a stream's reader
+takes between two events does not.
 """
 
 from math import inf
@@ -13,10 +13,10 @@ from sabir.base.failures import CallTimedOut
 
 
 class Clock:
-    """Measures one call from the moment it is made; `timeout` and `idle` in seconds, `timeout=None` sets no end.
+    """Measures one call from its beginning; `timeout` and `idle` in seconds, `timeout=None` sets no end.
 
-    `until` is the moment (of `time.monotonic`) that bounds what is done now. `is_folded` says that nobody sees a
-    stream's events: it is bounded as what is read whole. `who` is for the error.
+    `until` is the moment (of `time.monotonic`) that bounds the present action. `is_folded` says that no caller reads
+    the stream's events: the call is bounded as one whose answer is read whole. `who` is named in the error.
     """
 
     def __init__(
@@ -36,27 +36,27 @@ class Clock:
         return self._ends - monotonic()
 
     def longest_read(self, *, streaming: bool) -> float:
-        """Seconds that one read may take: of a stream that somebody sees, also as long as a silence."""
+        """Seconds that one read may take; if a caller reads the stream's events, at least `idle`."""
         is_seen = streaming and self._last == inf and self._idle < inf
         return max(self.left, self._idle) if is_seen else self.left
 
     def begin(self) -> None:
-        """Another attempt: none of its events came yet."""
+        """Begin another attempt, of which no event has come yet."""
         self.until, self._is_silence = self._ends, False
 
     def hear(self) -> None:
-        """An event came, and the next is asked for."""
+        """Note that an event came and the next is asked for."""
         until = monotonic() + self._idle
         self._is_silence = until < self._last
         self.until = until if self._is_silence else self._last
 
     def check(self) -> None:
-        """CallTimedOut where the time is over."""
+        """Raise CallTimedOut if the time is over."""
         if monotonic() > self.until:
             raise self.late()
 
     def late(self) -> CallTimedOut:
-        """The error of a call whose time is over."""
+        """The error for a call whose time is over."""
         if self._is_silence:
             return CallTimedOut(f"{self._who} sent no event for {self._idle:g} s; raise Settings.idle")
         whole = f"{self._who} gave no whole answer within {self._timeout:g} s, retries and pauses included"

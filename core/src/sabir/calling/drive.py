@@ -2,9 +2,9 @@
 
     waited(drive(script, SyncWire(connection)))        await drive(script, Wire(connection))
 
-Nothing is decided here: each wire knows one kind of I/O, and the driver hands its answers to the script. What waits is
-a coroutine too, each of whose awaits blocks: no loop is started, so that it works inside a running loop, as in a
-notebook. An error or a cancellation closes the open response on its way out. The wires look at the call's clock.
+Nothing is decided here: each wire knows one kind of I/O, and the driver hands its answers to the script. A waiting call
+is a coroutine too, but each of its awaits blocks: it starts no loop, so it works inside a running loop, as in a
+notebook. An error or a cancellation closes the open response before it is raised. The wires check the call's clock.
 """
 
 import logging
@@ -25,7 +25,7 @@ from sabir.contract.provider import Connection, WireHead, WireRequest
 logger = logging.getLogger("sabir")
 
 Watch: TypeAlias = Callable[[Open | Failed], None]
-"""Told of every request before it is sent, and of every attempt that failed."""
+"""Called for every request before it is sent, and for every attempt that failed."""
 
 
 class Done(NamedTuple, Generic[Result]):
@@ -35,27 +35,27 @@ class Done(NamedTuple, Generic[Result]):
 
 
 class Raised(NamedTuple):
-    """What performing an action raised, as the library's error where it is the wire's."""
+    """An exception raised by an action; a failure of the wire is translated to the library's own error."""
 
     error: Exception
 
 
 class Performer(Protocol):
-    """Whatever performs a script's actions."""
+    """An object that performs a script's actions."""
 
     async def perform(self, action: Action) -> Outcome | Raised:
-        """Do what an action says; the answer that its class documents, or what it raised."""
+        """Perform an action; the answer that its class documents, or the exception that it raised."""
 
     async def close(self) -> None:
-        """Close what is open."""
+        """Close the open response or stream."""
 
 
 def unwatched(action: Open | Failed) -> None:
-    """Nobody is told."""
+    """The Watch that does nothing."""
 
 
 class _Wire:
-    """What both kinds of wire share: they hold the open response, tell who watches, and look at the call's clock."""
+    """The base of both wires: holds the open response, calls the watch, and checks the call's clock."""
 
     _answer: WireHead | None = None
 
@@ -66,7 +66,7 @@ class _Wire:
         self._held = AsyncExitStack()
 
     async def perform(self, action: Action) -> Outcome | Raised:
-        """Do what an action says; the answer that its class documents, or what it raised."""
+        """Perform an action; the answer that its class documents, or the exception that it raised."""
         try:
             if type(action) is Next:
                 if action.had_event:
@@ -77,7 +77,7 @@ class _Wire:
                 outcome = Head(self._answer.status, self._answer.headers)
             else:
                 return await self._perform(action)
-            if outcome is not None:  # what is whole is taken, however late it ends
+            if outcome is not None:  # a whole answer is taken, however late it ends
                 self._clock.check()
             return outcome
         except Exception as error:
@@ -88,7 +88,7 @@ class _Wire:
             return Raised(translated)
 
     async def close(self) -> None:
-        """Close the open response, if there is one; a failure of that is no concern of the call's."""
+        """Close the open response, if there is one; a failure to close is logged and not raised."""
         held, self._held = self._held, AsyncExitStack()
         try:
             await held.aclose()
@@ -104,13 +104,13 @@ class _Wire:
             case Close():
                 await self.close()
             case Failed(error):
-                # What the request's sender alone knows is taken from the error before anyone is told.
+                # Secrets that were sent with the request are removed from the error before the watch gets it.
                 conceal(error, getattr(self._answer, "secrets", ()))
                 self._watch(action)
         return None
 
     def _request(self, action: Open) -> WireRequest:
-        """What is sent, having told who watches: a repetition waits no longer than the call has left."""
+        """Call the watch; the request to send. A retry's timeout is at most the time that the call has left."""
         self._watch(action)
         self._clock.begin()
         request = action.request
@@ -153,7 +153,7 @@ class SyncWire(_Wire):
 
 
 class Wire(_Wire):
-    """Performs actions in an event loop; what it waits for ends when the call's time is over."""
+    """Performs actions in an event loop; each wait ends when the call's time is over."""
 
     _chunks: AsyncIterator[bytes]
 
@@ -176,7 +176,7 @@ class Wire(_Wire):
     async def _within(self, waiting: Awaitable[Result]) -> Result:
         if self._clock.until == inf:
             return await waiting
-        import asyncio  # loaded where a loop runs; those who wait need none of it
+        import asyncio  # imported only where a loop runs; waiting calls do not need it
 
         timer = asyncio.timeout(max(self._clock.until - monotonic(), 0))
         try:
@@ -189,7 +189,7 @@ class Wire(_Wire):
 
 
 async def drive(script: Script[Result], wire: Performer) -> Emit | Done[Result]:
-    """Start a script, or go on after its last Emit, until it emits or is done; raises what it raises."""
+    """Start a script, or go on after its last Emit, until it emits or is done; raises the script's errors."""
     answer: Outcome | Raised = None
     try:
         while True:
@@ -213,7 +213,7 @@ async def result_of(script: Script[Result], wire: Performer) -> Result:
 
 
 def waited(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """What a coroutine gives that needs no event loop: each of its awaits blocks."""
+    """The result of a coroutine that needs no event loop, because each of its awaits blocks."""
     try:
         coroutine.send(None)
     except StopIteration as stop:

@@ -1,12 +1,12 @@
-"""One call to a provider as a script without I/O: it says what to do next and is told what came of it.
+"""One call to a provider as a script without I/O: it yields the next action and is sent the outcome.
 
     script ── Open · Next · Close · Pause · Failed ──▶ driver ──▶ Connection
        ▲                                                        │
        └────────── Head, bytes or None; or an error ◀───────────┘     Emit hands an event of a stream to the user
 
 Retries happen here and nowhere else, by the RetryPolicy, and never after a stream's first event was handed out.
-The open response belongs to the driver; a script closes it when it ends and before it retries, the driver when
-anything else ends it.
+The open response belongs to the driver. A script closes it when the script ends and before it retries; the driver
+closes it in every other case.
 """
 
 from codecs import BOM_UTF8
@@ -30,20 +30,20 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 LEAST_JITTER = 0.5
-"""The least that a delay of the policy's own is scaled by, so that many callers do not come back at once."""
+"""The least factor for a delay that the policy chose, so that many callers do not come back at once."""
 
 
 class Open(NamedTuple):
-    """Send the request, for the attempt of that number (from 1); the answer is a Head."""
+    """Send the request as the attempt of that number (from 1); the answer is a Head."""
 
     request: WireRequest
     attempt: int = 1
 
 
 class Next(NamedTuple):
-    """Read what comes next of what is open, a response's bytes or another stream's event; None at its end.
+    """Read on: the answer is the next bytes of the open response, or another stream's next event; None at its end.
 
-    `had_event` says that what was read last ended an event.
+    `had_event` says that the last bytes read ended an event.
     """
 
     had_event: bool = False
@@ -57,21 +57,21 @@ class Close(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """Wait a random time between two numbers of seconds; the answer is Late where the call's would be over."""
+    """Wait a random time between two numbers of seconds; the answer is Late if the call's time would end before."""
 
     shortest: float
     longest: float
 
 
 class Failed(NamedTuple):
-    """Tell who watches that an attempt failed."""
+    """Tell the watch that an attempt failed."""
 
     error: CallError
     attempt: int
 
 
 class Emit(NamedTuple):
-    """Hand one event of a stream to the user; go on when he asks for the next."""
+    """Hand one event of a stream to the user; go on when the user asks for the next."""
 
     event: StreamEvent
 
@@ -84,7 +84,7 @@ class Head(NamedTuple):
 
 
 class Late(NamedTuple):
-    """There is no time for a pause; it was not begun."""
+    """The answer to a Pause for which there is no time; it was not begun."""
 
 
 Action: TypeAlias = Open | Next | Close | Pause | Failed | Emit
@@ -94,14 +94,14 @@ Script: TypeAlias = Generator[Action, Outcome, Result]
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What a script needs to know: the bytes to send, who reads the answer, and when to send again."""
+    """The facts that a script needs: the bytes to send, the dialect that reads the answer, and when to send again."""
 
     request: WireRequest
     dialect: Dialect
     scope: DecodeScope
     retries: RetryPolicy
     losses: tuple[Loss, ...] = ()
-    """The rendering's losses; they come first in the reply's."""
+    """The rendering's losses; they come first in the reply's losses."""
     bounds: Bounds = incoming.BOUNDS
     request_ids: tuple[str, ...] = ()
     """Response headers that may hold the provider's id of the request; the first found counts."""
@@ -110,7 +110,7 @@ class Exchange:
 def _repeated(
     once: Callable[Concatenate[Exchange, int, Given], Script[Result]],
 ) -> Callable[Concatenate[Exchange, Given], Script[Result]]:
-    """The script of a call: `once` makes the attempt of a number; another follows where the policy says so."""
+    """The script of a call: `once` makes one attempt; another follows where the policy says so."""
 
     @wraps(once)
     def script(exchange: Exchange, /, *given: Given.args, **named: Given.kwargs) -> Script[Result]:
@@ -137,7 +137,7 @@ def _repeated(
 
 @_repeated
 def call_script(exchange: Exchange, attempt: int) -> Script[Reply]:
-    """A call whose answer comes at once."""
+    """A call whose answer is one body."""
     scope = yield from _opened(exchange, attempt)
     return (yield from _whole(exchange, scope, attempt))
 
@@ -155,9 +155,9 @@ def count_script(exchange: Exchange, attempt: int) -> Script[TokenCount]:
 
 @_repeated
 def folded_script(exchange: Exchange, attempt: int) -> Script[Reply]:
-    """A call whose answer comes as a stream that nobody reads: one that an error breaks off is sent again, as any call.
+    """A call whose answer is a stream that is folded to the reply; if an error breaks it off, it is retried too.
 
-    An endpoint that knows no streams may answer at once: an answer that begins as JSON is read as that of a call.
+    An endpoint without streams may answer with one body: an answer that begins as JSON is read as one.
     """
     scope = yield from _opened(exchange, attempt)
     begun, came = b"", 0
@@ -177,7 +177,7 @@ def folded_script(exchange: Exchange, attempt: int) -> Script[Reply]:
 
 @_repeated
 def stream_script(exchange: Exchange, attempt: int, state: StreamState) -> Script[Reply]:
-    """A call whose answer comes as a stream; `state` shows how far it is."""
+    """A call whose answer is a stream; the script feeds `state`, which shows the partial reply."""
     state.begin(exchange.scope, attempt, exchange.losses, exchange.bounds)
     scope = yield from _opened(exchange, attempt)
     state.begin(scope, attempt, exchange.losses, exchange.bounds)
@@ -191,7 +191,7 @@ def stream_script(exchange: Exchange, attempt: int, state: StreamState) -> Scrip
 
 
 def _streamed(exchange: Exchange, state: StreamState, scope: DecodeScope, begun: bytes = b"") -> Script[Reply]:
-    """The reply of an open stream, of which some bytes have come; its events are emitted."""
+    """The reply of an open stream, whose first bytes are `begun`; its events are emitted."""
     bounds, came = exchange.bounds, 0
     chunk: Outcome = begun or (yield _NEXT)
     while chunk is not None:
@@ -202,7 +202,7 @@ def _streamed(exchange: Exchange, state: StreamState, scope: DecodeScope, begun:
         if came > bounds.body_bytes:
             raise incoming.too_long(scope, "a stream", bounds, "body_bytes")
         if state.ended:
-            break  # what follows the terminal marker is not waited for: a server may keep its connection open
+            break  # do not wait for bytes after the terminal marker: a server may keep its connection open
         chunk = yield _AFTER_AN_EVENT if state.had_event else _NEXT
     for event in state.close():
         yield Emit(event)
@@ -210,7 +210,7 @@ def _streamed(exchange: Exchange, state: StreamState, scope: DecodeScope, begun:
 
 
 def _whole(exchange: Exchange, scope: DecodeScope, attempt: int, begun: bytes = b"") -> Script[Reply]:
-    """The reply of an open response that is read whole, of which some bytes have come."""
+    """The reply of an open response that is read whole, whose first bytes are `begun`."""
     body, was_broken = yield from _whole_body(exchange, scope, begun)
     try:
         reply = exchange.dialect.decode(body, scope)
@@ -220,7 +220,7 @@ def _whole(exchange: Exchange, scope: DecodeScope, attempt: int, begun: bytes = 
 
 
 def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
-    """Send; the scope of what was answered. Raises what a status of 300 and above stands for."""
+    """Send the request; the scope of its answer. Raises the error that a status of 300 or above stands for."""
     head = yield Open(exchange.request, attempt)
     assert isinstance(head, Head)
     request_id = next(filter(None, map(head.headers.get, exchange.request_ids)), None)
@@ -233,12 +233,12 @@ def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
         body = yield from _body(exchange.bounds.error_bytes)
     except CallError:
         body = b""  # the status says enough
-    yield Close()  # it holds bytes of its own, beside those that are to be read
+    yield Close()  # free the response's own buffers before the body is decoded
     raise labelled(_refusal(exchange.dialect, head, incoming.mend(body)[0], scope), scope, head.status)
 
 
 def _whole_body(exchange: Exchange, scope: DecodeScope, begun: bytes = b"") -> Script[tuple[bytes, bool]]:
-    """The body as valid Unicode, and whether it was not; ResponseInvalid for one that is too long."""
+    """The body as valid Unicode, and whether it was invalid; raises ResponseInvalid for a body that is too long."""
     bounds = exchange.bounds
     body = yield from _body(bounds.body_bytes, begun)
     if len(body) > bounds.body_bytes:
@@ -247,7 +247,7 @@ def _whole_body(exchange: Exchange, scope: DecodeScope, begun: bytes = b"") -> S
 
 
 def _body(most: int, begun: bytes = b"") -> Script[bytes]:
-    """The body, of which some bytes have come; of more than `most` bytes the first `most` and one."""
+    """The body, whose first bytes are `begun`; of a body longer than `most` bytes, the first `most + 1`."""
     body = BytesIO()
     body.write(begun)
     while body.tell() <= most and (chunk := (yield _NEXT)) is not None:

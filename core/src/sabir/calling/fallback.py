@@ -1,10 +1,10 @@
-"""An adapter over adapters: where a provider is down, the conversation goes on with another.
+"""An adapter over adapters: if a provider is down, the conversation goes on with another.
 
     llm = sabir.fallback("acme:large", "other:large")
     llm.complete ──▶ acme:large ── Overloaded ──▶ other:large ──▶ reply        reply.passed: what acme:large said
 
-A member's own retries come first: it is passed over for what they could not mend. The same conversation is rendered for
-each member; what that loses, and whom it was lost for, is in the reply. Whom to ask next is said in `relay`.
+A member's own retries come first: a member is passed over if they all fail. The same conversation is rendered for each
+member; the reply holds the losses, and for which member each was. `relay` decides which member is asked next.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -33,8 +33,8 @@ MOVES_ON: frozenset[type[SabirError]] = frozenset({
     failures.ConnectionFailed, failures.CallTimedOut, failures.ResponseInvalid, RenderingRefused, NoneAnswered,
 })  # fmt: skip
 """The errors for which a fallback asks its next member: the provider is busy, down, out of reach or out of credit, gave
-no answer, or cannot take the conversation. What is wrong with the program or the request is raised at once: a missing
-or wrong key, a model that is not known, an invalid request, one that is too long or that a filter rejects."""
+no answer, or cannot take the conversation. An error of the program or the request is raised at once: a missing or wrong
+key, an unknown model, or a request that is invalid, too long or rejected by a filter."""
 
 _CALL = ("options", "settings", "strict")
 _FACTORY = ("speaks_as", "settings", "strict", "moves_on_for")
@@ -43,10 +43,10 @@ _OF_ONE = ("api_key", "base_url", "client", "model_info")
 
 @runtime_checkable
 class Counting(Protocol):
-    """What counts tokens."""
+    """An adapter that counts tokens."""
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """The input tokens of what it renders."""
+        """The input tokens of the request that it renders."""
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """As `count_tokens`, waiting."""
@@ -55,8 +55,8 @@ class Counting(Protocol):
 class FallbackAdapter(AsyncClosing, SyncClosing):
     """Several adapters as one; made by `sabir.fallback`, which says when the next is asked.
 
-    Its methods raise what their members raise. Where no member answered, NoneAnswered names each and what it said;
-    where `strict` made all refuse, RenderingRefused does. It holds no state of a call: threads and tasks may share it.
+    Its methods raise the errors of their members. If no member answered, NoneAnswered names each member and its error;
+    if all refused the rendering, RenderingRefused does. It holds no state of a call: threads and tasks may share it.
     """
 
     def __init__(self, members: Sequence[Adapter], made: Sequence[Adapter], kinds: Kinds, speaks_as: str) -> None:
@@ -68,12 +68,12 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
 
     @property
     def target(self) -> Target:
-        """The first member's."""
+        """The first member's target."""
         return self._members[0].target
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """Where renderings may go, in the order in which members are asked."""
+        """The targets of its renderings, in the order in which members are asked."""
         return tuple(target for member in self._members for target in _targets(member))
 
     @property
@@ -87,16 +87,16 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         return self._speaks_as
 
     def __repr__(self) -> str:
-        """Without secrets."""
+        """The members' targets, without secrets."""
         return f"FallbackAdapter({', '.join(repr(str(member.target)) for member in self._members)})"
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
-        """The request of the first member, or of the first that does not refuse it; pure, as the members' own."""
+        """The request of the first member that does not refuse it; pure, as the members' own `render`."""
         listed, given = _prepared("render", messages, how)
         return next(way_along(self._members, self._refusals, lambda member: member.render(listed, **given))).got
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Render and send, by one member after the other; `reply.passed` tells who did not answer."""
+        """Render and send, by one member after the other; `reply.passed` holds the members that did not answer."""
         listed, given = _prepared("complete", messages, how)
         way = way_along(self._members, self._kinds, lambda member: member.complete(listed, **given))
         return told(*await awaited(way))
@@ -108,9 +108,9 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         return told(*next(way))
 
     async def send(self, rendering: Rendering) -> Reply:
-        """Send a rendering as it is, by the member that it was made for, which has no substitute here.
+        """Send a rendering as it is, by the member that it was made for; no other member is asked.
 
-        SettingsInvalid for a rendering that was made for none of them.
+        Raises SettingsInvalid for a rendering that was made for no member.
         """
         return await self._addressed(rendering).send(rendering)
 
@@ -119,9 +119,9 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         return self._addressed(rendering).send_sync(rendering)
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        """The reply as it comes, of the first member that sends an event; a rendering is streamed as `send` sends it.
+        """The reply as it arrives, of the first member that sends an event; a rendering goes where `send` sends it.
 
-        What all members refuse is refused here, the requests go out later.
+        Raises RenderingRefused here if all members refuse; the requests are sent later.
         """
         if isinstance(messages, Rendering):
             return self._addressed(messages).stream(messages, **how)
@@ -138,9 +138,10 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         return SyncReplyStream(relay, relay.start)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """The input tokens of what `render` renders, for its target; an error of that count is raised as it is.
+        """The input tokens of the request that `render` gives, for its target; the count's errors are raised unchanged.
 
-        Another member's count would be of another model's tokens. SettingsInvalid for a member that counts none.
+        No other member is asked, because its model has other tokens. Raises SettingsInvalid for a member that counts
+        no tokens.
         """
         listed, given = _prepared("count_tokens", messages, how)
         way = way_along(self._members, self._refusals, lambda member: counting(member).count_tokens(listed, **given))
@@ -161,7 +162,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
                 closing.push_async_callback(member.aclose)
 
     def close(self) -> None:
-        """As `aclose`, for those who only used the waiting methods."""
+        """As `aclose`, for a program that only used the waiting methods."""
         with ExitStack() as closing:
             for member in self._made:
                 closing.callback(member.close)
@@ -180,7 +181,7 @@ def _targets(member: Adapter) -> tuple[Target, ...]:
 
 
 def counting(member: Adapter) -> Counting:
-    """The adapter, if it counts tokens; SettingsInvalid where it does not."""
+    """The adapter, if it counts tokens; raises SettingsInvalid if it does not."""
     if isinstance(member, Counting):
         return member
     raise SettingsInvalid(f"the adapter of {member.target} counts no tokens; ask one that sabir.adapter made")
@@ -205,18 +206,17 @@ def fallback(
 ) -> FallbackAdapter:
     """An adapter that asks its members in their order, until one answers; each a `provider:model` or an adapter.
 
-    A member's own retries come first (`Settings.retries`). `moves_on_for` names the errors after which the next is
-    asked (subclasses included); by default those of MOVES_ON. All others are raised at once. A stream moves on only
-    before its first event. A member whose rendering is refused, by `strict` or because nothing of the conversation
-    is left for it, is passed over like one that is down: whoever would rather have an error than a loss asks for a
-    member that loses nothing. Whether that is the first member or a later one makes no difference. It is an error
-    only where no member can take it.
+    A member's own retries come first (`Settings.retries`). `moves_on_for` names the errors after which the next
+    member is asked (subclasses included); by default those of MOVES_ON. All other errors are raised at once. A stream
+    moves on only before its first event. A member that refuses the rendering, by `strict` or because nothing of the
+    conversation is left for it, is passed over like a member that is down: with `strict`, the first member without a
+    refused loss answers, whether it is the first of all or a later one. A refusal is an error only if all refuse.
 
-    `speaks_as`, `settings` and `strict` hold for the members named by strings; a given adapter keeps its
-    own, and is for its owner to close. A key or an endpoint belongs to one provider: give `sabir.adapter(…)` with it.
+    `speaks_as`, `settings` and `strict` hold for the members named by strings; a given adapter keeps its own, and its
+    owner closes it. A key or an endpoint belongs to one provider: give `sabir.adapter(…)` with it.
 
-    Raises SettingsInvalid for less than two members, for members that speak as different policies, and for what no
-    member uses; else what `sabir.adapter` raises.
+    Raises SettingsInvalid for fewer than two members, for members that speak as different policies, and for arguments
+    that no member uses; else the errors of `sabir.adapter`.
     """
     for name in misnamed:
         if name in _OF_ONE:
@@ -252,7 +252,7 @@ def _checked_kinds(moves_on_for: object) -> Kinds:
 
 
 def _one_voice(members: Sequence[Adapter]) -> str:
-    """The policy that all members speak for; one that is not told is taken to be the others'."""
+    """The policy that all members speak for; a member without `speaks_as` is taken to speak for the others' policy."""
     voices = {voice for member in members if isinstance(voice := getattr(member, "speaks_as", None), str)}
     if len(voices) > 1:
         raise SettingsInvalid(f"the members speak as {', '.join(sorted(voices))}; give all of them one speaks_as=")

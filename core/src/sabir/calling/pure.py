@@ -34,11 +34,11 @@ _RENDER = ("model", "options", "settings", "strict", "speaks_as")
 
 
 class PureDialect:
-    """A dialect as its own provider speaks it; keeps no state between calls."""
+    """A dialect as its own provider speaks it; it keeps no state between calls."""
 
     def __init__(self, dialect: Dialect, target: Target) -> None:
         self.dialect = dialect
-        """What the plugin implements."""
+        """The plugin's Dialect."""
         self.target = target
 
     def __repr__(self) -> str:
@@ -55,9 +55,9 @@ class PureDialect:
         speaks_as: str = "llm",
         **misnamed: Never,
     ) -> Rendering:
-        """The request for a model's endpoint.
+        """The request for a model at the provider's own endpoint.
 
-        Raises RenderingRefused for losses that `strict` names, SettingsInvalid for what are no settings, Misnamed for
+        Raises RenderingRefused for losses that `strict` names, SettingsInvalid for invalid settings, Misnamed for
         another library's argument.
         """
         Settings.refuse_misnamed("render", misnamed, _RENDER)
@@ -70,7 +70,7 @@ class PureDialect:
         return rendering
 
     def decode(self, body: str | bytes, *, policy: str = "llm") -> Reply:
-        """A stored response → reply; ResponseInvalid, or the CallError that the body reports."""
+        """A stored response → reply; raises ResponseInvalid, or the CallError that the body reports."""
         scope = self._scope(policy)
         text = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
         _check_type(text, bytes, scope, "decode takes a response's JSON as str or bytes; give its text, not the object")
@@ -89,10 +89,11 @@ class PureDialect:
         return _CheckedDecoder(self.dialect.decoder(scope), scope)
 
     def decode_history(self, body: str | bytes | Mapping[str, Any], *, policy: str = "llm") -> DecodedHistory:
-        """A stored request, as JSON text or as the mapping that an SDK was given, as sabir's own data.
+        """A stored request (its JSON text, or the mapping that an SDK was given) → messages, options and settings.
 
-        The assistant's messages become those of `policy`. What only a vendor says is in the settings, what has no
-        place at all in the losses. Raises HistoryInvalid, in one line, for what is no request of this dialect.
+        The assistant's messages get the policy `policy`. A field that only this vendor reads is in the settings, a
+        field without any place in the losses. Raises HistoryInvalid, in one line, for a body that is no request of
+        this dialect.
         """
         scope = self._scope(policy)
         mended, was_broken = mend(_request_bytes(body))
@@ -113,7 +114,7 @@ class PureDialect:
 
 
 class _CheckedDecoder:
-    """A dialect's decoder, whose every failure is a CallError."""
+    """A dialect's decoder, each failure of which is raised as a CallError."""
 
     def __init__(self, decoder: Decoder, scope: DecodeScope) -> None:
         self._decoder = decoder
@@ -142,7 +143,7 @@ def _check_type(given: object, expected: type, scope: DecodeScope, remedy: str) 
 
 
 def _request_bytes(body: str | bytes | Mapping[str, Any]) -> bytes:
-    """A request's JSON text; of a mapping it may hold what an SDK takes, pydantic models included."""
+    """A request's JSON text; a mapping may hold all values that an SDK takes, pydantic models included."""
     if isinstance(body, bytes):
         return body
     if isinstance(body, str):
@@ -156,7 +157,7 @@ def _request_bytes(body: str | bytes | Mapping[str, Any]) -> bytes:
 
 
 def dialect(name: str) -> PureDialect:
-    """The dialect of that full name, `provider.dialect`; ProviderMissing or DialectMissing say what there is."""
+    """The dialect of that full name, `provider.dialect`; raises ProviderMissing or DialectMissing, which list names."""
     provider_name, _, short_name = name.partition(".")
     provider = registry.provider(provider_name)
     if short_name not in provider.dialects:

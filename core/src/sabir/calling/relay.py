@@ -1,11 +1,11 @@
-"""Whom to ask next, where several adapters stand for one; streams go on with the next before their first event.
+"""Which member a fallback asks next; a stream moves on to the next member only before its first event.
 
     way ── Asked(first member) ──▶ driver ── an error ──▶ way ── Asked(next member) ──▶ driver ──▶ reply
-                                                           └── or raises: the error itself, or that nobody answered
+                                                           └── or raises: the error itself, or NoneAnswered
 
 The way is a generator, and each call has its own. A waiting call is made inside it, and it yields the answer; an
-asynchronous call is yielded as a coroutine, for the caller to await. Streams go along it by one script, and only until
-there is an event: whoever saw one could not be given another beginning.
+asynchronous call is yielded as a coroutine, for the caller to await. Streams use it by one script, and only until
+there is an event, because a reader that saw one must not be given another beginning.
 """
 
 import logging
@@ -23,7 +23,7 @@ from sabir.vocabulary.reply import NoneAnswered, Passed, Reply, StreamBroken, St
 logger = logging.getLogger("sabir")
 
 MESSAGE_CHARACTERS = 460
-"""How much of the error of a call that nobody answered is shared among the members."""
+"""The characters that the members share in the error of a call that no member answered."""
 
 Got = TypeVar("Got")
 Got_co = TypeVar("Got_co", covariant=True)
@@ -33,7 +33,7 @@ Kinds: TypeAlias = tuple[type[SabirError], ...]
 
 
 class Asked(NamedTuple, Generic[Got_co]):
-    """Where a call stands on its way: what came of asking, and who was passed over before."""
+    """One step of a way: the answer of the member that was asked, and the members passed over before it."""
 
     got: Got_co
     passed: tuple[Passed, ...]
@@ -43,9 +43,9 @@ Way: TypeAlias = Generator[Asked[Got], None, None]
 
 
 def way_along(members: Sequence[Adapter], kinds: Kinds, opened: Callable[[Adapter], Got]) -> Way[Got]:
-    """Asks the members in order: yields what one gives, and asks the next where it raises or an error is thrown in.
+    """Ask the members in order: yield a member's answer, and ask the next if it raises or an error is thrown in.
 
-    An error of another kind is raised as it is, with a note of what was passed over before it.
+    An error of another kind is raised as it is, with a note that names the members passed over before it.
     """
     passed: list[Passed] = []
     errors: list[SabirError] = []
@@ -74,7 +74,7 @@ def _passed(member: Adapter, error: SabirError) -> Sequence[Passed]:
 
 
 def _said(passed: Sequence[Passed]) -> str:
-    """One line that names every member."""
+    """One line that names every member passed over, and its error."""
     room = max(MESSAGE_CHARACTERS // len(passed) - 2, 40)
     return "; ".join(one_line(f"{each.target}: {each.error}: {each.message}", room) for each in passed)
 
@@ -87,7 +87,7 @@ def _raise_none(passed: Sequence[Passed], errors: Sequence[SabirError]) -> NoRet
 
 
 async def awaited(way: Way[Coroutine[Any, Any, Result]]) -> Asked[Result]:
-    """The answer of the first who gives one, in an event loop; raises what the way raises."""
+    """The answer of the first member that gives one, in an event loop; raises the errors of the way."""
     asked = next(way)
     while True:
         try:
@@ -97,39 +97,39 @@ async def awaited(way: Way[Coroutine[Any, Any, Result]]) -> Asked[Result]:
 
 
 def told(reply: Reply, passed: tuple[Passed, ...]) -> Reply:
-    """The reply, telling who was passed over before whoever gave it."""
+    """The reply, with the members that were passed over before the one that gave it."""
     return reply.model_copy(update={"passed": (*passed, *reply.passed)}) if passed else reply
 
 
 class Relay:
-    """A stream that hands on the events of another: `ReplyStream(relay, relay.start)`, or `SyncReplyStream` for such.
+    """A stream that hands on the events of another: `ReplyStream(relay, relay.start)`, or `SyncReplyStream` alike.
 
-    A wrapper of adapters that looks at what it hands on overrides `start`, `told` or `script`.
+    An adapter's wrapper that reads or changes the events overrides `start`, `told` or `script`.
     """
 
     def __init__(self, stream: ReplyStream | SyncReplyStream) -> None:
         self.stream = stream
-        """Where the events come from; another one from `start` on, where that says so."""
+        """The stream from which the events come; `start` may replace it."""
 
     def told(self, reply: Reply) -> Reply:
-        """What is said of a reply of the stream, whole or partial."""
+        """The reply to hand on for a reply of the stream, whole or partial."""
         return reply
 
     @property
     def partial(self) -> Reply:
-        """What has arrived so far."""
+        """The reply as far as it has arrived."""
         return self.told(self.stream.partial)
 
     def mute(self) -> None:
-        """Give no more events: whoever reads wants the reply alone."""
+        """Give no more events, because the caller wants the reply alone."""
         state_of(self.stream).mute()
 
     def left(self) -> StreamBroken:
-        """The error of one who asks for more after leaving the stream."""
+        """The error for a caller that reads on after leaving the stream."""
         return self._telling(state_of(self.stream).left())
 
     def text_of(self, event: StreamEvent) -> str:
-        """The characters by which an event lengthens the reply's text; "" where it does not."""
+        """The characters that an event adds to the reply's text; "" where it adds none."""
         return state_of(self.stream).text_of(event)
 
     async def start(self) -> tuple[Script[Reply], Performer]:
@@ -137,7 +137,7 @@ class Relay:
         return self.script(), self
 
     def script(self) -> Script[Reply]:
-        """Hands on the events."""
+        """The script that hands on the events."""
         try:
             while event := (yield from self.next_event()):
                 yield Emit(event)
@@ -171,7 +171,7 @@ class Relay:
 
 
 class FallbackRelay(Relay):
-    """Hands on the events of the first member that has one."""
+    """Hands on the events of the first member that sends one."""
 
     def __init__(self, way: Way[ReplyStream | SyncReplyStream]) -> None:
         self._way = way
@@ -180,11 +180,11 @@ class FallbackRelay(Relay):
         self._has_begun = False
 
     def told(self, reply: Reply) -> Reply:
-        """The reply, telling who was passed over."""
+        """The reply, with the members that were passed over."""
         return told(reply, self._passed)
 
     def next_event(self) -> Script[StreamEvent | None]:
-        """The next event; of the next member where the one before failed without one."""
+        """The next event; if a member fails before its first event, the next member's."""
         while True:
             try:
                 event = yield from super().next_event()

@@ -1,4 +1,4 @@
-"""A reply as it comes, for an event loop and for waiting: two thin classes over one state.
+"""A reply as it arrives, for an event loop and for waiting: two thin classes over one state.
 
     async with llm.stream(chat) as stream:          with llm.stream_sync(chat) as stream:
         async for text in stream.text: ...              for text in stream.text: ...
@@ -19,18 +19,18 @@ from sabir.calling.exchange import Emit, Script
 from sabir.vocabulary.reply import Reply, StreamBroken, StreamEvent
 
 Start: TypeAlias = Callable[[], Awaitable[tuple[Script[Reply], Performer]]]
-"""Makes ready to send: the script to drive, and the wire to drive it on, which waits or needs a loop as its stream."""
+"""Prepares the call: the script to drive, and the wire to drive it on, sync or async as the stream is."""
 
 
 class SyncClosing:
-    """Something that a `with` block closes."""
+    """Base of the objects that a `with` block closes."""
 
     @abstractmethod
     def close(self) -> None:
         """Close it."""
 
     def __enter__(self) -> Self:
-        """The thing itself; nothing is done yet."""
+        """The object itself; nothing is done yet."""
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -39,14 +39,14 @@ class SyncClosing:
 
 
 class AsyncClosing:
-    """Something that an `async with` block closes."""
+    """Base of the objects that an `async with` block closes."""
 
     @abstractmethod
     async def aclose(self) -> None:
         """Close it."""
 
     async def __aenter__(self) -> Self:
-        """The thing itself; nothing is done yet."""
+        """The object itself; nothing is done yet."""
         return self
 
     async def __aexit__(self, *raised: object) -> None:
@@ -55,24 +55,24 @@ class AsyncClosing:
 
 
 class Streamed(Protocol):
-    """What has come of a stream."""
+    """The state of a stream: the part of its reply that has arrived."""
 
     @property
     def partial(self) -> Reply:
-        """What has arrived so far; the whole reply after its end."""
+        """The reply as far as it has arrived; the whole reply after its end."""
 
     def mute(self) -> None:
-        """Give no more events: whoever reads wants the reply alone."""
+        """Give no more events, because the caller wants the reply alone."""
 
     def left(self) -> StreamBroken:
-        """The error of one who asks for more after leaving the stream."""
+        """The error for a caller that reads on after leaving the stream."""
 
     def text_of(self, event: StreamEvent) -> str:
-        """The characters by which an event lengthens the reply's text; "" where it does not."""
+        """The characters that an event adds to the reply's text; "" where it adds none."""
 
 
 class _Stream:
-    """How far a stream is: not begun, running, whole, failed or left. Whoever waits for an event has the turn."""
+    """A stream that is not begun, running, whole, failed or left. The reader that waits for an event holds `_turn`."""
 
     def __init__(self, state: Streamed, start: Start) -> None:
         self._state = state
@@ -84,13 +84,13 @@ class _Stream:
 
     @property
     def partial(self) -> Reply:
-        """What has arrived so far; an unfinished option call is no message but a loss (see `Fold.partial`)."""
+        """The reply as far as it has arrived; an unfinished option call is a loss, no message (see `Fold.partial`)."""
         return self._reply or self._state.partial
 
     async def _next(self, *, muted: bool = False) -> StreamEvent | None:
-        """The next event, None after the last; where it is muted, no more events come, only the end.
+        """The next event, None after the last; if `muted`, only the end is given and no more events.
 
-        Raises what ended the stream before its time, and SettingsInvalid while another has the turn.
+        Raises the error that ended the stream early, and SettingsInvalid while another reader waits for an event.
         """
         if not self._turn.acquire(blocking=False):
             raise SettingsInvalid("this stream has a reader who waits for its next event; read it once, from one place")
@@ -125,7 +125,7 @@ class _Stream:
             await running[1].close()
 
     def _stop(self, error: BaseException | None = None) -> tuple[Script[Reply], Performer] | None:
-        """Let nothing more come, because of an error or because the reader left; what ran, which is to be closed."""
+        """End the stream, after an error or because the reader left; returns the script and the wire to close."""
         running, self._running = self._running, None
         if self._reply is None and self._error is None:
             self._error = error if isinstance(error, Exception) else self._state.left()
@@ -138,7 +138,7 @@ class ReplyStream(_Stream, AsyncClosing):
     """An asynchronous iterator of a reply's events, and a context manager that closes the connection.
 
     Errors of the call are raised where an event is asked for: CallError before the first event, afterwards
-    StreamBroken, which carries what had arrived. It has one reader at a time: SettingsInvalid for a second.
+    StreamBroken, which carries the partial reply. It has one reader at a time: a second gets SettingsInvalid.
     """
 
     def __aiter__(self) -> AsyncIterator[StreamEvent]:
@@ -154,20 +154,20 @@ class ReplyStream(_Stream, AsyncClosing):
 
     @property
     def text(self) -> AsyncIterator[str]:
-        """The reply's text as it comes; other events are passed over."""
+        """The reply's text as it arrives; other events are skipped."""
         return _Texts(self, self._state.text_of)
 
     async def reply(self) -> Reply:
-        """The whole reply, after reading what is left of it."""
+        """The whole reply, after reading the rest of the stream."""
         return await self._whole()
 
     async def aclose(self) -> None:
-        """Close the connection; what has not been read stays unread."""
+        """Close the connection; events that were not read stay unread."""
         await self._leave()
 
 
 class _Texts:
-    """The texts of a stream. No generator, so that leaving it half-way leaves nothing behind."""
+    """The texts of a stream. It is no generator, so that a loop left half-way leaves nothing to close."""
 
     def __init__(self, events: AsyncIterator[StreamEvent], text_of: Callable[[StreamEvent], str]) -> None:
         self._events = events
@@ -185,7 +185,7 @@ class _Texts:
 class SyncReplyStream(_Stream, SyncClosing):
     """An iterator of a reply's events, and a context manager that closes the connection; waits for each event.
 
-    It needs no event loop and disturbs none that runs. Errors are those of ReplyStream.
+    It needs no event loop and does not disturb a running one. Errors are those of ReplyStream.
     """
 
     def __iter__(self) -> Iterator[StreamEvent]:
@@ -201,18 +201,18 @@ class SyncReplyStream(_Stream, SyncClosing):
 
     @property
     def text(self) -> Iterator[str]:
-        """The reply's text as it comes; other events are passed over."""
+        """The reply's text as it arrives; other events are skipped."""
         return filter(None, map(self._state.text_of, self))
 
     def reply(self) -> Reply:
-        """The whole reply, after reading what is left of it."""
+        """The whole reply, after reading the rest of the stream."""
         return waited(self._whole())
 
     def close(self) -> None:
-        """Close the connection; what has not been read stays unread."""
+        """Close the connection; events that were not read stay unread."""
         waited(self._leave())
 
 
 def state_of(stream: ReplyStream | SyncReplyStream) -> Streamed:
-    """What has come of a stream, for whoever hands its events on."""
+    """The state of a stream, for a relay that hands its events on."""
     return stream._state

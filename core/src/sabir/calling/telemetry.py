@@ -1,7 +1,7 @@
-"""What a call tells its surroundings: the logger `sabir`, and the telemetry hooks of installed plugins.
+"""What a call reports: to the logger `sabir`, and to the telemetry hooks of installed plugins.
 
-    WARNING   one line for each call that lost something
-    INFO      an attempt that failed; a call that withheld state beside its content, and lost nothing else
+    WARNING   one line for each call with losses
+    INFO      an attempt that failed; a call whose losses are all `withheld`
     DEBUG     bodies, redacted: no header values, long base64 cut short
 
 Nothing here changes a call or can break it.
@@ -23,7 +23,7 @@ logger.addHandler(logging.NullHandler())
 _numbers = count(1)
 
 LONGEST_RUN = 200
-"""Characters of base64 that a log shows whole."""
+"""The most characters of base64 that a log shows whole."""
 _BASE64 = re.compile(rf"[A-Za-z0-9+/_-]{{{LONGEST_RUN + 1},}}={{0,2}}")
 
 
@@ -42,7 +42,7 @@ class CallWatch:
         self._call = next(_numbers)
 
     def tell(self, action: Open | Failed) -> None:
-        """A request is about to be sent, or an attempt failed."""
+        """Report that a request is about to be sent, or that an attempt failed."""
         target = self._rendering.target
         if isinstance(action, Open):
             if logger.isEnabledFor(logging.DEBUG):
@@ -56,13 +56,13 @@ class CallWatch:
             self._hooks.call_failed(self._rendering, error, action.attempt, self._call)
 
     def over(self, script: Script[Reply]) -> Script[Reply]:
-        """The same script; its losses are logged once at its end, whatever that is, and its end is told."""
+        """The same script; logs its losses once when it ends, however it ends, and tells the hooks of its end."""
         losses = self._rendering.losses
         try:
             reply = yield from script
             losses = reply.losses
         except BaseException as error:
-            # A driver closes the script of a caller who left: a stream was closed, or the call was cancelled.
+            # GeneratorExit: the driver closed the script, because the stream was closed or the call was cancelled.
             self._hooks.call_given_up(self._rendering, None if isinstance(error, GeneratorExit) else error, self._call)
             raise
         finally:

@@ -1,1 +1,1 @@
-"""What a provider's plugin implements, and what it is told: Protocols, tables, turns and scopes, framing."""
+"""What a provider's plugin implements, and what its functions are given: Protocols, tables, turns, scopes, framing."""

@@ -1,11 +1,11 @@
-"""A dialect: a wire format as a frozen value of pure functions and three tables; and the values that they come to.
+"""A dialect: a wire format as a frozen value of pure functions and three tables; and the values that these return.
 
-    messages ──tables, encode_turn, encode_request──▶ Rendering     a request, and all that it could not carry (law 2)
+    messages ──tables, encode_turn, encode_request──▶ Rendering     a request, and its losses (law 2)
     answer   ──decode | framings ▸ decoder──────────▶ Reply
     a stored request ──decode_history──▶ DecodedHistory ──render, to any dialect──▶ Rendering
 
-Core calls each function with what it needs and nothing else. A plugin writes `Dialect(name=…, tables=…, …)` in its
-dialect.py; another dialect that differs in little is `dataclasses.replace(…)` of it.
+Core calls each function with the arguments that it needs and nothing else. A plugin writes
+`Dialect(name=…, tables=…, …)` in its dialect.py; a dialect that differs little from it is a `dataclasses.replace(…)`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,16 +37,17 @@ def _of_strings(value: object) -> object:
 
 
 NameMap = Annotated[JSONObjectDocumentField, BeforeValidator(_of_strings)]
-"""Takes a mapping of strings, held as JSONText."""
+"""A field that takes a mapping of strings to strings and holds it as JSONText."""
 
 
 class Rendering(Frozen):
-    """A request as it will be sent, and everything that it could not carry.
+    """A request as it will be sent, and its losses.
 
-    `body_bytes` are the very bytes; `body` shows them as JSON. `unchecked` says that `extra_body` or
-    `extra_headers` put something in that no dialect looked at. `option_names` maps names on the wire to option
-    names where the wire could not take those. `streaming` says that it asks for a stream of events, be it because
-    the answer may take too long to come at once; `send` folds them to the whole reply.
+    `body_bytes` are the exact bytes of the body; `body` shows them as JSON. `unchecked` says that `extra_body` or
+    `extra_headers` added fields that no dialect checked. `option_names` maps names on the wire to option names
+    where the two differ. `streaming` says that the request asks for a stream of events, as it also does where the
+    answer may take too long to arrive as one body; `send` folds the events to the whole reply. `timeout` and `idle`
+    are in seconds.
     """
 
     target: Target
@@ -80,7 +81,7 @@ class Rendering(Frozen):
         return freeze(decode_json(self.body_bytes))
 
     def for_stream(self) -> "Rendering":
-        """The same request asking for a stream of events."""
+        """The same request, but asking for a stream of events."""
         if self.streaming:
             return self
         fields = self.stream_fields[1:-1].encode()
@@ -89,10 +90,10 @@ class Rendering(Frozen):
 
 
 class DecodedHistory(Frozen):
-    """What a request held: its conversation, what was offered, how the call was to be made, and for which model.
+    """The content of a stored request: its messages, options, settings and model.
 
-    The options have no function: a request does not say what runs. What has no place here is in `losses`, by its
-    path in the request; what only the vendor reads is under its name in `settings.vendor`, or in
+    The options have no function, because a request holds none. A field that has no place here is in `losses`, by its
+    path in the request; a field that only this vendor reads is under the vendor's name in `settings.vendor`, or in
     `settings.extra_body`.
     """
 
@@ -104,7 +105,7 @@ class DecodedHistory(Frozen):
 
 
 class Decoder(Protocol):
-    """One stream's wire events → core events. Made anew for every stream; holds no I/O."""
+    """One stream's wire events → core events. Each stream has a new decoder; it does no I/O."""
 
     def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
         """Core events of one wire event, in order.
@@ -113,7 +114,7 @@ class Decoder(Protocol):
         """
 
     def close(self) -> Iterable[StreamEvent]:
-        """What is still due at a clean end of the stream: BlockEnds, and ReplyEnd if the terminal marker came."""
+        """The events still due at a clean end of the stream: BlockEnds, and ReplyEnd if the terminal marker came."""
 
 
 EncodeTurn: TypeAlias = Callable[[Turn, TurnScope, LossLog], Sequence[JSONValue]]
@@ -141,44 +142,44 @@ class Dialect:
     """A wire format as pure functions and tables; compared by identity."""
 
     name: str
-    """`<provider>.<short name>`, for example the name that its origin carries."""
+    """`<provider>.<short name>`, which origins carry too."""
     tables: Tables
     """What the wire takes, as data."""
     encode_turn: EncodeTurn
     """The wire items of one turn, in order; a function of its arguments alone, and final once encoded.
 
-    An empty sequence where nothing is left of it: then the next turn follows what this one followed. Threads that share
-    an adapter may call it at the same time.
+    An empty sequence if the turn has no content left: then the next turn follows the turn that this one followed.
+    Threads that share an adapter may call it at the same time.
     """
     encode_request: Callable[[RequestScope], Mapping[str, JSONValue]]
     """Every top-level field of the request but the messages: model, settings, options, hoisted system text."""
     decode: Callable[[bytes, DecodeScope], Reply]
-    """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
+    """A whole response → reply; raises ResponseInvalid, or the CallError that the body reports."""
     path: Callable[[Target], str]
     """The request's path below the endpoint, for example `/chat/completions`."""
     decoder: Callable[[DecodeScope], Decoder] = _reads_no_streams
     """Makes a decoder for one stream."""
     decode_error: Callable[[int, Mapping[str, str], bytes, str], CallError] = _reads_no_errors
-    """Status ≥ 400, headers (names in lower case), body, provider → the error that the response stands for."""
+    """Status ≥ 400, headers (names in lower case), body, provider → the error that the response reports."""
     stream_path: Callable[[Target], str] | None = None
-    """The path that asks for a stream, where it is another."""
+    """The path that asks for a stream, where it differs from `path`."""
     messages_field: str = "messages"
     """The request's field that holds the encoded turns."""
     streaming_fields: Mapping[str, JSONValue] = field(default_factory=lambda: {"stream": True})
     """Fields that make the request ask for a stream."""
     framings: Mapping[str, Callable[[], Framing]] = field(default_factory=dict)
-    """How a content type begins → what cuts such a stream into events; server-sent events where none is named."""
+    """Beginning of a content type → the framing that cuts such a stream into events; else server-sent events."""
     family: Callable[[str], str] = itself
     """A model → the family whose members read each other's signed state."""
     place: Callable[[str, str], str] = of_any_model
     """An endpoint and a model → the place where that model's state is read; equal endpoints are one place."""
     decode_history: Callable[[bytes, DecodeScope], DecodedHistory] = _reads_no_requests
-    """A stored request → its messages, options and settings; HistoryInvalid for what is no such request.
+    """A stored request → its messages, options and settings; raises HistoryInvalid for bytes that are no such request.
 
-    What has no place in them goes to the settings' vendor section or `extra_body`, or is a loss.
+    A field that has no place in them goes to the settings' vendor section or `extra_body`, or is a loss.
     """
     encode_count: EncodeCount | None = None
-    """A request's body → the path and body that ask the vendor for its input tokens; core estimates them without."""
+    """A request's body → the path and body that ask the vendor for its input tokens; if None, core estimates them."""
     decode_count: Callable[[bytes], int] = _read_no_count
     """The input tokens that the vendor counted."""
 
@@ -187,11 +188,11 @@ class Dialect:
         return (self.stream_path or self.path)(target) if streaming else self.path(target)
 
     def framing(self, content_type: str) -> Framing:
-        """What cuts an answer of that content type into events."""
+        """A new framing, which cuts an answer of that content type into events."""
         return (self._own_framing(content_type) or ServerEventReader)()
 
     def is_framed(self, content_type: str) -> bool:
-        """Whether an answer of that content type has a framing of its own, so that its bytes are no text."""
+        """Whether the dialect names a framing for that content type, so that the answer's bytes are no text."""
         return self._own_framing(content_type) is not None
 
     def _own_framing(self, content_type: str) -> Callable[[], Framing] | None:

@@ -2,12 +2,12 @@
 
     b"data: a\\n" + b"data: b\\n\\n"  ──▶  ServerEvent(data="a\\nb")
 
-After the WHATWG algorithm: lines end in LF, CR or CRLF; a leading byte order mark is dropped; lines that begin
-with a colon are comments; several data lines join with LF; an event without data is none. A last event that no
-blank line ends is still given at the close, as vendors' streams sometimes end so.
+By the WHATWG algorithm: lines end in LF, CR or CRLF; a leading byte order mark is dropped; lines that begin
+with a colon are comments; several data lines join with LF; an event without data is ignored. A last event without a
+blank line after it is given at the close, because vendors' streams sometimes end so.
 
-After a first event, what is no field but begins a JSON object or array is an event too, up to the next blank line:
-some servers break off a stream with a bare error body.
+After a first event, a line that begins a JSON object or array is an event too, up to the next blank line: some
+servers break off a stream with a bare error body.
 """
 
 import re
@@ -17,32 +17,32 @@ from typing import NamedTuple, Protocol
 from sabir.base.failures import ResponseInvalid
 
 _BARE = re.compile(rb"\s*(\{|\[\s*(\{|\Z))")
-"""How a JSON object, or an array of them, begins."""
+"""The beginning of a JSON object, or of an array of objects."""
 _RETURN = ord("\r")
 _ENDS = (b"\n\n", b"\r\n\r\n")
-"""How a chunk of whole events ends."""
+"""The ends of a chunk of whole events."""
 
 
 class ServerEvent(NamedTuple):
-    """One event of a stream: its name ("" for none) and its data."""
+    """One event of a stream: its data and its name ("" for none)."""
 
     data: str
     event: str = ""
 
 
 class Framing(Protocol):
-    """Cuts the bytes of one stream into events. Made anew for each stream; holds no I/O."""
+    """Cuts the bytes of one stream into events. Each stream has a new framing; it does no I/O."""
 
     @property
     def was_invalid(self) -> bool:
-        """Whether some bytes were no text, and U+FFFD stands for them."""
+        """Whether some bytes were no text, and U+FFFD replaces them."""
 
     @property
     def kept(self) -> int:
         """How many bytes wait for the end of their event."""
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """The events that are whole after this chunk; ResponseInvalid for what cannot be read."""
+        """The events that are whole after this chunk; raises ResponseInvalid for bytes that it cannot read."""
 
     def close(self) -> list[ServerEvent]:
         """The events that the end of the stream completes."""
@@ -51,8 +51,8 @@ class Framing(Protocol):
 class ServerEventReader:
     """Cuts a byte stream into events; invalid UTF-8 becomes U+FFFD, and `was_invalid` says so.
 
-    Each byte is looked at once, however small the chunks are: a long line is kept until it ends. Events that
-    lie whole between two blank lines of a chunk, as most do, are cut out at once; all else is read line by line. `kept`
+    Each byte is read once, however small the chunks are: a long line is kept until it ends. Events that stand whole
+    between two blank lines of a chunk, as most do, are cut out at once; other bytes are read line by line. `kept`
     is how many bytes wait for the end of their event.
     """
 
@@ -69,11 +69,11 @@ class ServerEventReader:
         self._is_between = False
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """The events that are whole after this chunk; ResponseInvalid for what is no bytes."""
+        """The events that are whole after this chunk; raises ResponseInvalid for a chunk that is not bytes."""
         given: object = chunk
         if not isinstance(given, bytes):
             raise ResponseInvalid(f"a stream's chunk is of type {type(given).__name__}; feed takes bytes")
-        if self._is_between and chunk.endswith(_ENDS):  # as nearly all do
+        if self._is_between and chunk.endswith(_ENDS):  # nearly all chunks end so
             lines = chunk.replace(b"\r\n", b"\n") if _RETURN in chunk else chunk
             if _RETURN not in lines:
                 return self._cut(lines[:-2])
@@ -87,7 +87,7 @@ class ServerEventReader:
         return events + self._read(chunk) if chunk else events
 
     def _cut(self, whole: bytes) -> list[ServerEvent]:
-        """The events of what lies between two blank lines."""
+        """The events of the bytes between two blank lines."""
         try:
             text = whole.decode()
         except UnicodeDecodeError:
@@ -106,7 +106,7 @@ class ServerEventReader:
         return self._read(b"\n\n")
 
     def _read(self, chunk: bytes) -> list[ServerEvent]:
-        # A CR ends its line at once, so that no event waits for a next byte; an LF after it belongs to it.
+        # A CR ends its line at once, so that no event waits for another byte; an LF after it belongs to the same end.
         text = chunk.removeprefix(b"\n") if self._after_return else chunk
         self._after_return = chunk.endswith(b"\r") or (self._after_return and not chunk)
         first, *lines = _lines(text)
@@ -144,7 +144,7 @@ class ServerEventReader:
         self._data += b"\n"
 
     def _end(self) -> ServerEvent | None:
-        """The event whose lines have come, at the blank line after them."""
+        """The event that a blank line ends; None where it has no data."""
         event = ServerEvent(self._text(self._data[:-1]), self._event) if self._data else None
         self._has_begun = self._has_begun or event is not None
         self._data, self._event, self._is_bare = bytearray(), "", False

@@ -1,4 +1,4 @@
-"""What a provider's plugin implements besides its dialects: Protocols of whoever carries bytes, and their values.
+"""What a provider's plugin implements besides its dialects: Protocols of the objects that carry bytes, and values.
 
     Provider ──dialect()──▶ Dialect                                 pure: see dialect
         └────connect()──▶ Connection ──open()──▶ WireResponse       I/O: the vendor's SDK client
@@ -22,13 +22,13 @@ SABIR_API = 1
 SUPPORTED_APIS = frozenset({SABIR_API})
 
 ApiKey: TypeAlias = str | Mapping[str, str] | Callable[[], str | Mapping[str, str]]
-"""A provider's key; values by their names where it wants several, or `profile` by the name of one."""
+"""A provider's key; where the provider wants several values, a mapping of names to values, or `profile` to its name."""
 
 
 class Profile(Frozen):
-    """A file of named sections, each of which holds values by their names: .toml, .json, or else the INI format.
+    """A file of named sections, each a mapping of names to values: .toml, .json, or else the INI format.
 
-    `variable` names the environment variable that says which section; `section` is read where it is not set.
+    The environment variable `variable` names the section; `section` is read where the variable is not set.
     """
 
     file: str
@@ -37,11 +37,11 @@ class Profile(Frozen):
 
 
 class Credential(Frozen):
-    """A value that a provider wants, and where it is looked for: variables, then a profile, then files, each in order.
+    """A value that a provider needs, and where it is looked for: variables, then a profile, then files, each in order.
 
-    Of the first of `files` that exists, the path is the value. `default` counts where nothing is found: "" says that it
-    may be left out. What is `secret` is taken from one place with all that is secret: no id is joined with the secret
-    of another; all else is looked for by itself.
+    The path of the first of `files` that exists is the value. `default` counts where nothing is found: "" means that
+    the value may be left out. All `secret` values of a provider are taken from one place, so that no id is joined with
+    the secret of another account; each other value is looked for by itself.
     """
 
     name: str = "api_key"
@@ -53,7 +53,7 @@ class Credential(Frozen):
 
 
 class TokenCount(Frozen):
-    """Input tokens of a request; `estimated` where the provider did not count them itself."""
+    """Input tokens of a request; `estimated` says that the provider did not count them itself."""
 
     input_tokens: int
     estimated: bool
@@ -61,7 +61,7 @@ class TokenCount(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class WireRequest:
-    """Bytes to send. `timeout` bounds each read, in seconds; None leaves the SDK's own. Core bounds the whole call."""
+    """Bytes to send. `timeout` bounds each read, in seconds; None keeps the SDK's own. Core bounds the whole call."""
 
     path: str
     body: bytes = field(repr=False)
@@ -71,9 +71,9 @@ class WireRequest:
 
 
 class WireHead(Protocol):
-    """What is known of an answer before its body.
+    """The part of an answer that is known before its body.
 
-    It may have `secrets` too, texts that went out with the request: no error shows one that the answer repeats.
+    It may have `secrets` too, texts that were sent with the request: no error shows a secret that the answer repeats.
     """
 
     @property
@@ -89,7 +89,7 @@ class WireResponse(WireHead, Protocol):
     """A WireHead whose body has not been read; closing it gives its connection back."""
 
     def chunks(self) -> Iterator[bytes]:
-        """The body's bytes as they come, decompressed in small pieces: core counts them. A piece may be empty."""
+        """The body's bytes as they arrive, decompressed in small pieces: core counts them. A piece may be empty."""
 
     def close(self) -> None:
         """Close it; twice is harmless."""
@@ -99,23 +99,23 @@ class AsyncWireResponse(WireHead, Protocol):
     """As WireResponse, for an event loop."""
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body's bytes as they come, decompressed in small pieces: core counts them. A piece may be empty."""
+        """The body's bytes as they arrive, decompressed in small pieces: core counts them. A piece may be empty."""
 
     async def aclose(self) -> None:
         """Close it; twice is harmless."""
 
 
 class Connection(Protocol):
-    """A provider's SDK clients, made at the first send. One `open` a kind; core drives both."""
+    """A provider's SDK clients, made at the first send: one `open` for the sync client, one for the async client."""
 
     def open_sync(self, request: WireRequest) -> WireResponse:
-        """Send; return at the response's headers, whatever the status."""
+        """Send the request, and return once the response's headers are there, whatever the status."""
 
     async def open(self, request: WireRequest) -> AsyncWireResponse:
-        """Send; return at the response's headers, whatever the status."""
+        """Send the request, and return once the response's headers are there, whatever the status."""
 
     def translate(self, error: Exception) -> SabirError | None:
-        """The library error for an exception that `open` or `chunks` raised; None for what is not the wire's."""
+        """The library error for an exception that `open` or `chunks` raised; None if it is no failure of the wire."""
 
     def close(self) -> None:
         """Close the sync client if this connection made it."""
@@ -126,10 +126,11 @@ class Connection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a user reaches a provider: what is left None is the provider's default.
+    """How a user reaches a provider: a field that is None means the provider's default.
 
-    `api_key` may be a mapping, where the provider wants several values, and a callable, asked at each send, so keep it
-    cheap; it is never shown. `client` is the user's own SDK client, sync or async, with its own endpoint and key.
+    `api_key` may be a mapping, where the provider wants several values, or a callable, which is called at each send, so
+    keep it cheap; the key is never shown. `client` is the user's own SDK client, sync or async, with its own endpoint
+    and key.
     """
 
     api_key: ApiKey | None = field(default=None, repr=False)
@@ -162,19 +163,19 @@ class Provider(Protocol):
 
     @property
     def name(self) -> str:
-        """As the entry point names it."""
+        """The provider's name, equal to the entry point's."""
 
     @property
     def api_version(self) -> int:
-        """The SABIR_API that it was written for."""
+        """The SABIR_API that the plugin was written for."""
 
     @property
     def dialects(self) -> tuple[str, ...]:
-        """Short names, the default first."""
+        """Short names of its dialects, the default first."""
 
     @property
     def credentials(self) -> tuple[Credential, ...]:
-        """What it wants to be let in by, the key first; empty where nothing is needed."""
+        """The credentials that it needs, the key first; empty where it needs none."""
 
     @property
     def request_ids(self) -> tuple[str, ...]:
@@ -193,4 +194,4 @@ class Provider(Protocol):
         """Deviations of this endpoint from its dialect, by the dialect's names."""
 
     def models(self) -> tuple[ModelInfo, ...]:
-        """What is known of the provider's models, longest prefixes first."""
+        """The known facts of the provider's models, longest prefixes first."""

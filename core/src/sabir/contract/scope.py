@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from sabir.options.option import Option
 
 Place: TypeAlias = Literal["closed", "end"]
-"""Where a splice goes: at the end of the closed prefix, or of all messages."""
+"""The place of a splice: at the end of the closed prefix, or of all messages."""
 
 
 class Splice(NamedTuple):
     """Bytes to put into the messages as they are joined: markers that the kept prefix does not hold.
 
-    They go before the last `before`, which is never empty, of the closed prefix (`at="closed"`) or of all messages
-    (`at="end"`), which must end with it. Where they do not, or a splice is there already, it is a loss of that path.
+    `text` goes before `before`, which is never empty and with which the closed prefix (`at="closed"`) or the list of
+    messages (`at="end"`) must end. If it ends otherwise, or has a splice there already, a loss names `path`.
     """
 
     at: Place
@@ -45,7 +45,7 @@ class Splice(NamedTuple):
 
 @dataclass(slots=True)
 class RequestScope:
-    """What the rest of a request is made of: everything but the turns."""
+    """The arguments from which a dialect encodes the rest of a request: everything but the turns."""
 
     CHOICES: ClassVar = ("auto", "none", "required")
     """What `option_choice` may be beside an option's name."""
@@ -63,34 +63,35 @@ class RequestScope:
     model_info: ModelInfo = ModelInfo(prefix="")
     quirks: frozenset[str] = frozenset()
     last_side: Side | None = None
-    """The side of the last turn that came to an item."""
+    """The side of the last turn that was encoded to an item."""
     ending: Turn | None = None
-    """What `last_turn` shows."""
+    """The value of `last_turn`."""
     history: Sequence[Message] = ()
-    """What `messages` shows."""
+    """The value of `messages`."""
     names: frozenset[str] = frozenset()
-    """What `called` shows."""
+    """The value of `called`."""
     saw_history: bool = False
-    """Whether the last turn or the messages were looked at: such a head is made anew for each request."""
+    """Whether the dialect read `last_turn` or `messages`: then the head is made for this request alone."""
     saw_called: bool = False
+    """Whether the dialect read `called`."""
     splices: list[Splice] = field(default_factory=list)
-    """Markers to be put between the messages' bytes; the dialect adds to it."""
+    """Markers to be put between the messages' bytes; the dialect adds them."""
     closing: list[JSONValue] = field(default_factory=list)
-    """Wire items to be sent after all turns; the dialect adds to it what no later request holds at that place."""
+    """Wire items to be sent after all turns, which no later request holds at that place; the dialect adds them."""
     headers: dict[str, str] = field(default_factory=dict)
-    """Headers that the request needs beside its body; the dialect adds to it, and `extra_headers` come on top."""
+    """Headers that the request needs beside its body; the dialect adds them, and `extra_headers` win over them."""
     only_as_stream: bool = False
-    """Set by the dialect where the answer may take too long to come at once: it is streamed, whoever asks."""
+    """Set by the dialect where the answer may take too long to arrive as one body: it is always streamed."""
 
     @property
     def last_turn(self) -> Turn | None:
-        """The last turn itself, where it is not within the closed prefix: whether a provider paused in it shows."""
+        """The last turn, if it is not in the closed prefix; it shows whether a provider paused in it."""
         self.saw_history = True
         return self.ending
 
     @property
     def messages(self) -> Sequence[Message]:
-        """All messages that were given: whether the server holds some of them shows."""
+        """All given messages; they show whether the server holds some of them."""
         self.saw_history = True
         return self.history
 
@@ -161,7 +162,7 @@ class RequestScope:
 
 @dataclass(frozen=True, slots=True)
 class DecodeScope:
-    """Who answered, on behalf of which policy, and which options stand behind the wire's names."""
+    """The target that answers, the policy on whose behalf, and the options behind the names on the wire."""
 
     target: Target
     policy: str = "llm"
@@ -169,18 +170,18 @@ class DecodeScope:
     """Name on the wire → option name, where they differ."""
     request_id: str | None = None
     content_type: str = ""
-    """What the answer says of its body; "" before there is one."""
+    """The content type in the answer's headers; "" before there is an answer."""
 
     def invalid(self, said: str) -> ResponseInvalid:
-        """The error for an answer that is none of the dialect's: what the target did, and the remedy."""
+        """The error for an answer that breaks the dialect; `said` is what the target did, and the remedy."""
         target = self.target
         return ResponseInvalid(f"{target} {said}", provider=target.provider, request_id=self.request_id)
 
     def origin(self, model: str | None = None, response_id: str | None = None) -> Origin:
-        """The origin of what this scope decodes; `model` is the name that the response gives.
+        """The origin of the messages that this scope decodes; `model` is the name that the response gives.
 
-        A deployment or an alias answers under another name than it was asked under. The name asked for counts, as it
-        is the one that a later request will have.
+        A deployment or an alias may answer under another name than the request's. The request's name counts, because
+        later requests have it too.
         """
         target = self.target
         return Origin(

@@ -1,8 +1,8 @@
-"""What a dialect decides, as data: its tables of roles, media and calls.
+"""The decisions of a dialect, as data: its tables of roles, media and calls.
 
-    roles    which side says what; where system messages go; what of the model's own goes back
+    roles    which parts each side takes; where system messages go; which of the model's own parts go back to it
     media    (side, modality) ──▶ which forms and MIME types that side takes
-    calls    the characters and lengths of ids and names; hints of options; where results stand; what is left incomplete
+    calls    the characters and lengths of ids and names; hints of options; the place of results; calls without a result
 
 Core decides by them before any function of the dialect runs, so that those functions see only what they can encode.
 """
@@ -20,17 +20,17 @@ from sabir.vocabulary.media import MediaRule, Modality
 from sabir.vocabulary.target import ModelInfo
 
 Side: TypeAlias = Literal["system", "user", "assistant", "results"]
-"""Whose turn it is, as a wire sees it; results always follow the assistant turn whose calls they answer."""
+"""The side of a turn, as a wire sees it; results always follow the assistant turn whose calls they answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Which side says what, besides text and media.
+    """Which parts each side takes besides text and media, and where system messages go.
 
     `native` maps a side to the part kinds that the dialect encodes for it: "reasoning", "refusal", "opaque".
     `citations` says whether a text part's citations go back to their maker, `reasoning` whether reasoning goes back
-    without state too. A system turn that is not leading renders as user where `later_system` is "user"; where it is
-    "after_user", one that ends the user's side stands for itself, and another renders as user.
+    without state too. A system message after the start renders as user where `later_system` is "user"; where it is
+    "after_user", a system message at the end of the user's side is a system turn, and any other renders as user.
     """
 
     native: Mapping[Side, frozenset[str]] = field(default_factory=dict)
@@ -45,7 +45,7 @@ _HASH_LENGTH = 12
 
 @dataclass(frozen=True)
 class IdentifierRule:
-    """Which identifiers a wire takes: expressions for one character and for the first, and the longest length."""
+    """The identifiers that a wire takes: regular expressions for one character and for the first, and the length."""
 
     characters: str = r"[A-Za-z0-9_-]"
     longest: int = 64
@@ -60,7 +60,7 @@ class IdentifierRule:
         return re.compile(f"(?!{self.characters})[\\s\\S]")
 
     def fitted(self, identifier: str) -> str:
-        """The identifier where the wire takes it as it is; else one derived from it."""
+        """The identifier if the wire takes it as it is; else an identifier derived from it."""
         return identifier if self._whole.fullmatch(identifier) else self.derived(identifier)
 
     def derived(self, identifier: str, occurrence: int = 0) -> str:
@@ -73,18 +73,18 @@ class IdentifierRule:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What a wire takes of option calls, and of the provider's own pairs of blocks.
+    """How a wire takes option calls, and the provider's own pairs of blocks.
 
     `ids` and `names` say which identifiers it takes. `hints` is a strict, frozen model of the vendor hints that an
     option may have.
 
     `incomplete` says what becomes of a call without a result once another turn begins, or the request ends: it is
-    "left_out" (loss: dropped), and call and result stand where a later result comes; or it is "answered" in its place
-    by an error (loss: synthesized), and a later result answers nothing. `results` stand "apart", as a turn of their
-    own, or "with_user": then what the user says next is in their turn, behind them.
+    "left_out" (loss: dropped), and a later result brings the call to its own place; or it is "answered" in its place
+    by an error (loss: synthesized), and a later result is dropped. `results` stand "apart", as a turn of their own, or
+    "with_user": then the user's next messages are in the turn of the results, behind them.
 
-    `unfinished_pairs` says whether an opaque part that opens a pair may end a request without its other half, as where
-    a provider paused in mid-turn.
+    `unfinished_pairs` says whether a request may end with an opaque part that opens a pair but whose other half is
+    missing, as it is where a provider paused in mid-turn.
     """
 
     ids: IdentifierRule = IdentifierRule()
@@ -97,10 +97,10 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The three tables of a dialect; `variants` maps a quirk to those that hold instead at endpoints of that quirk.
+    """The three tables of a dialect; `variants` maps a quirk to the tables that endpoints of that quirk have instead.
 
-    `media` maps (side, modality) to a rule; a missing row means that this side never takes that modality; the row
-    ("results", …) is for option results.
+    `media` maps (side, modality) to a rule; a missing row means that this side never takes that modality; the rows
+    ("results", …) are for option results.
     """
 
     roles: Roles = Roles()
@@ -109,7 +109,7 @@ class Tables:
     variants: Mapping[str, "Tables"] = field(default_factory=dict)
 
     def at(self, quirks: frozenset[str], info: ModelInfo) -> "Tables":
-        """The tables that hold for a model at an endpoint of these quirks."""
+        """The tables for a model at an endpoint of these quirks."""
         found = next((self.variants[quirk] for quirk in sorted(quirks) if quirk in self.variants), self)
         if "later_system" in info.rejects and found.roles.later_system != "user":
             found = replace(found, roles=replace(found.roles, later_system="user"))

@@ -1,1 +1,1 @@
-"""Which plugins are installed: found without an import, loaded alone; a broken one stops no other."""
+"""The installed plugins: found without an import, each loaded alone; a broken plugin stops no other."""

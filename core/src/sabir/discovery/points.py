@@ -1,9 +1,9 @@
-"""Entry points: what installed packages offer, enumerated without an import, loaded one by one.
+"""Entry points of installed packages: enumerated without an import, loaded one by one.
 
-    importlib.metadata ──claimed(group)──▶ name → entry points ──load_point──▶ what the plugin's author wrote
+    importlib.metadata ──claimed(group)──▶ name → entry points ──load_point──▶ the object that a plugin's author wrote
 
-A broken plugin is reported by its name and stops no other. What is loaded although nobody named it, to list it or to
-tell it of calls, is loaded in a thread of its own, and passed over where that does not end.
+A broken plugin is reported by its name and stops no other. A plugin that the program did not name, but that is loaded
+to be listed or to be told of calls, is loaded in a thread of its own, and left out if that takes too long.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from sabir.options.threads import start_thread
 
 PROVIDERS, HOOKS, COMMANDS, HINTS = "sabir.providers", "sabir.hooks", "sabir.commands", "sabir.hints"
 LONGEST_LOAD = 10.0
-"""Seconds that a plugin may take to load beside others."""
+"""Seconds that a plugin which the program did not name may take to load."""
 
 Claims: TypeAlias = Mapping[str, tuple[EntryPoint, ...]]
 """A name → the entry points that claim it."""
@@ -24,14 +24,14 @@ Loaded = TypeVar("Loaded")
 
 
 def claimed(group: str) -> Claims:
-    """What the packages that are installed now offer in a group; nothing is loaded."""
+    """The entry points of a group that the installed packages declare now, by name; nothing is loaded."""
     points = sorted(entry_points(group=group), key=lambda point: (point.name, distribution(point)))
     by_name = groupby(dict.fromkeys(points), lambda point: point.name)
     return {name: tuple(claims) for name, claims in by_name}
 
 
 def only(claims: tuple[EntryPoint, ...]) -> EntryPoint:
-    """The one entry point of a name; PluginConflict where several packages claim it."""
+    """The one entry point of a name; raises PluginConflict if several packages claim it."""
     if len(claims) == 1:
         return claims[0]
     who = " and ".join(distribution(point) for point in claims)
@@ -54,7 +54,7 @@ def load_point(point: EntryPoint, *, named: bool = True) -> Any:  # an entry poi
 
 
 def beside(loading: Callable[[], Loaded], point: EntryPoint) -> Loaded:
-    """What loading gives, in a thread of its own; LoadsTooLong after LONGEST_LOAD seconds."""
+    """The result of `loading`, called in a thread of its own; raises LoadsTooLong after LONGEST_LOAD seconds."""
     loaded = start_thread(loading)
     try:
         return loaded.result(LONGEST_LOAD)
@@ -69,5 +69,5 @@ def _shown(point: EntryPoint) -> str:
 
 
 def distribution(point: EntryPoint) -> str:
-    """The package that an entry point is of, with its version."""
+    """The package that declares an entry point, with its version."""
     return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown distribution"

@@ -1,11 +1,11 @@
-"""Providers and commands by name: those that are installed, and those that were registered at run time.
+"""Providers and commands by name: installed ones, and ones registered at run time.
 
     entry points ──provider(name)──▶ loaded, checked, kept
     register(name, provider) ──────▶ the same place
 
-A plugin is loaded when it is asked for, alone: a broken one is reported by its name and stops no other. No lock is held
-while a plugin's own code runs. What a provider is not installed under may still be known to a package that is: by the
-group `sabir.hints` it says what to write instead.
+A plugin is loaded when it is asked for, alone: a broken plugin is reported by its name and stops no other. No lock is
+held while a plugin's own code runs. An installed package may know a name under which no provider is installed: in the
+entry-point group `sabir.hints` it says what to write instead.
 """
 
 import difflib
@@ -32,7 +32,7 @@ from sabir.vocabulary.target import ModelInfo, longest_first
 
 
 class ProviderStatus(Frozen):
-    """What is known of one provider: whether it is installed, failed to load, or was registered at run time."""
+    """The state of one provider: installed, failed to load, or registered at run time; and the facts it tells."""
 
     name: str
     distribution: str = ""
@@ -44,7 +44,7 @@ class ProviderStatus(Frozen):
 
     @property
     def key_variables(self) -> tuple[str, ...]:
-        """Environment variables that may hold what is secret, in the order in which they are read."""
+        """Environment variables that may hold secret credentials, in the order in which they are read."""
         return tuple(name for each in self.credentials if each.secret for name in each.variables)
 
 
@@ -69,7 +69,7 @@ class Registry:
     def provider(self, name: str) -> Provider:
         """The provider of that name, loaded.
 
-        ProviderMissing, ProviderBroken or PluginConflict say why there is none.
+        Raises ProviderMissing, ProviderBroken or PluginConflict, which say why there is none.
         """
         with self._lock:
             if name in self._loaded:
@@ -90,7 +90,10 @@ class Registry:
             return self._loaded.setdefault(name, loaded)
 
     def register(self, name: str, provider: Provider) -> None:
-        """Add a provider at run time; PluginConflict where the name belongs to another."""
+        """Add a provider at run time.
+
+        Raises PluginConflict if the name belongs to another provider, ProviderBroken if it does not fit the contract.
+        """
         _check_provider(provider, name, "sabir.register")
         with self._lock:
             if self._loaded.get(name) is provider:
@@ -104,7 +107,7 @@ class Registry:
             self._registered.add(name)
 
     def unregister(self, name: str) -> None:
-        """Take back what `register` added; ProviderMissing for a name that it did not."""
+        """Remove a provider that `register` added; raises ProviderMissing for any other name."""
         with self._lock:
             if name not in self._registered:
                 raise ProviderMissing(f"provider {name!r} was not registered at run time, so it stays")
@@ -112,11 +115,11 @@ class Registry:
             del self._loaded[name]
 
     def providers(self) -> tuple[ProviderStatus, ...]:
-        """Every provider by name, loaded to see what it can; those that fail, or take too long, say why."""
+        """The status of every provider, by name; each is loaded, and `error` says why a provider could not be."""
         return tuple(self._status(name) for name in self.names())
 
     def names(self) -> tuple[str, ...]:
-        """The names of every provider, in order; none is loaded."""
+        """The names of all providers, in order; none is loaded."""
         with self._lock:
             return tuple(sorted({*self._claimed(points.PROVIDERS), *self._registered}))
 
@@ -125,22 +128,23 @@ class Registry:
         with self._lock:
             if name in self._registered or name in self._claimed(points.PROVIDERS):
                 return True
-            del self._claims[points.PROVIDERS]  # it may have been installed since
+            del self._claims[points.PROVIDERS]  # the provider may have been installed since the last look
             return name in self._claimed(points.PROVIDERS)
 
     def models(self, provider: str) -> tuple[ModelInfo, ...]:
-        """What is known of a provider's models, longest prefixes first."""
+        """The known facts of a provider's models, longest prefixes first; raises ProviderBroken if it cannot tell."""
         return models_of(self.provider(provider))
 
     def commands(self) -> tuple[EntryPoint, ...]:
-        """The entry points of further commands, not loaded; PluginConflict for two of one name."""
+        """The entry points of further commands, not loaded; raises PluginConflict for two of one name."""
         with self._lock:
             return tuple(points.only(claims) for claims in self._claimed(points.COMMANDS).values())
 
     def split_model(self, name: str) -> ModelName:
         """`provider[.dialect]:model`, split at the first colon.
 
-        Raises SettingsInvalid for another form, ProviderMissing and DialectMissing for what is not there.
+        Raises SettingsInvalid for another form, ProviderMissing or DialectMissing for a name that is unknown, and
+        ProviderBroken or PluginConflict as `provider` does.
         """
         _check_model_name(name)
         prefix, _, model = name.partition(":")
@@ -162,7 +166,7 @@ class Registry:
             claims = self._claimed(points.PROVIDERS).get(name)
         dist = claims[0].dist if claims else None
         known: dict[str, Any] = {"name": name}
-        if dist:  # one whose metadata is broken has neither
+        if dist:  # a distribution with broken metadata has no name and no version
             known |= {"distribution": dist.name or "", "version": dist.version or ""}
         try:
             if claims and name not in self._loaded and name not in self._failures:
@@ -173,7 +177,7 @@ class Registry:
                 return ProviderStatus(**known, state="registered" if name in self._registered else "installed")
         except PluginError as error:
             if isinstance(error, points.LoadsTooLong):
-                self._failures.setdefault(name, error)  # it counts until the provider is there after all
+                self._failures.setdefault(name, error)  # it counts until the provider has loaded after all
             return ProviderStatus(**known, state="failed", error=str(error))
 
     def _missing(self, name: str) -> ProviderMissing:
@@ -191,14 +195,14 @@ _NOBODY_KNOWS = (
 
 
 def _hints(name: str) -> list[str]:
-    """What installed packages say to whoever asks for a provider of that name; a broken hint is passed over."""
+    """The hints of installed packages for a missing provider of that name; a broken hint is left out."""
     hints = map(_hint, sorted(entry_points(group=points.HINTS, name=name), key=points.distribution))
     return [hint for hint in hints if hint]
 
 
 @lru_cache(maxsize=256)
 def _hint(point: EntryPoint) -> str:
-    """What a hint says, "" for a broken one; each is loaded once."""
+    """The text of a hint, "" for a broken one; each is loaded once."""
     with suppress(PluginError):
         said = points.load_point(point, named=False)
         return one_line(said, 300) if isinstance(said, str) else ""
@@ -236,7 +240,7 @@ def _check_provider(provider: object, name: str, source: str) -> None:
 
 _TUPLES = {"dialects": str, "request_ids": str, "credentials": Credential}
 _BREAKING = ("Cc", "Zl", "Zp")
-"""The Unicode categories of control characters and of what separates lines; no name holds them."""
+"""The Unicode categories of control characters and line separators, which no name may hold."""
 _MEMBERS = sorted(name for name in {*Provider.__annotations__, *vars(Provider)} if not name.startswith("_"))
 
 

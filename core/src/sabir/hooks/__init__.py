@@ -1,1 +1,1 @@
-"""Plugins that are asked: while messages are built, by builders that were given them, and told of every call."""
+"""Hook plugins: called by the builders that were given them while these build messages, and told of every call."""

@@ -4,9 +4,9 @@
                                        └─ add_option_call ─────────▶ a message of its own, at once
     OptionResultBuilder.response_to(call) ── success | error ──────▶ the result that answers it
 
-The policy is "user" unless given; the role hint is None unless given or set by a hook. Of the anchor the step is taken
-over, and for calls the policy of one that a model made: who goes on from a model's message calls on its behalf.
-Hooks act only on builders that were given them.
+The policy is "user" unless given; the role hint is None unless given or set by a hook. The step is taken from the
+anchor. Calls also take the anchor's policy if a model made the anchor: a builder that goes on from a model's message
+calls on its behalf. Hooks act only on builders that were given them.
 """
 
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast
@@ -34,12 +34,12 @@ from itertools import groupby
 from typing import NamedTuple
 
 Anchor: TypeAlias = Message | int | None
-"""What a step is counted from: a message, a step number, or nothing yet."""
+"""The start from which a step is counted: a message, a step number, or None."""
 AnyPart = TypeVar("AnyPart", TextPart, MediaPart)
 
 
 class MediaDetails(TypedDict, total=False):
-    """What may be said of a medium besides its hint and URL."""
+    """The optional fields of a medium besides its hint and URL."""
 
     mime: str | None
     id: str | None
@@ -48,10 +48,10 @@ class MediaDetails(TypedDict, total=False):
 
 
 class _Maker:
-    """What both builders share: policy, role hint, step and hooks, and how a payload becomes a message."""
+    """The base of both builders: policy, role hint, step and hooks, and how a payload becomes a message."""
 
     def __init__(self, policy: str, role_hint: RoleHint | None, step_num: int | None, hooks: "HookPlugins") -> None:
-        from sabir.hooks.plugins import as_hooks  # pluggy is loaded where something is built, not where a text is said
+        from sabir.hooks.plugins import as_hooks  # pluggy is imported only by programs that use builders
 
         if not policy:
             raise BuilderError("a builder needs a policy: the name of who makes its messages")
@@ -72,9 +72,9 @@ class _Maker:
 class MessageBuilder(_Maker):
     """Collects parts into one message, and makes option calls; all share a step and a policy.
 
-    Only calls that are anchored on a model's message, by a builder that was given no policy, are of the model's.
-    Media that are given no id are named `media-1`, `media-2`, … in their order. Each `add_…` returns what it
-    added. Raises BuilderError or MediaRefused, in one line, for what no message can hold.
+    A call has the model's policy only if the builder is anchored on a model's message and was given no policy.
+    Media without a given id are named `media-1`, `media-2`, … in their order. Each `add_…` returns the part or call
+    that it added. Raises BuilderError or MediaRefused, in one line, for a value that no message can hold.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class MessageBuilder(_Maker):
     def continue_step(
         cls, anchor: Anchor, *, policy: str | None = None, role_hint: RoleHint | None = None, hooks: "HookPlugins" = ()
     ) -> Self:
-        """A builder for the anchor's own step, or for none where it has none."""
+        """A builder for the anchor's own step; without a step if the anchor has none."""
         return cls._anchored(anchor, _step_of(anchor), policy, role_hint, hooks)
 
     @classmethod
@@ -123,7 +123,7 @@ class MessageBuilder(_Maker):
     def add_image(
         self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
     ) -> MediaPart:
-        """Append an image: what it shows, then its URL; `mime`, `id`, `name`, `vendor` by keyword."""
+        """Append an image: the hint (what it shows), then its URL; `mime`, `id`, `name`, `vendor` by keyword."""
         return self._add_media("image", prompt_hint, url, details)
 
     def add_audio(
@@ -145,7 +145,7 @@ class MessageBuilder(_Maker):
         return self._add_media("document", prompt_hint, url, details)
 
     def add_option_call(self, name: str, arguments: JSONValue = None) -> OptionCall:
-        """Choose an option: a message of its own, under a new invocation id."""
+        """Add an option call: a message of its own, with a new invocation id."""
         chosen = {"invocation_id": uuid4().hex, "option_name": name}
         arguments = {} if arguments is None else arguments
         payload = OptionCallPayload.build("option call", **chosen, arguments=arguments)
@@ -157,7 +157,7 @@ class MessageBuilder(_Maker):
 
     @property
     def last_option_call(self) -> OptionCall:
-        """The option call added last; BuilderError where there is none."""
+        """The option call added last; raises BuilderError if there is none."""
         if not self._calls:
             raise BuilderError("this builder has no option call yet; add one with add_option_call(name, arguments)")
         return self._calls[-1]
@@ -165,7 +165,7 @@ class MessageBuilder(_Maker):
     def to_message(self) -> Message:
         """One message of all parts in their order, without the option calls.
 
-        The same message again until something is added. BuilderError where there are no parts.
+        The same message again until something is added. Raises BuilderError if there are no parts.
         """
         if not self._parts:
             calls = "; its option calls are in to_messages()" if self._calls else ""
@@ -175,7 +175,7 @@ class MessageBuilder(_Maker):
         return self._built
 
     def to_messages(self) -> list[Message]:
-        """All messages in order; the parts stand where the first of them was added."""
+        """All messages in order; the message of the parts stands where the first part was added."""
         if self._calls and not self._parts:
             return list(self._calls)
         before = self._calls_before_parts
@@ -191,7 +191,7 @@ class MessageBuilder(_Maker):
         if not part.id:
             part = part.model_copy(update={"id": self._media_id(part)})
             self._assigned[part.id or ""] = part
-        elif other := self._assigned.get(part.id):  # what speaks of this id would mean both
+        elif other := self._assigned.get(part.id):  # the id would name two media
             both = f"{part.modality} {_shown(part)} and {other.modality} {_shown(other)}"
             raise BuilderError(f"id {part.id!r} would name both {both}, which got it first; give another id")
         return self._add(part)
@@ -213,7 +213,7 @@ class MessageBuilder(_Maker):
 
 
 class OptionResultBuilder(_Maker):
-    """Answers one option call: invocation id, option name and step are the call's, the policy is the option's.
+    """Answers one option call: invocation id, option name and step are the call's, the policy is the option's name.
 
     Start with `response_to`. `invocation_id` and `option_name` can be read; setting another value raises BuilderError.
     """
@@ -225,9 +225,9 @@ class OptionResultBuilder(_Maker):
 
     @classmethod
     def response_to(cls, call: Message, *, policy: str | None = None, hooks: "HookPlugins" = ()) -> Self:
-        """A builder for the result of a call; BuilderError for any other message.
+        """A builder for the result of a call; raises BuilderError for any other message.
 
-        `policy` is who answers: the option that ran unless given, for example `sabir.RUNTIME`.
+        `policy` is the policy that answers, for example `sabir.RUNTIME`; unless given, the option that ran.
         """
         return cls(call, policy, hooks)
 
@@ -250,9 +250,9 @@ class OptionResultBuilder(_Maker):
         self._refuse_other("option_name", self._call.option_name, value)
 
     def success(self, result: object = None) -> Message:
-        """The option returned: a JSON value, falsy ones included, or text and media parts.
+        """The result of an option that returned: a JSON value (falsy values included), or text and media parts.
 
-        Raises BuilderError, in one line, for what no result can hold.
+        Raises BuilderError, in one line, for a value that no result can hold.
         """
         try:
             fields = result_fields(result)
@@ -261,7 +261,7 @@ class OptionResultBuilder(_Maker):
         return self._answer(**fields)
 
     def error(self, error_type: str, error_message: str, retryable: bool = False) -> Message:
-        """The option failed, or never ran."""
+        """The result of an option that failed, or never ran."""
         return self._answer(is_error=True, error_type=error_type, error_message=error_message, retryable=retryable)
 
     def _answer(self, **outcome: Any) -> Message:
@@ -284,7 +284,7 @@ def _call_of(message: object) -> OptionCallPayload:
 
 
 def _model_of(anchor: Anchor) -> str | None:
-    """The policy of a message that a model made, be it by `sabir.assistant`; None for what others said."""
+    """The policy of a message that a model (or `sabir.assistant`) made; None for any other anchor."""
     if not isinstance(anchor, Message) or anchor.kind == "option_result":
         return None
     return anchor.policy if anchor.origin is not None or anchor.policy == "llm" else None
@@ -304,12 +304,12 @@ def _is_url(text: str | None) -> bool:
 
 
 class Step(NamedTuple):
-    """Neighbouring messages of one step number; None is the number of those that belong to no step."""
+    """Neighbouring messages of one step number; the number is None for messages that belong to no step."""
 
     step_num: int | None
     messages: tuple[Message, ...]
 
 
 def group_steps(messages: Iterable[Message]) -> list[Step]:
-    """The steps of a conversation in its own order; a number that comes again later begins a step of its own."""
+    """The steps of a conversation in its order; a number that comes again later begins another step."""
     return [Step(number, tuple(group)) for number, group in groupby(messages, key=lambda each: each.step_num)]

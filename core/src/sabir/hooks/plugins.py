@@ -1,9 +1,9 @@
-"""Hooks at work: plugins that were registered, called by pluggy.
+"""The registered hook plugins, called by pluggy.
 
     Hooks([plugin, …])   builder hooks and telemetry of these plugins
-    installed_hooks()    those of the entry-point group `sabir.hooks`, loaded at first use
+    installed_hooks()    the plugins of the entry-point group `sabir.hooks`, loaded at first use
 
-    registration ──▶ a guard for each function ──▶ pluggy      a failure is told as its plugin's; telemetry's is logged
+    registration ──▶ a guard for each function ──▶ pluggy      a failure names its plugin; telemetry's is only logged
 
 A registration is refused with its reason: an unknown hook, a forgotten marker, a coroutine function.
 """
@@ -34,7 +34,7 @@ PREFIX = "sabir_"
 _HINTS = get_args(RoleHint)
 KNOWN_HOOKS = tuple(name for name in vars(specs) if name.startswith(PREFIX))
 HookPlugins: TypeAlias = "Iterable[object] | Hooks | Literal['installed']"
-"""What builders take: plugins (modules or objects), hooks made of them, or those that are installed."""
+"""The hooks that builders take: plugins (modules or objects), Hooks made of them, or "installed"."""
 
 logger = logging.getLogger("sabir")
 
@@ -52,7 +52,7 @@ class Hooks:
             self.register(plugin)
 
     def register(self, plugin: object, name: str | None = None) -> None:
-        """Add a plugin. PluginError names a hook that cannot be one, PluginConflict a plugin that is there already."""
+        """Add a plugin; raises PluginError for a function that is no valid hook, PluginConflict for a second time."""
         shown = name or self._free_name(plugin)
         if isinstance(plugin, type):
             raise PluginError(f"hook plugin {shown} is a class; give an instance of it")
@@ -69,24 +69,24 @@ class Hooks:
         self._plugins = plugins
 
     def unregister(self, plugin: object) -> None:
-        """Take a plugin away; PluginError for one that is not registered."""
+        """Remove a plugin; raises PluginError for a plugin that is not registered."""
         kept = {name: held for name, held in self._plugins.items() if held[0] is not plugin}
         if len(kept) == len(self._plugins):
             raise PluginError(f"hook plugin {_name_of(plugin)} is not registered, so it cannot be taken away")
         self._plugins, self._hook = kept, _called(kept)
 
     def role_hint(self, policy: str, kind: Kind) -> RoleHint | None:
-        """The first hint that a plugin gives a message of that policy and kind; PluginError for what is no hint."""
+        """The first hint that a plugin gives a message of that policy and kind; PluginError for any other value."""
         hint: RoleHint | None = self._hook.sabir_default_role_hint(policy=policy, kind=kind)
         return hint
 
     def media_id(self, part: MediaPart, index: int) -> str | None:
-        """The first id that a plugin gives a media part; PluginError for what is no string."""
+        """The first id that a plugin gives a media part; raises PluginError for a value that is no string."""
         media_id: str | None = self._hook.sabir_media_id(part=part, index=index)
         return media_id
 
     def built(self, message: Message) -> Message:
-        """A message as the plugins leave it; an exception that one of them raises is its veto."""
+        """The message as the plugins changed it; an exception that a plugin raises is its veto."""
         made: list[Message] = self._hook.sabir_message_built(message=[message])
         return made[-1] if made else message
 
@@ -120,7 +120,7 @@ def _name_of(plugin: object) -> str:
 
 
 def _called(plugins: dict[str, tuple[object, SimpleNamespace]]) -> pluggy.HookRelay:
-    """What calls the plugins in their order: pluggy calls the one that was registered last before the others."""
+    """The relay that calls the plugins in their order: pluggy calls the last registered first, so they are reversed."""
     manager = pluggy.PluginManager(specs.PROJECT)
     manager.add_hookspecs(specs)
     for name in reversed(plugins):
@@ -130,11 +130,11 @@ def _called(plugins: dict[str, tuple[object, SimpleNamespace]]) -> pluggy.HookRe
 
 
 _NOBODY = _called({})
-"""What calls no plugin, as the many builders need it that were given none."""
+"""The relay that calls no plugin, shared by all Hooks without plugins."""
 
 
 def as_hooks(hooks: HookPlugins) -> Hooks:
-    """Hooks of whatever a builder was given."""
+    """The Hooks for a builder's argument `hooks`; raises PluginError for an unknown string."""
     if isinstance(hooks, Hooks):
         return hooks
     if hooks == "installed":
@@ -145,12 +145,12 @@ def as_hooks(hooks: HookPlugins) -> Hooks:
 
 
 NO_HOOKS = Hooks()
-"""The hooks of the many builders that were given none."""
+"""The hooks of all builders that were given none."""
 
 
 @cache
 def installed_hooks() -> Hooks:
-    """The hooks of the entry-point group `sabir.hooks`, loaded once; a broken plugin is logged and passed over."""
+    """The hooks of the entry-point group `sabir.hooks`, loaded once; a broken plugin is logged and left out."""
     hooks = Hooks()
     for name, claims in claimed(HOOKS).items():
         try:
@@ -161,7 +161,7 @@ def installed_hooks() -> Hooks:
 
 
 def _guarded(members: Mapping[str, Any], plugin: str) -> SimpleNamespace:
-    """What pluggy calls in a plugin's place: its functions, each with a guard, under their own marks."""
+    """The object that pluggy calls in a plugin's place: its functions, each with a guard, under their own marks."""
     guards = {}
     for hook, function, is_wrapper in _marked(members):
         guard = _around if is_wrapper and hook in _CHECKS else _telling_around if is_wrapper else _plain
@@ -194,7 +194,7 @@ def _around(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..
 
 
 def _telling_around(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
-    """The guard of telemetry's wrapper: where it fails, all that it stands around runs."""
+    """The guard of a wrapper of a telemetry hook: if the wrapper fails, the hooks that it wraps still run."""
 
     def call(*given: Any) -> Generator[None, Any, Any]:
         around = function(*given)
@@ -210,13 +210,13 @@ def _telling_around(function: Callable[..., Any], plugin: str, hook: str) -> Cal
 
 
 def _latest(given: Any) -> Any:
-    """What a hook is given: a message that it may change is the last of the list of what was made of it."""
+    """An argument as a hook gets it: a message that it may change is the last of the list of its versions."""
     return given[-1] if isinstance(given, list) else given
 
 
 @contextmanager
 def _blaming(plugin: str, hook: str) -> Iterator[None]:
-    """Within it a plugin's function runs: telemetry that fails is logged, another told as the plugin's; vetoes pass."""
+    """Guards a plugin's function: telemetry's failures are logged, others name the plugin; vetoes pass unchanged."""
     passing = Exception if hook == "sabir_message_built" else PluginError
     try:
         yield
@@ -260,7 +260,7 @@ _CHECKS: Mapping[str, Callable[[Any, str, Any], Any]] = {
     "sabir_media_id": _checked_id,
     "sabir_message_built": _changed,
 }
-"""What is made of the answer to a builder hook; the others are telemetry's, which give none."""
+"""The check of each builder hook's answer; all other hooks are telemetry, which answers nothing."""
 
 
 def _check_implementations(members: Mapping[str, Any], shown: str) -> None:
@@ -292,7 +292,7 @@ def _marked(members: Mapping[str, Any]) -> Iterator[tuple[str, Callable[..., Any
 
 
 def _reason(members: Mapping[str, Any], error: Exception) -> str:
-    """What is wrong with a plugin that pluggy refuses."""
+    """The reason why pluggy refuses a plugin."""
     unknown = next((name for name, *_ in _marked(members) if name not in KNOWN_HOOKS), None)
     if unknown is None:
         return one_line(str(error))

@@ -7,19 +7,20 @@
 
 Builder hooks act only on builders that were given them: `MessageBuilder(hooks=[plugin])`, or `hooks="installed"`
 for the plugins of the entry-point group `sabir.hooks`. Telemetry hooks of installed plugins see every call; they
-change nothing, and one that fails is logged and disturbs neither the call nor the other hooks. All hooks are plain
-functions, not coroutines, and may take fewer arguments than are listed here. They are called by pluggy, in the order of
-their registration; `hookimpl(tryfirst=True)` and `trylast=True` adjust it, and `hookimpl(wrapper=True)` marks a
-generator that stands around all others: its `yield` gives what they answered, and what it returns counts.
+change nothing, and a telemetry hook that fails is logged and disturbs neither the call nor the other hooks. All hooks
+are plain functions, not coroutines, and may take fewer arguments than are listed here. pluggy calls them in the order
+of their registration; `hookimpl(tryfirst=True)` and `trylast=True` adjust it, and `hookimpl(wrapper=True)` marks a
+generator that wraps all others: its `yield` gives their answers, and its return value counts.
 
     sabir_call_started ──┬──────────────────────▶ sabir_call_ended       the reply is whole
          ▲               ├─▶ sabir_call_failed ─▶ sabir_call_given_up    no attempt follows
          └── another ────┼───────────┘                  ▲
              attempt     └── the caller left ───────────┘
 
-Of one call's hooks, `call` is the same number, and no other call of the process has it: one rendering may be sent many
-times, and at once. Each call that started comes to exactly one end, `sabir_call_ended` or `sabir_call_given_up`. All
-hooks of a call run where the call runs; those of a stream run where its next event is asked for, or it is closed.
+All hooks of one call get the same number as `call`, and no other call of the process has it: one rendering may be sent
+many times, also at the same time. Each call that started has exactly one end, `sabir_call_ended` or
+`sabir_call_given_up`. All hooks of a call run in the thread or task of the call; those of a stream run where its next
+event is asked for, or where it is closed.
 """
 
 from typing import TYPE_CHECKING
@@ -45,7 +46,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 def sabir_default_role_hint(policy: str, kind: Kind) -> RoleHint | None:
     """The role hint of a message whose builder was given none; the first answer that is not None counts.
 
-    `policy` is the message's policy, `kind` what it will be: "parts", "option_call" or "option_result".
+    `policy` is the message's policy, `kind` its kind: "parts", "option_call" or "option_result".
     """
 
 
@@ -59,22 +60,22 @@ def sabir_media_id(part: MediaPart, index: int) -> str | None:
 
 @hookspec
 def sabir_message_built(message: Message) -> Message | None:
-    """See a message before its builder hands it out: return a changed one, None to leave it, or raise to veto it.
+    """See a message before its builder returns it: return a changed message, None to leave it, or raise to veto it.
 
-    Each plugin sees what the one before it made. What a plugin raises reaches the builder's caller. A changed message
-    keeps its kind, and a call or result its invocation id. A wrapper's `yield` gives the list of changed messages, of
-    which the last counts.
+    Each plugin sees the message as the plugin before it changed it. A plugin's exception reaches the builder's caller.
+    A changed message keeps its kind, and a call or result its invocation id. A wrapper's `yield` gives the list of
+    changed messages, of which the last counts.
     """
 
 
 @hookspec
 def sabir_call_started(rendering: "Rendering", attempt: int, call: int) -> None:
-    """A request is about to be sent; `attempt` counts from 1 and exceeds it when the call is repeated."""
+    """A request is about to be sent; `attempt` counts from 1, and is greater when the call is retried."""
 
 
 @hookspec
 def sabir_call_ended(rendering: "Rendering", reply: "Reply", call: int) -> None:
-    """A reply is whole."""
+    """A call ended with a whole reply."""
 
 
 @hookspec
@@ -86,6 +87,6 @@ def sabir_call_failed(rendering: "Rendering", error: "CallError", attempt: int, 
 def sabir_call_given_up(rendering: "Rendering", error: BaseException | None, call: int) -> None:
     """A call ended without a reply.
 
-    `error` is what its caller is told: that of the last attempt, or whatever else was raised. It is None where the
-    caller left: a stream was closed before its end, or the call was cancelled.
+    `error` is the error that the caller gets: the last attempt's, or any other exception. It is None where the caller
+    left: a stream was closed before its end, or the call was cancelled.
     """

@@ -1,1 +1,1 @@
-"""What a model may choose, and how a choice is answered: arguments are validated first, an exception is a result."""
+"""Options, and how their calls are answered: arguments are validated first, an exception becomes an error result."""

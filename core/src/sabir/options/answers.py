@@ -1,9 +1,9 @@
-"""All calls of a reply are answered: in their order, each by its option, one failure losing none of the others.
+"""Answers all calls of a reply in their order, each by its option; a failure of one loses none of the others.
 
     reply | messages ──unanswered calls──▶ option.answer ──▶ results, to be appended to the conversation
 
-This is the one implementation; runners build on it. A call of what was not offered is refused by the runtime and never
-run.
+This is the one implementation; runners build on it. A call of an option that was not offered gets an error result from
+the runtime, and nothing runs.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from sabir.vocabulary.pairs import Unanswered
 from sabir.vocabulary.reply import Reply
 
 OPTION_NOT_OFFERED = "option_not_offered"
-"""The error type of a call of an option that was not offered."""
+"""The error type of the result for an option that was not offered."""
 
 
 def answer_sync(reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
@@ -38,7 +38,7 @@ async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[O
 def unanswered(messages: Iterable[Message]) -> list[Message]:
     """The option calls without a result, in order.
 
-    A result answers a call of its id in the nearest earlier run of calls that has an unanswered one; there, the first.
+    A result answers the first unanswered call of its id in the nearest earlier run of calls that has such a call.
     """
     given, calls = list(messages), Unanswered()
     for position, message in enumerate(given):

@@ -2,7 +2,7 @@
 
     canonical JSON text ──Binder──▶ Bound(positional, named) ──▶ function(*positional, **named)
 
-A binder validates first: what it refuses never reaches the function.
+A binder validates first: arguments that it refuses never reach the function.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,7 @@ class Bound(NamedTuple):
 
 
 Binder: TypeAlias = Callable[[JSONText], Bound]
-"""Arguments as JSON text → what the function takes; ArgumentsRefused for arguments that do not fit."""
+"""Arguments as JSON text → the function's arguments; raises ArgumentsRefused for arguments that do not fit."""
 
 
 class ArgumentsRefused(ValueError):
@@ -30,7 +30,7 @@ class ArgumentsRefused(ValueError):
 
 
 class Parameter(NamedTuple):
-    """One parameter of a function: its name there, the field that validates it, and how it is passed."""
+    """One parameter of a function: its name, the model field that validates it, and how it is passed."""
 
     name: str
     field: str
@@ -38,7 +38,7 @@ class Parameter(NamedTuple):
 
 
 def bind_parameters(model: type[BaseModel], parameters: tuple[Parameter, ...], arguments: JSONText) -> Bound:
-    """What a function takes whose parameters are the fields of a model made for it."""
+    """The arguments of a function whose parameters are the fields of a model made for it."""
     values = _validate(model, arguments)
     positional = tuple(getattr(values, each.field) for each in parameters if each.positional)
     named = {each.name: getattr(values, each.field) for each in parameters if not each.positional}
@@ -46,15 +46,15 @@ def bind_parameters(model: type[BaseModel], parameters: tuple[Parameter, ...], a
 
 
 def bind_model(model: type[BaseModel], arguments: JSONText) -> Bound:
-    """What a function takes that is given one instance of a model."""
+    """The arguments of a function that takes one instance of a model."""
     return Bound((_validate(model, arguments),), {})
 
 
 def bind_schema(schema: FrozenDict, arguments: JSONText) -> Bound:
-    """What a function takes that is given the arguments by name, as plain JSON values.
+    """The arguments of a function that takes them by name, as plain JSON values.
 
-    Core validates by what most schemas consist of: `type`, `enum`, `const`, `required`, `properties`,
-    `additionalProperties` and `items`. Other keywords are the function's own business.
+    Core validates the most common keywords of schemas: `type`, `enum`, `const`, `required`, `properties`,
+    `additionalProperties` and `items`. The function itself must check the others.
     """
     values = arguments.view()
     misfits = list(_misfits(values, schema, ""))

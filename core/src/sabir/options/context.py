@@ -1,17 +1,17 @@
-"""What an option may know of its run, and say while it runs; and how many runs are within each other.
+"""The context of an option's run, which the option may read and report to; and how deep calls are nested.
 
     @sabir.option
     def pay(amount: int, context: ToolContext) -> str:
         if context.is_resume and (receipt := receipts.get(context.idempotency_key)): return receipt
 
-A parameter of this type is filled in where the option runs, and no model is told of it. `ToolContext.current()` gives
-the same: it is a context variable, which functions that an option calls find too, as do threads that core starts.
+A parameter of this type is filled in where the option runs, and is not shown to the model. `ToolContext.current()`
+gives the same: it is a context variable, so functions that an option calls find it too, as do threads that core starts.
 
     ctx.plan(…) ─▶ ctx.search(…)               a policy that a policy calls is one deeper
-    a chosen option ─▶ its policy, or whatever evaluation its function makes      so is what answers a call
+    a chosen option ─▶ its policy, or an evaluation that its function runs        so is the run that answers a call
 
-The depth is a context variable too, and a runner that performs calls elsewhere sends it along. What would never end,
-ends at a depth, by an error that becomes no option's result.
+The depth is a context variable too, and a runner that performs calls elsewhere sends it along. Endless nesting ends at
+a depth, by an error that does not become an option's result.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,23 +24,23 @@ from typing import NamedTuple, TypeAlias
 from sabir.base.errors import CallsTooDeep, OutsideEvaluation
 
 MOST_DEPTH = 50
-"""So many calls may be within each other; Python's own limit (1,000 frames) lies beyond that."""
+"""The most calls that may be nested in each other; Python's own limit (1,000 frames) lies beyond that."""
 
 Report: TypeAlias = Callable[[float, float | None, str], None]
 
 
 def _unheard(done: float, total: float | None, text: str) -> None:
-    """Nobody watches."""
+    """The report that does nothing."""
 
 
 @dataclass(frozen=True)
 class ToolContext:
     """The run of one option for one call.
 
-    `call_id` is the call's invocation id; a provider may use one again in a later turn. `idempotency_key` is unique:
-    it names this call of this reply, and stays the same when the call runs again. `is_resume` says that the
-    call may have run before, in a process that ended before its result was recorded. `cancelled` is set when nobody
-    waits for the result any more, for options in threads to look at or to wait for.
+    `call_id` is the call's invocation id; a provider may use the same id again in a later turn. `idempotency_key` is
+    unique: it names this call of this reply, and stays the same when the call runs again. `is_resume` says that the
+    call may have run before, in a process that ended before its result was recorded. `cancelled` is set when the
+    caller no longer waits for the result; options in threads may check it or wait for it.
     """
 
     call_id: str
@@ -51,7 +51,7 @@ class ToolContext:
 
     @classmethod
     def current(cls) -> "ToolContext":
-        """The context of the option that runs here; OutsideEvaluation where none does."""
+        """The context of the option that runs here; raises OutsideEvaluation if none does."""
         found = _CURRENT.get()
         if found is None:
             raise OutsideEvaluation("no option of an evaluation runs here; ask inside of an option that evaluate runs")
@@ -59,17 +59,17 @@ class ToolContext:
 
     @classmethod
     def __sabir_provide__(cls) -> "ToolContext":
-        """What core fills in for a parameter of this type; OutsideEvaluation where no option runs."""
+        """The value that core fills in for a parameter of this type; raises OutsideEvaluation if no option runs."""
         return cls.current()
 
     def report(self, done: float, total: float | None = None, text: str = "") -> None:
-        """Tell whoever watches the evaluation how far this run is: `done` of `total`, in the option's own units."""
+        """Report to the watcher of the evaluation how far this run is: `done` of `total`, in the option's own units."""
         if not self.cancelled.is_set():
             self._report(done, total, text)
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Make it the current one."""
+        """Make this the current context within the `with` block."""
         token = _CURRENT.set(self)
         try:
             yield

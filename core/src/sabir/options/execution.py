@@ -1,11 +1,11 @@
-"""How one option answers one call: the same steps whether a caller awaits or not.
+"""How one option answers one call: the same steps whether the caller awaits or waits.
 
     call ──bind──▶ Bound ──(function)──▶ Outcome ──finish──▶ option result
            └─ arguments refused ────────────────────────────▶ error result, the function never ran
 
-An exception of the function becomes an error result, SystemExit too, and the cancellation of something that it waited
-for; the caller's own cancellation, interrupts and CallsTooDeep go on to the caller. What the function had no part in is
-answered by the runtime.
+An exception of the function becomes an error result, as do SystemExit and the cancellation of something that the
+function waited for; the caller's own cancellation, interrupts and CallsTooDeep are raised to the caller. An error
+before the function ran is answered by the policy `runtime`.
 """
 
 import inspect
@@ -22,25 +22,25 @@ from sabir.vocabulary.constructors import name_kind, option_result, result_field
 from sabir.vocabulary.messages import RUNTIME, Message
 
 INVALID_ARGUMENTS = "invalid_arguments"
-"""The error type of a call whose arguments do not fit."""
+"""The error type of the result for a call whose arguments do not fit."""
 RESULT_INVALID = "result_invalid"
-"""The error type of a result that no message can hold."""
+"""The error type of the result for a returned value that no message can hold."""
 
 
 class Runnable(Protocol):
-    """What of an option runs: `binder` turns JSON arguments into what `function` takes, else `parameters` do."""
+    """The runnable half of an option; without a `binder`, the JSON schema `parameters` validates the arguments."""
 
     @property
     def name(self) -> str:
-        """The name that calls have."""
+        """The option's name, which its calls have."""
 
     @property
     def function(self) -> Callable[..., Any] | None:
-        """What runs."""
+        """The function to run; None if there is none."""
 
     @property
     def binder(self) -> Binder | None:
-        """What validates arguments for it."""
+        """The binder that validates the function's arguments."""
 
     @property
     def parameters(self) -> FrozenDict:
@@ -48,7 +48,7 @@ class Runnable(Protocol):
 
 
 class Outcome(NamedTuple):
-    """What came of a run: a value, or an exception."""
+    """The outcome of a run: a value, or an exception."""
 
     value: Any = None
     error: BaseException | None = None
@@ -58,7 +58,7 @@ _CANCELLED = Outcome(error=OptionFailed("CancelledError", "the option waited for
 
 
 def answer_call_sync(option: Runnable, call: Message) -> Message:
-    """Run an option for a call, in this thread. OptionInvalid, before anything runs, where it needs a loop."""
+    """Run an option for a call, in this thread; raises OptionInvalid, before it runs, if the option needs a loop."""
     function = check_runs(option, asynchronous=False)
     bound = _bind(option, call)
     if isinstance(bound, Message):
@@ -83,13 +83,13 @@ async def answer_call(option: Runnable, call: Message) -> Message:
 
 
 def _run(function: Callable[..., Any], bound: Bound) -> Outcome:
-    """Run the function; an exception is an outcome too. Nobody can cancel a plain function: that is its own."""
+    """Run the function; an exception is an outcome too. A CancelledError of a plain function is not the caller's."""
     try:
         return Outcome(function(*bound.positional, **bound.named))
     except (Exception, SystemExit) as error:
         return Outcome(error=error)
     except BaseException as error:
-        from asyncio import CancelledError  # loaded already where one was raised
+        from asyncio import CancelledError  # imported already if one was raised
 
         if isinstance(error, CancelledError):
             return _CANCELLED
@@ -97,7 +97,7 @@ def _run(function: Callable[..., Any], bound: Bound) -> Outcome:
 
 
 async def _settle(value: Awaitable[Any]) -> Outcome:
-    import asyncio  # loaded where a loop runs; those who wait need none of it
+    import asyncio  # imported only where a loop runs; waiting callers do not need it
 
     try:
         return Outcome(await value)
@@ -111,7 +111,7 @@ async def _settle(value: Awaitable[Any]) -> Outcome:
 
 
 def check_runs(option: Runnable, *, asynchronous: bool) -> Callable[..., Any]:
-    """An option's function; OptionInvalid where it has none, or one that cannot run without a loop."""
+    """An option's function; raises OptionInvalid if it has none, or one that cannot run without a loop."""
     if option.function is None:
         remedy = "answer its calls yourself: OptionResultBuilder.response_to(call).success(…)"
         raise OptionInvalid(f"option {option.name!r} has no function to run; {remedy}")
@@ -125,7 +125,7 @@ def _await_instead(name: str) -> str:
 
 
 def _bind(option: Runnable, call: object) -> Bound | Message:
-    """What the function takes for a call; an error result for arguments that do not fit."""
+    """The function's arguments for a call; an error result if the arguments do not fit."""
     if not isinstance(call, Message) or call.call is None:
         answers = f"option {option.name!r} answers option calls, not {name_kind(call)}"
         raise OptionInvalid(f"{answers}; see reply.option_calls")
@@ -158,7 +158,7 @@ def _finish(call: Message, outcome: Outcome) -> Message:
 def error_result(
     call: Message, error_type: str, text: str, *, policy: str | None = None, retryable: bool = False
 ) -> Message:
-    """An error result for a call, its text in one line; by the option itself unless a policy is given."""
+    """An error result for a call, its text in one line; its policy is `policy`, or else the option's name."""
     failure = {"is_error": True, "error_type": error_type, "error_message": one_line(text), "retryable": retryable}
     return option_result(call, failure, policy=policy)
 
@@ -188,5 +188,5 @@ class RaisedError(NamedTuple):
 
 
 def _written(text: str) -> str:
-    """A text that JSON can hold: half a character becomes its number."""
+    """The text with lone surrogates escaped, so that JSON can hold it."""
     return text.encode("utf-8", "backslashreplace").decode()

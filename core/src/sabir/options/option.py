@@ -1,10 +1,10 @@
-"""What a policy may choose: an option is a name, a description, JSON-schema parameters, perhaps a function.
+"""Options, which a policy may choose: a name, a description, JSON-schema parameters, perhaps a function.
 
     typed function ─┐
     pydantic model ─┼─▶ Option ──answer(call)──▶ option result
     JSON schema ────┘
 
-Arguments are validated before a function sees them; what it raises becomes an error result.
+Arguments are validated before a function gets them; its exceptions become error results.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -31,12 +31,12 @@ _NO_PARAMETERS = JSONText('{"type":"object","properties":{}}')
 
 
 class Option(Frozen):
-    """Something that a policy may choose. Two options are equal if a model sees no difference between them.
+    """An option that a policy may choose. Two options are equal if a model sees no difference between them.
 
     `parameters` is the JSON schema of an object, its keys in the order given. `function` runs when the option is
-    chosen, `binder` turns JSON arguments into what it takes; both stay in the process: they are in no dump, no
-    repr and no comparison. `vendor` says to providers, by their names, what only they know of; "*" is for whichever
-    knows it.
+    chosen, `binder` turns JSON arguments into the function's; both stay in the process: they are in no dump, no repr
+    and no comparison. `vendor` maps a provider's name to hints that only that provider knows; "*" is for every
+    provider that knows them.
     """
 
     name: NonEmpty
@@ -71,7 +71,7 @@ class Option(Frozen):
 
     @property
     def vendor(self) -> FrozenDict:
-        """Provider name → its own hints; empty where there are none."""
+        """Provider name → its own hints; empty if there are none."""
         return FrozenDict() if self.vendor_json is None else object_view(self.vendor_json)
 
     @classmethod
@@ -130,24 +130,27 @@ class Option(Frozen):
         return made.model_copy(update={"binder": providing(partial(bind_schema, made.parameters), provided)})
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call the function as it was written, without validation; Any, as each option has its own signature."""
+        """Call the function as it was written, without validation; raises OptionInvalid if there is none.
+
+        Arguments and result are Any, because each option has its own signature.
+        """
         if self.function is None:
             raise OptionInvalid(f"option {self.name!r} has no function to call")
         return self.function(*arguments, **named)
 
     def answer_sync(self, call: Message) -> Message:
-        """Validate a call's arguments, run the function, and give the result that answers the call.
+        """Validate a call's arguments, run the function, and return the result that answers the call.
 
-        Arguments that do not fit give an error result of type `invalid_arguments`, an exception one named after its
-        class, a value that JSON cannot hold `result_invalid`. Raises OptionInvalid, before anything runs, for a call
-        of another option and for an asynchronous function.
+        Arguments that do not fit give an error result of type `invalid_arguments`, an exception an error result named
+        after its class, a value that JSON cannot hold one of type `result_invalid`. Raises OptionInvalid, before
+        anything runs, for a call of another option and for an asynchronous function.
         """
         return answer_call_sync(self, call)
 
     async def answer(self, call: Message) -> Message:
         """As `answer_sync`; asynchronous functions are awaited, others run in a thread of their own.
 
-        Of threads there are 512 for each event loop; what comes beyond waits for one.
+        At most 512 threads run for each event loop; further functions wait for a free one.
         """
         return await answer_call(self, call)
 
@@ -173,7 +176,7 @@ class Option(Frozen):
         return tuple(found.values())
 
     def __eq__(self, other: object) -> bool:
-        """Name, description, parameters and hints are equal, the order of their keys included."""
+        """Whether name, description, parameters and hints are equal, the order of their keys included."""
         return isinstance(other, Option) and self._seen_by_a_model() == other._seen_by_a_model()
 
     def __hash__(self) -> int:
@@ -189,10 +192,10 @@ if TYPE_CHECKING:
     """A function's type; covariant and without a bound, so that a list of two options is one of options."""
 
     class CallableOption(Option, Generic[Called_co]):
-        """An option as a type checker sees it: still callable with its function's own signature."""
+        """An option for type checkers: still callable with its function's own signature."""
 
         @property
-        def __call__(self) -> Called_co:  # type: ignore[override]  # it is called as the function, of whatever signature
+        def __call__(self) -> Called_co:  # type: ignore[override]  # it has the function's own signature
             """Call the function as it was written."""
             ...
 
@@ -202,7 +205,7 @@ else:
 
 
 OptionLike: TypeAlias = Option | Callable[..., Any] | type[BaseModel]
-"""What may be offered: an option, a typed function, or a pydantic model class."""
+"""The values that may be offered as options: an option, a typed function, or a pydantic model class."""
 
 
 @overload
@@ -222,10 +225,10 @@ def option(
     name: str | None = None,
     description: str | None = None,
     vendor: Sections | None = None,
-) -> Any:  # the overloads say what
+) -> Any:  # the overloads give the types
     """Make a typed function an option: `@sabir.option`, or `@sabir.option(name=…, description=…, vendor=…)`.
 
-    The option is still called like the function.
+    The option can still be called like the function. Raises OptionInvalid for a signature that no schema can describe.
     """
     if function is None:
         return lambda decorated: Option.from_function(decorated, name=name, description=description, vendor=vendor)

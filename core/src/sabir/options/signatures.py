@@ -4,9 +4,9 @@
         "Current weather in a city."                              ──▶ name, description, JSON schema, binder
     def pay(amount: int, context: ToolContext) -> str             ──▶ `amount` is the model's to give, `context` is not
 
-The schema comes from pydantic. What it says of a parameter comes from `Annotated[…, Field(description=…)]` or from the
-docstring's `Args:` section or `:param name:` fields. A model is not told of a parameter whose type has the class method
-`__sabir_provide__`, which gives the value of the run that it is called in, or raises LookupError where there is none.
+The schema comes from pydantic. A parameter's description comes from `Annotated[…, Field(description=…)]`, or from the
+docstring's `Args:` section or `:param name:` fields. A parameter whose type has the class method `__sabir_provide__` is
+not shown to the model: that method gives the parameter's value for the present run, or raises LookupError.
 """
 
 import inspect
@@ -27,7 +27,7 @@ from sabir.options.arguments import Binder, Bound, Parameter, bind_parameters
 
 
 class Provided(NamedTuple):
-    """One such parameter, of the function of that name."""
+    """One parameter that `__sabir_provide__` fills in, and the name of its function."""
 
     function: str
     name: str
@@ -36,7 +36,7 @@ class Provided(NamedTuple):
 
 
 def read_provided(function: str, parameters: Iterable[inspect.Parameter], hints: Mapping[str, Any]) -> list[Provided]:
-    """Those of a function's parameters that are provided, `X | None` and `Annotated[X, …]` included."""
+    """The parameters of a function that are provided, `X | None` and `Annotated[X, …]` included."""
     found = [(each, _provider_of(hints.get(each.name))) for each in parameters]
     return [
         Provided(function, each.name, kind, each.default is not each.empty)
@@ -46,7 +46,7 @@ def read_provided(function: str, parameters: Iterable[inspect.Parameter], hints:
 
 
 def values_of(provided: Iterable[Provided]) -> dict[str, Any]:
-    """What is provided now, by parameter; OptionInvalid where nothing is, and the parameter has no default."""
+    """The values provided now, by parameter; raises OptionInvalid for a parameter without a value and a default."""
     values = {}
     for each in provided:
         try:
@@ -59,7 +59,7 @@ def values_of(provided: Iterable[Provided]) -> dict[str, Any]:
 
 
 def providing(binder: Binder, provided: Iterable[Provided]) -> Binder:
-    """A binder that adds what is provided when it binds."""
+    """A binder that adds the provided values when it binds."""
     return partial(_bind, binder, tuple(provided))
 
 
@@ -78,14 +78,14 @@ AnyFunction = Callable[..., Any]
 
 
 class Signature(NamedTuple):
-    """What a function says of itself, by the names of an option's fields."""
+    """The facts read from a function, under the names of an option's fields."""
 
     name: str
     description: str
     parameters: dict[str, Any]
     binder: Binder
     provided: tuple[Provided, ...] = ()
-    """What it takes besides, of which a model is not told."""
+    """The function's further parameters, which are not shown to the model."""
 
     @classmethod
     def of(cls, function: AnyFunction, name: str | None = None) -> "Signature":
@@ -112,7 +112,7 @@ class Signature(NamedTuple):
 
 
 def provided_to(function: AnyFunction, name: str) -> tuple[Provided, ...]:
-    """What a function takes besides what a schema says; nothing where its annotations cannot be read."""
+    """A function's provided parameters, beside those of a schema; none if its annotations cannot be read."""
     try:
         hints, parameters = _type_hints(function, name), inspect.signature(function).parameters
     except (OptionInvalid, ValueError):
@@ -121,7 +121,7 @@ def provided_to(function: AnyFunction, name: str) -> tuple[Provided, ...]:
 
 
 def unwrap(function: AnyFunction) -> AnyFunction:
-    """The function behind partials."""
+    """The function within any number of partials."""
     while isinstance(function, partial):
         function = function.func
     return function
@@ -134,7 +134,7 @@ def is_asynchronous(function: AnyFunction) -> bool:
 
 
 def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of a pydantic model's fields; OptionInvalid where it has none or is not of an object."""
+    """The JSON schema of a pydantic model's fields; raises OptionInvalid if it has none or is not of an object."""
     try:
         schema = model.model_json_schema(schema_generator=PlainSchema)
     except (PydanticUserError, RecursionError) as error:
@@ -198,7 +198,7 @@ def _refuse_open_ended(parameter: inspect.Parameter, name: str, hints: Mapping[s
 
 
 def _field(parameter: inspect.Parameter, annotation: Any, documented: str | None) -> tuple[Any, Any]:
-    """A pydantic field definition; a docstring's words count where no Field describes the parameter."""
+    """A pydantic field definition; the docstring's description counts if no Field describes the parameter."""
     default = parameter.default
     if isinstance(default, FieldInfo):
         annotation, default = Annotated[annotation, default], parameter.empty
@@ -231,7 +231,7 @@ _FIELD_ENTRY = re.compile(r"^\s*:param\s+(?:[^:]*\s)?\*{0,2}(\w+):\s*(.*)$")
 
 
 def _parameter_documentation(documentation: str) -> dict[str, str]:
-    """Parameter name → what the docstring says of it; lines indented deeper than their entry belong to it."""
+    """Parameter name → its description in the docstring; lines indented deeper than an entry belong to it."""
     found: dict[str, list[str]] = {}
     current, depth_of_entry, in_section = "", 0, False
     for line in documentation.splitlines():

@@ -1,11 +1,11 @@
-"""Threads for functions that wait: options that are no coroutine functions, and people.
+"""Threads for functions that wait: options that are no coroutine functions, and functions that ask people.
 
-    await in_thread(function, …)     what it returns or raises; the loop goes on meanwhile
+    await in_thread(function, …)     its result or exception; the loop goes on meanwhile
     await called(function, asked)    the same, but a coroutine function is awaited
-    start_thread(function)           the future of it, for who has no loop
+    start_thread(function)           a future of its result, for callers without a loop
 
-They are not those of `asyncio.to_thread`, which name look-ups share and of which there are few: who waits in one holds
-up nothing but those behind it here. They are daemon threads: the process ends though a function does not.
+They are not the threads of `asyncio.to_thread`, which are few and shared with name look-ups: a function that waits here
+delays only functions that are queued here. They are daemon threads: the process ends even if a function does not.
 """
 
 import inspect
@@ -25,15 +25,15 @@ Asked = TypeVar("Asked")
 Given = TypeVar("Given")
 
 MOST_THREADS = 512
-"""So many run at once for one event loop; what comes then waits, in order, until one has ended."""
+"""The most threads that run at once for one event loop; further functions wait, in order, until one has ended."""
 
 
 def start_thread(function: Callable[[], Given]) -> "Future[Given]":
-    """The future of what a function gives, run in a thread of its own and in the context of its caller."""
-    from concurrent.futures import Future  # loaded where threads run
+    """The future of a function's result; it runs in a thread of its own, in the context of its caller."""
+    from concurrent.futures import Future  # imported only where threads run
 
     future: Future[Given] = Future()
-    future.set_running_or_notify_cancel()  # it runs on, whoever waits for it no more
+    future.set_running_or_notify_cancel()  # it cannot be cancelled: the thread runs on
     context = copy_context()
 
     def run() -> None:
@@ -47,18 +47,18 @@ def start_thread(function: Callable[[], Given]) -> "Future[Given]":
 
 
 _free: "WeakKeyDictionary[AbstractEventLoop, Semaphore]" = WeakKeyDictionary()
-"""How many threads each loop may begin yet."""
+"""How many more threads each loop may start."""
 
 
 async def in_thread(
     function: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
 ) -> Given:
-    """What a function gives, run in a thread of its own and in the context of its caller.
+    """A function's result, run in a thread of its own and in the context of its caller.
 
-    A StopIteration arrives as a RuntimeError: no future can hold it, and whoever waits would wait for good
+    A StopIteration arrives as a RuntimeError: no future can hold it, and the caller would wait for ever
     (https://docs.python.org/3/library/asyncio-future.html#asyncio.Future.set_exception).
     """
-    import asyncio  # loaded where a loop runs; those who wait need none of it
+    import asyncio  # imported only where a loop runs; waiting callers do not need it
 
     loop = asyncio.get_running_loop()
     free = _free.setdefault(loop, asyncio.Semaphore(MOST_THREADS))
@@ -69,7 +69,7 @@ async def in_thread(
         except StopIteration as error:
             raise RuntimeError(f"{getattr(function, '__name__', 'a function')} raised StopIteration") from error
         finally:
-            with suppress(RuntimeError):  # nobody waits behind it in a loop that was closed
+            with suppress(RuntimeError):  # the loop was closed, so no function waits for the thread
                 loop.call_soon_threadsafe(free.release)
 
     await free.acquire()
@@ -77,6 +77,6 @@ async def in_thread(
 
 
 async def called(function: Callable[[Asked], Given | Awaitable[Given]], asked: Asked) -> Given:
-    """What a function gives: a coroutine function is awaited, any other runs in a thread of its own."""
+    """A function's result: a coroutine function is awaited, any other runs in a thread of its own."""
     answer = function(asked) if inspect.iscoroutinefunction(function) else await in_thread(function, asked)
     return await answer if isinstance(answer, Awaitable) else answer

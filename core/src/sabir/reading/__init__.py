@@ -1,1 +1,1 @@
-"""Bytes in any chunks → events → a reply: any bytes end in a reply or in an error of ours (laws 8, 10)."""
+"""Bytes in any chunks → events → a reply: any bytes end in a reply or one of the library's own errors (laws 8, 10)."""

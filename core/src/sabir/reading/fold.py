@@ -1,4 +1,4 @@
-"""Law 8, fold = whole: a reply is built in one way, whether it came at once or as a stream.
+"""Law 8, fold = whole: a reply is built in one way, whether it came as one body or as a stream.
 
     whole body ──decode──▶ parts and calls ──▶ ReplyBuilder ──finish──▶ Reply
     stream     ──events──▶ Fold (the blocks' ends are the truth) ──▶ ReplyBuilder ──▶ Reply
@@ -44,7 +44,7 @@ class ReplyBuilder:
             self.add(block)
 
     def add(self, block: Part | OptionCallPayload) -> None:
-        """The next part or option call; a part that carries nothing is left out."""
+        """Add the next part or option call; a part that carries nothing is left out."""
         if isinstance(block, OptionCallPayload):
             self._payloads.append(block)
         elif self.leaves_out(block):
@@ -83,7 +83,7 @@ class ReplyBuilder:
         alternatives: Iterable[Alternative] = (),
         details: JSONValue = None,
     ) -> Reply:
-        """The reply; `details` is a JSON object of the response's fields without a neutral place, or None."""
+        """The reply; `details` is a JSON object of the response fields that no field of Reply holds, or None."""
         return Reply(
             messages=self.messages(origin),
             finish_reason=finish_reason,
@@ -104,7 +104,7 @@ class _Block:
 
 
 class Fold:
-    """Folds one stream's events into its reply; the blocks' order is that of their indices.
+    """Folds one stream's events into its reply; blocks are ordered by their indices.
 
     Raises ResponseInvalid for events out of order: every block starts, grows and ends under one index and
     kind, between one ReplyStart and one ReplyEnd.
@@ -125,7 +125,7 @@ class Fold:
         return bool(self._blocks)
 
     def has_grown(self, index: int) -> bool:
-        """Whether any characters of that block came before its end."""
+        """Whether any characters of that block arrived before its end."""
         return bool(self._blocks[index].texts)
 
     def feed(self, event: StreamEvent) -> None:
@@ -159,17 +159,17 @@ class Fold:
         return self._scope.invalid(f"streamed {event.type}{where} out of order; send the request again")
 
     def partial(self) -> Reply:
-        """What has arrived so far; the whole reply once the terminal marker came.
+        """The reply as far as it has arrived; the whole reply once the terminal marker came.
 
-        An unfinished text, reasoning or refusal is a part with the characters that came. An unfinished option
-        call is no message, for nobody may run it: it is a loss, and `details["unfinished_calls"]` holds its
+        An unfinished text, reasoning or refusal is a part with the characters that arrived. An unfinished option
+        call is no message, because it must not be run: it is a loss, and `details["unfinished_calls"]` holds its
         id, its name and the argument text so far. An unfinished medium or opaque block is a loss too. The
         finish reason is `other`.
         """
         return self.reply() if self._end else self._build(ReplyEnd(finish_reason="other"))
 
     def reply(self) -> Reply:
-        """The whole reply, the same object each time; StreamBroken where the terminal marker has not come."""
+        """The whole reply, the same object each time; raises StreamBroken before the terminal marker has come."""
         if self._end is None:
             target = self._scope.target
             message = f"{target} ended its stream without the terminal marker; what came is in `partial`"

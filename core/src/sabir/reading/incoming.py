@@ -1,11 +1,11 @@
-"""What comes from a provider, as it comes: bytes in any chunks → events → the reply.
+"""A provider's answer as it arrives: bytes in any chunks → events → the reply.
 
     chunk ─▶ dialect.framing ─▶ dialect's decoder ─▶ Fold ─▶ events for the user
                                                         └──▶ partial reply at any time, whole reply at the end
 
 Law 10, no surprise exceptions: any bytes end in a reply or in one of the library's own errors. Before the first
 block an error is raised as it is and the call may be repeated; afterwards it becomes a StreamBroken that carries
-what had arrived.
+the partial reply.
 """
 
 import json
@@ -26,11 +26,11 @@ from sabir.vocabulary.reply import BlockDelta, BlockEnd, Reply, ReplyStart, Stre
 from sabir.vocabulary.settings import Bounds
 
 _ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F]..)|\\.", re.DOTALL)
-"""A whole surrogate pair, half of one, any other escape."""
+"""An escaped surrogate pair, half of one (group 1), or any other escape."""
 
 
 def mend(body: bytes) -> tuple[bytes, bool]:
-    """The body as valid UTF-8 without lone surrogates, and whether anything had to be replaced."""
+    """The body as valid UTF-8 without lone surrogates, and whether anything was replaced."""
     try:
         text, was_invalid = body.decode(), False
     except UnicodeDecodeError:
@@ -40,7 +40,7 @@ def mend(body: bytes) -> tuple[bytes, bool]:
 
 
 def mend_escapes(text: str) -> tuple[str, bool]:
-    """JSON text without escapes of half a surrogate pair, and whether there were any."""
+    """JSON text in which U+FFFD replaces escapes of lone surrogates, and whether there were any."""
     if r"\ud" not in text and r"\uD" not in text:
         return text, False
     mended = _ESCAPE.sub(lambda found: r"\ufffd" if found[1] else found[0], text)
@@ -48,14 +48,14 @@ def mend_escapes(text: str) -> tuple[str, bool]:
 
 
 SHOWN_CHARACTERS = 200
-"""How much of an answer that cannot be read is shown in the error."""
+"""How many characters of an unreadable answer the error shows."""
 BOUNDS = Bounds()
 KEPT_BYTES = 65_536
-"""How much of an answer without any event is kept, to read the error that it may report."""
+"""About how many bytes of an answer without any event are kept, to read the error that it may report."""
 
 
 def shown(body: bytes | str) -> str:
-    """The beginning of an answer, as an error names it."""
+    """The beginning of an answer, as an error shows it."""
     start = body[:SHOWN_CHARACTERS]
     text = start.decode("utf-8", errors="replace") if isinstance(start, bytes) else start
     text = one_line(f"{text}…" if len(body) > SHOWN_CHARACTERS else text, 80)
@@ -63,7 +63,7 @@ def shown(body: bytes | str) -> str:
 
 
 def labelled(error: CallError, scope: DecodeScope, status: int | None = None) -> CallError:
-    """The error, saying whose it is where it did not."""
+    """The error, with the provider, request id and status where it has none."""
     error.provider = error.provider or scope.target.provider
     error.request_id = error.request_id or scope.request_id
     error.status = error.status or status
@@ -81,7 +81,7 @@ def redirected(scope: DecodeScope, status: int, location: str) -> ResponseInvali
 
 
 def raise_unreadable(scope: DecodeScope, body: bytes | str, error: Exception) -> NoReturn:
-    """Raise what a dialect raised while decoding: a CallError as it is, ResponseInvalid for all else."""
+    """Raise for an exception that a dialect raised while decoding: a CallError itself, else ResponseInvalid."""
     if isinstance(error, CallError):
         raise labelled(error, scope)
     what, reason = f"what {scope.target.dialect} cannot be", one_line(f"{type(error).__name__}: {error}", 160)
@@ -89,13 +89,13 @@ def raise_unreadable(scope: DecodeScope, body: bytes | str, error: Exception) ->
 
 
 def too_long(scope: DecodeScope, what: str, bounds: Bounds, name: str) -> ResponseInvalid:
-    """The error of an answer that is longer than the bound of that name."""
+    """The error for an answer that is longer than the bound `name` of `Settings.bounds`."""
     longer = f"{what} of more than {getattr(bounds, name)} bytes"
     return scope.invalid(f"answered with {longer}; if it may, raise Settings.bounds.{name}")
 
 
 def finished(reply: Reply, losses: tuple[Loss, ...], attempt: int, *, was_broken: bool = False) -> Reply:
-    """A decoded reply with the rendering's losses before its own, and the number of requests that it took."""
+    """A decoded reply with the rendering's losses before its own, and with the number of requests sent for it."""
     if was_broken:
         reason = f"{reply.origin.provider} answered with broken Unicode; U+FFFD stands for it"
         losses = (*losses, Loss(kind="rewritten", path="reply", reason=reason))
@@ -105,7 +105,7 @@ def finished(reply: Reply, losses: tuple[Loss, ...], attempt: int, *, was_broken
 
 
 class StreamState:
-    """One reply being streamed; `begin` starts it over for another attempt. Pure: it is fed bytes."""
+    """The state of one streamed reply; `begin` starts it over for another attempt. Pure: its caller feeds it bytes."""
 
     def __init__(self, dialect: Dialect, scope: DecodeScope) -> None:
         self._dialect = dialect
@@ -117,7 +117,7 @@ class StreamState:
     def begin(
         self, scope: DecodeScope, attempt: int = 1, losses: tuple[Loss, ...] = (), bounds: Bounds = BOUNDS
     ) -> None:
-        """Forget what came; the next bytes are those of a new response."""
+        """Forget what was fed; the next bytes belong to a new response."""
         self._scope = scope
         self._attempt = attempt
         self._losses = losses
@@ -137,15 +137,15 @@ class StreamState:
 
     @property
     def partial(self) -> Reply:
-        """What has arrived so far, as Fold.partial gives it; the whole reply after its end."""
+        """The reply as far as it has arrived, as Fold.partial gives it; the whole reply after its end."""
         return self._finished(self._fold.partial())
 
     def mute(self) -> None:
-        """Give no more events: whoever reads wants the reply alone."""
+        """Give no more events, because the caller wants the reply alone."""
         self._is_mute = True
 
     def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
-        """The events that a chunk completes. What follows the terminal marker is not looked at."""
+        """The events that a chunk completes. Bytes after the terminal marker are ignored."""
         if self._decoder is None and len(self._seen) <= KEPT_BYTES:
             self._seen += chunk
         reader, most = self._reader, self._most
@@ -179,10 +179,10 @@ class StreamState:
             self._dialect.decode(body, self._scope)
         except Exception as error:
             if isinstance(error, CallError) and not isinstance(error, ResponseInvalid):
-                raise  # no report of the provider's failure; `reply` tells what is wrong
+                raise  # the provider reported a failure; for any other error, `reply` says what is wrong
 
     def _take(self, wire_events: Sequence[ServerEvent | None]) -> Iterator[StreamEvent]:
-        """The events of wire events, of which None is the end of the bytes."""
+        """The core events of wire events; None stands for the end of the bytes."""
         fold = self._fold
         for came in wire_events:
             if fold.ended:
@@ -197,7 +197,7 @@ class StreamState:
                     if self._is_mute:
                         continue
                     if not isinstance(event, BlockDelta):
-                        # Whoever saw a start could not be given another by a repetition: it waits for what follows it.
+                        # A repeated call must not show its reader a second start: the start waits for the next event.
                         if isinstance(event, ReplyStart):
                             self._held = event
                             continue
@@ -214,7 +214,7 @@ class StreamState:
         return wire_event._replace(data=data) if was_broken else wire_event
 
     def reply(self) -> Reply:
-        """The whole reply; StreamBroken where the terminal marker is missing."""
+        """The whole reply; raises StreamBroken where the terminal marker is missing."""
         if self._fold.ended:
             return self._finished(self._fold.reply())
         target = self._scope.target
@@ -229,13 +229,13 @@ class StreamState:
         return finished(reply, self._losses, self._attempt, was_broken=was_broken)
 
     def failure(self, error: CallError) -> CallError:
-        """What an error of the stream is for its reader: itself before the first block, else StreamBroken."""
+        """The error that the stream's reader gets: the error itself before the first block, else a StreamBroken."""
         if isinstance(error, StreamBroken) or not self._fold.started:
             return error
         return self._broken(f"{self._scope.target} broke off its stream: {error}", error)
 
     def left(self) -> StreamBroken:
-        """The error of one who asks for more after leaving the stream."""
+        """The error for a caller that reads on after leaving the stream."""
         return self._broken("the stream was closed before its end; read it to the end, or take `partial`")
 
     def _broken(self, message: str, cause: CallError | None = None) -> StreamBroken:
@@ -244,7 +244,7 @@ class StreamState:
         return broken
 
     def text_of(self, event: StreamEvent) -> str:
-        """The characters by which an event lengthens the reply's text; "" where it does not."""
+        """The characters that an event adds to the reply's text; "" where it adds none."""
         if isinstance(event, BlockDelta):
             return event.text if event.kind == "text" else ""
         if isinstance(event, BlockEnd) and isinstance(event.block, TextPart) and not self._fold.has_grown(event.index):

@@ -1,10 +1,10 @@
-"""The head of a request: all that is not its messages, made once for equal options, settings and instructions.
+"""The head of a request: everything but its messages, made once for equal options, settings and instructions.
 
-    options, settings, hoisted turns, whose turn was last ─▶ dialect.encode_request ─▶ Head
+    options, settings, hoisted turns, last side ─▶ dialect.encode_request ─▶ Head
     Head + the messages' bytes ─▶ body        {model…, tools…, "messages":[ ▯ ]}
 
-A kept head is a fresh one (law 5), for `encode_request` depends on nothing else. Where it looked at the last turn or
-the messages themselves, which are others each time, its head is not kept.
+A kept head equals a fresh one (law 5), because `encode_request` depends on nothing else. If it read the last turn or
+the messages themselves, which differ each time, the head is not kept.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from sabir.vocabulary.messages import Message
 from sabir.vocabulary.settings import LONGEST_SILENCE, NEVER_READ, Bounds, RetryPolicy, Settings, SettingsReader
 
 MOST_HEADS = 8
-"""How many are kept: what one program asks for in turns."""
+"""How many heads are kept: the number of combinations that one program alternates between."""
 
 
 class Offer(NamedTuple):
@@ -38,19 +38,19 @@ class Offer(NamedTuple):
     names: Mapping[str, str] = FrozenDict()
     """Option name ─▶ the name on the wire."""
     declared: tuple[str, ...] = ()
-    """All option names where one of them is another on the wire; else none."""
+    """All option names, if any of them differs on the wire; else empty."""
 
 
 class Told(NamedTuple):
-    """What a head may depend on of the messages."""
+    """The facts about the messages that a head may depend on."""
 
     scope: TurnScope
     messages: Sequence[Message]
     system: tuple[int, ...]
-    """Positions of those that are hoisted."""
+    """Positions of the hoisted messages."""
     last_side: Side | None
     last_turn: Turn | None
-    """The last turn that came to an item, where it is not closed."""
+    """The last turn that was encoded to an item, if it is not closed."""
     called: frozenset[str]
     """Names of the options whose calls the request holds."""
 
@@ -62,7 +62,7 @@ class Told(NamedTuple):
 
 
 class Head(NamedTuple):
-    """What stands around the messages of a request."""
+    """The bytes and losses of a request beside its messages."""
 
     opening: bytes
     """The body up to the first message."""
@@ -70,34 +70,34 @@ class Head(NamedTuple):
     """Items after the last message, as JSON."""
     splices: tuple[Splice, ...]
     system_losses: tuple[Loss, ...]
-    """What the hoisted turns lose."""
+    """Losses of the hoisted turns."""
     losses: tuple[Loss, ...]
-    """What options and settings lose."""
+    """Losses of options and settings."""
     empty: Rendering
-    """What a rendering holds beside its body and losses."""
+    """The rendering without its body and losses."""
 
     def around(self, body: bytes, losses: tuple[Loss, ...]) -> Rendering:
-        """The rendering with that body."""
+        """The rendering with that body and those losses."""
         values = {**vars(self.empty), "body_bytes": body, "losses": losses}
         return Rendering.assembled(values, self.empty.__pydantic_fields_set__.copy())
 
 
 _Key: TypeAlias = "tuple[Settings, tuple[Option, ...], tuple[ref[Message], ...], Side | None]"
-"""What a head depends on: settings, options, hoisted messages by identity, which keeps none alive, the last side."""
+"""What a head depends on: settings, options, weak references to the hoisted messages, the last side."""
 
 
 class HeadMaker:
-    """Makes the heads of one target's requests; safe to share between threads, of which two may make the same one."""
+    """Makes the heads of one target's requests; safe to share between threads (two may make the same head)."""
 
     def __init__(self, dialect: Dialect, scope: TurnScope) -> None:
         self._dialect = dialect
         self._scope = scope
         self._offer = Offer()
         self._kept: list[tuple[_Key, frozenset[str] | None, Head]] = []
-        """With the names of called options, where the head depends on them."""
+        """Each head with the names of called options; None where the head does not depend on them."""
 
     def offer(self, options: Sequence[Option]) -> Offer:
-        """Options with the names that this wire takes."""
+        """The options with the names that this wire takes."""
         offer = self._offer
         if offer.options != (listed := tuple(options)):
             given = Identifiers(self._scope.tables.calls.names)
@@ -107,7 +107,7 @@ class HeadMaker:
         return offer
 
     def make(self, offer: Offer, settings: Settings, told: Told) -> Head:
-        """The head of a request with these options and settings, for such messages."""
+        """The head of a request with these options, these settings and those facts about its messages."""
         key = settings, offer.options, tuple(map(ref, map(told.messages.__getitem__, told.system))), told.last_side
         for known, called, head in self._kept:
             if known == key and called in (None, told.called):
@@ -121,7 +121,7 @@ class HeadMaker:
         return head
 
     def _request_scope(self, offer: Offer, settings: Settings, told: Told) -> tuple[RequestScope, list[Loss]]:
-        """What the head is made of; what the hoisted turns lose."""
+        """The scope from which the head is encoded, and the losses of the hoisted turns."""
         log, target = LossLog(), self._scope.target
         for index, (name, wire) in enumerate(offer.names.items()):
             if name != wire:

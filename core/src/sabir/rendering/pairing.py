@@ -1,11 +1,11 @@
 """Law 1, no orphan, and the closed prefix: messages → blocks of complete pairs.
 
     message ─▶ side ─▶ block            a block is one turn; an assistant block also holds the results of its calls
-    result  ─▶ its call (`vocabulary.pairs`)     where that was abandoned, both render at the result's place
+    result  ─▶ its call (`vocabulary.pairs`)     if the call was abandoned, both render at the result's place
 
-A user or system message abandons open calls: they are left out until a result comes, or answered by an error, as the
-table of calls says. A prefix closes where every call in it is answered or abandoned and a message of another side
-follows; closed blocks are final. State that outlives a rendering holds positions, never messages.
+A user or system message abandons open calls. An abandoned call is left out until a result comes, or is answered by an
+error; the table of calls says which. A prefix closes where every call in it is answered or abandoned and a message of
+another side follows; closed blocks are final. State that outlives a rendering holds positions, never messages.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ Member = TypeVar("Member")
 
 
 class Waiting(NamedTuple):
-    """What a closed prefix leaves behind."""
+    """The state of pairing after a closed prefix."""
 
     abandoned: Mapping[str, Stack] = {}
     """Calls without a result, by invocation id."""
@@ -74,7 +74,7 @@ class Paired(NamedTuple):
 
 
 def side_of(message: Message, speaks_as: str) -> Side:
-    """Whose turn a message belongs to: a hint wins for parts; calls are the assistant's."""
+    """The side whose turn a message belongs to: parts follow their hint if there is one; calls are the assistant's."""
     kind, hint = message.payload.kind, message.role_hint_for_llm
     if kind != "parts":
         return "results" if kind == "option_result" else "assistant"
@@ -92,9 +92,9 @@ def pair(messages: Sequence[Message], scope: TurnScope) -> Paired:
 def pair_apart(
     messages: Sequence[Message], scope: TurnScope, start: int, waiting: Waiting, apart: int
 ) -> Iterator[Paired]:
-    """As `pair`, from a position on: each so many messages the blocks that are final, at last the rest.
+    """Pair as `pair` does, from `start` on: after every `apart` messages yield the final blocks, at the end the rest.
 
-    `waiting` is what closed before.
+    `waiting` is the state of pairing after the prefix that closed at `start`.
     """
     pairing = _Pairing(messages, scope, waiting)
     for begin in range(start, len(messages), apart):
@@ -136,13 +136,13 @@ class _Pairing:
         self.log = LossLog()
 
     def cut(self) -> Paired:
-        """The blocks that are final; the others stay."""
+        """Remove and return the final blocks; the others stay."""
         final, self._blocks = self._blocks[: self._final], self._blocks[self._final :]
         self._final = 0
         return new_tuple(Paired, (final, len(final), []))
 
     def finish(self) -> Paired:
-        """What was gathered, with every loss that a later message could undo."""
+        """The remaining blocks, with every loss that a later message could undo."""
         if self._open_pairs:
             self._keep_paused()
             self._omit_open_pairs()
@@ -156,12 +156,12 @@ class _Pairing:
         return new_tuple(Paired, (self._blocks, self._final, self.log.losses))
 
     def take_call(self, position: int, call: OptionCallPayload) -> None:
-        """An option call waits for its result."""
+        """Take an option call, which waits for its result."""
         self._open[position] = self._place(position, position, "assistant")
         self._unanswered.take(position, call)
 
     def take_parts(self, position: int, message: Message, parts: Sequence[Part]) -> None:
-        """What anyone said: it abandons open calls unless the assistant did."""
+        """Take a message of parts; it abandons open calls unless it is the assistant's."""
         side, hint = side_of(message, self._scope.speaks_as), message.role_hint_for_llm
         is_late = side == "system" and not self._is_leading and self._roles.later_system != "inline"
         side = "user" if is_late else side
@@ -187,7 +187,7 @@ class _Pairing:
             self._open_pairs |= {pair_id: (block, position, index) for pair_id, index in opened.items()}
 
     def take_result(self, position: int, result: OptionResultPayload) -> None:
-        """A result goes to its call; one of an abandoned call takes that to its own place."""
+        """Take a result: it goes to its call; if the call was abandoned, both render at the result's place."""
         message, call = self._messages[position], self._unanswered.next_of(result)
         if call is None:
             reason = f"no earlier unanswered call has the invocation id {result.invocation_id!r}"
@@ -204,9 +204,10 @@ class _Pairing:
         self._unanswered.take(position, result)
 
     def _place(self, position: int, at: int, side: Side, *, is_answer: bool = False) -> Block:
-        """Put the message at `at` into its block.
+        """Put the message at `at` into its block, and return the block.
 
-        Where that begins a block, the message at `position` closes those before it, but for one that answers something.
+        If a new block begins, the message at `position` closes the blocks before it; a message that answers an open
+        pair closes none.
         """
         blocks = self._blocks
         last = blocks[-1] if blocks else None
@@ -232,7 +233,7 @@ class _Pairing:
         return block
 
     def _abandon(self) -> None:
-        """Nobody waits for the open calls any more, nor for the other halves of open pairs."""
+        """Stop waiting for the results of open calls and for the other halves of open pairs."""
         if self._calls.incomplete == "answered":
             for position, block in self._open.items():
                 block.answers[position] = None
@@ -242,7 +243,7 @@ class _Pairing:
         self._omit_open_pairs()
 
     def _read_halves(self, message: Message, side: Side) -> _Halves:
-        """The pairs that a message opens, by the index of the part, and indices of parts without another half.
+        """The pairs that a message opens (pair id → part index), and indices of parts whose other half is missing.
 
         At last whether it ends earlier pairs: those are open no longer. What does not go back to where it came from is
         no half of anything.
@@ -263,7 +264,7 @@ class _Pairing:
         return opened, lonely, len(self._open_pairs) < waiting
 
     def _keep_paused(self) -> None:
-        """Let openers stand, where the wire takes them, in which their maker may have paused."""
+        """Keep the open pairs at which their maker may have paused, if the wire takes unfinished pairs."""
         if self._calls.unfinished_pairs == "dropped":
             return
         openers = self._open_pairs.items()
@@ -271,7 +272,7 @@ class _Pairing:
         self._open_pairs = {pair_id: each for pair_id, each in self._open_pairs.items() if pair_id not in paused}
 
     def _is_paused(self, block: Block, position: int, index: int) -> bool:
-        """Whether after an opener stand only openers and calls: of its reply, and after results of its maker."""
+        """Whether only openers and calls follow an opener: of the same reply in its block, of the same maker later."""
         message = self._messages[position]
         number = next(number for number, each in enumerate(self._blocks) if each is block)
         beside = block.positions[block.positions.index(position) + 1 :]
@@ -300,7 +301,7 @@ def _maker(message: Message, *, of_any_reply: bool) -> Origin | None:
 
 
 def _with(held: AbstractSet[Member], more: Member) -> AbstractSet[Member]:
-    """A set with one member more; most blocks have none, and make no set."""
+    """The set with one more member; a set is made for the first member, because most blocks have none."""
     grown = held if isinstance(held, set) else set(held)
     grown.add(more)
     return grown

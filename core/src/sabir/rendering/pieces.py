@@ -1,14 +1,14 @@
-"""What a target takes of one message: its parts, or what stands for them, and every loss on the way.
+"""The parts of one message that a target takes, the placeholders for other parts, and every loss on the way.
 
     text       as it is; empty text is left out
     media      as it is where the dialect's table and the model take it; else a placeholder, or nothing
-    hints      of a medium that goes along, those that its row has a model of (`vocabulary.hints`)
-    reasoning  only back to where it came from
-    opaque     only back to where it came from, in its dialect
+    hints      of a medium that is sent: the fields that its row in the table has a model of (`vocabulary.hints`)
+    reasoning  only back to its origin
+    opaque     only back to its origin, in its dialect
     refusal    as it is where the side has a place for it; else as text
-    state      beside a text, a medium or a refusal: only back to where it came from, and only in the assistant's turn
+    state      beside a text, a medium or a refusal: only back to its origin, and only in the assistant's turn
 
-Leaf functions of a dialect see only what is left, so that they map and never decide.
+Leaf functions of a dialect see only the parts that are left, so they map parts and never decide.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -40,7 +40,7 @@ Taken: TypeAlias = tuple[KnownPart, ...]
 
 
 class At(NamedTuple):
-    """Where a part stands: its number in its message, the side that says it, and what its maker differs by."""
+    """The place of a part: its message, its number there, its side, and how its maker differs from the target."""
 
     message: Message
     number: int
@@ -49,12 +49,12 @@ class At(NamedTuple):
 
     @property
     def keeps_state(self) -> bool:
-        """Whether state goes back with it: it came from this very target, and is said as its own."""
+        """Whether state is sent with the part: the part came from this target and is in the assistant's turn."""
         return self.side == "assistant" and not self.differs
 
 
 def withhold(message: Message, path: str, side: Side, scope: TurnScope, losses: LossLog) -> None:
-    """Tell of state that stays behind, beside content that goes along; of nothing where it goes back too."""
+    """Add the loss of state that is not sent although its content is; nothing where the state is sent too."""
     differs = scope.differs_by(message.origin)
     if differs:
         reason = f"its state {_comes_back(message.origin, differs, scope)}"
@@ -69,7 +69,7 @@ def _maker(origin: Origin | None) -> str:
 
 
 def _comes_back(origin: Origin | None, differs: Difference, scope: TurnScope) -> str:
-    """Where something goes back to, and what is another here."""
+    """The clause of a loss that says where something goes back to, and how this target differs."""
     if origin is None:
         return "goes back only to where it came from, which its message does not say"
     was, now = getattr(origin, differs), getattr(scope.target, differs)
@@ -78,23 +78,23 @@ def _comes_back(origin: Origin | None, differs: Difference, scope: TurnScope) ->
 
 
 def goes_back(part: OpaquePart, message: Message, side: Side, scope: TurnScope) -> bool:
-    """Whether a provider's own block returns to its maker: in its dialect, and from a message of no other origin."""
+    """Whether an opaque part is sent: it has the target's dialect, and its message has no other origin."""
     if "opaque" not in scope.tables.roles.native.get(side, ()) or part.dialect != scope.target.dialect:
         return False
     return message.origin is None or not scope.differs_by(message.origin)
 
 
 class _Medium(NamedTuple):
-    """All that decides whether a target takes a media part."""
+    """The properties of a media part that decide whether a target takes it."""
 
     modality: Modality
     form: Form
     mime: str | None
-    """The part's own type, or its data URL's."""
+    """The MIME type of the part, or of its data URL."""
     owner: str = ""
-    """The provider that a file is with."""
+    """The provider that stores the file; empty for other forms."""
     parameters: str = ""
-    """Those of a data URL's type."""
+    """The parameters of a data URL's MIME type."""
 
 
 def _typed(part: MediaPart) -> MediaPart:
@@ -114,7 +114,7 @@ def _medium(part: MediaPart) -> _Medium:
 
 
 class PartFilter:
-    """Takes from messages what one target takes of them, numbering media over the whole request."""
+    """Filters the parts of messages for one target, and numbers media over the whole request."""
 
     __slots__ = ("_losses", "_refusals", "_scope", "media_count")
 
@@ -123,12 +123,15 @@ class PartFilter:
         self._losses = losses
         self.media_count = media_count
         self._refusals: dict[tuple[Side, _Medium], str | None] = {}
-        """Why a side does not take a medium; None where it does."""
+        """The reason why a side does not take a medium; None where it does."""
 
     def take(
         self, message: Message, parts: Sequence[Part], side: Side, differs: Difference, omitted: Collection[int] = ()
     ) -> Taken:
-        """Those of the parts that this side of the wire takes, in order; `differs` is said of its maker."""
+        """The parts that this side of the wire takes, in order; `differs` is how their maker differs from the target.
+
+        `omitted` are indices of parts to leave out. Losses go to the log.
+        """
         keeps = side == "assistant" and not differs
         pieces: list[KnownPart] = []
         for index, part in enumerate(parts):
@@ -250,4 +253,4 @@ _TAKERS: Mapping[str, Callable[[PartFilter, Any, At], Taken]] = {
     "refusal": PartFilter._take_refusal,
     "unknown": PartFilter._leave_out,
 }
-"""Kind of a part → what takes it, which is given parts of that kind alone, hence Any."""
+"""Kind of a part → the method that takes it; each is called with parts of its kind alone, hence Any."""

@@ -1,14 +1,15 @@
-"""Kept prefixes: the bytes of what a conversation's closed turns rendered to.
+"""Kept prefixes: the bytes that a conversation's closed turns rendered to.
 
     messages   m0 m1 m2 … m17 | m18 m19        a boundary is known by its closer, the first message after it
     bytes      [……………………………]  ▲ closer
 
-A prefix is found by its closer's identity and by every message before it, so that a hit costs one identity comparison
-a message. It lives as long as its last closer does, and keeps until then what stands before that; when the closer is
-gone, it falls back to the latest boundary whose closer is alive without it. Equal bytes with or without it are law 5.
+A prefix is found by the identity of its closer and of every message before it, so a hit costs one identity comparison
+a message. A prefix lives as long as its last closer, and keeps the messages before that closer alive. When the closer
+is freed, the prefix falls back to the latest boundary whose closer the program still holds. The bytes are equal with
+and without a kept prefix (law 5).
 
-A rendering looks a prefix up, works beside it, and enters what it closed when it is done: what is kept up to a boundary
-never changes, so that only the two ends need a lock.
+A rendering looks up a prefix, works without changing it, and enters the turns that it closed at its end. The bytes kept
+up to a boundary never change, so only the look-up and the entry take a lock.
 """
 
 import weakref
@@ -24,16 +25,16 @@ from sabir.rendering.turns import Identifiers, TurnMaker
 from sabir.vocabulary.messages import Message
 
 LEAST_FORK = 16
-"""Closed messages from which on a fork of a kept prefix is kept too; a shorter one is rendered again."""
+"""The least number of closed messages for which a fork of a kept prefix is kept; a shorter fork is rendered again."""
 
 
 class Boundary(NamedTuple):
     """The state of a rendering between two turns."""
 
     position: int = 0
-    """How many messages the closed prefix has."""
+    """The number of messages in the closed prefix."""
     offset: int = 0
-    """How many bytes of the messages it rendered to."""
+    """The number of bytes that those messages rendered to."""
     losses: int = 0
     call_ids: int = 0
     names: int = 0
@@ -44,7 +45,7 @@ class Boundary(NamedTuple):
     system: tuple[int, ...] = ()
     """Positions of the messages of the leading system turn, where the dialect hoists it."""
     last_side: Side | None = None
-    """The side of the last turn that came to an item."""
+    """The side of the last turn that was encoded to an item."""
 
 
 _START = Boundary()
@@ -55,18 +56,18 @@ class Prefix:
 
     def __init__(self, call_ids: Identifiers, names: Identifiers) -> None:
         self.body = memoryview(b"")
-        """All closed turns as JSON, perhaps with more behind them."""
+        """All closed turns as JSON; further bytes of the request may follow them."""
         self.losses: list[Loss] = []
         self.call_ids = call_ids
         self.names = names
         self.boundaries = [_START._replace(names=names.count) if names.count else _START]
         self.closers: list[int] = []
-        """The identity of each boundary's closer, but for the start's."""
+        """The identity of each boundary's closer, the first boundary (the start) excepted."""
         self.messages: list[Message] = []
-        """Those before the last closer."""
+        """The messages before the last closer."""
 
     def cut(self, number: int) -> "Prefix":
-        """A prefix of its own that ends at boundary `number`."""
+        """A separate prefix that ends at boundary `number`."""
         boundary = self.boundaries[number]
         earlier = Prefix(self.call_ids.cut(boundary.call_ids), self.names.cut(boundary.names))
         earlier.body = self.body
@@ -77,15 +78,16 @@ class Prefix:
         return earlier
 
     def shed(self) -> None:
-        """Let go of a request's bytes of which this prefix is the lesser part."""
+        """Copy the prefix's bytes where they are less than half of the request whose bytes they keep alive."""
         kept = self.body[: self.boundaries[-1].offset]
         if memoryview(self.body.obj).nbytes > 2 * kept.nbytes:
             self.body = memoryview(bytes(kept))
 
     def extend(self, body: memoryview, last: Boundary, losses: list[Loss], maker: TurnMaker) -> None:
-        """Take what was closed after the last boundary, but for the messages and the boundaries.
+        """Take the bytes, losses and identifiers of the turns closed after the last boundary.
 
-        What is left of boundaries whose closers are gone makes place for it.
+        Replaces losses and identifiers that remain of boundaries whose closers were freed. The caller adds the
+        messages and the boundaries.
         """
         start = self.boundaries[-1]
         if (self.call_ids.count, self.names.count) != (start.call_ids, start.names):
@@ -107,7 +109,7 @@ class Found(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """Where a closer leads to: a boundary of a prefix."""
+    """The boundary of a prefix that a closer closes."""
 
     closer: weakref.ref[Message]
     prefix: weakref.ref[Prefix]
@@ -117,7 +119,7 @@ class _Kept(NamedTuple):
 class PrefixIndex:
     """Finds the longest kept prefix of a history; safe to share between threads.
 
-    `calls` says which identifiers the wire takes; `declared` are names that it knows before any call.
+    `calls` says which identifiers the wire takes; `declared` are option names that a request declares before any call.
     """
 
     def __init__(self, calls: Calls, declared: tuple[str, ...] = ()) -> None:
@@ -126,7 +128,7 @@ class PrefixIndex:
         self._lock = Lock()
         self._by_closer: dict[int, _Kept] = {}
         self._owned: dict[int, Prefix] = {}
-        """A prefix, by its last closer: what keeps it alive."""
+        """Identity of the last closer → its prefix; this reference keeps the prefix alive."""
 
     def find(self, messages: list[Message]) -> Found:
         """The longest kept prefix, or an empty one."""
@@ -156,13 +158,13 @@ class PrefixIndex:
         losses: list[Loss],
         maker: TurnMaker,
     ) -> None:
-        """Keep what a rendering closed: beside what it started from, or as a prefix of its own where that went on.
+        """Keep the turns that a rendering closed: in the prefix it started from, or in a fork if that has grown since.
 
-        `body` is all that is closed; `losses` are those after the start, of which some may not be closed.
+        `body` holds all closed turns; `losses` are the losses after the start, those of open turns included.
         """
         with self._lock:
             prefix, start, last = found.prefix, found.boundary, boundaries[-1]
-            # Until a prefix whose closer is going at this moment has fallen back, nothing owns it.
+            # No entry owns a prefix between the end of its last closer and its fall back to an earlier boundary.
             is_settled = not prefix.closers or self._owned.get(prefix.closers[-1]) is prefix
             if prefix.boundaries[-1] is not start or not is_settled:
                 if last.position - start.position < LEAST_FORK:
@@ -182,9 +184,9 @@ class PrefixIndex:
             self._owned[prefix.closers[-1]] = prefix
 
     def _forget(self, key: int, dead: weakref.ref[Message]) -> None:
-        """A closer is gone: its prefix falls back to the last one that lives without it.
+        """Forget a freed closer: its prefix falls back to the latest boundary whose closer still lives.
 
-        No rendering starts there meanwhile: one that does has all its messages in its hands.
+        No rendering starts at the freed closer meanwhile: a rendering that did would hold the closer itself.
         """
         kept = self._by_closer.get(key)
         if kept is None or kept.closer is not dead:
@@ -195,7 +197,7 @@ class PrefixIndex:
             prefix.boundaries.pop()
             prefix.closers.pop()
             del prefix.messages[prefix.boundaries[-1].position :]
-            # What ended with the messages was forgotten within that deletion.
+            # Closers that were freed with these messages were forgotten within that deletion.
             if not prefix.closers:
                 return
             earlier = self._by_closer.get(prefix.closers[-1])

@@ -3,8 +3,8 @@
     messages ─▶ pairing ─▶ turns ─▶ dialect.encode_turn ─▶ items ┐
     options, settings ─▶ dialect.encode_request ─▶ head          ┴▶ {head…, "messages": [kept prefix, tail]}
 
-Law 6, pure: a function of its arguments alone. Laws 4 and 5: what a closed prefix rendered to is kept and never
-changes, and a kept prefix gives the bytes that rendering from nothing gives.
+Law 6, pure: a function of its arguments alone. Laws 4 and 5: the bytes that a closed prefix rendered to are kept and
+never change, and a kept prefix gives the bytes that rendering from nothing gives.
 """
 
 from collections.abc import Sequence
@@ -31,40 +31,41 @@ from sabir.vocabulary.target import ModelInfo, Target
 __all__ = ["Renderer", "Rendering"]
 
 MOST_SCOPES = 16
-"""How many scopes keep what was rendered: combinations of settings and names that turns depend on."""
+"""How many scopes (combinations of settings and names that turns depend on) keep their prefixes."""
 MOST_APART = 64
-"""Messages from one boundary of a kept prefix to the next."""
+"""The most messages from one boundary of a kept prefix to the next."""
 LATEST = 8
-"""Last messages among which each closed turn ends at a boundary: callers that share a history begin there."""
+"""Each turn that closes among the last so many messages ends at a boundary: callers that share a history fork there."""
 _NO_SETTINGS = Settings()
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What all renderings of equal scope share."""
+    """The state that all renderings of equal scope share."""
 
     scope: TurnScope
     index: PrefixIndex
 
 
 class _Made(NamedTuple):
-    """What the messages of a history rendered to, as JSON without brackets."""
+    """The JSON that the messages of a history rendered to, without brackets."""
 
     found: Found
     """The kept prefix."""
     closed: bytes
-    """What closed after it."""
+    """The turns that closed after the prefix."""
     open: bytes
+    """The turns that are not closed."""
     losses: list[Loss]
-    """Those of all messages that are not hoisted and not in the prefix."""
+    """The losses of all messages that are neither hoisted nor in the prefix."""
     boundaries: list[Boundary]
-    """Those after the prefix."""
+    """The boundaries after the prefix."""
     maker: TurnMaker
     told: Told
 
 
 def _render(encode_turn: EncodeTurn, kept: _Kept, messages: list[Message]) -> _Made:
-    """Encode what is not in the kept prefix; a leading system block is set apart where the dialect hoists it."""
+    """Encode the messages after the kept prefix; a leading system block is left out where the dialect hoists it."""
     scope, found = kept.scope, kept.index.find(messages)
     prefix, start = found.prefix, found.boundary
     check_messages(messages, start.position)
@@ -115,7 +116,7 @@ class Renderer:
     ) -> None:
         info = model_info or ModelInfo(prefix="")
         self.dialect = dialect
-        """What encodes its turns."""
+        """The dialect that encodes the turns."""
         self.scope = TurnScope(
             target=target,
             tables=dialect.tables.at(quirks, info),
@@ -125,7 +126,7 @@ class Renderer:
             model_info=info,
             quirks=quirks,
         )
-        """The target, what it takes, and what holds for all its turns."""
+        """The target, the tables of what it takes, and the facts that hold for all its turns."""
         self._heads = HeadMaker(dialect, self.scope)
         self._kept: dict[tuple[bool, UnsupportedMedia, tuple[str, ...]], _Kept] = {}
         self._lock = Lock()
@@ -138,7 +139,11 @@ class Renderer:
     def render(
         self, messages: Sequence[Message], options: Sequence[Option] = (), settings: Settings | None = None
     ) -> Rendering:
-        """The request for a history; RenderingRefused where nothing of it is left to send."""
+        """The request for a history; raises RenderingRefused if nothing of it is left to send.
+
+        Also raises Misnamed for an item that is no message, and SettingsInvalid for an `extra_body` that replaces the
+        messages.
+        """
         settings, listed = settings or _NO_SETTINGS, messages if type(messages) is list else list(messages)
         offer = self._heads.offer(options)
         kept = self._kept_for(settings, offer.declared)
@@ -170,7 +175,7 @@ class Renderer:
 
 
 def _joined(head: Head, made: _Made) -> tuple[bytes, memoryview, list[Loss]]:
-    """The body; the bytes of all that is closed, without markers; the losses of markers that found no place."""
+    """The body; the bytes of all closed turns, without markers; the losses of markers that found no place."""
     log, kept = LossLog(), made.found.body
     closed: list[bytes | memoryview] = [kept, b"," if kept and made.closed else b"", made.closed]
     length = sum(map(len, closed))
@@ -190,7 +195,7 @@ def _joined(head: Head, made: _Made) -> tuple[bytes, memoryview, list[Loss]]:
 
 
 def _spliced(region: list[bytes | memoryview], splice: Splice, losses: LossLog) -> list[bytes | memoryview]:
-    """The messages' bytes with a splice in them; a loss where they do not end as it wants, or hold one already."""
+    """The messages' bytes with a splice in them; a loss where the region ends otherwise or holds a splice already."""
     ends, length = region[-1], len(splice.before)
     if splice.at == "closed" and not ends:
         return region  # a conversation's first request: nothing is closed yet

@@ -3,10 +3,10 @@
     Block(assistant) ──▶ Turn(assistant: parts and answered calls) + Turn(results, in the order of their calls)
                          where the table of calls says so, the user's words stand with the results
     Block(user)      ──▶ Turn(user) + Turn(system)                 where late system messages may end the user's side
-    Block(other)     ──▶ Turn(side)                                a turn that nothing is left of is not made
+    Block(other)     ──▶ Turn(side)                                a turn that has no content left is not made
 
-Reasoning that nothing follows any more, because its call was left out or its reply ended there, goes with it: the
-vendors refuse reasoning without the item that it led to.
+Reasoning whose following item was left out, or that ended its reply, is left out too: vendors refuse reasoning without
+the item that it led to.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,15 +22,15 @@ from sabir.vocabulary.messages import RUNTIME, Message, OptionCallPayload
 from sabir.vocabulary.parts import Part
 
 Gathered: TypeAlias = tuple[Side, tuple[Entry, ...]]
-"""A turn of which nobody knows yet what it follows: a turn before it may come to nothing on the wire."""
+"""A turn without the side it follows, which is known only after encoding: the turn before may encode to no item."""
 
 
 class Identifiers:
-    """Which wire identifiers a conversation has used, in order.
+    """The wire identifiers that a conversation has used, in order.
 
-    `name` maps equal strings to equal identifiers; `fresh` gives every call its own, so that a provider that reuses
-    call ids in a later turn confuses nothing. A fork sees the first so many of the identifiers that it was
-    forked from, whatever these gain later, and writes to itself; it is never forked again.
+    `name` maps equal strings to equal identifiers; `fresh` gives every call its own identifier, so that call ids that
+    a provider uses again in a later turn stay distinct. A fork, made from `seen`, reads the first `count` identifiers
+    of `seen`, whatever `seen` gains later, and writes only to itself; a fork is never forked again.
     """
 
     __slots__ = ("_names", "_seen", "_seen_names", "_start", "_used", "count", "rule")
@@ -51,7 +51,7 @@ class Identifiers:
         return earlier
 
     def absorb(self, fork: "Identifiers", count: int) -> None:
-        """Take what a fork of these added, up to `count` identifiers in all."""
+        """Take the identifiers that a fork of this object added, up to `count` identifiers in all."""
         self._used.update(islice(fork._used.items(), count - self.count))
         for given, wire in fork._names.items():
             if wire in self._used:
@@ -68,7 +68,7 @@ class Identifiers:
         return known
 
     def fresh(self, given: str) -> str:
-        """An identifier of its own for one more call with that id."""
+        """A new identifier for one more call with that id."""
         wire, occurrence = self.rule.fitted(given), self.count
         while wire in self._used or self._seen.get(wire, self._start) < self._start:
             wire, occurrence = self.rule.derived(given, occurrence), occurrence + 1
@@ -78,9 +78,9 @@ class Identifiers:
 
 
 class TurnMaker:
-    """Makes turns of blocks, giving every call its identifiers in the order of rendering.
+    """Makes turns of blocks, and gives every call its identifiers in the order of rendering.
 
-    What came before these messages is in `call_ids`, `names`, `called` and `media_count`.
+    `call_ids`, `names`, `called` and `media_count` hold the state of the messages rendered before.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class TurnMaker:
         self.filter = PartFilter(scope, losses, media_count)
 
     def make(self, block: Block, follows: Side | None = None) -> list[Gathered]:
-        """What a block, which follows a turn of that side, makes: no turn, one, or several."""
+        """The turns of a block that follows a turn of the side `follows`: none, one, or several."""
         messages, scope, side, answers = self._messages, self._scope, block.side, block.answers
         entries: dict[int, Entry] = {}
         is_cut, known = bool(block.omitted), None
@@ -140,7 +140,7 @@ class TurnMaker:
         return made
 
     def _part_system(self, entries: dict[int, Entry], block: Block, follows: Side | None) -> list[Gathered]:
-        """The user's turn, and the system messages at its end that may stand for themselves."""
+        """The user's turn, and the system messages at its end that may form a turn of their own."""
         positions, said = list(entries), tuple(entries.values())
         count = len(said)
         while count and positions[count - 1] in block.late and _is_text(said[count - 1].message):
@@ -178,11 +178,12 @@ class TurnMaker:
         return new_tuple(Entry, (message, pieces, call.wire_id, call.wire_name, False, call))
 
     def _unbind(self, entries: dict[int, Entry], block: Block) -> dict[int, Entry]:
-        """Without the reasoning that a step left out, or the end of the turn, leaves with nothing to lead to.
+        """The entries without reasoning of which no following item is left.
 
-        Reasoning leads to all that follows it up to the next reasoning: of several calls one that is kept is enough.
+        Reasoning leads to all items that follow it, up to the next reasoning: if one of several calls is kept, the
+        reasoning is kept.
         """
-        is_left = is_new = False  # of what stands behind: whether something is, and whether reasoning was met since
+        is_left = is_new = False  # of the items behind: whether any is left, and whether reasoning was met since
         for position in reversed(block.positions):
             message, entry = self._messages[position], entries.get(position)
             pieces = entry.pieces if entry else ()
@@ -203,7 +204,7 @@ class TurnMaker:
         return {position: entry for position, entry in entries.items() if entry.pieces or entry.wire_id}
 
     def _is_kept(self, part: Part, pieces: Taken) -> bool:
-        """Whether something stands for a part that is no reasoning."""
+        """Whether a part other than reasoning is sent, as itself or as text."""
         is_as_text = part.kind == "refusal" and bool(part.text)
         is_named = part.kind == "media" and self._scope.unsupported_media == "placeholder"
         return is_as_text or is_named or any(piece is part for piece in pieces)
@@ -214,7 +215,7 @@ def _is_text(message: Message) -> bool:
 
 
 def _failure(call: Message) -> Message:
-    """The error result that stands for a missing one; it has the id of its call, by which losses name it."""
+    """The error result that stands for a missing result; it has its call's id, by which losses name it."""
     assert call.call
     error = {"is_error": True, "error_type": "no_result", "error_message": "the call was left without a result"}
     return Message(id=call.id, policy=RUNTIME, step_num=call.step_num, payload=result_payload(call.call, error))

@@ -1,1 +1,1 @@
-"""All that is data: messages and their parts, settings, replies, targets. It calls nobody and knows no wire."""
+"""The data: messages and their parts, settings, replies, targets. It makes no calls and knows no wire."""

@@ -1,8 +1,8 @@
-"""Messages and media in one expression, for those who need no anchor.
+"""Messages and media in one expression, for callers that need no anchor.
 
     sabir.user("What is this?", sabir.image("sky.jpg"))
 
-`user`, `system` and `assistant` differ in their policy alone ("user", "system", "llm"); no role hint is set, as
+`user`, `system` and `assistant` differ in their policy alone ("user", "system", "llm"); no role hint is set, because
 adapters derive the role from the policy.
 """
 
@@ -19,15 +19,15 @@ from sabir.vocabulary.parts import KnownPart, MediaPart, Part, TextPart
 from sabir.vocabulary.reply import Reply
 
 Content: TypeAlias = str | KnownPart
-"""What a message is made of: strings, and parts."""
+"""The content of a message: strings and parts."""
 Source: TypeAlias = str | Path | bytes
-"""Where a medium comes from: a URL, a path, or its bytes."""
+"""The source of a medium: a URL, a path, or its bytes."""
 
 
 class MediaSettings(TypedDict, total=False):
-    """What may be said of a medium besides its source; `cap` is the most bytes taken from a path or as bytes.
+    """The optional arguments of a medium besides its source; `cap` is the most bytes taken from a path or as bytes.
 
-    `vendor` says to providers, by their names, what only they know of; "*" is for whichever knows it.
+    `vendor` maps a provider's name to hints that only that provider knows; "*" is for every provider that knows them.
     """
 
     mime: str | None
@@ -49,15 +49,15 @@ def system(*content: Content, step_num: int | None = None) -> Message:
 
 
 def assistant(*content: Content, policy: str = "llm", step_num: int | None = None) -> Message:
-    """Something that a model said; `policy` names the policy that it speaks for."""
+    """A message of the model; `policy` names the policy that the model speaks for."""
     return _message(policy, content, step_num)
 
 
 def image(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
-    """An image from a URL, a path or bytes; MediaRefused for what cannot be read or is no image.
+    """An image from a URL, a path or bytes; raises MediaRefused for a source that cannot be read or is no medium.
 
-    Paths and bytes become a data URL; their MIME type is told from their first bytes unless `mime` says it. A path's
-    last part becomes the name unless `name` says another.
+    Paths and bytes become a data URL; its MIME type is `mime`, or else the type of their first bytes. The last part of
+    a path becomes the name unless `name` is given.
     """
     return _media("image", source, **settings)
 
@@ -78,9 +78,9 @@ def document(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
 
 
 def as_messages(messages: str | Message | Iterable[Message]) -> list[Message]:
-    """The messages that a call was given: a text of the user, one message, or several.
+    """The messages of a call's argument: a text of the user, one message, or several.
 
-    Raises Misnamed for a vendor's role dictionaries and for anything else that is no message, naming its index.
+    Raises Misnamed for a vendor's role dictionaries and for any other item that is no message, and names its index.
     """
     given = listed(messages)
     check_messages(given, 0)
@@ -88,7 +88,7 @@ def as_messages(messages: str | Message | Iterable[Message]) -> list[Message]:
 
 
 def check_messages(given: Sequence[object], start: int) -> None:
-    """Raise Misnamed for the first, from a position on, that is no message."""
+    """Raise Misnamed for the first item from position `start` on that is no message."""
     checked = given[start:] if start else given
     if list(map(type, checked)).count(Message) != len(checked):
         for index, message in enumerate(checked, start):
@@ -96,9 +96,9 @@ def check_messages(given: Sequence[object], start: int) -> None:
                 raise Misnamed(_no_message(f"messages[{index}]", message))
 
 
-def listed(messages: object) -> list[Any]:  # what callers pass by mistake holds anything
-    """A list of what a call was given, of which nothing but that is known; Misnamed for what is no conversation."""
-    if type(messages) is list:  # as nearly all are
+def listed(messages: object) -> list[Any]:  # an argument passed by mistake may hold anything
+    """A new list of a call's messages, its items unchecked; raises Misnamed for an argument that is no conversation."""
+    if type(messages) is list:  # nearly all arguments are lists
         return messages.copy()
     if isinstance(messages, str):
         return [user(messages)]
@@ -160,7 +160,7 @@ def _media(
 
 
 def result_fields(returned: object) -> dict[str, Any]:
-    """The field of an option result that a returned value fills; NotJSON, in one line, for what no result can hold.
+    """The field of an option result for a returned value; raises NotJSON, in one line, if no result can hold it.
 
     JSON value                     ──▶ result
     text and media parts, messages ──▶ parts      (strings may stand among them)
@@ -185,16 +185,16 @@ def _parts_of(item: object) -> tuple[Part, ...]:
 
 
 def name_kind(value: object) -> str:
-    """What something is, as an error names it: a message by its kind, anything else by its type."""
+    """A value as an error names it: a message by its kind, any other value by its type."""
     return (
         f"a message of kind {value.kind!r}" if isinstance(value, Message) else f"a value of type {type(value).__name__}"
     )
 
 
 def option_result(call: Message, outcome: Mapping[str, Any], *, policy: str | None = None) -> Message:
-    """The message that answers an option call, by the option itself unless a policy is given; BuilderError as `build`.
+    """The message that answers an option call, by the policy `policy` or else the option itself.
 
-    `outcome` holds the payload's fields besides the call's own.
+    `outcome` holds the payload's fields besides the call's own. Raises BuilderError as `build` does.
     """
     answered = cast(OptionCallPayload, call.payload)
     said = {"policy": answered.option_name if policy is None else policy, "step_num": call.step_num}
@@ -202,6 +202,6 @@ def option_result(call: Message, outcome: Mapping[str, Any], *, policy: str | No
 
 
 def result_payload(call: OptionCallPayload, outcome: Mapping[str, Any]) -> OptionResultPayload:
-    """The payload that answers a call, whose id and name it has; BuilderError as `build`."""
+    """The payload that answers a call and has its id and name; raises BuilderError as `build` does."""
     own = {"invocation_id": call.invocation_id, "option_name": call.option_name}
     return OptionResultPayload.build("option result", **own, **outcome)

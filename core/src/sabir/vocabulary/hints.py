@@ -1,11 +1,11 @@
-"""Vendor hints: what a media part or an option says to a provider, and what of it a target takes.
+"""Vendor hints: fields of a media part or an option for one provider, and the fields that a target takes of them.
 
-    vendor={"acme": {…}, "*": {…}} ──take_hints──▶ {provider: validated fields}, and a loss for what is not taken
+    vendor={"acme": {…}, "*": {…}} ──take_hints──▶ {provider: validated fields}, and a loss for each field not taken
 
-A section is for the provider of its name; of "*", which is for whichever knows the name, a provider takes the fields
-that its model has, and its own section is laid over them. Only an own section can be wrong: what does not fit of
-"*" is not taken. A field that a model has but excludes is one of the provider's other wires: it is right there,
-and lost here.
+A section is for the provider of its name. The section "*" is for every provider: a provider takes the fields of it
+that its model has, and its own section is laid over them. Only a provider's own section can be invalid: a field of "*"
+that does not fit is not taken. A field that a model has but excludes belongs to another wire of the provider: it is
+valid there, and a loss here.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from sabir.base.models import Made, describe
 from sabir.base.values import JSONObjectDocumentField, JSONText, JSONValue, encode_json, object_view
 
 Sections: TypeAlias = Mapping[str, Mapping[str, JSONValue]]
-"""Provider name → what is said to that provider; "*" for whichever knows the names."""
+"""Provider name → hints for that provider; "*" for every provider that knows the fields."""
 SHARED = "*"
 
 
@@ -36,27 +36,27 @@ def _checked(text: JSONText) -> JSONText | None:
 
 _schema = WithJsonSchema({"type": "object", "additionalProperties": {"type": "object"}})
 Hints: TypeAlias = Annotated[JSONObjectDocumentField, AfterValidator(_checked), _schema] | None
-"""A field of vendor hints, held as JSONText; None where there are none."""
+"""A field of vendor hints, held as JSONText; None if there are none."""
 
 
 class Taker(NamedTuple):
-    """Who may take the hints of one medium or option, and what says what is not taken."""
+    """The target that may take the hints of one medium or option, and the function that reports losses."""
 
     provider: str
     place: str
-    """Where the hints stand, for errors: `parts[0] of message …`."""
+    """The place of the hints, for errors: `parts[0] of message …`."""
     wire: str
-    """What takes them, for errors and losses: `acme.wire on the user side`."""
+    """The wire that takes them, for errors and losses: `acme.wire on the user side`."""
     kind: str
     """A modality, or "option"."""
     lose: Callable[[str, str], None]
-    """Takes the path within the place, and the reason."""
+    """Called with the path within the place, and the reason of the loss."""
 
 
 def take_hints(text: JSONText, model: type[BaseModel] | None, taker: Taker) -> JSONText | None:
-    """The one section that a target takes, by its provider's name; None where it takes nothing.
+    """The one section that a target takes, under its provider's name; None if it takes nothing.
 
-    SettingsInvalid where the model refuses the provider's own section.
+    Raises SettingsInvalid if the model refuses the provider's own section.
     """
     sections, provider, lose = object_view(text), taker.provider, taker.lose
     own, shared = sections.get(provider), sections.get(SHARED, {})
@@ -85,7 +85,7 @@ def with_hints(made: Made, taken: JSONText | None) -> Made:
 def _validated(
     model: type[BaseModel], own: Mapping[str, JSONValue], shared: Mapping[str, JSONValue], taker: Taker
 ) -> dict[str, Any]:
-    """The fields of both, without those of `shared` that the model does not have or refuses."""
+    """The fields of both sections, without those of `shared` that the model does not have or refuses."""
     fitting = {name: value for name, value in shared.items() if name in model.model_fields and name not in own}
     while fitting:
         try:
@@ -100,7 +100,7 @@ def _validated(
 def read_section(
     model: type[BaseModel], section: Mapping[str, JSONValue], where: str, otherwise: str = ""
 ) -> dict[str, Any]:
-    """The fields that are set, as wire fields; SettingsInvalid names one that the model refuses, and those it has."""
+    """The fields that are set, as wire fields; raises SettingsInvalid, which names refused and known fields."""
     try:
         return set_fields(model.model_validate(dict(section)))
     except ValidationError as error:
@@ -109,5 +109,5 @@ def read_section(
 
 
 def set_fields(made: BaseModel) -> dict[str, Any]:
-    """The fields that were given, as JSON values."""
+    """The fields that were set, as JSON values."""
     return made.model_dump(mode="json", exclude_unset=True)

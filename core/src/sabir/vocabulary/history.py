@@ -1,13 +1,13 @@
 """Histories at rest: a JSON array, or JSON Lines, of messages.
 
     messages ──dumps, save──▶ [            one message a line
-                              {…},         fields that are None are left out, unless a newer writer's fields are there
+                              {…},         fields that are None are left out, but not beside a newer writer's fields
                               {…}
                               ]
              ◀──loads, load── the same, or one object a line
 
-Loading is tolerant: unknown kinds, hints, modalities and fields are kept verbatim and written back. What is no history
-is refused in one line that names the file, the message and what is wrong with it.
+Loading is tolerant: unknown kinds, hints, modalities and fields are kept verbatim and written back. Data that is no
+history is refused in one line that names the file, the message and the fault.
 """
 
 import json
@@ -58,22 +58,22 @@ _SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def dumps(messages: Iterable[Message]) -> str:
     """A history as the text of a JSON array; `loads` gives equal messages.
 
-    HistoryInvalid names a message that JSON cannot hold.
+    Raises HistoryInvalid, which names a message that JSON cannot hold.
     """
     lines = list(_dump(messages))
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
 
 
 def dumps_lines(messages: Iterable[Message]) -> str:
-    """A history as JSON Lines, to which a recorder can append."""
+    """A history as JSON Lines, to which a recorder can append; raises HistoryInvalid as `dumps` does."""
     return "".join(f"{line}\n" for line in _dump(messages))
 
 
 def save(path: str | Path, messages: Iterable[Message]) -> None:
-    """Write a history: JSON Lines where the name ends in `.jsonl`, else a JSON array.
+    """Write a history: JSON Lines if the name ends in `.jsonl`, else a JSON array.
 
-    A file is replaced as a whole and keeps its permissions. HistoryInvalid names a message that JSON cannot hold, a
-    path whose folder is not there, and what is no file but a folder, a device or a pipe.
+    A file is replaced as a whole and keeps its permissions. Raises HistoryInvalid for a message that JSON cannot hold,
+    a path whose folder does not exist, and a path of a folder, a device or a pipe.
     """
     given, path = path, Path(path).resolve()
     text = dumps_lines(messages) if path.suffix == ".jsonl" else dumps(messages)
@@ -85,7 +85,7 @@ def save(path: str | Path, messages: Iterable[Message]) -> None:
     try:
         with temporary.open("x", encoding="utf-8", newline="\n") as file:
             if path.exists():
-                temporary.chmod(stat.S_IMODE(path.stat().st_mode))  # before anything is in it
+                temporary.chmod(stat.S_IMODE(path.stat().st_mode))  # before the file has any content
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -96,7 +96,7 @@ def save(path: str | Path, messages: Iterable[Message]) -> None:
 
 
 def load(path: str | Path) -> list[Message]:
-    """The history in a file, whichever of the two forms it has; HistoryInvalid names the file and what is wrong."""
+    """The history in a file of either form; raises HistoryInvalid, which names the file and the fault."""
     try:
         data = read_regular(Path(path))
     except (OSError, ValueError) as error:
@@ -111,13 +111,13 @@ def load(path: str | Path) -> list[Message]:
 def loads(text: str | bytes) -> list[Message]:
     """The history in a text: a JSON array or JSON Lines of messages; an empty text is an empty history.
 
-    Raises HistoryInvalid, in one line, for anything else.
+    Raises HistoryInvalid, in one line, for any other text.
     """
     return [_message(item, place) for place, item in _stored(_decode(text))]
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of a history: what this version reads, and what it writes."""
+    """The JSON schema of a history, as this version reads and writes it."""
     document = TypeAdapter(list[Message]).json_schema(schema_generator=PlainSchema)
     definitions = document["$defs"]
     definitions |= _UNKNOWN
@@ -138,7 +138,7 @@ def _dump(messages: Iterable[Message]) -> Iterator[str]:
 
 
 def _holds_unknown(value: AtRest) -> bool:
-    """Whether a newer writer's fields, whose every None must be kept, stand anywhere in a value."""
+    """Whether a value holds a newer writer's fields anywhere; their None values must be written."""
     if value.__pydantic_extra__:
         return True
     for held in vars(value).values():
@@ -174,7 +174,7 @@ def _parse(text: str, start: int) -> tuple[Any, int]:
 
 
 def _stored(text: str) -> Iterator[tuple[str, Any]]:
-    """What stands for messages in a text, each behind its place."""
+    """The JSON values of a text that should be messages, each with its place before it."""
     start = _next(text, 0)
     if text.startswith("[", start):
         value, end = _parse(text, start)
@@ -192,7 +192,7 @@ def _stored(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _next(text: str, start: int) -> int:
-    """Where something stands next that is no space, or the end."""
+    """The position of the next character that is no space, or the end."""
     found = _NO_SPACE.search(text, start)
     return found.start() if found else len(text)
 

@@ -1,4 +1,4 @@
-"""Media by one URL: what a URL may be, what bytes are, and what a wire takes of it.
+"""Media by one URL: the URLs that are valid, the types of bytes, and the media that a wire takes.
 
     path | bytes | URL ──▶ one URL string ──▶ form (url · data · file) ──▶ the dialect's media table
 
@@ -22,23 +22,23 @@ from pydantic_core import Url, ValidationError
 from sabir.base.errors import MediaRefused
 
 Modality: TypeAlias = Literal["image", "audio", "video", "document"]
-"""What a media part is for its reader; never derived from its MIME type once given."""
+"""The kind of a medium, as its author says; a given modality is never replaced by one from the MIME type."""
 Form: TypeAlias = Literal["url", "data", "file"]
 """How a media part's URL carries it: a web address, the bytes themselves, or a provider's file id."""
 
 DATA_URL_CAP = 100_000_000
-"""Characters that a data URL may have."""
+"""The most characters of a data URL."""
 FILE_CAP = 50_000_000
-"""Bytes that `sabir.image` and its siblings take from a path or as bytes, unless told otherwise."""
+"""The most bytes that `sabir.image` and its siblings take from a path or as bytes, unless `cap` is given."""
 SCHEMES = ("http", "https", "data", "provider-file")
-"""Schemes of the URLs that a media part may carry."""
+"""The schemes of the URLs that a media part may have."""
 
 _HEADER = re.compile(r"data:([a-z0-9.+-]+/[a-z0-9.+*-]+)?((?:;[a-z0-9._+-]+(?:=[^;,]*)?)*),", re.IGNORECASE)
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*")
 _PROVIDER_FILE = re.compile(r"provider-file:([A-Za-z0-9_.-]+)/([^\s\x00-\x1f]+)\Z")
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_-]*+(?:%[0-9A-Fa-f]{2}[A-Za-z0-9+/=_-]*+)*+")
 _DIGIT = re.compile(rb"[A-Za-z0-9+/_-]")
-"""Of base64; two make the first byte."""
+"""A digit of base64; two make the first byte."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=:)")
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
 _REFUSED_MIMES = frozenset({"text/html", "application/xhtml+xml", "image/svg+xml", "text/javascript"})
@@ -70,12 +70,12 @@ class DataURL(NamedTuple):
 
     url: str
     mime: str
-    """In lower case, without parameters."""
+    """The MIME type in lower case, without parameters."""
     is_base64: bool
     offset: int
     """Where the payload starts."""
     parameters: str
-    """Those of the type that say something, as `;codec=pcm;rate=24000`."""
+    """The parameters of the type that matter, as `;codec=pcm;rate=24000`."""
 
     @classmethod
     def read(cls, url: str) -> "DataURL":
@@ -175,13 +175,13 @@ class MediaURL(NamedTuple):
 
 
 def type_parameters(written: str) -> str:
-    """Of what follows a MIME type, the parameters that say something: text is UTF-8 on every wire."""
+    """The parameters after a MIME type that matter: without `base64`, and `charset=utf-8`, which every wire has."""
     found = (each.strip() for each in written.split(";"))
     return "".join(f";{each}" for each in found if each.lower() not in ("", "base64", "charset=utf-8"))
 
 
 def split_provider_file(url: str) -> tuple[str, str]:
-    """The provider and the file id of a `provider-file:<provider>/<id>` URL."""
+    """The provider and the file id of a `provider-file:<provider>/<id>` URL; raises MediaRefused for another URL."""
     match = _PROVIDER_FILE.match(url)
     if match is None:
         raise MediaRefused(f"{shorten(url)} is no provider file: expected provider-file:<provider>/<id>")
@@ -219,7 +219,7 @@ def _check_data_url(url: str) -> str:
 
 
 def mime_type(hint: str | None) -> str | None:
-    """The MIME type that a hint says, in lower case and without parameters; None where it says no whole one."""
+    """The MIME type in a hint, in lower case and without parameters; None if it holds no whole MIME type."""
     kind = (hint or "").partition(";")[0].strip().lower()
     return kind if _MIME.fullmatch(kind) else None
 
@@ -238,8 +238,8 @@ DEFAULT_MIMES: Mapping[Modality, str] = {
 def read_source(source: str | Path | bytes, modality: Modality, mime: str | None, cap: int) -> str:
     """The URL of a source: a URL as it is, a path or bytes as a data URL of sniffed type.
 
-    Raises MediaRefused for what is missing, no regular file, too large or empty, and for bytes whose type cannot be
-    told.
+    Raises MediaRefused for a file that is missing, not regular, too large or empty, and for bytes whose type cannot
+    be told.
     """
     if isinstance(source, str) and re.match(r"(?i:https?|data):|provider-file:", source):
         return source
@@ -266,9 +266,9 @@ def read_source(source: str | Path | bytes, modality: Modality, mime: str | None
 
 
 def read_regular(path: Path, most: int = -1) -> bytes:
-    """The bytes of a regular file, or the first of them: a device has no end, and a pipe may have no writer.
+    """The bytes of a regular file, at most the first `most`: a device has no end, and a pipe may have no writer.
 
-    OSError or ValueError say why there are none.
+    Raises OSError or ValueError for a path that cannot be read.
     """
     if path.exists() and not path.is_file():
         raise OSError(EINVAL, "it is no regular file")
@@ -278,10 +278,10 @@ def read_regular(path: Path, most: int = -1) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class MediaRule:
-    """What one side of a wire takes of one modality: for each form, the MIME types (a pattern; "" for any).
+    """The media of one modality that one side of a wire takes: for each form, the MIME types (a pattern; "" for any).
 
-    `parameters` says whether the wire takes those of a data URL's type; where it does not, they are a loss. `hints` is
-    a strict, frozen model of the vendor hints that the wire takes with it; none where it takes none.
+    `parameters` says whether the wire takes the parameters of a data URL's type; if not, they are a loss. `hints` is
+    a strict, frozen model of the vendor hints that the wire takes with the medium; None if it takes no hints.
     """
 
     url: str | None = None
@@ -291,9 +291,9 @@ class MediaRule:
     hints: type[BaseModel] | None = None
 
     def refusal(self, form: Form, mime: str | None) -> str | None:
-        """Why a medium of that form cannot be taken, or None where it can.
+        """The reason why a medium of that form cannot be taken, or None if it can.
 
-        Bytes are of the type that their URL says; of what is elsewhere a hint that is no whole MIME type says nothing.
+        `mime` is the type in a data URL, or the hint of another form; a hint that is no whole MIME type is ignored.
         """
         pattern = getattr(self, form)
         if pattern is None:

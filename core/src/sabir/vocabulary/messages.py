@@ -1,14 +1,14 @@
 """The message: atomic, deeply immutable, of exactly three kinds.
 
     Message ── id, policy, role_hint_for_llm, step_num, origin
-       └── payload ── parts          what was said or shown
-                   ├─ option_call    what a policy chose
-                   └─ option_result  what came of it
+       └── payload ── parts          text, media and other content
+                   ├─ option_call    an option that a policy chose
+                   └─ option_result  what the option returned, or its error
 
 `==` includes the id; `same_content` ignores id and origin. Nothing but adapters reads the role hint (law 7).
 
-Loading, and validation of data that says a `schema` above ours, keep what a newer writer said: a payload, a hint and
-a part that this version does not know are written back as they came; every rendering tells that they were passed over.
+Loading, and validation of data whose `schema` is above this version's, keep a newer writer's data: a payload, a hint
+or a part that this version does not know is written back unchanged; every rendering reports it as a loss.
 """
 
 from os import urandom
@@ -40,31 +40,31 @@ from sabir.vocabulary.parts import Kept, NonEmpty, Part, Stateful, Text, keep_pa
 
 RoleHint: TypeAlias = Literal["user", "assistant", "tool", "system"]
 Kind: TypeAlias = Literal["parts", "option_call", "option_result", "unknown"]
-"""Which of the three kinds a message is; `unknown` for one of a newer writer's kinds, kept by loading."""
+"""The kind of a message: one of three, or `unknown` for a newer writer's kind, kept by loading."""
 
 RUNTIME = "runtime"
 """The policy of results and errors that the executor itself generates."""
 RESERVED = f"the name {RUNTIME!r} is reserved for results that no policy made"
-"""Why nothing else is called so, as errors say it."""
+"""The reason that errors give where another policy or option has that name."""
 SCHEMA = 1
 """The number of the message schema that this version writes."""
 
 
 class Origin(AtRest):
-    """Who produced a message. Signed or server-bound state goes back only where it came from."""
+    """The producer of a message. Signed or server-bound state goes back only to its origin."""
 
     provider: NonEmpty
     dialect: NonEmpty
     endpoint: Text = ""
     model: Text = ""
-    """The name that the request asked for, or else the one that the response gave."""
+    """The model's name in the request, or else in the response."""
     reported_model: Text | None = None
-    """The name that the response gave, where it is another."""
+    """The model's name in the response, if it differs."""
     response_id: Text | None = None
 
 
 class PartsPayload(AtRest):
-    """Text and media in the order given, and what else a model says: reasoning, refusal, opaque blocks."""
+    """Parts in the order given: text and media, and a model's reasoning, refusals and opaque blocks."""
 
     kind: Literal["parts"] = "parts"
     parts: tuple[Part, ...] = Field(min_length=1, fail_fast=True)
@@ -73,8 +73,8 @@ class PartsPayload(AtRest):
 class OptionCallPayload(Stateful):
     """A policy's choice of an option. Arguments are any JSON object; core never checks them.
 
-    A call decoded from a wire keeps the argument text as it came in `raw_arguments`. Text that is no JSON object
-    is kept too, `invalid_arguments` is set, and answering the call gives an error result.
+    A call decoded from a wire keeps the argument text unchanged in `raw_arguments`. If that text is no JSON object,
+    `invalid_arguments` is set, and answering the call gives an error result.
     """
 
     kind: Literal["option_call"] = "option_call"
@@ -91,10 +91,10 @@ class OptionCallPayload(Stateful):
 
 
 class OptionResultPayload(AtRest):
-    """What an option returned, or how it failed.
+    """The value that an option returned, or its error.
 
-    `parts` holds text and media for the model where the option returned such; `result` is None then,
-    and where it failed.
+    `parts` holds text and media for the model, if the option returned such; `result` is None then, and if the option
+    failed.
     """
 
     kind: Literal["option_result"] = "option_result"
@@ -140,13 +140,13 @@ KNOWN_PAYLOADS = ("parts", "option_call", "option_result")
 
 
 class UnknownPayload(Kept):
-    """A payload of a kind that this version does not know: no rendering sends it, and each tells so."""
+    """A payload of a kind that this version does not know; no rendering sends it, and each reports it as a loss."""
 
     known_kinds = KNOWN_PAYLOADS
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """None that this version could read."""
+        """Always empty: this version reads no parts of it."""
         return ()
 
 
@@ -157,7 +157,7 @@ class UnknownHint(str):
 
 
 class _KnownOrKept:
-    """Beside the hints: a known one, or one that loading kept; no text becomes one of those by validation."""
+    """Validates hints: a known hint, or one that loading kept; validation makes no UnknownHint of a string."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         known = core_schema.literal_schema(list(get_args(RoleHint)))
@@ -170,7 +170,7 @@ _HINTS = {"type": "string", "enum": list(get_args(RoleHint))}
 Hint = Annotated[
     RoleHint | UnknownHint, _KnownOrKept(), WithJsonSchema({"anyOf": [_HINTS, {"type": "string", "minLength": 1}]})
 ]
-"""A role hint: one of four, or one that loading kept."""
+"""A role hint: one of four, or an unknown hint that loading kept."""
 
 Payload = Annotated[
     PartsPayload | OptionCallPayload | OptionResultPayload | UnknownPayload,
@@ -179,7 +179,7 @@ Payload = Annotated[
 
 
 def new_ids(count: int) -> list[str]:
-    """Ids that nobody guesses or makes again, each as uuid4 makes it: 122 random bits among 32 hexadecimal digits."""
+    """Random ids, each as uuid4 makes it: 122 random bits in 32 hexadecimal digits."""
     data = bytearray(urandom(16 * count))
     for start in range(0, 16 * count, 16):  # the version and the variant of uuid4
         data[start + 6] = data[start + 6] & 0x0F | 0x40
@@ -189,7 +189,7 @@ def new_ids(count: int) -> list[str]:
 
 
 class Message(AtRest):
-    """One message. `policy` made it: the decider of a call, the option that ran for a result."""
+    """One message. `policy` names who made it: the decider of a call, the option that ran for a result."""
 
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
     id: NonEmpty = Field(default_factory=lambda: new_ids(1)[0])
@@ -202,7 +202,7 @@ class Message(AtRest):
     @model_validator(mode="wrap")
     @classmethod
     def _keep_newer(cls, value: Any, handler: ModelWrapValidatorHandler["Message"], info: ValidationInfo) -> "Message":
-        """Strict; where that fails, what a newer writer said is kept by loading, or where the schema is above ours."""
+        """Validate strictly; if that fails, keep a newer writer's data when loading or if `schema` is newer."""
         try:
             return handler(value)
         except ValidationError:
@@ -228,17 +228,17 @@ class Message(AtRest):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The parts of a `parts` message or of a result that has some; empty for a call."""
+        """The parts of a `parts` message or of a result; empty for a call, and for a result without parts."""
         return () if self.payload.kind == "option_call" else self.payload.parts
 
     @property
     def call(self) -> OptionCallPayload | None:
-        """The option call, or None where this message is none."""
+        """The option call, or None if the message is no option call."""
         return self.payload if self.payload.kind == "option_call" else None
 
     @property
     def result(self) -> OptionResultPayload | None:
-        """The option result, or None where this message is none."""
+        """The option result, or None if the message is no option result."""
         return self.payload if self.payload.kind == "option_result" else None
 
     @property
@@ -247,7 +247,7 @@ class Message(AtRest):
         return "".join(part.text for part in self.parts if part.kind == "text")
 
     def same_content(self, other: "Message") -> bool:
-        """Whether two messages say the same: everything but id and origin is equal."""
+        """Whether two messages are equal in everything but id and origin."""
         return self._content() == other._content()
 
     def _content(self) -> tuple[object, ...]:
@@ -261,7 +261,7 @@ def _is_newer(stored: dict[Any, Any]) -> bool:
 
 
 def _kept(stored: dict[Any, Any]) -> dict[Any, Any]:
-    """A stored message in which what this version does not know is kept verbatim."""
+    """A stored message whose hint, payload and parts are kept verbatim where this version does not know them."""
     kept = dict(stored)
     hint, payload = stored.get("role_hint_for_llm"), stored.get("payload")
     if isinstance(hint, str) and hint and hint not in get_args(RoleHint):
@@ -275,7 +275,7 @@ def _kept(stored: dict[Any, Any]) -> dict[Any, Any]:
 if TYPE_CHECKING:
 
     class OptionCall(Message):
-        """A message that is known to be an option call, as a type checker sees it: it has its payload."""
+        """A message that is known to be an option call, for type checkers: its `call` is not None."""
 
         @property
         def call(self) -> OptionCallPayload:
@@ -288,7 +288,7 @@ else:
 
 
 def _with_tuples(stored: dict[Any, Any]) -> dict[Any, Any]:
-    """A message that came as JSON, with its arrays as tuples: strict validation of values takes no lists for them."""
+    """A message read from JSON, with its arrays as tuples, because strict validation of values takes no lists."""
     payload = stored.get("payload")
     if not isinstance(payload, dict) or not isinstance(parts := payload.get("parts"), list):
         return stored

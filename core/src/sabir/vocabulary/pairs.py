@@ -1,7 +1,7 @@
-"""Which call a result answers, told from kinds and ids alone: no role hint changes it (law 7).
+"""Which call a result answers: decided from kinds and ids alone, so that no role hint changes it (law 7).
 
 call, call, call   a run: calls with no other message between them
-result             answers a call of its id in the nearest earlier run that has an unanswered one; there, the first
+result             answers the first unanswered call of its id in the nearest earlier run that has such a call
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,27 +10,27 @@ from typing import TypeAlias
 from sabir.vocabulary.messages import OptionResultPayload, Payload
 
 Stack: TypeAlias = tuple[int, "Stack"] | tuple[()]
-"""The position of the call that the next result of an id answers, and those after it."""
+"""The position of the call that the next result of an id answers, and the stack of the calls after it."""
 
 
 class Unanswered:
-    """The calls without a result so far; payloads are taken one by one. `stacks` are what others left, by id."""
+    """The calls without a result so far; payloads are taken one by one. `stacks` holds the calls left from before."""
 
     __slots__ = ("_run", "stacks")
 
     def __init__(self, stacks: Mapping[str, Stack] | None = None) -> None:
         self.stacks = dict(stacks or {})
-        """By invocation id; without the calls of a run that goes on."""
+        """Invocation id → its unanswered calls, without the calls of the present run."""
         self._run: list[tuple[str, int]] = []
 
     def next_of(self, result: OptionResultPayload) -> int | None:
-        """The position of the call that a result answers, if it comes next; None where it answers none."""
+        """The position of the call that a result answers if it is taken next; None if it answers no call."""
         self.end_run()
         found = self.stacks.get(result.invocation_id)
         return found[0] if found else None
 
     def take(self, position: int, payload: Payload) -> None:
-        """The next payload."""
+        """Take the next payload."""
         if payload.kind == "option_call":
             self._run.append((payload.invocation_id, position))
         elif payload.kind != "unknown" and self._run:
@@ -39,13 +39,13 @@ class Unanswered:
             self.stacks[payload.invocation_id] = found[1]
 
     def end_run(self) -> None:
-        """Whatever comes next, the calls so far are a run."""
+        """End the present run of calls."""
         while self._run:
             identifier, position = self._run.pop()
             self.stacks[identifier] = position, self.stacks.get(identifier, ())
 
     def positions(self) -> list[int]:
-        """Where the calls stand, in order."""
+        """The positions of the unanswered calls, in order."""
         self.end_run()
         return sorted(position for stack in self.stacks.values() for position in _each(stack))
 

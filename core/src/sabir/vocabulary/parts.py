@@ -1,9 +1,9 @@
-"""What a message of the kind `parts` is made of.
+"""The parts of a message of the kind `parts`.
 
     text · media · reasoning · refusal · opaque · (unknown: kept by a reader older than the writer)
 
-A part's `state` is signed or server-bound data that its maker wants back with it; it is returned only to
-where the message came from (`Message.origin`). It must not repeat the part's text: encoding puts the two together.
+A part's `state` is signed or server-bound data that its maker wants back with the part; it is sent only to the
+message's origin (`Message.origin`). It must not repeat the part's text: encoding puts the two together.
 """
 
 import json
@@ -56,10 +56,10 @@ class Stateful(AtRest):
 
 
 class Citation(AtRest):
-    """Where a stretch of a text comes from. Offsets are characters of the text, end exclusive."""
+    """The source of a passage of a text. `start` and `end` are character offsets in the text, the end exclusive."""
 
     kind: NonEmpty
-    """The maker's own name of the form, for example `url_citation`."""
+    """The maker's own name for this kind of citation, for example `url_citation`."""
     url: Text | None = None
     title: Text | None = None
     cited_text: Text | None = None
@@ -88,7 +88,7 @@ class MediaPart(Stateful):
 
     The URL is `http(s)`, a `data:` URL of an allowed type, or `provider-file:<provider>/<id>`; it keeps the
     string given. `mime` is a free hint, `prompt_hint` a label without meaning to core, `id` a correlation aid.
-    `vendor` says to providers, by their names, what only they know of; "*" is for whichever knows it.
+    `vendor` maps a provider's name to hints that only that provider knows; "*" is for every provider that knows them.
     """
 
     kind: Literal["media"] = "media"
@@ -102,7 +102,7 @@ class MediaPart(Stateful):
 
     @property
     def vendor(self) -> FrozenDict:
-        """Provider name → its own hints; empty where there are none."""
+        """Provider name → its own hints; empty if there are none."""
         return FrozenDict() if self.vendor_json is None else object_view(self.vendor_json)
 
     @classmethod
@@ -158,7 +158,7 @@ class MediaPart(Stateful):
 
 
 class ReasoningPart(Stateful):
-    """What a model thought. `text` may be empty where the maker hides it and returns only `state`."""
+    """A model's reasoning. `text` may be empty where the provider hides it and returns only `state`."""
 
     kind: Literal["reasoning"] = "reasoning"
     text: Text = ""
@@ -172,10 +172,10 @@ class RefusalPart(Stateful):
 
 
 class OpaquePart(AtRest):
-    """A provider's own block, verbatim, sent back only in its dialect and to where it came from.
+    """A provider's own block, verbatim, sent back only in its dialect and to its origin.
 
-    A block may open or close a pair (a vendor's own call and its output); both sides carry the same
-    `pair_id`, and law 1 holds for them as for option calls.
+    A block may open or close a pair (a vendor's own call and its output); both halves carry the same `pair_id`, and
+    law 1 (only complete pairs are sent) holds for them as for option calls.
     """
 
     kind: Literal["opaque"] = "opaque"
@@ -197,7 +197,7 @@ class OpaquePart(AtRest):
 
 
 class Kept(Frozen):
-    """What this version does not know, kept verbatim by loading and written back; never constructed otherwise."""
+    """Data that this version does not know, kept verbatim by loading and written back; never constructed otherwise."""
 
     known_kinds: ClassVar[tuple[str, ...]] = ()
     kind: Literal["unknown"] = "unknown"
@@ -205,7 +205,7 @@ class Kept(Frozen):
 
     @property
     def document(self) -> FrozenDict:
-        """What was stored, its own kind included."""
+        """The stored object, its own kind included."""
         return object_view(self.document_json)
 
     @model_validator(mode="before")
@@ -247,11 +247,11 @@ Part = Annotated[
     | Annotated[UnknownPart, Tag("unknown")],
     Discriminator(_tag),
 ]
-"""One part of a message: text, media, reasoning, refusal, opaque, or a kind kept from a newer writer."""
+"""One part of a message: text, media, reasoning, refusal, opaque, or a newer writer's part kept by loading."""
 
 
 def keep_parts(payload: dict[Any, Any]) -> dict[Any, Any]:
-    """A stored payload in which media of a modality or a URL scheme that this version does not know are kept."""
+    """A stored payload whose media of unknown modalities or URL schemes are made UnknownParts."""
     parts = payload.get("parts")
     if not isinstance(parts, list):
         return payload

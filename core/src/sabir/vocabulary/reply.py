@@ -1,14 +1,14 @@
-"""What a call returns: messages, finish reason, usage, origin, and the losses of the request and of the decoding.
+"""The reply of a call: messages, finish reason, usage, origin, and the losses of the request and of the decoding.
 
     reply.messages ──▶ append to the conversation, all of them, before any result
 
-As a stream it comes in events: noun-start, noun-delta, noun-end.
+A streamed reply comes in events: noun-start, noun-delta, noun-end.
 
     reply-start ─▶ (text|reasoning|refusal|option_call|media|opaque)-start ─▶ -delta … ─▶ -end … ─▶ reply-end
 
 A block is one part or one option call of the reply, in order, told apart by `index`. Its end carries the whole part or
-call, so that folding the ends gives the reply (law 8); the deltas are for whoever shows it meanwhile. Errors that carry
-a reply, whole or partial, stand here as well.
+call, so that folding the ends gives the reply (law 8); the deltas are for programs that show it meanwhile. Errors that
+carry a reply, whole or partial, are defined here too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,9 +31,9 @@ FinishReason: TypeAlias = Literal[
 ]
 """Why an answer ended.
 
-stop: whole · option_calls: options are to be called · native_calls: calls of the provider's own, opaque parts of the
-reply, wait for an answer from whoever asked · length: at a limit · content_filter: refused or filtered · paused: goes
-on when the messages are sent again · error: the provider failed · other: none of these, see the raw reason
+stop: the answer is whole · option_calls: options are to be called · native_calls: calls of the provider's own, opaque
+parts of the reply, wait for the caller's answer · length: at a limit · content_filter: refused or filtered · paused:
+goes on when the messages are sent again · error: the provider failed · other: none of these, see the raw reason
 """
 Output = TypeVar("Output")
 
@@ -41,7 +41,7 @@ Output = TypeVar("Output")
 class Usage(AtRest):
     """Tokens of one call; None where the provider did not say.
 
-    `input_tokens` includes what was read from or written to a cache, `output_tokens` includes reasoning.
+    `input_tokens` includes tokens read from or written to a cache, `output_tokens` includes reasoning.
     `details` holds the provider's own figures, verbatim.
     """
 
@@ -54,7 +54,7 @@ class Usage(AtRest):
 
     @property
     def total_tokens(self) -> int | None:
-        """Input and output together, or None where either is unknown."""
+        """Input and output tokens together, or None if either is unknown."""
         if self.input_tokens is None or self.output_tokens is None:
             return None
         return self.input_tokens + self.output_tokens
@@ -96,7 +96,7 @@ def _figure(tokens: int | None) -> str:
 
 
 class Alternative(Frozen):
-    """A further answer of the same response, where more than one was asked for."""
+    """A further answer of the same response, where the request asked for more than one."""
 
     messages: tuple[Message, ...]
     finish_reason: FinishReason
@@ -106,7 +106,8 @@ class Alternative(Frozen):
 class Passed(Frozen):
     """A member of a fallback that was asked and did not answer.
 
-    `error` is the class of what it raised, `message` what that said; `losses` are those of the request made for it.
+    `error` is the class name of the error that it raised, `message` that error's text; `losses` are those of the
+    request made for this member.
     """
 
     target: Target
@@ -119,8 +120,8 @@ class Reply(Frozen):
     """A provider's whole answer to one request.
 
     `finish_reason` is neutral, `raw_finish_reason` the provider's word. `details` holds fields of the response
-    that have no neutral place (a service tier, log probabilities), verbatim. `attempts` counts the requests sent
-    to whoever answered, `passed` are the members of a fallback that were asked before and did not answer.
+    that have no neutral place (a service tier, log probabilities), verbatim. `attempts` counts the requests sent to
+    the provider that answered; `passed` holds the members of a fallback that were asked before and did not answer.
     """
 
     messages: tuple[Message, ...]
@@ -163,7 +164,7 @@ class Reply(Frozen):
 
     @cached_property
     def option_calls(self) -> tuple[OptionCall, ...]:
-        """The option calls that the model chose, in order; none of them lacks its `call`."""
+        """The option calls that the model chose, in order; the `call` of each is not None."""
         return tuple(cast(OptionCall, message) for message in self.messages if message.kind == "option_call")
 
     def parse(self, output: type[Output]) -> Output:
@@ -187,7 +188,7 @@ class Reply(Frozen):
 
 
 class OutputError(SabirError):
-    """A reply is not what `parse` was asked for; `reply` is that reply."""
+    """A reply is not of the type that `parse` was asked for; `reply` is that reply."""
 
     def __init__(self, message: str, reply: Reply) -> None:
         super().__init__(message)
@@ -207,7 +208,7 @@ class OutputTruncated(OutputError):
 
 
 class StreamBroken(ResponseInvalid):
-    """A stream ended without its terminal marker, or failed midway; `partial` holds what had arrived."""
+    """A stream ended without its terminal marker, or failed midway; `partial` is the reply as far as it arrived."""
 
     def __init__(self, message: str, *, partial: Reply, cause: CallError | None = None, provider: str = "") -> None:
         super().__init__(message, provider=provider)
@@ -219,9 +220,9 @@ class StreamBroken(ResponseInvalid):
 
 
 class NoneAnswered(CallError):
-    """No member of a fallback answered; `passed` tells what each said, `errors` are what they raised.
+    """No member of a fallback answered; `passed` describes each member's error, `errors` holds the errors.
 
-    It is retryable where one of these is, after the shortest time that one of them names.
+    It is retryable if one of the errors is, after the shortest time that one of them names.
     """
 
     def __init__(self, message: str, *, passed: Sequence[Passed], errors: Sequence[SabirError]) -> None:
@@ -253,7 +254,7 @@ class BlockStart(Frozen):
 
     @classmethod
     def of(cls, index: int, block: Part | OptionCallPayload) -> "BlockStart":
-        """The start of a block that is known already."""
+        """The start of a block."""
         call = block if isinstance(block, OptionCallPayload) else None
         ids = {"invocation_id": call.invocation_id, "option_name": call.option_name} if call else {}
         return cls.model_validate({"index": index, "kind": block.kind, **ids})
@@ -300,7 +301,7 @@ class BlockEnd(Frozen):
 
 
 class ReplyEnd(Frozen):
-    """The terminal marker: why the reply ended, and what it cost."""
+    """The terminal marker: why the reply ended, its token usage, and the further fields of the reply."""
 
     type: Literal["reply-end"] = "reply-end"
     finish_reason: FinishReason

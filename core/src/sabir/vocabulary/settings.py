@@ -1,7 +1,7 @@
 """One neutral set of settings, strict; a vendor's own under the provider's name.
 
 A call's settings are laid over the adapter's: a field that the call sets wins. Dialects read settings through a
-SettingsReader, which knows which were looked at; one that was set and not looked at is a loss, never silence.
+SettingsReader, which knows which were read; a setting that is set and was not read is a loss, never silent.
 """
 
 import difflib
@@ -27,16 +27,17 @@ WIRE_SETTINGS = (
 )  # fmt: skip
 """The settings that dialects encode; core itself obeys the others."""
 LONGEST_SILENCE = 600.0
-"""Seconds between two events of a stream where neither `idle` nor `timeout` is set."""
+"""The most seconds between two events of a stream, where neither `idle` nor `timeout` is set."""
 NEVER_READ = "never looked at it"
-"""What a loss says of a setting that a dialect forgot, behind the dialect's name."""
+"""The reason of the loss of a setting that a dialect did not read; it follows the dialect's name."""
 
 
 class RetryPolicy(Frozen):
-    """When a failed call is sent again; pure: it says how long to wait, its driver waits.
+    """When a failed call is sent again; pure: the policy says how long to wait, the driver waits.
 
-    `attempts` counts all requests, the first included. Delays are seconds: the provider's retry-after where it
-    gave one of at most `longest_retry_after`, else `first_delay` doubled at each attempt up to `longest_delay`.
+    `attempts` counts all requests, the first included. Delays are in seconds: the provider's retry-after if it gave
+    one (a call whose retry-after exceeds `longest_retry_after` is given up), else `first_delay`, doubled at each
+    attempt up to `longest_delay`.
     """
 
     attempts: int = Field(default=3, ge=1)
@@ -47,7 +48,7 @@ class RetryPolicy(Frozen):
     def delay(self, attempt: int, error: CallError, jitter: float = 1.0) -> float | None:
         """Seconds to wait before the attempt after number `attempt` (from 1), or None to give up.
 
-        `jitter` (0.5 … 1.0, say) scales a delay of the policy's own; a provider's retry-after is obeyed as it is.
+        `jitter` (for example 0.5 … 1.0) scales the policy's own delay; a provider's retry-after is used unchanged.
         """
         if attempt >= self.attempts or not error.retryable:
             return None
@@ -60,9 +61,9 @@ class RetryPolicy(Frozen):
 class Bounds(Frozen):
     """How many bytes an answer may have, decompressed; no real answer comes near the defaults.
 
-    `body_bytes` bounds a whole answer, at once or as a stream, `event_bytes` one event of a stream, `error_bytes` how
-    much of an error's body is read. What is longer is ResponseInvalid; an error is the one of its status, whatever its
-    length. Nothing holds more than twice a bound before it ends.
+    `body_bytes` bounds a whole answer, as one body or as a stream, `event_bytes` one event of a stream, `error_bytes`
+    how much of an error's body is read. A longer answer or event raises ResponseInvalid; an error response raises the
+    error of its status, whatever its length. At most twice a bound is held in memory before the call ends.
     """
 
     body_bytes: int = Field(default=256 * 2**20, gt=0)
@@ -84,7 +85,7 @@ class ResponseFormat(Frozen):
 
 
 _forms: WeakKeyDictionary[type[BaseModel], ResponseFormat] = WeakKeyDictionary()
-"""Class → the form that asks for it, made once: a program asks for the same ones again and again."""
+"""Model class → its ResponseFormat, made once, because programs ask for the same classes again and again."""
 
 
 def _as_response_format(value: object) -> object:
@@ -109,7 +110,7 @@ def _as_retry_policy(value: object) -> object:
 
 
 class SettingsGiven(TypedDict, total=False):
-    """What `Settings` takes: its fields, some in looser types, which pydantic turns into theirs."""
+    """The arguments of `Settings`: its fields, some in looser types, which pydantic converts."""
 
     max_output_tokens: int | None
     temperature: float | None
@@ -132,20 +133,21 @@ class SettingsGiven(TypedDict, total=False):
 
 
 class Settings(Frozen):
-    """How a call shall be made; every field may be left out.
+    """The settings of a call; every field may be left out.
 
-    `stop` takes one string or several; `option_choice` is "auto", "none", "required" or an option's name;
-    `response_format` a pydantic model class or a JSON schema; `retries` a RetryPolicy or the number of repetitions.
+    `stop` takes one string or several (an empty list is None); `option_choice` is "auto", "none", "required" or an
+    option's name; `response_format` a pydantic model class or a JSON schema; `retries` a RetryPolicy or the number of
+    retries.
 
-    `timeout` is how many seconds a complete call may take, retries and pauses included; of a stream, until its first
-    event. `idle` is how many seconds a stream may then bring no further event; by default as many as `timeout`, else
-    600. Without a timeout only the SDK's own bounds each read, so that a server that drips can go on for ever. What
-    takes longer is CallTimedOut: in an event loop on time; a waiting call looks at the clock after each read, and one
-    that brings nothing ends after `timeout`, or `idle` where that is longer. `bounds` says how long an answer may be.
+    `timeout` is how many seconds a complete call may take, retries and pauses included; for a stream, until its first
+    event. `idle` is how many seconds may pass until a stream's next event; by default `timeout`, else 600. Without a
+    timeout only the SDK's own bounds each read, so a server that sends slowly can go on for ever. A call that takes
+    longer raises CallTimedOut: in an event loop on time; a waiting call checks the clock after each read, and a read
+    that brings nothing ends after `timeout`, or `idle` if that is longer. `bounds` says how long an answer may be.
 
     `vendor` maps a provider's name to its own settings, validated by its plugin and never sent to another. `extra_body`
-    and `extra_headers` are sent verbatim, unchecked. No strings to `stop` at are None.
-    Raises SettingsInvalid, in one line, for a setting that does not exist or cannot be.
+    and `extra_headers` are sent verbatim, unchecked.
+    Raises SettingsInvalid, in one line, for an unknown setting or an invalid value.
     """
 
     max_output_tokens: int | None = Field(default=None, gt=0)
@@ -168,7 +170,7 @@ class Settings(Frozen):
     extra_headers_json: JSONObjectField = Field(default=JSONText("{}"), alias="extra_headers", repr=False)
 
     def __init__(self, /, **fields: Unpack[SettingsGiven]) -> None:
-        """Settings as given; SettingsInvalid where pydantic's own error would take several lines."""
+        """The settings as given; raises SettingsInvalid in one line, where pydantic's own error takes several."""
         try:
             super().__init__(**dict[str, Any](fields))
         except ValidationError as error:
@@ -228,25 +230,28 @@ def _refusal(error: ValidationError) -> str:
 
 
 class SettingsReader:
-    """Settings as a dialect reads them: it remembers what was looked at."""
+    """Settings as a dialect reads them: the reader remembers which were read."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._looked_at: set[str] = set()
 
     def take(self, name: str) -> Any:
-        """The value of a wire setting, None where it is not set; the type is that of the field in Settings."""
+        """The value of a wire setting, of the type of its field in Settings; None if it is not set.
+
+        Raises SettingsInvalid for a name that is no wire setting.
+        """
         if name not in WIRE_SETTINGS:
             raise SettingsInvalid(f"{name!r} is no wire setting; they are {', '.join(WIRE_SETTINGS)}")
         self._looked_at.add(name)
         return getattr(self._settings, name)
 
     def untouched(self) -> tuple[str, ...]:
-        """Wire settings that are set and were not looked at: a fault of the dialect."""
+        """Wire settings that are set and were not read: a fault of the dialect."""
         return tuple(name for name in self.unread() if getattr(self._settings, name) is not None)
 
     def unread(self) -> tuple[str, ...]:
-        """All wire settings that were not looked at, set or not; a dialect's tests demand none."""
+        """All wire settings that were not read, set or not; a dialect's tests demand that there are none."""
         return tuple(name for name in WIRE_SETTINGS if name not in self._looked_at)
 
 
@@ -281,7 +286,7 @@ REMEDIES: Mapping[str, str] = {
     "key": "pass api_key=…", "token": "pass api_key=…", "http_client": "pass client=, the vendor SDK's client",
     "policy": "pass speaks_as=…", "provider": _MODEL,
 }  # fmt: skip
-"""Another library's word → what to write instead."""
+"""Another library's name → the remedy: sabir's name or call."""
 
 _SETTING_NAMES = frozenset(field.alias or name for name, field in Settings.model_fields.items())
 

@@ -1,4 +1,4 @@
-"""Where a conversation goes: a target, and what is known of its model."""
+"""The target to which a conversation goes, and the known facts of its model."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
@@ -11,8 +11,8 @@ from sabir.vocabulary.media import Modality
 from sabir.vocabulary.parts import Text
 
 FEATURES = ("later_system", "results_media", "ending_assistant")
-"""What `ModelInfo.rejects` may name beside wire settings: a system message after the start, media in option results, a
-conversation that ends with the assistant."""
+"""The features that `ModelInfo.rejects` may name beside wire settings: a system message after the start, media in
+option results, a conversation that ends with the assistant."""
 
 
 class Hinted(Protocol):
@@ -24,7 +24,7 @@ class Hinted(Protocol):
 
 
 class Target(Frozen):
-    """Where a rendering goes."""
+    """The place to which a rendering is sent: provider, dialect, model and endpoint."""
 
     provider: Text
     dialect: Text
@@ -32,7 +32,7 @@ class Target(Frozen):
     endpoint: Text = ""
 
     def __str__(self) -> str:
-        """Provider and model, as a user writes them."""
+        """Provider and model, as a user writes them; the dialect if there is no model."""
         return f"{self.provider}:{self.model}" if self.model else self.dialect
 
     def hints_of(self, piece: Hinted) -> Mapping[str, Any]:
@@ -42,12 +42,12 @@ class Target(Frozen):
 
 
 class ModelInfo(Frozen):
-    """What is known of the models whose names begin with `prefix`; data, user-overridable.
+    """The known facts of the models whose names begin with `prefix`; data, user-overridable.
 
-    `modalities` are those the model reads; None where it is not known, and then nothing is refused. `rejects` names
-    the wire settings that these models refuse, and what else they cannot take: "later_system", "results_media",
-    "ending_assistant", of which the last is for the dialect to act on. `family` names their line for whoever lists
-    them; which models read each other's signed state is for `Dialect.family` to say.
+    `modalities` are those that the models read; None if unknown, and then no modality is refused. `rejects` names the
+    wire settings that these models refuse, and the features that they lack: "later_system", "results_media",
+    "ending_assistant" (the dialect acts on the last). `family` names their model line in lists; `Dialect.family` says
+    which models read each other's signed state.
     """
 
     prefix: str
@@ -61,23 +61,23 @@ class ModelInfo(Frozen):
 
     @property
     def facts(self) -> FrozenDict:
-        """What else the author of the row knows, as JSON values; core reads none of it."""
+        """Further facts from the author of the row, as JSON values; core reads none of them."""
         return object_view(self.facts_json)
 
 
 UNKNOWN_MODEL = ModelInfo(prefix="")
-"""What is known of a model that no row names: nothing, so that nothing is refused."""
+"""The row of a model that no row names: it knows nothing, so that nothing is refused."""
 
 
 def longest_first(infos: Iterable[ModelInfo]) -> tuple[ModelInfo, ...]:
-    """Rows in the order in which they are tried."""
+    """The rows in the order in which they are tried: longest prefix first."""
     return tuple(sorted(infos, key=lambda info: (-len(info.prefix), info.prefix)))
 
 
 def find_model(infos: Iterable[ModelInfo], name: str, family: str = "") -> ModelInfo:
     """The row with the longest prefix that begins the name, or else the family's; `ModelInfo(prefix="")` for neither.
 
-    A cloud's own name of a model (`eu.maker.large-v1:0`) begins as no row does; its family is the maker's name.
+    A cloud's own name of a model (`eu.maker.large-v1:0`) begins with no row's prefix; its family is the maker's name.
     """
     rows = longest_first(infos)
     matching = (info for each in (name, family) if each for info in rows if each.startswith(info.prefix))
